@@ -116,4 +116,5 @@ WARNINGS: dict[str, Code] = {
     "W024": _warning("a comparison used as a loss", "differentiating"),
     "W025": _warning("nothing is compiled"),
     "W026": _warning("a schedule steps before its optimizer"),
+    "W027": _warning("a replay that differs from the run"),
 }

@@ -8,6 +8,7 @@ in a program matches it by the Python class that PyTorch raises for the same mis
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any
 
 from gradcli.codes import CODES
@@ -17,15 +18,17 @@ class Source:
     """A text that programs come from: a file, standard input, a shell argument or a REPL entry.
 
     `first_line` is the number of its first line: the statements of a stream are sources of their
-    own, whose lines go on counting.
+    own, whose lines go on counting. `origins` has for each line, by its number, where it was
+    recorded, "" for nowhere; None where no line was.
     """
 
-    __slots__ = ("_line_starts", "first_line", "name", "text")
+    __slots__ = ("_line_starts", "first_line", "name", "origins", "text")
 
     def __init__(self, name: str, text: str, first_line: int = 1) -> None:
         self.name = name
         self.text = text
         self.first_line = first_line
+        self.origins: Sequence[str] | None = None
         self._line_starts: list[int] | None = None
 
     def position(self, offset: int) -> tuple[int, int]:
@@ -69,6 +72,12 @@ class Span:
     def column(self) -> int:
         """The column of the first character, from 1."""
         return self.source.position(self.start)[1]
+
+    @property
+    def origin(self) -> str:
+        """Where its line was recorded, as `train.py:12 in forward`; "" for a line of a person's."""
+        origins = self.source.origins
+        return "" if origins is None else origins[self.line]
 
     @property
     def text(self) -> str:

@@ -47,7 +47,7 @@ INSIDE = {
     "arrays.kernels": "windows linalg sums",
     "autograd": "custom inplace recording engine",
     "cli": "commands documents sweep",
-    "doors": "notebook agents editors python",
+    "doors": "notebook agents editors python torch",
     "language": "compiler functions objects parser hints tree",
     "language.compiler": "statements expressions",
     "language.parser": "actions errors",
@@ -62,7 +62,7 @@ INSIDE = {
     "ops.nn": "normalisation spatial loss",
     "questions": "check derive explain blame notes why plot port",
     "recorded": "formulas symbols",
-    "running": "arguments process",
+    "running": "recordings arguments process",
     "show": "help page pictures graph plots diagnostics",
 }
 """The folders of a room from the top down. A module that stands beside them has no place in this
@@ -74,7 +74,7 @@ CAUSES = ("start-up", "family", "command")
 ops that few programs need, it is a command's body.
 """
 
-MOST_ENTRIES = 17
+MOST_ENTRIES = 15
 LONGEST_FUNCTION = 60
 SHORTEST_MODULE = 40
 
@@ -94,6 +94,22 @@ WITH_CODE = {
     "gradcli": "the version, which the build reads",
 }
 """The folders whose `__init__` holds more than a sentence, and what."""
+
+BY_NAME = {
+    "gradcli": "what `import gradcli` has, which loads nothing at once",
+    "gradcli.arrays.gpu.runtime": "CuPy, where a tensor goes to a GPU",
+    "gradcli.arrays.native.dispatch": "the C core, which an installation may lack",
+    "gradcli.cli.group": "commands, by the word that a person types",
+    "gradcli.doors.torch.recorder": "torch, beside which alone it stands",
+    "gradcli.library.modules": "tables of names, by the module that a program imports",
+    "gradcli.ops.binding.lazy": "families, by the name that a program looks up",
+    "gradcli.ops.definition.ref": "families, by the names that a stub declares",
+    "gradcli.packages": "packages that an installation may lack",
+}
+"""The modules that import others by name, and which."""
+
+TABLES = ("inplace_operators", "methods", "operators", "properties", "setters", "unary_operators")
+"""The tables of the catalogue, beside those in `modules`, that map the names of programs."""
 
 ROOT = ("gradcli", "gradcli.__main__", "gradcli.build_backend")
 """What stands outside of the rooms: whoever asks for the version imports the first one."""
@@ -366,6 +382,51 @@ def code_in_inits(house: House) -> Iterator[str]:
             yield name
 
 
+def looked_up(house: House) -> Iterator[str]:
+    """Functions that another module defines and this one finds by a string: an arrow that no tool
+    sees. To store a function in a table is to name it; a look-up by a variable serves a program.
+    """
+    bound = re.compile(r"^(\w+) = (?:catalogue\.)?modules\[\"", re.MULTILINE)
+    own = {name: bound.findall(module.text) for name, module in house.modules.items()}
+    every = {alias for aliases in own.values() for alias in aliases}
+    sign = re.compile(
+        rf"\b(modules|{'|'.join((*TABLES, *every))})(\[|\.get\()|\b(import_module|Ref)\("
+    )
+    for name, module in house.modules.items():
+        if sign.search(module.text) is None:
+            continue
+        tables = {*TABLES, *own[name]}
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ImportFrom):
+                tables |= {
+                    each.name for each in node.names if each.name in own.get(node.module or "", ())
+                }
+            elif isinstance(node, ast.Call) and _last(node.func) in ("import_module", "Ref"):
+                by_name = _last(node.func) == "import_module"
+                if name not in BY_NAME if by_name else name != "gradcli.ops.definition.refs":
+                    yield f"{name}: {ast.unparse(node)}"
+        for node in ast.walk(module.tree):
+            table, key = _key(node)
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                outer, _ = _key(table)
+                if _last(table) in tables or _last(outer) == "modules":
+                    yield f"{name}: {ast.unparse(node)}"
+
+
+def _last(node: ast.AST | None) -> str | None:
+    """The name that an expression ends in."""
+    return getattr(node, "attr", getattr(node, "id", None))
+
+
+def _key(node: ast.AST | None) -> tuple[ast.expr, ast.expr] | tuple[None, None]:
+    """The table that an expression reads and the key, of `table[key]` and `table.get(key)`."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        return node.value, node.slice
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+        return (node.func.value, node.args[0]) if node.func.attr == "get" else (None, None)
+    return None, None
+
+
 RULES = {
     "imports that point up": upward,
     "rooms without an order": unordered,
@@ -376,6 +437,7 @@ RULES = {
     "long functions": long_functions,
     "short modules": short_modules,
     "code in __init__": code_in_inits,
+    "look-ups by string": looked_up,
 }
 
 

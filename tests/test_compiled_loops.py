@@ -13,6 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.compiler.statements import loops
 from gradcli.limits import Limits
 from gradcli.loops import hot_loop as hot
+from gradcli.loops.compiled import CompiledIteration
 from gradcli.trace import codegen
 from tests.random_loops import random_loop
 from tests.random_training import random_training
@@ -96,6 +97,36 @@ print(loss, w, b.grad)
 
 # Each is a program, and how often it finds a round that can be written; all print what they leave.
 PROGRAMS = {
+    "all names in use": (
+        """
+total = x.sum()
+def count(values):
+    return len(locals()), len(vars())
+for n in range(12):
+    total = total + x.mean()
+    print(len(dir()) > 3, "n" in globals(), count(n), total)
+""",
+        0,
+    ),
+    "a star in a target": (
+        """
+values, total = [1.5, 2.5, 3.5], x.sum()
+for n in range(12):
+    first, *others = values
+    total = total + first * x.mean() + others[1]
+print(total, others)
+""",
+        0,
+    ),
+    "a set of what is in a list": (
+        """
+values, total = [1, 2, 3, 2], x.sum()
+for n in range(12):
+    total = total + x.mean() * len({*values, 7}) + (8 in {*values})
+print(total)
+""",
+        1,
+    ),
     "a round given a parameter's memory": (
         """
 given = [v] * 6 + [b.detach()] + [v] * 2
@@ -2233,11 +2264,11 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found = []
     verify = hot.HotLoop._verify
 
-    def listen(self: hot.HotLoop, path: hot.Path, variables: Any) -> bool:
+    def listen(self: hot.HotLoop, path: CompiledIteration, variables: Any) -> bool:
         ran = verify(self, path, variables)
         assert path.verified or not ran, "a compiled iteration differs from an interpreted one"
         if path.verified:
-            found.append(path.written)
+            found.append(path)
         return ran
 
     monkeypatch.setattr(hot.HotLoop, "_verify", listen)

@@ -29,6 +29,8 @@ OF_ITS_OWN = {
     "repl/dot_commands/inspect.py": "the picture that `.show` opens",
     "repl/dot_commands/session.py": "the name behind `.read`, behind the check of it",
     "cli/group.py": "the folders of questions",
+    "doors/torch/command.py": "which Python a script runs by",
+    "doors/torch/recorder.py": "the recording: it runs under the script's Python, without gradcli",
     "cli/main.py": "the null device",
     "running/process/interruption.py": "the temporary files of what is being written",
     "running/process/memory.py": "/proc and /sys",
@@ -132,6 +134,8 @@ def test_no_option_reads_or_writes_in_the_sandbox(
             words = ["run", "-", "--sandbox", option, name]
         if command == "program":
             words = ["-e", *words[1:]]
+        if command == "record":  # what stands behind the script is the script's
+            words = ["record", "--sandbox", option, name, "script.py"]
         finished = CommandLine(capsys)(*words, stdin="y = 2\n")
         shown = finished.out + finished.err
         assert SECRET not in shown, shown

@@ -13,6 +13,7 @@ import pytest
 
 from gradcli.language.compiler.statements import loops
 from gradcli.loops import hot_loop as hot
+from gradcli.loops.compiled import CompiledIteration
 from tests.running import run
 
 SETUP = """
@@ -96,7 +97,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     found = []
     verify = hot.HotLoop._verify
 
-    def listen(self: hot.HotLoop, path: hot.Path, variables: Any) -> bool:
+    def listen(self: hot.HotLoop, path: CompiledIteration, variables: Any) -> bool:
         ran = verify(self, path, variables)
         found.append(path.verified)
         return ran

@@ -183,7 +183,7 @@ def test_every_module_of_a_command_is_in_the_table() -> None:
         if "def command(" in path.read_text()
     ]
     named = {name.replace("-", "_") for name in words.COMMANDS} - {words.PROGRAM, *group.DOORS}
-    assert sorted(declared) == sorted({*named, "one_shot", "editors", "agents"})
+    assert sorted(declared) == sorted({*named, "one_shot", "editors", "agents", "torch"})
 
 
 # --- the list -----------------------------------------------------------------------------------

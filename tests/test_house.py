@@ -13,7 +13,6 @@ KNOWN = (
     "circles: gradcli.language.compiler.assignment",
     "circles: gradcli.library.torch.func.batching",
     "circles: gradcli.library.torch.optim.lints",
-    "circles: gradcli.loops.capture",
     "short modules: gradcli.language.predefined",
     "short modules: gradcli.library.torch.func.batching.linalg",
     "short modules: gradcli.library.torch.func.batching.load",
@@ -30,8 +29,8 @@ _LONG = "def long():\n" + "    x = 1\n" * 61
 
 PLANTED = {
     "imports that point up": {"gradcli.ops.one": "from gradcli.language.two import f\n"},
-    "imports that point up: gradcli.arrays.one: gradcli.cli.commands": {
-        "gradcli.arrays.one": "find = import_module(f'gradcli.cli.commands.{name}')\n".replace(
+    "imports that point up: gradcli.packages: gradcli.cli.commands": {
+        "gradcli.packages": "find = import_module(f'gradcli.cli.commands.{name}')\n".replace(
             "'", '"'
         )
     },
@@ -59,11 +58,27 @@ PLANTED = {
         "gradcli.ops.two": "",
         "gradcli.ops.three": "import gradcli.ops.two\n" * 40,
     },
-    "crowded folders": {f"gradcli.ops.m{number}": "" for number in range(18)},
+    "crowded folders": {f"gradcli.ops.m{number}": "" for number in range(16)},
     "long functions": {"gradcli.ops.one": _LONG},
     "short modules": {
         "gradcli.ops.one": "def f(): ...\n",
         "gradcli.ops.two": "from gradcli.ops.one import f\n",
+    },
+    "look-ups by string: gradcli.library.one: catalogue.methods['exp']": {
+        "gradcli.library.one": "exp = catalogue.methods['exp']\nmethods['new'] = exp\n"
+    },
+    "look-ups by string: gradcli.library.one: modules['torch'].get('exp')": {
+        "gradcli.library.one": "exp = modules['torch'].get('exp')\ntorch = modules['torch'][name]\n"
+    },
+    "look-ups by string: gradcli.library.one: F['relu']": {
+        "gradcli.library.one": "from gradcli.library.two import F\nrelu = F['relu']\n" * 40,
+        "gradcli.library.two": 'F = modules["torch.nn.functional"]\n' * 40,
+    },
+    "look-ups by string: gradcli.library.one: import_module(name)": {
+        "gradcli.library.one": "module = import_module(name)\n"
+    },
+    "look-ups by string: gradcli.ops.one: Ref('shape.views', 'view')": {
+        "gradcli.ops.one": "view = Ref('shape.views', 'view')\n"
     },
     "code in __init__": {"gradcli.ops.one/": '"""."""\nx = 1\n'},
 }

@@ -128,7 +128,7 @@ print(n, t)
 """,
     ),
     "the kind of an input": (
-        compiled.Input,
+        guards.Input,
         "fits",
         always,
         """

@@ -29,7 +29,11 @@ EXAMPLES = """\
 """
 
 
-DOORS = {"lsp": "gradcli.doors.editors.command", "mcp": "gradcli.doors.agents.command"}
+DOORS = {
+    "lsp": "gradcli.doors.editors.command",
+    "mcp": "gradcli.doors.agents.command",
+    "record": "gradcli.doors.torch.command",
+}
 """The commands that stand in a door's own folder."""
 
 _QUESTIONS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "questions")

@@ -52,7 +52,7 @@ from gradcli.language.objects.types import (
 )
 from gradcli.library.iterators import ITERATORS
 from gradcli.library.load_save import FILES
-from gradcli.ops.binding import catalogue
+from gradcli.ops.binding.functions import methods
 from gradcli.ops.definition.lints import check_constant
 from gradcli.state import active
 
@@ -220,7 +220,7 @@ def format_(value: Any, spec: str = "", /) -> str:
 
 @_builtin
 def abs_(x: Any, /) -> Any:
-    return catalogue.methods["abs"](x) if type(x) is Tensor else host.abs(x)
+    return methods.abs(x) if type(x) is Tensor else host.abs(x)
 
 
 @_builtin

@@ -12,7 +12,7 @@ from gradcli.errors import type_error
 from gradcli.language.functions.calls import Function, call
 from gradcli.language.objects.iteration import Iterator, drawing, ended_iteration, iterate
 from gradcli.language.objects.types import called, type_name
-from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.binding.functions import methods
 
 _ABSENT: Any = object()
 
@@ -46,7 +46,7 @@ def _applied(function: Any) -> Callable[..., Any]:
 
 def reversed_(sequence: Any, /) -> Any:
     if type(sequence) is Tensor:
-        return methods["flip"](sequence, 0) if sequence.array.ndim else sequence
+        return methods.flip(sequence, 0) if sequence.array.ndim else sequence
     kind = type(sequence)
     if not hasattr(kind, "__reversed__") and not (
         hasattr(kind, "__len__") and hasattr(kind, "__getitem__")

@@ -12,7 +12,7 @@ from gradcli.arrays.dtypes import cast, default_dtype
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.objects.types import called, type_name
-from gradcli.ops.binding import catalogue
+from gradcli.ops.binding.functions import torch
 from gradcli.state import active
 
 
@@ -99,7 +99,7 @@ def _array(value: Any) -> Any:
             f"save() writes tensors, not {type_name(value)}",
             help="several go into a dict by name: save({'w': w, 'b': b}, 'm.npz')",
         )
-    tensor = value if isinstance(value, Tensor) else catalogue.modules["torch"]["tensor"](value)
+    tensor = value if isinstance(value, Tensor) else torch.tensor(value)
     return to_host(tensor.array)
 
 

@@ -27,6 +27,7 @@ from gradcli.library.builtins import BUILTINS as BUILTINS
 from gradcli.library.modules import INSTEAD as INSTEAD
 from gradcli.library.modules import import_of, library_modules
 from gradcli.ops.binding import catalogue
+from gradcli.ops.creation.data import parameter
 from gradcli.ops.creation.settings import Layout
 from gradcli.ops.definition.doc import describe
 
@@ -57,7 +58,7 @@ def _install_classes() -> None:
     ):
         made.construct = table.get(made.name)
         table[made.name] = made
-    PARAMETER.construct = catalogue.modules["torch.nn"]["Parameter"]
+    PARAMETER.construct = parameter
     catalogue.modules["torch.nn"].update(UNINITIALIZED, Parameter=PARAMETER)
     catalogue.modules["torch.linalg"]["LinAlgError"] = EXCEPTIONS["_LinAlgError"]
     catalogue.modules["torch.autograd.gradcheck"]["GradcheckError"] = EXCEPTIONS["GradcheckError"]

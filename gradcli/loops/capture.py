@@ -1,9 +1,11 @@
 """Capture: runs one iteration of a loop and records it.
 
-The program's own syntax is walked, into the functions, methods and modules that it calls. What an
-expression gives comes from the closure that the interpreter would run, over operands that the walk
-has found; so values, errors and places are the interpreter's. Meanwhile ops, writes and draws are
-heard by the recorder, and the walk records what is not the engine's: numbers, tests, names,
+A capture is a compiler whose closures also record what they run. The handlers of the interpreter's
+compiler give control flow, displays and comprehensions, and come to tests, targets and iteration by
+methods that a capture overrides. Names, attributes, items, operators and calls have handlers of its
+own: what such an operation gives comes from the interpreter's closure of it, over operands that are
+evaluated already; so values, errors and places are the interpreter's. Meanwhile ops, writes, draws
+are heard by the recorder, and the capture records what is not the engine's: numbers, tests, names,
 attributes, lists. Values from outside are guarded; a test becomes a check with a side exit. When
 something cannot be recorded, the rest of the iteration runs in the interpreter.
 """
@@ -12,42 +14,50 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from collections.abc import Iterator as HostIterator
+from functools import cache, partial
 from typing import Any
 
+from gradcli.autograd.modes import EnableGrad, InferenceMode, NoGrad, SetGradEnabled
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
-from gradcli.language.compiler.assignment import unpacked
+from gradcli.errors import GradcliError, Span
+from gradcli.language.compiler.assignment import part_of
+from gradcli.language.compiler.base import HANDLERS, STORES, Evaluate, Store
 from gradcli.language.compiler.names import name_store
 from gradcli.language.compiler.operand_labels import label_operands
+from gradcli.language.functions.control_flow import Run
 from gradcli.language.functions.generators import Running
 from gradcli.language.objects.attributes import set_attribute
 from gradcli.language.objects.classes.descriptors import computes
-from gradcli.language.objects.iteration import Iterator, iterate
+from gradcli.language.objects.iteration import Iterator, drawing, enter, iterate
 from gradcli.language.objects.subscripts import set_item
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.language.tree.syntax import Expression, Statement
-from gradcli.loops.holes import HOLES, Frame
 from gradcli.loops.kinds import is_of_library, module_class, walk_class
 from gradcli.loops.locations import Attribute, Item
 from gradcli.loops.symbols import SETTINGS, Symbol, concrete, is_symbolic
-from gradcli.loops.walk.expressions import EXPRESSIONS
-from gradcli.loops.walk.reading import Reader, described
-from gradcli.loops.walk.statements import STATEMENTS
-from gradcli.trace.ir import Inline, Value
+from gradcli.loops.walk.reading import Drawn, Reader, described
+from gradcli.trace.ir import Inline, Value, placeholder
+
+RECORDED: dict[type[tree.Syntax], Callable[[Any, Any, Scope], Evaluate | Run | None]] = {}
+"""What records the nodes of each class that the compiler's own handlers do not record: the files of
+`walk` fill it, and `hot_loop` imports them.
+"""
 
 _ITEM = Inline("{0}.item()", "item", raises=False)
 
 
 class Capture(Reader):
-    """Walks one iteration."""
+    """Compiles one iteration to closures that record it, and runs them."""
 
     def run(self, body: Sequence[Statement]) -> Any:
         """Run the body of the loop once; returns the signal that it ended with."""
+        run = self.block(body, self.scope)
         self.recorder.install()
         try:
             for name in self.plan.targets:
                 self._expect(name)
-            signal = self.block(body, self.frame)
+            signal = run(self.variables)
         finally:
             self.recorder.remove()
             for function, own in self._bodies.items():
@@ -59,100 +69,129 @@ class Capture(Reader):
         instructions = self.builder.trace.instructions
         return any(value.array is not None for each in instructions for value in each.made)
 
-    def block(self, body: Sequence[Statement], frame: Frame) -> Any:
-        """Run statements in a row."""
-        for node in body:
-            handler = STATEMENTS.get(type(node))
-            if self.broken is None and handler is None:
-                self.refuse(f"`{_word(node)}` is not recorded", span=node.span)
-            if self.broken is not None or handler is None:
-                signal = self.plain(self.compiler.statement, node, frame)
-            else:
-                signal = handler(self, node, frame)
-            if signal is not None:
-                return signal
-        return None
+    # --- what the handlers of the compiler do with values -----------------------------------------
 
-    def value(self, node: Expression, frame: Frame) -> Any:
-        """What an expression gives, with symbols where it varies."""
-        handler = EXPRESSIONS.get(type(node))
-        if self.broken is None and handler is None:
-            self.refuse(f"`{_word(node)}` is not recorded", span=node.span)
-        if self.broken is not None or handler is None:
-            return self.plain(self.compiler.expression, node, frame)
-        return handler(self, node, frame)
+    binds_directly = False
 
-    def plain(self, compiled: Callable[..., Any], node: Any, frame: Frame) -> Any:
-        """What the interpreter makes of a statement or an expression. It is compiled once: a loop
-        that runs again and again in the rest of an iteration may become a hot one.
+    def expression(self, node: Expression, scope: Scope) -> Evaluate:
+        return self._closure(node, scope, self.compiler.expression)
+
+    def statement(self, node: Statement, scope: Scope) -> Run:
+        return self._closure(node, scope, self.compiler.statement)
+
+    def _closure(self, node: Any, scope: Scope, interpret: Callable[..., Any]) -> Any:
+        """What records what a node does; what the interpreter runs, once recording has ended. That
+        is compiled once: a loop that runs again and again may become a hot one.
         """
-        run = self._plain.get(id(node))
-        if run is None:
-            run = self._plain[id(node)] = compiled(node, frame.scope)
-        return run(frame.variables)
+        kind = type(node)
+        handler = HANDLERS[kind] if kind in _ALIKE else RECORDED.get(kind)
+        record = None if handler is None else handler(self, node, scope)
+        interpreted = cache(lambda: interpret(node, scope))
 
-    def evaluate(self, node: Expression, operands: Sequence[Any]) -> Any:
-        """What an expression with holes gives for the operands that go there: what varies in them
-        is guarded, since nobody else records it.
+        def run(variables: Variables) -> Any:
+            if record is not None and self.broken is None:
+                return record(variables)
+            if self.broken is None:
+                self.refuse(f"`{kind.__name__.lower()}` is not recorded", span=node.span)
+            return interpreted()(variables)
+
+        return run
+
+    def hot_loop(self, loop: Any, scope: Scope, body: Run) -> Callable[[], None]:
+        return lambda: None  # a loop in the iteration is part of it
+
+    def test(self, node: Expression, scope: Scope, place: Span | None) -> Evaluate:
+        evaluate = self.expression(node, scope)
+
+        def test(variables: Variables) -> bool:
+            value = evaluate(variables)
+            self.state.place = place or self.state.place
+            return self.truth(value)
+
+        return test
+
+    def context(self, node: Expression, scope: Scope) -> Evaluate:
+        evaluate = self.expression(node, scope)
+
+        def enter(variables: Variables) -> Any:
+            value = concrete(evaluate(variables))
+            if type(value) not in (NoGrad, EnableGrad, SetGradEnabled, InferenceMode):
+                self.refuse("a context other than a grad mode", span=node.span)
+            return value
+
+        return enter
+
+    def enter(self, values: dict[Any, Any], key: Any, value: Any) -> None:
+        enter(values, self.exact(key), self.exact(value, looks=False))
+
+    def drawing(self, kind: str, source: HostIterator[Any], values: Any) -> Iterator:
+        drawn = Drawn()
+        iterator = drawing(kind, self._handed_on(source, drawn), concrete(values))
+        self.generated[iterator] = drawn
+        return iterator
+
+    def _handed_on(self, source: HostIterator[Any], drawn: Drawn) -> Generator[Any, None, None]:
+        for value in source:
+            drawn.values.append(value)
+            yield concrete(value) if drawn.is_recorded else self.exact(value, drawn.looks)
+
+    # --- operations -------------------------------------------------------------------------------
+
+    def evaluate(self, operation: Callable[..., Any], operands: Sequence[Any]) -> Any:
+        """What an operation gives for its operands: what varies in them is guarded, since nobody
+        else records it.
         """
-        return self.recorded(node, [self.exact(each) for each in operands])
+        return operation(*[self.exact(each) for each in operands])
 
-    def moved(self, node: Expression, operands: Sequence[Any]) -> Any:
-        """The same of an expression that moves values about and looks at none."""
-        return self.recorded(node, [self.exact(each, looks=False) for each in operands])
+    def moved(self, operation: Callable[..., Any], operands: Sequence[Any]) -> Any:
+        """The same of an operation that moves values about and looks at none."""
+        return operation(*[self.exact(each, looks=False) for each in operands])
 
-    def recorded(self, node: Expression, operands: Sequence[Any]) -> Any:
-        """The same of an expression whose caller records what varies in its operands."""
-        values = {str(number): concrete(each) for number, each in enumerate(operands)}
-        return self.compiler.expression(node, HOLES)(values)
+    def recorded(self, operation: Callable[..., Any], operands: Sequence[Any]) -> Any:
+        """The same of an operation whose caller records what varies in its operands."""
+        return operation(*map(concrete, operands))
 
-    def heard(self, node: Expression, operands: Sequence[Any]) -> Any:
-        """The same of an expression that hands numbers on to an op, which the recorder hears; a
+    def heard(self, operation: Callable[..., Any], operands: Sequence[Any]) -> Any:
+        """The same of an operation that hands numbers on to an op, which the recorder hears; a
         number that no instruction takes is guarded.
         """
         since = self.builder.count
-        value = self.recorded(node, operands)
+        value = self.recorded(operation, operands)
         self.expect_untaken(operands, since)
         return value
 
-    def expect_untaken(self, given: Sequence[Any], since: int) -> None:
+    def expect_untaken(self, operands: Sequence[Any], since: int) -> None:
         """Guard the numbers that no instruction since that one takes."""
         new = self.builder.trace.instructions[since:]
         taken = {value for each in new for value in each.reads}
-        for each in given:
+        for each in operands:
             if type(each) is Symbol and each.value not in taken:
                 self.exact(each)
 
     def check_shown(self, value: Any) -> None:
         """End recording where an object is written out: what it shows may change."""
         kind = type(value)
-        if kind in (list, tuple):
-            for each in value:
-                self.check_shown(each)
-        elif kind is dict:
-            for each in value.values():
+        if kind in (list, tuple, dict):
+            for each in value.values() if kind is dict else value:
                 self.check_shown(each)
         elif kind is not Symbol and kind is not Tensor and not isinstance(value, _SHOWN):
             self.refuse(f"{described(value)} is written out")
 
-    def unheard(self, node: Expression, operands: Sequence[Any]) -> Any:
-        """What an expression recorded as one call gives: the numbers it takes are its own."""
-        taken, self.recorder.taken = self.recorder.taken, []
-        try:
-            return self.recorded(node, operands)
-        finally:
-            self.recorder.taken = taken
+    def unheard(self, operation: Callable[..., Any], operands: Sequence[Any]) -> Any:
+        """What an operation recorded as one call gives: the numbers it takes are its own."""
+        with self.recorder.taking():
+            return self.recorded(operation, operands)
 
     def computed(
         self, function: Any, operands: Sequence[Any], now: Any, raises: bool = True
     ) -> Any:
         """What a host function gives for operands that vary."""
-        given: list[Any] = []
-        texts = [self.attempt(self.builder.written, each, given) for each in operands]
-        if self.broken is not None:
+        written: list[Any] = []
+        text = self.attempt(self.builder.written_call, written, function, operands)
+        if text is None:
             return now
-        op = Inline(f"{{{len(given)}}}({', '.join(texts)})", raises=raises)
-        return self.either(now, self.builder.compute, op, [*given, function], now, type(now) is str)
+        op = Inline(text, raises=raises)
+        return self.either(now, self.builder.compute, op, written, now, type(now) is str)
 
     def truth(self, value: Any) -> bool:
         """Whether a value is true, checked with a side exit where that may vary."""
@@ -161,19 +200,13 @@ class Capture(Reader):
             self.attempt(self._check, value.value, holds)
             return holds
         if type(value) is Tensor:
-            taken, self.recorder.taken = self.recorder.taken, []
-            try:
+            with self.recorder.taking() as taken:
                 holds = bool(value)
-                found = self.recorder.taken
-            finally:
-                self.recorder.taken = taken
-            for array in found:
+            for array in taken:
                 self.attempt(self._check_array, array, holds)
             return holds
         self.rely_on(value)
-        if any(map(is_symbolic, value)) if type(value) is tuple else False:
-            return True
-        return bool(value)
+        return (type(value) is tuple and is_symbolic(value)) or bool(value)
 
     def _check(self, value: Value, holds: bool) -> None:
         self.builder.exit_unless(
@@ -184,8 +217,7 @@ class Capture(Reader):
         number = self.builder.compute(_ITEM, [self.builder.value_of(array)], array.item(), True)
         self._check(number.value, holds)
 
-    def items(self, values: Any) -> HostIterator[Any]:
-        """What a loop draws from."""
+    def iterate(self, values: Any) -> HostIterator[Any]:
         kind = type(values)
         if kind is tuple:
             return iter(values)
@@ -200,7 +232,7 @@ class Capture(Reader):
             self.check_drawn(values)
             for drawn in self.generated_in([values]):
                 drawn.looks = False
-        return self._constants(iterate(self.exact(values)))
+        return map(self.handed_out, iterate(self.exact(values)))
 
     def check_drawn(self, values: Any) -> None:
         """Refuse what no loop inside the iteration may draw from, such as a DataLoader."""
@@ -211,92 +243,78 @@ class Capture(Reader):
                 "the inner loop is compiled on its own",
             )
 
-    def _constants(self, values: HostIterator[Any]) -> Generator[Any, None, None]:
-        for value in values:
-            yield self._drawn_value(value)
-
-    def _drawn_value(self, value: Any) -> Any:
+    def handed_out(self, value: Any) -> Any:
+        """A value that the host took out of others: one of the iteration, or a constant."""
         if type(value) is tuple:
-            return tuple([self._drawn_value(each) for each in value])
+            parts = tuple([self.handed_out(each) for each in value])
+            return parts if is_symbolic(parts) else value
         if type(value) is Tensor and self.builder.has(value):
             return value
         value = self.builder.known(value)
         return value if type(value) is Symbol else self.constant(value)
 
-    def store(self, target: Expression, value: Any, frame: Frame, assigned: bool = False) -> None:
-        """Bind a target to a value."""
+    def store(self, target: Expression, scope: Scope, assigned: bool = False) -> Store:
         if isinstance(target, tree.Name):
-            self._store_name(target.name, value, frame, assigned)
-        elif isinstance(target, (tree.Tuple, tree.List)):
-            self._unpack(target, value, frame, assigned)
-        elif isinstance(target, tree.Attribute):
-            owner = self.value(target.value, frame)
+            return self._name_store(target.name, scope, assigned)
+        if isinstance(target, (tree.Tuple, tree.List)):
+            return self._unpacking(target, scope, assigned)
+        assert isinstance(target, (tree.Attribute, tree.Subscript))
+        evaluate = self.expression(target.value, scope)
+        _, index, key = part_of(self, target, scope)
+
+        def store(variables: Variables, value: Any) -> None:
+            owner, at = evaluate(variables), key(variables)
             self.state.place = target.span
-            self.put(owner, target.name, value, set_attribute)
-        elif isinstance(target, tree.Subscript):
-            owner = self.value(target.value, frame)
-            at = self.value(target.index, frame)
-            self.state.place = target.span
+            if index is None:
+                self.put(owner, at, value, set_attribute)
+                return
             try:
-                self._set_part(owner, at, value)
+                if type(owner) is Tensor and (type(at) is Symbol or _is_filled(owner, at, value)):
+                    with self.recorder.mute():
+                        set_item(owner, concrete(at), concrete(value))
+                    self.attempt(self.recorder.write_at, owner, at, value)
+                else:
+                    self.put(owner, self.exact(at), value, set_item)
             except GradcliError as error:
-                label_operands(error, ((target.value, owner), (target.index, concrete(at))), "[]=")
+                label_operands(error, ((target.value, owner), (index, concrete(at))), "[]=")
                 raise
-        else:
-            self.refuse("a target that is not recorded", span=target.span)
 
-    def _set_part(self, owner: Any, at: Any, value: Any) -> None:
-        if type(owner) is Tensor and (type(at) is Symbol or _is_filled(owner, at, value)):
-            self._set_element(owner, at, value)
-        else:
-            self.put(owner, self.exact(at), value, set_item)
+        return store
 
-    def _store_name(self, name: str, value: Any, frame: Frame, assigned: bool) -> None:
-        holder = self.holder(name, frame)
-        store = name_store(self.compiler, name, frame.scope, assigned)
-        store(frame.variables, concrete(value))
-        if id(holder) in self.local:
-            if is_symbolic(value):
-                self.symbols[id(holder), name] = value
-            else:
-                self.symbols.pop((id(holder), name), None)
-            return
-        self._note(self.place_of(holder, name), value)
+    def _name_store(self, name: str, scope: Scope, assigned: bool) -> Store:
+        put = name_store(self.compiler, name, scope, assigned)
 
-    def _unpack(
-        self, target: tree.Tuple | tree.List, value: Any, frame: Frame, assigned: bool
-    ) -> None:
-        stars = any(isinstance(each, tree.Starred) for each in target.elements)
-        if stars:
-            self.refuse("`*` in a target", span=target.span)
-        self.state.place = target.span
-        if type(value) is list:
-            self.rely_on(value)
-            known = self.either(value, self.builder.parts_of, value)
-            value = tuple([self._part(each) for each in known])
-        if type(value) is tuple and len(value) == len(target.elements) and not stars:
-            parts = value
-        else:
-            values = unpacked(self.state, target, self.exact(value, looks=False))
-            parts = tuple([self._part(each) for each in values])
-        for element, part in zip(target.elements, parts, strict=True):
-            inner = element.value if isinstance(element, tree.Starred) else element
-            self.store(inner, part, frame, assigned)
+        def store(variables: Variables, value: Any) -> None:
+            if scope.comprehension:
+                self.local[id(variables)] = variables
+            holder = self.holder(name, scope, variables)
+            put(variables, concrete(value))
+            note = self.remember if id(holder) in self.local else self._note
+            note(self.place_of(holder, name), value)
 
-    def _part(self, value: Any) -> Any:
-        value = self.builder.known(value)
-        if type(value) is Tensor and not self.builder.has(value):
-            return self.constant(value)
-        return value
+        return store
 
-    def _set_element(self, owner: Tensor, at: Symbol | Tensor, value: Any) -> None:
-        """Set what a tensor has at a position that varies, or where a mask is true."""
-        muted, self.recorder.muted = self.recorder.muted, True
-        try:
-            set_item(owner, concrete(at), concrete(value))
-        finally:
-            self.recorder.muted = muted
-        self.attempt(self.recorder.write_at, owner, at, value)
+    def _unpacking(self, target: tree.Tuple | tree.List, scope: Scope, assigned: bool) -> Store:
+        unpack = STORES[type(target)](self, target, scope, assigned)
+        plain = self.compiler.store(target, scope, assigned)
+        has_star = any(isinstance(each, tree.Starred) for each in target.elements)
+
+        def store(variables: Variables, value: Any) -> None:
+            self.state.place = target.span
+            if has_star:
+                self.refuse("`*` in a target", span=target.span)
+                plain(variables, concrete(value))
+                return
+            if type(value) is list:
+                self.rely_on(value)
+                value = [*map(self.handed_out, self.either(value, self.builder.parts_of, value))]
+            elif type(value) is not tuple:
+                value = self.exact(value, looks=False)
+                if hasattr(type(value), "__iter__"):
+                    value = map(self.handed_out, iterate(value))
+            unpack(variables, value)
+
+        return store
 
     def put(self, owner: Any, at: Any, value: Any, put: Callable[..., Any]) -> None:
         """Set an attribute or an item."""
@@ -304,9 +322,7 @@ class Capture(Reader):
             self._set_tensor_attribute(owner, at, self.exact(value))
             return
         if type(owner) is Tensor:
-            since = self.builder.count
-            put(owner, at, concrete(value))
-            self.expect_untaken([value], since)
+            self.heard(partial(put, owner, at), [value])
             return
         if self.is_local(owner):
             value = self.exact(value, looks=False)
@@ -336,8 +352,9 @@ class Capture(Reader):
         """Record that an item of a dict is set, where it stands."""
         operands: list[Any] = []
         text = self.builder.written(value, operands)
-        op = Inline(f"{{{len(operands)}}}[{{{len(operands) + 1}}}] = {text}", "set_item")
-        self.builder.effect(op, [*operands, owner, at], state=())
+        item = f"{placeholder(operands, owner)}[{placeholder(operands, at)}]"
+        op = Inline(f"{item} = {text}", "set_item")
+        self.builder.effect(op, operands, state=())
 
     def _set_tensor_attribute(self, owner: Tensor, name: str, new: Any) -> None:
         if name == "grad" and new is None:
@@ -355,7 +372,7 @@ class Capture(Reader):
     def _is_own(self, tensor: Tensor) -> bool:
         """Whether the iteration made a tensor, and was not given it."""
         builder = self.builder
-        return self.outside.is_made(tensor) and builder.of(tensor) not in builder.trace.inputs
+        return builder.is_made(tensor) and builder.of(tensor) not in builder.trace.inputs
 
 
 def _is_filled(owner: Tensor, at: Any, value: Any) -> bool:
@@ -373,14 +390,15 @@ def _is_unchanged(owner: Tensor, name: str, new: Any) -> bool:
     """Whether an attribute of a tensor is set to what it is."""
     if name == "data":
         return type(new) is Tensor and new.array is owner.array
-    return (name == "grad" and new is owner.grad) or (
-        name == "requires_grad" and new is owner.requires_grad
-    )
+    return name in ("grad", "requires_grad") and new is getattr(owner, name)
 
 
-def _word(node: Any) -> str:
-    return type(node).__name__.lower()
-
+_ALIKE = frozenset(
+    {tree.Break, tree.Conditional, tree.Constant, tree.Continue, tree.ExpressionStatement}
+    | {tree.Global, tree.If, tree.Logical, tree.NamedExpression, tree.Pass, tree.Return, tree.Slice}
+    | {tree.While, tree.With}
+)
+"""What the compiler's own handlers record: all that they do goes through methods of a capture."""
 
 _SHOWN = (*SETTINGS, type)
 """What is written out in the same way in every iteration."""

@@ -4,7 +4,7 @@ on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,83 +12,21 @@ import numpy as np
 from gradcli.arrays.storage import InferenceStorage, Storage
 from gradcli.autograd.engine.accumulate import kept
 from gradcli.autograd.tensor import Tensor, meta_of, storage_of
-from gradcli.errors import GradcliError
 from gradcli.language.tree.scopes import Variables
 from gradcli.limits import Steps
-from gradcli.loops.guards import Guard
-from gradcli.loops.locations import Location
-from gradcli.loops.lower_backward import forget_values
+from gradcli.loops.capture import Capture
+from gradcli.loops.locations import Item, Location, Part
+from gradcli.loops.lower_backward import forget_values, is_setting
 from gradcli.loops.symbols import on_memory_of
-from gradcli.trace.guards import kind_of
 
 if TYPE_CHECKING:
-    from gradcli.library.torch.optim.optimizer import Optimizer
+    from gradcli.trace.codegen import Runs
 
 Arrays = tuple[Any, ...]
 
 
-class LeftInEffects(Exception):
+class FailedInEffects(Exception):
     """An iteration failed in the middle of its effects, where nothing may raise."""
-
-
-Kind = tuple[Any, ...]
-"""How an array lies in memory: its type, dtype, shape and strides; or the type of a number."""
-
-
-def is_new_leaf(tensor: Tensor) -> bool:
-    """Whether a tensor is a leaf that no pass has reached, and nothing but its value and its name
-    tell it from others.
-    """
-    meta = tensor.meta
-    if not tensor.requires_grad or tensor.grad_fn is not None:
-        return False
-    return meta is None or (
-        meta.grad is None
-        and meta.base is None
-        and not (meta.hooks or meta.accumulated_hooks or meta.is_parameter)
-    )
-
-
-class Input(NamedTuple):
-    """What an iteration is given that may be another thing in every one.
-
-    Attributes:
-        is_leaf: whether it is a leaf, which a pass gives a gradient.
-        is_detached: whether the iteration takes it out of whatever graph it has.
-    """
-
-    read: Callable[[Variables], Any]
-    kind: Kind
-    is_leaf: bool = False
-    is_detached: bool = False
-
-    def fits(self, variables: Variables) -> bool:
-        """Whether it is of that kind now."""
-        try:
-            found = self.read(variables)
-        except (GradcliError, LookupError, TypeError):
-            return False
-        if type(found) is Tensor:
-            fits = is_new_leaf(found) if self.is_leaf else not found.requires_grad
-            return (fits or self.is_detached) and kind_of(found.array) == self.kind
-        return (type(found),) == self.kind
-
-
-class InputItems(NamedTuple):
-    """A tuple or list of such inputs, which may be another one in every iteration."""
-
-    read: Callable[[Variables], Any]
-    kind: type[tuple[Any, ...] | list[Any]]
-    size: int
-    is_leaf: bool = False
-
-    def fits(self, variables: Variables) -> bool:
-        """Whether it has that many items now."""
-        try:
-            found = self.read(variables)
-        except (GradcliError, LookupError, TypeError):
-            return False
-        return type(found) is self.kind and len(found) == self.size
 
 
 class Named(NamedTuple):
@@ -98,7 +36,7 @@ class Named(NamedTuple):
         former: that of the iteration that was recorded, whose graph is like those of all others.
     """
 
-    location: Location
+    location: Location | Part
     former: Tensor
 
 
@@ -146,8 +84,8 @@ class Shown:
         tensor.storage, tensor.array = known, np.asarray(tensor.array)
 
 
-class CompiledIteration(NamedTuple):
-    """An iteration as straight-line Python.
+class CompiledIteration:
+    """A way through the body as straight-line Python.
 
     Attributes:
         run: does what an iteration does; returns what `finish` needs.
@@ -164,32 +102,60 @@ class CompiledIteration(NamedTuple):
         goes_back: whether it may be left when it has drawn random numbers.
         undoes: whether it may be left behind other effects.
         forgotten: the named tensors whose graphs have been freed of their values.
+        stored: the places that it leaves values in.
+        relied: those that it takes for constant.
+        loaded: those whose values it is given.
+        changed: the lists and dicts that it changes, by their ids.
+        verified: whether it was found to do what the interpreter does.
+        entered: whether nothing has run since that it does not know of.
     """
 
-    begin: Callable[[], None]
-    run: Callable[[], Arrays]
-    finish: Callable[[Arrays], Arrays]
-    namespace: dict[str, Any]
-    guard: Guard
-    inputs: list[Input | InputItems]
-    named: list[Named]
-    bases: list[Tensor]
-    lasting: set[Storage]
-    updated: list[Tensor]
-    leaves: list[Tensor]
-    unseen: list[Tensor]
-    optimizers: list[Optimizer]
-    counted: list[Location]
-    grown: list[list[Any]]
-    called: list[Any]
-    generators: list[Any]
-    steps: int
-    since: int
-    side_exits: int
-    settled: bool
-    goes_back: bool
-    undoes: bool
-    forgotten: set[Tensor]
+    def __init__(
+        self,
+        walk: Capture,
+        functions: Runs,
+        named: list[Named],
+        bases: list[Tensor],
+        counted: list[Location],
+        updated: list[Tensor],
+        steps: int,
+        goes_back: bool,
+        undoes: bool,
+    ) -> None:
+        self.begin, self.run, self.finish = functions
+        self.namespace: dict[str, Any] = self.begin.__globals__
+        self.guard, self.inputs = walk.guard, walk.inputs
+        self.named, self.bases, self.counted, self.updated = named, bases, counted, updated
+        self.lasting = {each.storage for each in walk.guard.tensors if each.storage is not None}
+        self.unseen = dict.fromkeys(walk.gradients.unseen).keys()
+        self.leaves = [leaf for leaf in walk.guard.gradients if leaf not in self.unseen]
+        self.optimizers, self.called = walk.optimizers, walk.called_as_is
+        self.grown, self.generators = walk.grown, walk.recorder.generators
+        self.steps, self.since = steps, walk.since
+        self.side_exits, self.settled = walk.builder.side_exits, walk.gradients.settled
+        self.goes_back, self.undoes = goes_back, undoes
+        self.forgotten: set[Tensor] = set()
+        stored, known = walk.stored, walk.constants
+        kept = {key for key, (_, value) in stored.items() if value is known.get(key, key)}
+        self.stored = stored.keys() - kept  # `w -= …` stores the `w` that it found
+        self.relied = {*known, *walk.guard.values}
+        self.loaded = set(walk.loads)
+        owners = [place.owner for place, _ in stored.values() if isinstance(place, Item)]
+        self.changed = {id(each) for each in (*walk.grown, *owners)}
+        self.names = {each.location.key for each in named}
+        self.verified = self.entered = False
+        self.served = 0
+
+    def covers(self, other: CompiledIteration) -> bool:
+        """Whether this one binds and forgets anew all that the other leaves unseen."""
+        return self is other or (other.names <= self.names and other.unseen <= self.unseen)
+
+    def disturbs(self, other: CompiledIteration) -> bool:
+        """Whether this one changes what the other takes for constant."""
+        if self.changed & other.guard.contents.keys():
+            return True
+        looked_at = [each for check in other.guard.checks for each in check.inputs]
+        return overlap(self.updated, looked_at)
 
     def fits(self, variables: Variables, steps: Steps) -> bool:
         """Whether an iteration is given what this one is for, and will not end in its middle."""
@@ -239,3 +205,9 @@ class CompiledIteration(NamedTuple):
         """Let go of the recorded iteration's graphs: this one does not run any more."""
         for each in (self.named, self.bases, self.forgotten, self.namespace):
             each.clear()
+
+
+def overlap(updated: Sequence[Tensor], looked_at: Sequence[Any]) -> bool:
+    """Whether what is written to lies where something is looked at."""
+    arrays = [each for each in looked_at if not is_setting(each)]
+    return any(np.may_share_memory(t.array, each) for t in updated for each in arrays)

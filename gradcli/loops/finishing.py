@@ -1,29 +1,30 @@
-"""From a captured iteration to a compiled one."""
+"""The end of a capture: its trace becomes a compiled iteration."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from gradcli.autograd.tensor import Tensor
 from gradcli.loops.capture import Capture
-from gradcli.loops.compiled import CompiledIteration, Named, is_new_leaf
+from gradcli.loops.compiled import CompiledIteration, Named, overlap
+from gradcli.loops.guards import is_new_leaf
 from gradcli.loops.kinds import module_class
-from gradcli.loops.locations import Attribute, Location, OuterName, OwnName, Part, store_op
-from gradcli.loops.lower_backward import holds_values, is_setting
+from gradcli.loops.locations import Attribute, Location, Name, Part, store_op
+from gradcli.loops.lower_backward import holds_values
 from gradcli.loops.symbols import Symbol, is_symbolic
 from gradcli.state import State
 from gradcli.trace.codegen import functions_of
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Effect, Inline, Instruction, Operand, Trace, Value
+from gradcli.trace.ir import Effect, Inline, Instruction, Operand, Trace, placeholder
 from gradcli.trace.passes import commits, may_raise, optimized, raising_behind_effects
 
 _BEGIN_EFFECTS = Inline("{0}.is_in_effects = True", "begin_effects")
 _END_EFFECTS = Inline("{0}.is_in_effects = False", "end_effects")
 
 # Functions of ours that run in a compiled iteration count by themselves.
+_READ_NODES = Inline("{0}.sequence_nr", raises=False)
+_READ_STEPS = Inline("{0}.left", raises=False)
 _COUNT_NODES = Inline("{0}.sequence_nr = {1} + {2}", "count_nodes")
 _COUNT_STEPS = Inline("{0}.left = {1} - {2}", "count_steps")
 
@@ -44,27 +45,26 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
     builder.span, builder.stack = None, ()
     _find_carried(walk)
     if not walk.guard.has_modes():
-        raise GraphBreak("B06", "the iteration leaves gradients switched on or off")
-    walk.gradients.finish(unseen=True)
+        raise GraphBreak("the iteration leaves gradients switched on or off")
+    walk.gradients.finish()
     named, counted = _store(walk)
-    read_nodes, read_steps = (
-        Inline("{0}.sequence_nr", raises=False),
-        Inline("{0}.left", raises=False),
-    )
-    number = builder.input(read_nodes, [walk.state], walk.since).value
-    left = builder.input(read_steps, [walk.steps], walk.steps.left).value
+    number = builder.input(_READ_NODES, [walk.state], walk.since).value
+    left = builder.input(_READ_STEPS, [walk.steps], walk.steps.left).value
     count = walk.state.sequence_nr - walk.since
     builder.effect(_COUNT_NODES, [walk.state, number, count], state=())
     builder.effect(_COUNT_STEPS, [walk.steps, left, steps], state=())
-    updated = list(dict.fromkeys([*walk.outside.updated, *walk.guard.lasting.values()]))
-    _check_looks(walk, updated)
+    updated = list(dict.fromkeys([*walk.builder.updated, *walk.guard.lasting.values()]))
+    if overlap(updated, [each for check in walk.guard.checks for each in check.inputs]):
+        raise GraphBreak("a check reads what the iteration writes to", code="B05")
     trace = builder.trace
-    trace.guards = []
-    unseen = walk.gradients.unseen
     formers = [each.former for each in named]
     bases = _bases_of(walk, formers)
-    trace.outputs = [_shown(walk, each) for each in (*formers, *bases)]
-    trace.outputs += unseen.values()
+    # A tensor that the iteration is given, or that has escaped, is shown itself.
+    trace.outputs = [
+        builder.given_as(each) or builder.escapes.get(each) or builder.of(each)
+        for each in (*formers, *bases)
+    ]
+    trace.outputs += walk.gradients.unseen.values()
     trace = optimized(trace)
     late = raising_behind_effects(trace)
     if late is None:
@@ -72,32 +72,16 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
     else:
         _check_undone(trace.instructions, late, updated)
     builder.close()
-    begin, run, finish = functions_of(trace)
     return CompiledIteration(
-        begin,
-        run,
-        finish,
-        begin.__globals__,
-        walk.guard,
-        walk.inputs,
+        walk,
+        functions_of(trace),
         named,
         bases,
-        {each.storage for each in walk.guard.tensors if each.storage is not None},
-        updated,
-        [leaf for leaf in walk.guard.gradients if leaf not in unseen],
-        list(unseen),
-        walk.optimizers,
         counted,
-        walk.grown,
-        walk.called_as_is,
-        walk.recorder.generators,
+        updated,
         steps,
-        walk.since,
-        builder.side_exits,
-        walk.gradients.settled,
         late is None and _may_be_left_drawn(trace.instructions),
         late is not None,
-        set(),
     )
 
 
@@ -115,11 +99,15 @@ def _check_undone(
     """Raise GraphBreak where the effects ahead of what may raise cannot be undone."""
     for each in instructions:
         if Effect.SHOWS in each.effects:
-            raise GraphBreak("B05", "something is printed before what may fail", span=late.span)
+            raise GraphBreak(
+                "something is printed before what may fail", span=late.span, code="B05"
+            )
         if each is late:
             break
     if sum(each.array.nbytes for each in updated) > _MOST_UNDONE:
-        raise GraphBreak("B05", "large tensors are written to before what may fail", span=late.span)
+        raise GraphBreak(
+            "large tensors are written to before what may fail", span=late.span, code="B05"
+        )
 
 
 def _may_be_left_drawn(instructions: Sequence[Instruction]) -> bool:
@@ -134,38 +122,18 @@ def _may_be_left_drawn(instructions: Sequence[Instruction]) -> bool:
 
 def _find_carried(walk: Capture) -> None:
     """Raise NotSettled where a place that was taken for constant has another value now."""
-    settled = True
-    for key, (_, value) in walk.stored.items():
-        if key in walk.found and (is_symbolic(value) or value is not walk.found[key]):
-            walk.carried.add(key)
-            settled = False
     for place, _ in walk.stored.values():
         if isinstance(place, Attribute) and isinstance(place.owner, module_class()):
             walk.guard.ignore(place.owner._values, place.name)
-    for module, mode in walk.guard.training.items():
-        settled = settled and module.training is mode
-    if not settled:
+    others = {
+        key
+        for key, (_, value) in walk.stored.items()
+        if key in walk.constants and (is_symbolic(value) or value is not walk.constants[key])
+    }
+    others |= walk.guard.replaced()
+    walk.carried |= others
+    if others or any(each.training is not mode for each, mode in walk.guard.training.items()):
         raise NotSettled
-    replaced = [leaf for leaf, g in walk.guard.lasting.items() if not _has(leaf, g)]
-    if replaced:
-        walk.carried.update(("gradient", id(leaf)) for leaf in replaced)
-        raise NotSettled
-
-
-def _has(leaf: Tensor, gradient: Tensor) -> bool:
-    """Whether a leaf has that gradient, or none."""
-    return leaf.grad is None or leaf.grad is gradient
-
-
-def _check_looks(walk: Capture, updated: list[Tensor]) -> None:
-    if overlap(updated, [each for check in walk.guard.checks for each in check.inputs]):
-        raise GraphBreak("B05", "a check reads what the iteration writes to")
-
-
-def overlap(updated: Sequence[Tensor], looked_at: Sequence[Any]) -> bool:
-    """Whether what is written to lies where something is looked at."""
-    arrays = [each for each in looked_at if not is_setting(each)]
-    return any(np.may_share_memory(t.array, each) for t in updated for each in arrays)
 
 
 def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
@@ -173,9 +141,9 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
     named: list[Named] = []
     counted: list[Location] = []
     for key, (place, value) in walk.stored.items():
-        if isinstance(place, (OwnName, OuterName)) and place.name in walk.plan.targets:
-            raise GraphBreak("B06", f"the iteration binds `{place.name}`, which the loop binds too")
-        if type(value) is Tensor and walk.outside.is_made(value) and key not in walk.carried:
+        if isinstance(place, Name) and place.name in walk.plan.targets:
+            raise GraphBreak(f"the iteration binds `{place.name}`, which the loop binds too")
+        if type(value) is Tensor and walk.builder.is_made(value) and key not in walk.carried:
             _check_named(walk, place, value)
             named.append(Named(place, value))
             continue
@@ -188,7 +156,7 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
             continue
         operands: list[Operand] = []
         text = _text(walk, place, value, operands)
-        op, operands = store_op(place, text, operands, named=type(value) is Tensor)
+        op = store_op(place, text, operands, named=type(value) is Tensor)
         walk.builder.effect(op, operands, state=())
         counted.append(place)
     return named, counted
@@ -205,69 +173,57 @@ def _bases_of(walk: Capture, named: Sequence[Tensor]) -> list[Tensor]:
     return [
         each
         for each in found
-        if each is not None and each not in known and (each in bases or walk.outside.is_made(each))
+        if each is not None and each not in known and (each in bases or walk.builder.is_made(each))
     ]
-
-
-def _shown(walk: Capture, former: Tensor) -> Value:
-    """The value that shows what stands for a tensor: its array, or, where the iteration is given
-    it, the tensor itself.
-    """
-    given = walk.builder.given_as(former) or walk.builder.escaped_as(former)
-    return given or walk.builder.of(former)
 
 
 def _are_recorded(walk: Capture, value: Any) -> bool:
     """Whether a value is a tuple or list of tensors that the iteration made, some with graphs."""
     return (
         type(value) in (tuple, list)
-        and all(type(each) is Tensor and walk.outside.is_made(each) for each in value)
+        and all(type(each) is Tensor and walk.builder.is_made(each) for each in value)
         and any(each.requires_grad for each in value)
     )
 
 
 def _check_named(walk: Capture, place: Location, value: Tensor) -> None:
-    if isinstance(place, OwnName) and place.name in walk.plan.tested:
-        raise GraphBreak(
-            "B06", f"`{place.name}`, by which the loop goes on, is a tensor", "use its item()"
-        )
-    if not walk.plan.leaves or (isinstance(place, OwnName) and place.name in walk.plan.anew):
+    own = place.name if isinstance(place, Name) and place.holder is None else None
+    if own in walk.plan.tested:
+        raise GraphBreak(f"`{own}`, by which the loop goes on, is a tensor", "use its item()")
+    if not walk.plan.leaves or own in walk.plan.anew:
         return
     if value.grad_fn is not None and holds_values(value.grad_fn, walk.since):
         raise GraphBreak(
-            "B06",
             f"the graph of {_name(place)} outlives the iteration: no backward pass has freed it",
             "compute what needs no gradient under `torch.no_grad()`",
         )
     if value.grad_fn is None and value.grad is not None:
-        raise GraphBreak("B06", f"{_name(place)} is a new leaf with a gradient in every iteration")
+        raise GraphBreak(f"{_name(place)} is a new leaf with a gradient in every iteration")
 
 
 def _name(place: Location) -> str:
-    return f"`{place.name}`" if isinstance(place, OwnName) else "a tensor"
+    return f"`{place.name}`" if isinstance(place, Name) else "a tensor"
 
 
 def _text(walk: Capture, place: Location, value: Any, operands: list[Operand]) -> str:
     """The text of a value that is stored in every iteration."""
     builder = walk.builder
     kind = type(value)
-    if kind is Tensor and walk.outside.is_made(value):
+    if kind is Tensor and walk.builder.is_made(value):
         freed = value.grad_fn is not None and not holds_values(value.grad_fn, walk.since)
         if value.requires_grad and not is_new_leaf(value) and not (freed and not value.version):
             raise GraphBreak(
-                "B06",
                 f"{_name(place)} is handed from one iteration to the next with its graph",
                 "detach() what one iteration hands to the next",
             )
         return builder.written(value, operands)
     if id(value) in walk.lasting and id(value) not in walk.local:
-        operands.append(value)  # the very object, whatever it holds
-        return f"{{{len(operands) - 1}}}"
+        return placeholder(operands, value)  # the very object, whatever it holds
     if kind in (tuple, list):
         parts = "".join([f"{_text(walk, place, each, operands)}, " for each in value])
         return f"[{parts}]" if kind is list else f"({parts})"
     if kind is Symbol or kind is Tensor or kind in _PLAIN:
         return builder.written(value, operands)
     if id(value) in walk.local or kind.__name__ in ("Function", "Iterator", "Walk"):
-        raise GraphBreak("B06", f"{_name(place)} holds a {kind.__name__} of the iteration")
+        raise GraphBreak(f"{_name(place)} holds a {kind.__name__} of the iteration")
     return builder.written(value, operands)

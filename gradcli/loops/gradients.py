@@ -8,9 +8,8 @@ import numpy as np
 
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.tensor import Tensor, TensorMeta, meta_of, storage_of
-from gradcli.loops.compiled import Input
+from gradcli.loops.guards import Input
 from gradcli.loops.lower_backward import ADD
-from gradcli.loops.outside import Outside
 from gradcli.loops.symbols import IterationBuilder
 from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.trace.graph_break import GraphBreak
@@ -21,7 +20,7 @@ _ARRIVE = Inline("{0}.grad = {1}({2}({3}, {4}))", "arrive")
 """A leaf is given its first gradient."""
 
 _ARRIVE_AT = Inline("{0}({1}).grad = {2}({3}({4}, {5}))", "arrive")
-"""A leaf that is another one in every iteration is given its gradient."""
+"""A leaf that every iteration loads anew gets its gradient."""
 
 _FORGET = Inline("{0}.grad = None", "forget")
 """A leaf's gradient is forgotten."""
@@ -43,27 +42,24 @@ class Gradients:
     """The `.grad` of each leaf in the course of an iteration.
 
     Attributes:
-        lasting: the gradients that are the same tensor in every iteration, which adds to them, and
-            their leaves.
+        lasting: the gradients that are the same tensor in every iteration, which adds to them.
         used: those whose gradients it reads as it finds them.
         settled: whether the leaves have gradients at the end that had some at the beginning.
-        given: the leaves that are others in every iteration.
+        new_leaves: those that every iteration loads anew.
         now: what each leaf has that the iteration gave or took a gradient, None for nothing.
     """
 
     def __init__(
         self,
         builder: IterationBuilder,
-        outside: Outside,
         carried: set[Any],
         inputs: list[Any],
     ) -> None:
         self.builder = builder
-        self.outside = outside
         self.carried = carried
         self.inputs = inputs
-        self.lasting: dict[Tensor, Tensor] = {}
-        self.given: dict[Tensor, Value] = {}
+        self.lasting: set[Tensor] = set()
+        self.new_leaves: dict[Tensor, Value] = {}
         self.now: dict[Tensor, Value | None] = {}
         self.forgotten: set[Tensor] = set()
         self.unseen: dict[Tensor, Value] = {}
@@ -74,36 +70,32 @@ class Gradients:
     def arrive(self, leaf: Tensor, gradient: Value) -> None:
         """A backward pass is about to give a leaf a gradient, or to add to the one it has."""
         old = leaf.grad
-        if not self.outside.is_made(leaf):
-            self.outside.tensor(leaf)
+        if not self.builder.is_made(leaf):
+            self.builder.tensor(leaf)
             self.find(leaf)
         if old is None:
             self.now[leaf] = gradient
         elif leaf in self.now and old not in self.lasting:
             self.now[leaf] = self.builder.call(ADD, (self.builder.value_of(old.array), gradient))
         else:
-            total = self._lasting(leaf, old)
+            if type(old.array) is not np.ndarray or old.array.dtype not in EVERYDAY:
+                reason = "a gradient is no array of float32 or float64 on the host"
+                raise GraphBreak(reason, code="B04")
+            self.lasting.add(old)
+            total = self._found(leaf, old)
             self.builder.effect(np.add, [total, gradient, total], writes=[total])
             self.count_write(leaf, old, total)
             self.now[leaf] = self.builder.value_of(old.array)
 
     def find(self, leaf: Tensor) -> None:
         """Note whether the iteration found a leaf with a gradient."""
-        self.outside.guard.gradients.setdefault(leaf, leaf.grad is not None)
-
-    def _lasting(self, leaf: Tensor, gradient: Tensor) -> Value:
-        """The array of a gradient that was there before, and is written to."""
-        array = gradient.array
-        if type(array) is not np.ndarray or array.dtype not in EVERYDAY:
-            raise GraphBreak("B04", "a gradient is no array of float32 or float64 on the host")
-        self.lasting[gradient] = leaf
-        return self._found(leaf, gradient)
+        self.builder.guard.gradients.setdefault(leaf, leaf.grad is not None)
 
     def _found(self, leaf: Tensor, gradient: Tensor) -> Value:
         """The array of a gradient that the iteration found, always the same tensor or any."""
         if ("gradient", id(leaf)) not in self.carried:
-            self.outside.guard.lasting[leaf] = gradient
-            return self.outside.tensor(gradient)
+            self.builder.guard.lasting[leaf] = gradient
+            return self.builder.tensor(gradient)
         if not self.builder.knows(gradient.array):
             value = self.builder.load(_LOAD, [meta_of(leaf)], gradient.array)
             self.loaded.add(value)
@@ -116,7 +108,7 @@ class Gradients:
             if gradient is None or not leaf.requires_grad:
                 continue
             if leaf.grad is None or not same_bits(leaf.grad.array, gradient.array):
-                raise GraphBreak("B06", "a leaf's gradient came out differently than was recorded")
+                raise GraphBreak("a leaf's gradient came out differently than was recorded")
             if leaf.grad in self.lasting:
                 continue
             if leaf.grad.array.strides == gradient.array.strides:
@@ -127,7 +119,7 @@ class Gradients:
 
     def read(self, leaf: Tensor) -> None:
         """`leaf.grad` of a leaf from outside was read."""
-        self.outside.tensor(leaf)
+        self.builder.tensor(leaf)
         self.find(leaf)
         gradient = leaf.grad
         if leaf not in self.now:
@@ -137,10 +129,10 @@ class Gradients:
 
     def forget(self, leaf: Tensor) -> None:
         """`leaf.grad = None` is about to run."""
-        if self.outside.is_made(leaf):
+        if self.builder.is_made(leaf):
             self.now[leaf] = None
             return
-        self.outside.tensor(leaf)
+        self.builder.tensor(leaf)
         if leaf not in self.now and leaf not in self.used:
             self.forgotten.add(leaf)
         self.find(leaf)
@@ -151,35 +143,33 @@ class Gradients:
         if target in self.loaded:
             self.builder.effect(_COUNT_WRITE, [_count_write, meta_of(leaf)], state=())
         elif gradient.storage is not None:
-            self.outside.count_writes(self.outside.storage(gradient), 1)
+            self.builder.count_writes(self.builder.storage(gradient), 1)
         else:
-            self.outside.guard.storages[gradient] = None
+            self.builder.guard.storages[gradient] = None
 
     def share(self, leaf: Tensor) -> None:
         """Record that the gradient of a leaf gets a version, as one does that is written to."""
         self.builder.effect(_SHARE, [storage_of, meta_of(leaf)], state=())
 
-    def finish(self, unseen: bool) -> None:
-        """Write what leaves leaves their gradients; `unseen` if the next iteration forgets them
-        unread.
-        """
+    def finish(self) -> None:
+        """Write what leaves leaves their gradients, but for those that are forgotten unread."""
         builder = self.builder
-        found = self.outside.guard.gradients
+        found = self.builder.guard.gradients
         for leaf, gradient in self.now.items():
-            if leaf in self.given and gradient is not None:
+            if leaf in self.new_leaves and gradient is not None:
                 made = [Tensor, accumulate.kept, gradient, builder.value_of(leaf.array)]
-                builder.effect(_ARRIVE_AT, [meta_of, self.given[leaf], *made], grad=())
+                builder.effect(_ARRIVE_AT, [meta_of, self.new_leaves[leaf], *made], grad=())
             if leaf not in found:
                 continue  # the iteration made it, or is given it
             if found[leaf] is (gradient is None):
                 if leaf in self.forgotten:
-                    raise GraphBreak("B06", "a leaf got its first gradient")
+                    raise GraphBreak("a leaf got its first gradient")
                 self.settled = False
                 if gradient is None:
                     builder.effect(_FORGET, [meta_of(leaf)], grad=())
             if gradient is None or leaf.grad in self.lasting:
                 continue
-            if unseen and leaf in self.forgotten:
+            if leaf in self.forgotten:
                 self.unseen[leaf] = gradient
                 continue
             array = builder.constant(leaf.array)

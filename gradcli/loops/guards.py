@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor
@@ -13,10 +13,57 @@ from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.classes.descriptors import BoundMethod
 from gradcli.language.tree.scopes import Variables
 from gradcli.state import State, is_unobserved
+from gradcli.trace.guards import kind_of
 from gradcli.trace.ir import Guard as ValueGuard
 
 Read = Callable[[Variables], Any]
 """What reads a value, given the variables of the code with the loop."""
+
+
+Kind = tuple[Any, ...]
+"""How an array lies in memory: its type, dtype, shape and strides; or the type of a number; or that
+of a tuple or list of tensors, and how many there are.
+"""
+
+
+def is_new_leaf(tensor: Tensor) -> bool:
+    """Whether a tensor is a leaf that no pass has reached, and nothing but its value and its name
+    tell it from others.
+    """
+    meta = tensor.meta
+    if not tensor.requires_grad or tensor.grad_fn is not None:
+        return False
+    return meta is None or (
+        meta.grad is None
+        and meta.base is None
+        and not (meta.hooks or meta.accumulated_hooks or meta.is_parameter)
+    )
+
+
+class Input(NamedTuple):
+    """What an iteration is given that may be another thing in every one.
+
+    Attributes:
+        is_leaf: whether it is a leaf, which a pass gives a gradient.
+        is_detached: whether the iteration takes it out of whatever graph it has.
+    """
+
+    read: Callable[[Variables], Any]
+    kind: Kind
+    is_leaf: bool = False
+    is_detached: bool = False
+
+    def fits(self, variables: Variables) -> bool:
+        """Whether it is of that kind now."""
+        try:
+            value = self.read(variables)
+            if type(value) is not Tensor:
+                kind, *length = self.kind
+                return type(value) is kind and (not length or length == [len(value)])
+        except (GradcliError, LookupError, TypeError):
+            return False
+        fits = is_new_leaf(value) if self.is_leaf else not value.requires_grad
+        return (fits or self.is_detached) and kind_of(value.array) == self.kind
 
 
 class Guard:
@@ -68,14 +115,8 @@ class Guard:
     @property
     def count(self) -> int:
         """How many there are."""
-        return (
-            len(self.values)
-            + len(self.contents)
-            + len(self.facts)
-            + len(self.tensors)
-            + len(self.checks)
-            + len(self.gradients)
-        )
+        things = (self.values, self.contents, self.facts, self.tensors, self.checks, self.gradients)
+        return sum(map(len, things))
 
     def holds(self, variables: Variables) -> bool:
         """Whether everything is as it was, for code with these variables."""

@@ -12,12 +12,12 @@ from gradcli.language.functions.control_flow import CONTINUE, Run
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.loops.capture import Capture
-from gradcli.loops.compiled import Arrays, CompiledIteration, LeftInEffects
-from gradcli.loops.finishing import NotSettled, finish, overlap
-from gradcli.loops.locations import Item
+from gradcli.loops.compiled import Arrays, CompiledIteration, FailedInEffects
+from gradcli.loops.finishing import NotSettled, finish
 from gradcli.loops.loop_carried import analysed
 from gradcli.loops.symbols import CHANGED
 from gradcli.loops.verify import Effects, same_effects
+from gradcli.loops.walk import expressions, statements  # noqa: F401  each handler registers itself
 from gradcli.state import active, is_unobserved
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import SideExit
@@ -46,45 +46,6 @@ _PATHS = 4
 """Paths through the body that are compiled."""
 
 
-class Path:
-    """One way through the body, compiled.
-
-    Attributes:
-        stored: the places that it leaves values in.
-        changed: the lists and dicts that it changes, by their ids.
-        found: those that it takes for constant.
-        verified: whether it was found to do what the interpreter does.
-        entered: whether nothing has run since that it does not know of.
-    """
-
-    def __init__(self, written: CompiledIteration, walk: Capture) -> None:
-        self.written = written
-        kept = {key for key, (_, value) in walk.stored.items() if value is walk.found.get(key, key)}
-        self.stored = walk.stored.keys() - kept  # `w -= …` stores the `w` that it found
-        self.found = {*walk.found, *walk.guard.values}
-        self.given = set(walk.given)
-        places = [place for place, _ in walk.stored.values()]
-        owners = [place.owner for place in places if isinstance(place, Item)]
-        self.changed = {id(each) for each in (*walk.grown, *owners)}
-        self.names = {each.location.key for each in written.named}
-        self.unseen = set(written.unseen)
-        self.verified = False
-        self.served = 0
-        self.entered = False
-
-    def covers(self, other: Path) -> bool:
-        """Whether this path binds and forgets anew all that the other leaves unseen."""
-        return self is other or (other.names <= self.names and other.unseen <= self.unseen)
-
-    def disturbs(self, other: Path) -> bool:
-        """Whether this path changes what the other takes for constant."""
-        guard = other.written.guard
-        if self.changed & guard.contents.keys():
-            return True
-        looked_at = [each for check in guard.checks for each in check.inputs]
-        return overlap(self.written.updated, looked_at)
-
-
 class HotLoop:
     """A loop whose iterations may be compiled.
 
@@ -110,7 +71,7 @@ class HotLoop:
         self.interpreted = 0
         self.refused = False
         self.attempts = _ATTEMPTS
-        self.paths: list[Path] = []
+        self.paths: list[CompiledIteration] = []
         self.carried: set[Any] = set()
         self.lasting: set[Any] = set()
         self.broken: GraphBreak | None = None
@@ -122,7 +83,7 @@ class HotLoop:
         self.unsteady: Counter[tuple[int, int]] = Counter()
         self._last_exit: SideExit | None = None
         self._steps_left = 0
-        self.left: tuple[Path, Arrays] | None = None
+        self.unshown: tuple[CompiledIteration, Arrays] | None = None
         self._signal: Any = None
 
     def begin(
@@ -145,17 +106,16 @@ class HotLoop:
                 self.interpreted_count += length()
             return None
         self.between = self._between_tests(between, variables)
+        self._check(variables, begins=True)
         if length is None or length() < _SHORT or self.between is not Between.NOTHING:
             self.plan = self.plan._replace(leaves=True, anew=frozenset())
-            self._check(variables, begins=True)
             return self._run_iteration, self._show
-        self._check(variables, begins=True)
         number = 0
 
         def run(variables: Variables) -> Any:
             nonlocal number
             number += 1
-            if self.refused and self.left is None:
+            if self.refused and self.unshown is None:
                 self.interpreted_count += 1
                 return self.body(variables)
             return self._run_iteration(variables, number >= length())
@@ -172,7 +132,7 @@ class HotLoop:
 
     def _run_iteration(self, variables: Variables, last: bool = False) -> Any:
         """Run one iteration, in whichever way; a known last one is interpreted."""
-        if self.refused and self.left is None:
+        if self.refused and self.unshown is None:
             self.interpreted_count += 1
             return self.body(variables)
         if last or (self.interpreted < HOT_AFTER and not self.paths):
@@ -182,18 +142,17 @@ class HotLoop:
             self._check(variables)
         if not is_unobserved(state) or self.compiler.interpreter.overrides:
             self.broken = self.broken or GraphBreak(
-                "B06", "forward_ad, inference mode, a transform or a listener is at work"
+                "forward_ad, inference mode, a transform or a listener is at work"
             )
             return self._interpret(variables)
         for path in list(self.paths):
-            written = path.written
-            if not (path.entered and written.settled) and not written.guard.finds_gradients():
-                replaced = written.guard.replaced()
+            if not (path.entered and path.settled) and not path.guard.finds_gradients():
+                replaced = path.guard.replaced()
                 if replaced:
                     self.carried |= replaced
                     self.paths.remove(path)
                 continue
-            if not written.fits(variables, steps):
+            if not path.fits(variables, steps):
                 continue
             if not path.verified:
                 if self._verify(path, variables):
@@ -211,7 +170,7 @@ class HotLoop:
                 self._check_whole(error)
                 state.sequence_nr, steps.left = counts
                 return self._interpret(variables)  # which fails too, and says where
-            self.left = path, left
+            self.unshown = path, left
             if self.between is not Between.NOTHING:
                 self._show(variables)
             self._steps_left = steps.left + steps.charged - 1  # the next iteration is a step
@@ -221,32 +180,32 @@ class HotLoop:
             return None
         return self._run_missed(variables)
 
-    def _run_compiled(self, path: Path, variables: Variables) -> Arrays:
-        if self.left is not None and not path.covers(self.left[0]):
+    def _run_compiled(self, path: CompiledIteration, variables: Variables) -> Arrays:
+        if self.unshown is not None and not path.covers(self.unshown[0]):
             self._show(variables)
         if not path.entered:
             for each in self.paths:
                 each.entered = False
-            path.written.enter(variables)
+            path.enter(variables)
             path.entered = True
-        left = self._executed(path.written, variables)
+        left = self._executed(path, variables)
         path.served += 1
         self.compiled_count += 1
         return left
 
-    def _executed(self, written: CompiledIteration, variables: Variables) -> Arrays:
+    def _executed(self, path: CompiledIteration, variables: Variables) -> Arrays:
         state = self.compiler.state
-        if written.undoes:
-            effects = Effects(state, written, variables)
+        if path.undoes:
+            effects = Effects(state, path, variables)
             try:
-                return written.execute()
+                return path.execute()
             except BaseException:
                 effects.undo()
                 raise
-        left = written.execute()
+        left = path.execute()
         if state.interruption is not None:  # which came while the iteration had effects
-            self.left = None
-            written.show(left, variables)
+            self.unshown = None
+            path.show(left, variables)
             interruption, state.interruption = state.interruption, None
             raise interruption
         return left
@@ -266,7 +225,7 @@ class HotLoop:
         if not isinstance(error, Exception):
             raise error
         if in_effects:
-            raise LeftInEffects from error
+            raise FailedInEffects from error
 
     def _run_missed(self, variables: Variables) -> Any:
         """Run an iteration that no compiled path is for."""
@@ -280,7 +239,7 @@ class HotLoop:
             if self._last_exit is not None:
                 reason = f"{reason}: {self._last_exit.reason}"
                 span = self._last_exit.span or span
-            self.broken = GraphBreak("B07", reason, span=span)
+            self.broken = GraphBreak(reason, span=span, code="B07")
             self._refuse()
         elif self.attempts > 0 and len(self.paths) < _PATHS and self.missed > 1:
             return self._capture(variables)
@@ -302,42 +261,37 @@ class HotLoop:
             return
         for path in self.paths:
             path.entered = False
-        held = [path for path in self.paths if path.written.guard.holds(variables)]
+        held = [path for path in self.paths if path.guard.holds(variables)]
         if len(held) < len(self.paths):
             for path in self.paths:
-                guard = path.written.guard
+                guard = path.guard
                 changed = guard.changed_inputs if begins else guard.changed
                 self.carried |= changed(variables) - (self.lasting if begins else set())
-            served = sum(path.served for path in self.paths)
-            self.paths = held
             if not held:
-                self._forget(served)
+                self.attempts -= sum(path.served for path in self.paths) < PAYS_AFTER
+                self._start_over()
+            self.paths = held
 
     def forget(self, leaf: Tensor) -> None:
         """Forget the paths that rely on a leaf whose data is being replaced, with the graphs of the
         iterations that were recorded: the leaf's accumulator lives as long as a graph holds it.
         """
-        gone = [path for path in self.paths if leaf in path.written.guard.tensors]
-        if not gone:
-            return
-        self.paths = [path for path in self.paths if path not in gone]
+        gone = [path for path in self.paths if leaf in path.guard.tensors]
         for path in gone:
-            if self.left is None or self.left[0] is not path:
-                path.written.release()
-        if not self.paths:
-            self._forget(sum(path.served for path in gone))
+            self.paths.remove(path)
+            if self.unshown is None or self.unshown[0] is not path:
+                path.release()
+        if gone and not self.paths:
+            self.attempts -= sum(path.served for path in gone) < PAYS_AFTER
+            self._start_over()
 
-    def _forget(self, served: int) -> None:
-        if served < PAYS_AFTER:
-            self.attempts -= 1
-        if self.attempts <= 0:
-            self.broken = self.broken or self._changes()
-            self._refuse()
+    def _start_over(self) -> None:
+        """No path is left: one may be captured again, unless that has been tried too often."""
         self.interpreted = 0
-
-    def _changes(self) -> GraphBreak:
-        reason = "what the iterations rely on changes too often"
-        return GraphBreak("B08", reason, span=self.node.span)
+        if self.attempts <= 0:
+            reason = "what the iterations rely on changes too often"
+            self.broken = self.broken or GraphBreak(reason, span=self.node.span, code="B08")
+            self._refuse()
 
     def _refuse(self) -> None:
         self.paths = []
@@ -345,10 +299,10 @@ class HotLoop:
 
     def _show(self, variables: Variables) -> None:
         """Let what the iteration before left be seen, if it was a compiled one."""
-        if self.left is not None:
-            path, arrays = self.left
-            self.left = None
-            path.written.show(arrays, variables)
+        if self.unshown is not None:
+            path, arrays = self.unshown
+            self.unshown = None
+            path.show(arrays, variables)
 
     def _capture(self, variables: Variables) -> Any:
         """Run an iteration and record it."""
@@ -362,11 +316,13 @@ class HotLoop:
         signal = walk.run(self.node.body)
         found = walk.broken
         if found is None and not walk.computes():
-            found = GraphBreak("B10", "the loop computes nothing with tensors", span=self.node.span)
+            found = GraphBreak(
+                "the loop computes nothing with tensors", span=self.node.span, code="B10"
+            )
             self.attempts = 1
         if found is None and signal in (None, CONTINUE):
             try:
-                self._add(Path(finish(walk, before - steps.left), walk))
+                self._add(finish(walk, before - steps.left))
             except NotSettled:
                 self.attempts -= 1
             except GraphBreak as late:
@@ -380,19 +336,16 @@ class HotLoop:
             self.broken = found.with_traceback(None)  # whose frames hold the whole capture
             self.attempts -= 1
         if not self.paths:
-            self.interpreted = 0
-            if self.attempts <= 0:
-                self.broken = self.broken or self._changes()
-                self._refuse()
+            self._start_over()
         self._check(variables)
         return signal
 
-    def _add(self, path: Path) -> None:
+    def _add(self, path: CompiledIteration) -> None:
         """Add a path that was compiled; those that it would disturb go."""
         kept = []
         for other in self.paths:
-            both = (path.stored & other.found) | (other.stored & path.found)
-            both |= (path.names & other.given) | (other.names & path.given)
+            both = (path.stored & other.relied) | (other.stored & path.relied)
+            both |= (path.names & other.loaded) | (other.names & path.loaded)
             self.carried |= both
             if not (both or path.disturbs(other) or other.disturbs(path)):
                 kept.append(other)
@@ -402,40 +355,35 @@ class HotLoop:
             return
         self.paths.insert(0, path)
 
-    def _verify(self, path: Path, variables: Variables) -> bool:
+    def _verify(self, path: CompiledIteration, variables: Variables) -> bool:
         """Run an iteration in both ways, to compare; False where this is not one for the path."""
         self._show(variables)
-        written = path.written
-        effects = Effects(self.compiler.state, written, variables)
-        effects.hush()
-        found = None
+        effects = Effects(self.compiler.state, path, variables)
+        effects.listen(shows=False)
         try:
-            written.enter(variables)
+            path.enter(variables)
             # No other name holds what is large while the body runs.
-            found = effects.seen(written.named_arrays(written.execute()), copies=True)
-        except SideExit as exit:
-            effects.undo()
-            self._note(exit)
-            return False
+            found = effects.seen(path.named_arrays(path.execute()), copies=True)
         except Exception:
             found = None
-        except BaseException:
+        except BaseException as failure:
             effects.undo()
-            raise
+            if not isinstance(failure, SideExit):
+                raise
+            self._note(failure)
+            return False
         effects.undo()
-        effects.overhear()
+        effects.listen(shows=True)
         try:
             self._signal = self.body(variables)
         finally:
             self.compiler.state.emit = effects.emit
         self.interpreted_count += 1
-        now = effects.seen([each.location.read(variables).array for each in written.named])
+        now = effects.seen([each.location.read(variables).array for each in path.named])
         path.verified = found is not None and same_effects(found, now)
         if not path.verified:
-            self.broken = GraphBreak(
-                "B09", "the compiled iteration did something else than the interpreted one"
-            )
-            self.broken.span = self.node.span
+            reason = "the compiled iteration did something else than the interpreted one"
+            self.broken = GraphBreak(reason, span=self.node.span, code="B09")
             self._refuse()
         self._check(variables)
         return True

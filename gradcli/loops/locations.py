@@ -1,8 +1,11 @@
-"""Where a program keeps values from one iteration to the next: in a name, an attribute, an item."""
+"""Where a program keeps values from one iteration to the next: in a name, an attribute, an item.
+
+What a location holds is read, stored and removed given the variables of the code with the loop.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -10,79 +13,43 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
 from gradcli.language.tree.scopes import Variables
-from gradcli.trace.ir import Inline, Operand
+from gradcli.trace.ir import Inline, Operand, placeholder
+
+Key = tuple[Any, ...]
+"""What tells a location from others."""
 
 
-class Location:
-    """A place that holds a value."""
+class Name:
+    """A variable of the code with the loop; where there is a holder, of the program, of a function
+    around, or of one that is called.
+    """
 
-    __slots__ = ("key",)
+    __slots__ = ("holder", "key", "name")
 
-    key: tuple[Any, ...]
-
-    def read(self, variables: Variables) -> Any:
-        """What it holds, given the variables of the code with the loop."""
-        raise NotImplementedError
-
-    def store(self, variables: Variables, value: Any) -> None:
-        """Let it hold a value."""
-        raise NotImplementedError
-
-    def remove(self, variables: Variables) -> None:
-        """Let it hold nothing, as before something was stored."""
-        raise NotImplementedError
-
-
-class OwnName(Location):
-    """A variable of the code with the loop."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.key = ("own", name)
+    def __init__(self, name: str, holder: Variables | None = None) -> None:
+        self.key: Key = ("own", name) if holder is None else ("outer", id(holder), name)
         self.name = name
-
-    def read(self, variables: Variables) -> Any:
-        return variables[self.name]
-
-    def store(self, variables: Variables, value: Any) -> None:
-        if type(value) is Tensor:
-            value.set_name(self.name)
-        variables[self.name] = value
-
-    def remove(self, variables: Variables) -> None:
-        variables.pop(self.name, None)
-
-
-class OuterName(Location):
-    """A variable of the program, or of a function around."""
-
-    __slots__ = ("holder", "name")
-
-    def __init__(self, holder: Variables, name: str) -> None:
-        self.key = ("outer", id(holder), name)
         self.holder = holder
-        self.name = name
 
     def read(self, variables: Variables) -> Any:
-        return self.holder[self.name]
+        return (variables if self.holder is None else self.holder)[self.name]
 
     def store(self, variables: Variables, value: Any) -> None:
         if type(value) is Tensor:
             value.set_name(self.name)
-        self.holder[self.name] = value
+        (variables if self.holder is None else self.holder)[self.name] = value
 
     def remove(self, variables: Variables) -> None:
-        self.holder.pop(self.name, None)
+        (variables if self.holder is None else self.holder).pop(self.name, None)
 
 
-class Attribute(Location):
+class Attribute:
     """An attribute of an object."""
 
-    __slots__ = ("name", "owner")
+    __slots__ = ("key", "name", "owner")
 
     def __init__(self, owner: Any, name: str) -> None:
-        self.key = ("attribute", id(owner), name)
+        self.key: Key = ("attribute", id(owner), name)
         self.owner = owner
         self.name = name
 
@@ -97,13 +64,13 @@ class Attribute(Location):
             delete_attribute(self.owner, self.name)
 
 
-class Item(Location):
+class Item:
     """An item of a list or a dict."""
 
-    __slots__ = ("at", "owner")
+    __slots__ = ("at", "key", "owner")
 
     def __init__(self, owner: Any, at: Any) -> None:
-        self.key = ("item", id(owner), at)
+        self.key: Key = ("item", id(owner), at)
         self.owner = owner
         self.at = at
 
@@ -117,13 +84,16 @@ class Item(Location):
         self.owner.pop(self.at, None)  # of a dict: a list has all items that can be set
 
 
-class Part(Location):
+Location = Name | Attribute | Item
+
+
+class Part:
     """One of the items of a tuple or list that a place is given as a whole, the last one last."""
 
-    __slots__ = ("items", "kind", "number", "place")
+    __slots__ = ("items", "key", "kind", "number", "place")
 
     def __init__(self, place: Location, kind: type, items: list[Any], number: int) -> None:
-        self.key = place.key
+        self.key: Key = place.key
         self.place = place
         self.kind = kind
         self.items = items
@@ -140,25 +110,19 @@ class Part(Location):
 
 def read_op(location: Location) -> tuple[Inline, Sequence[Operand]]:
     """How compiled code reads a location."""
-    if isinstance(location, OwnName):
-        return Inline(f"frame[{location.name!r}]"), []
-    if isinstance(location, OuterName):
-        return Inline(f"{{0}}[{location.name!r}]"), [location.holder]
+    operands: list[Operand] = []
+    if isinstance(location, Name):
+        return Inline(_variable(location, operands)), operands
     return Inline("{0}(frame)"), [location.read]
 
 
-def store_op(
-    location: Location, text: str, operands: list[Operand], named: bool
-) -> tuple[Inline, list[Operand]]:
+def store_op(location: Location, text: str, operands: list[Operand], named: bool) -> Inline:
     """How compiled code stores a text's value in a location; `named` to name a tensor after it."""
-    at = len(operands)
-    if isinstance(location, OwnName) and not named:
-        return Inline(f"frame[{location.name!r}] = {text}"), operands
-    if isinstance(location, OuterName) and not named:
-        return Inline(f"{{{at}}}[{location.name!r}] = {text}"), [*operands, location.holder]
-    return Inline(f"{{{at}}}(frame, {text})"), [*operands, location.store]
+    if isinstance(location, Name) and not named:
+        return Inline(f"{_variable(location, operands)} = {text}")
+    return Inline(f"{placeholder(operands, location.store)}(frame, {text})")
 
 
-def item_of(read: Callable[[Variables], Any], number: int) -> Callable[[Variables], Any]:
-    """What reads an item of what another function reads."""
-    return lambda variables: read(variables)[number]
+def _variable(name: Name, operands: list[Operand]) -> str:
+    holder = "frame" if name.holder is None else placeholder(operands, name.holder)
+    return f"{holder}[{name.name!r}]"

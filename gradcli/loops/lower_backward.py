@@ -13,7 +13,7 @@ from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.node import FREED, Node, reachable
 from gradcli.autograd.tensor import AccumulateGrad, Tensor
 from gradcli.loops.kinds import context_class
-from gradcli.loops.symbols import IterationBuilder, Symbol
+from gradcli.loops.symbols import IterationBuilder
 from gradcli.ops.codegen.node_class import on_arrays
 from gradcli.ops.codegen.signature import signature_of
 from gradcli.ops.definition.doc import BY_VALUES
@@ -55,9 +55,7 @@ def write_backward(
                 continue
             shape, dtype = to.metadata[output_nr]
             if gradient.array.dtype is not dtype:
-                raise GraphBreak(
-                    "B06", "a gradient has another dtype than what it is the gradient of"
-                )
+                raise GraphBreak("a gradient has another dtype than what it is the gradient of")
             if gradient.array.shape != shape:
                 gradient = text.call(SUM_TO, (gradient, shape))
             earlier = arrived.get((to, output_nr))
@@ -76,25 +74,24 @@ def _nodes_of(root: Node, since: int) -> list[Node]:
     nodes: list[Node] = []
     for node in reachable([root]):
         if node.extra is not None:
-            raise GraphBreak("B06", "a node of the graph has hooks")
+            raise GraphBreak("a node of the graph has hooks")
         if type(node) is AccumulateGrad:
             meta = node.variable.meta
             if meta is not None and (meta.hooks or meta.accumulated_hooks):
-                raise GraphBreak("B06", "a leaf has hooks")
+                raise GraphBreak("a leaf has hooks")
         elif not isinstance(node, context_class()) and (
             not hasattr(type(node), "op") or node.refuses
         ):
-            raise GraphBreak("B06", f"the backward pass runs {node.node_name}, which is no op's")
+            raise GraphBreak(f"the backward pass runs {node.node_name}, which is no op's")
         elif node.sequence_nr <= since:
             raise GraphBreak(
-                "B06",
                 "the graph reaches back into an earlier iteration",
                 "detach() what one iteration hands to the next",
             )
         else:
             nodes.append(node)
     if len(nodes) > _LARGEST:
-        raise GraphBreak("B03", "the graph has too many nodes")
+        raise GraphBreak("the graph has too many nodes", code="B03")
     # Of the nodes that are ready the one made last runs first, and it waits only for later ones.
     nodes.sort(key=lambda node: -node.sequence_nr)
     return nodes
@@ -104,33 +101,30 @@ def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Ite
     """Write what a node's `run` does: the gradients of its inputs, one after the other."""
     op: Op = node.op
     if getattr(node, "mixed", False):
-        raise GraphBreak("B06", "an operand was promoted to another dtype")
+        raise GraphBreak("an operand was promoted to another dtype")
     values: dict[str, Any] = {"grads": outputs, "needs": [n is not None for n in node.next_nodes]}
     if len(outputs) == 1:
         values["grad"] = outputs[0]
     layout = signature_of(op)
-    for name in layout.saved_tensors:
+    for name in (*layout.saved_tensors, *layout.saved_results):
         if hasattr(node, f"saved_{name}"):
             values[name] = _saved(text, getattr(node, f"saved_{name}"))
     for name in op.unread:
         values[name] = text.zeros_like(values[name])
-    for name in layout.saved_results:
-        values[name] = _saved(text, getattr(node, f"saved_{name}"))
     for name in layout.arguments:
         argument = getattr(node, f"argument_{name}")
         if not is_setting(argument) or (name in op.keeps and text.known(argument) is argument):
-            raise GraphBreak("B06", "a rule is given more than settings and arrays")
+            raise GraphBreak("a rule is given more than settings and arrays")
         values[name] = _setting(text, argument)
-    for name in layout.sizes:
-        values[f"{name}_sizes"] = getattr(node, f"{name}_sizes")
-    for name in layout.strides:
-        values[f"{name}_strides"] = getattr(node, f"{name}_strides")
+    lengths = [f"{name}_sizes" for name in layout.sizes]
+    for name in (*lengths, *[f"{name}_strides" for name in layout.strides]):
+        values[name] = getattr(node, name)
     if op.joint is not None or op.lists:
         rule = op.joint or op.rules[op.lists[0]]
         called = Kernel(f"{op.name}.grads", on_arrays(rule), raises=op.raises == BY_VALUES)
         given = text.call(called, [values[name] for name in parameters_of(rule)])
         if type(given) is not tuple or len(given) != len(node.next_nodes):
-            raise GraphBreak("B06", "a rule gave another number of gradients than there are inputs")
+            raise GraphBreak("a rule gave another number of gradients than there are inputs")
         yield from given
         return
     for name, to in zip(op.inputs, node.next_nodes, strict=True):
@@ -173,20 +167,18 @@ def _rule_on_arrays(op: Op, name: str) -> Kernel:
 
 def _saved(text: IterationBuilder, value: Any) -> Any:
     if value is FREED:
-        raise GraphBreak("B01", "a node has lost what it saved")
+        raise GraphBreak("a node has lost what it saved", code="B01")
     if type(value) is Tensor:
         return text.of(value)
     return _setting(text, value) if is_setting(value) else text.value_of(value)
 
 
 def _setting(text: IterationBuilder, value: Any) -> Any:
-    """A setting, or the value of a number that is another one in every iteration."""
-    known = text.known(value)
-    if type(known) is Symbol:
-        return known.value
-    if text.varies(value):
-        raise GraphBreak("B06", "a rule is given numbers that vary, in a list")
-    return value
+    """A setting, or the value of a number that varies."""
+    operand = text.operand(value)
+    if text.varies(operand):
+        raise GraphBreak("a rule is given numbers that vary, in a list")
+    return operand
 
 
 def holds_values(root: Node, since: int) -> bool:

@@ -26,7 +26,7 @@ def check_optimizer(optimizer: Any) -> None:
         or kind.zero_grad is not optimizer_class().zero_grad
         or any(optimizer._hooks)
     ):
-        raise GraphBreak("B06", "this optimizer does not step as they all do")
+        raise GraphBreak("this optimizer does not step as they all do")
 
 
 def parts_of(optimizer: Optimizer) -> list[Any]:
@@ -68,13 +68,13 @@ def gradients_of(target: Any) -> list[Tensor]:
         return [parameter for _, parameter in parameters_of(target)]
     if isinstance(target, module_class()) and (type(target).zero_grad is module_class().zero_grad):
         return list(target.parameters())
-    raise GraphBreak("B06", "`zero_grad` of something that is no optimizer and no module")
+    raise GraphBreak("`zero_grad` of something that is no optimizer and no module")
 
 
 def memories_of(optimizer: Optimizer) -> list[dict[str, Any]]:
     """What an optimizer remembers of its parameters."""
-    found = [dict.get(optimizer.state, parameter) for _, parameter in parameters_of(optimizer)]
-    return [memory for memory in found if memory is not None]
+    known = [dict.get(optimizer.state, parameter) for _, parameter in parameters_of(optimizer)]
+    return [memory for memory in known if memory is not None]
 
 
 def parameters_of(optimizer: Optimizer) -> Iterator[tuple[dict[str, Any], Tensor]]:
@@ -86,28 +86,25 @@ def parameters_of(optimizer: Optimizer) -> Iterator[tuple[dict[str, Any], Tensor
 
 def write_step(gradients: Gradients, optimizer: Optimizer) -> list[Tensor]:
     """Write what `step()` does; the parameters that it changes."""
-    builder, outside = gradients.builder, gradients.outside
+    builder = gradients.builder
     changed = []
     for group, parameter in parameters_of(optimizer):
         gradient = gradients.now.get(parameter)
         if gradient is None:
             if parameter.grad is not None:
-                raise GraphBreak("B06", "a gradient came from elsewhere")
+                raise GraphBreak("a gradient came from elsewhere")
             continue
         if group.get("maximize"):
-            raise GraphBreak("B06", "an optimizer that maximizes")
+            raise GraphBreak("an optimizer that maximizes")
         if parameter.array.dtype.kind == "c":
-            raise GraphBreak("B06", "an optimizer of complex parameters")
-        target = outside.tensor(parameter)
-        storage = outside.storage(parameter)
+            raise GraphBreak("an optimizer of complex parameters")
+        target = builder.tensor(parameter)
+        storage = builder.storage(parameter)
         memory = dict.get(optimizer.state, parameter)
-        outside.announce_write(target)
-        if memory is None:
-            step = Inline("{0}.version += {1}({2}, {3}, {{}}, {4})", "update")
-            operands = [storage, optimizer.update, target, gradient, group]
-        else:
-            step = Inline("{0}.version += {1}({2}, {3}, {4}, {5})", "update")
-            operands = [storage, optimizer.update, target, gradient, memory, group]
+        builder.announce_write(target)
+        remembered = "{{}}" if memory is None else "{5}"
+        step = Inline(f"{{0}}.version += {{1}}({{2}}, {{3}}, {remembered}, {{4}})", "update")
+        operands = [storage, optimizer.update, target, gradient, group, memory]
         builder.effect(step, operands, writes=[target], state=())
         changed.append(parameter)
     return changed

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 from weakref import WeakMethod
@@ -17,10 +18,8 @@ from gradcli.errors import type_error
 from gradcli.language.objects.subscripts import get_item
 from gradcli.loops.gradients import Gradients
 from gradcli.loops.lower_backward import is_setting
-from gradcli.loops.outside import Outside
 from gradcli.loops.symbols import (
     AS_ARRAY,
-    IterationBuilder,
     OfKind,
     OnTensors,
     Symbol,
@@ -51,12 +50,9 @@ class Recorder(Listener):
 
     in_ops = True
 
-    def __init__(
-        self, outside: Outside, gradients: Gradients, on_break: Callable[[GraphBreak], None]
-    ) -> None:
+    def __init__(self, gradients: Gradients, on_break: Callable[[GraphBreak], None]) -> None:
         super().__init__()
-        self.outside = outside
-        self.builder: IterationBuilder = outside.builder
+        self.builder = gradients.builder
         self.gradients = gradients
         # With all its arrays, a capture is to go when it has been compiled, not in a collection.
         self.on_break = WeakMethod(on_break)
@@ -68,6 +64,24 @@ class Recorder(Listener):
         self.changed_inputs: list[Value] = []
         self.borrowed: set[Value] = set()
         self._has_drawn = False
+
+    @contextmanager
+    def mute(self) -> Iterator[None]:
+        """Hear nothing: what runs is recorded by somebody else."""
+        before, self.muted = self.muted, True
+        try:
+            yield
+        finally:
+            self.muted = before
+
+    @contextmanager
+    def taking(self) -> Iterator[list[Any]]:
+        """Hear of the numbers that leave tensors only from which arrays."""
+        before, self.taken = self.taken, []
+        try:
+            yield self.taken
+        finally:
+            self.taken = before
 
     # --- the events it records --------------------------------------------------------------------
 
@@ -112,14 +126,14 @@ class Recorder(Listener):
             on_break(found)
 
     def _refuse_pass(self) -> None:
-        raise GraphBreak("B06", "a backward pass that something else than the program began")
+        raise GraphBreak("a backward pass that something else than the program began")
 
     # --- ops ------------------------------------------------------------------------------------
 
     def _operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         if not isinstance(op, Op):  # a custom function, whose forward was heard
             if not all(map(self.builder.has, tensors_in(output))):
-                raise GraphBreak("B06", f"forward() of `{op.name}` gives what was not recorded")
+                raise GraphBreak(f"forward() of `{op.name}` gives what was not recorded")
         else:
             try:
                 self._on_arrays(op, operands, output)
@@ -135,7 +149,7 @@ class Recorder(Listener):
         builder = self.builder
         operands = self._operands(op, arguments)
         if op.keeps and output.array is arguments["self"].array:
-            raise GraphBreak("B06", "elements of a tensor are set by their positions")
+            raise GraphBreak("elements of a tensor are set by their positions")
         if op.view and self._is_constant(operands):
             for each in tensors_in(output):  # the same part of the same memory in every iteration
                 builder.constant(each.array)
@@ -160,7 +174,7 @@ class Recorder(Listener):
             if value is not None and array.flags.c_contiguous:
                 value = builder.call(_IN_ROWS, [value])  # `apply` lays most results out so
             if value is None or not same(value.array, array):
-                raise GraphBreak("B02", "a call gave other bits when it was made again")
+                raise GraphBreak("a call gave other bits when it was made again", code="B02")
             builder.stand_for(array, value)
 
     def on_tensors(
@@ -180,7 +194,7 @@ class Recorder(Listener):
         result = arrays if called.is_several else arrays[0]
         if self.drew():
             if called.is_several:
-                raise GraphBreak("B06", "a call draws random numbers for several tensors")
+                raise GraphBreak("a call draws random numbers for several tensors")
             builder.draw(called, operands, result)
         else:
             called.is_quiet = any(value.array is None for value in operands)
@@ -191,7 +205,7 @@ class Recorder(Listener):
         return (
             base is not None
             and not self.builder.has(base)
-            and base not in self.outside.guard.tensors
+            and base not in self.builder.guard.tensors
             and (base.grad_fn is None and not base.requires_grad)
         )
 
@@ -219,40 +233,37 @@ class Recorder(Listener):
         builder = self.builder
         found = dict(arguments)
         for name in op.parameters:
-            operand = name in op.tensors or name in op.lists
-            if operand:
-                continue
-            if name in op.keeps:
-                found[name] = self._index(arguments[name], arguments["self"])
-            elif not is_setting(arguments[name]) or builder.varies(arguments[name]):
-                raise GraphBreak("B06", f"`{op.name}` is given settings that may vary")
-        for name in op.tensors:
-            if type(arguments[name]) is Tensor:
-                found[name] = builder.of(arguments[name])
-        for name in op.lists:
-            found[name] = [builder.of(tensor) for tensor in arguments[name]]
+            value = arguments[name]
+            if name in op.lists:
+                found[name] = [builder.of(tensor) for tensor in value]
+            elif name in op.tensors:
+                found[name] = builder.of(value) if type(value) is Tensor else value
+            elif name in op.keeps:
+                found[name] = self._index(value, arguments["self"])
+            elif not is_setting(value) or builder.varies(value):
+                raise GraphBreak(f"`{op.name}` is given settings that may vary")
         promoted = signature_of(op).promoted
         dtypes = {found[t].array.dtype for t in promoted if isinstance(found[t], Value)}
         if len(dtypes) > 1 or (op.floating and any(dtype.kind != "f" for dtype in dtypes)):
-            raise GraphBreak("B06", f"the operands of `{op.name}` are promoted to another dtype")
+            raise GraphBreak(f"the operands of `{op.name}` are promoted to another dtype")
         if len(promoted) == 2 and dtypes:
             for name, other in (promoted, promoted[::-1]):
                 if not isinstance(found[name], Value):
                     found[name] = self._number(found[other], found[name])
         elif any(not isinstance(found[name], Value) for name in promoted):
-            raise GraphBreak("B06", f"`{op.name}` of a number where an array is expected")
+            raise GraphBreak(f"`{op.name}` of a number where an array is expected")
         return [found[name] for name in op.parameters]
 
     def _index(self, key: Any, tensor: Tensor) -> Value:
         """The index that picks elements of a tensor by position, made anew in every iteration."""
-        known = self.builder.known(key)
-        if type(known) is Symbol:
-            return known.value
+        known = self.builder.operand(key)
+        if isinstance(known, Value):
+            return known
         parts = [part.array if type(part) is Tensor else part for part, _ in key.parts]
         given = [part for part in parts if part is not None]
         shape = tuple(tensor.array.shape)
         if 0 in shape or any(part.dtype.kind != "i" for part in given):
-            raise GraphBreak("B06", "an index by a mask picks as many elements as it finds")
+            raise GraphBreak("an index by a mask picks as many elements as it finds")
         operands = [
             part if array is None else self.builder.of(part) if type(part) is Tensor else array
             for (part, _), array in zip(key.parts, parts, strict=True)
@@ -264,9 +275,9 @@ class Recorder(Listener):
         """A number beside an array, in the array's dtype."""
         mixed, _, promoted = number_and_array(array.array, number)
         if mixed:
-            raise GraphBreak("B06", "a number is promoted to another dtype")
-        symbol = self.builder.known(number)
-        return symbol.value if type(symbol) is Symbol else promoted
+            raise GraphBreak("a number is promoted to another dtype")
+        value = self.builder.operand(number)
+        return value if isinstance(value, Value) else promoted
 
     def _is_constant(self, operands: list[Any]) -> bool:
         """Whether all values among some operands are the same objects in every iteration."""
@@ -275,13 +286,8 @@ class Recorder(Listener):
 
     def _computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
         builder = self.builder
-        given: list[Any] = []
-        for each in operands:
-            known = builder.known(each)
-            if type(known) is Symbol:
-                given.append(known.value)
-            else:
-                given.append(each if is_setting(each) else builder.value_of(each))
+        numbers = map(builder.operand, operands)
+        given = [each if is_setting(each) else builder.value_of(each) for each in numbers]
         kernel = Kernel(function.__name__, function)
         if self.drew():
             builder.draw(kernel, given, result)
@@ -317,12 +323,10 @@ class Recorder(Listener):
         if self._is_constant(given):
             read = check or _same_number(operands[0])
             guard = Guard(Kind.VALUE, read, None, inputs=operands)
-            builder.trace.guards.append(guard)
-            self.outside.guard.checks.append(guard)
+            self.builder.guard.checks.append(guard)
             return  # a guard looks when something else may have changed it
         if check is None:
             raise GraphBreak(
-                "B06",
                 "a number is taken out of a tensor, and what runs next depends on it",
             )
         builder.check(check, given)
@@ -333,11 +337,11 @@ class Recorder(Listener):
         builder, array = self.builder, tensor.array
         result = new if type(new) is Tensor else None
         if result is not None and result.array.dtype is not array.dtype:
-            raise GraphBreak("B06", "a write of another dtype")
+            raise GraphBreak("a write of another dtype")
         if result is not None and result.array is array:  # the op wrote there itself, unheard
-            raise GraphBreak("B06", "elements of a tensor are set by their positions")
+            raise GraphBreak("elements of a tensor are set by their positions")
         if not builder.has(tensor):
-            raise GraphBreak("B01", "a write to a tensor that nobody recorded")
+            raise GraphBreak("a write to a tensor that nobody recorded", code="B01")
         target = builder.value_of(array)
         value = self._written(new) if result is None else builder.of(result)
         if not self._is_kept(target):
@@ -351,7 +355,7 @@ class Recorder(Listener):
             return
         self._check_target(tensor)
         last = None if result is None else builder.take_last(value)
-        self.outside.announce_write(target)
+        self.builder.announce_write(target)
         if last is None:
             builder.effect(np.copyto, [target, value], writes=[target])
         else:
@@ -370,7 +374,7 @@ class Recorder(Listener):
         part = array.dtype.type() if masked else array[at.now] if fits else None
         value = self._element(new, part) if fits else None
         if value is None or tensor.requires_grad:
-            raise GraphBreak("B06", "an item is set at a place that varies")
+            raise GraphBreak("an item is set at a place that varies")
         place = builder.of(at) if masked else at.value
         if masked and not self._is_kept(target):
             self._check_replaced(tensor)
@@ -378,12 +382,12 @@ class Recorder(Listener):
             return
         if not self._is_kept(target):
             self._check_not_given(target)
-            raise GraphBreak("B06", "a tensor of the iteration is set at a place that varies")
+            raise GraphBreak("a tensor of the iteration is set at a place that varies")
         self._check_target(tensor)
         if not masked:
             within = "-{1} <= {0} < {1}"
             builder.exit_unless(within, [place, len(array)], "a position is out of bounds")
-        self.outside.announce_write(target)
+        self.builder.announce_write(target)
         builder.effect(_SET_AT, [target, place, value], writes=[target])
         self._count(tensor, target, counted=True)
 
@@ -402,9 +406,7 @@ class Recorder(Listener):
 
     def _written(self, new: Any) -> Any:
         """The value of an array or a number that is written, or the number itself."""
-        number = self.builder.known(new)
-        if type(number) is Symbol:
-            return number.value
+        new = self.builder.operand(new)
         if not is_setting(new) and (isinstance(new, np.ndarray) or self.builder.knows(new)):
             return self.builder.value_of(new)
         return new
@@ -417,10 +419,10 @@ class Recorder(Listener):
         """Raise GraphBreak where a tensor that is written to may be seen as it was."""
         builder, array = self.builder, tensor.array
         if any(np.may_share_memory(array, each.array) for each in self.escaped):
-            raise GraphBreak("B06", "a tensor that was put into a list is written to")
+            raise GraphBreak("a tensor that was put into a list is written to")
         self._check_not_given(builder.value_of(array))
         if any(map(self._outlives, (array, *builder.aliases(array)))):
-            raise GraphBreak("B06", "a part of a tensor is written to, at a place that varies")
+            raise GraphBreak("a part of a tensor is written to, at a place that varies")
 
     def _outlives(self, array: Any) -> bool:
         """Whether memory that the iteration looked up is that of a tensor from outside."""
@@ -433,7 +435,6 @@ class Recorder(Listener):
         if target in self.builder.trace.inputs:
             self.changed_inputs.append(target)
             raise GraphBreak(
-                "B06",
                 "a tensor that is another one in every iteration is written to",
                 "compute a new one: `average = average * 0.9 + loss * 0.1`",
             )
@@ -453,24 +454,22 @@ class Recorder(Listener):
         if type(array) is not np.ndarray or (
             array.dtype not in EVERYDAY and array.dtype.kind not in "iub"
         ):
-            raise GraphBreak("B04", "a write to an array that is none of everyday numbers")
+            raise GraphBreak("a write to an array that is none of everyday numbers", code="B04")
 
     def _count(self, tensor: Tensor, target: Value, counted: bool) -> None:
         """Record a write that the program can see; if it is `counted`, the version goes up."""
-        known = self.outside.guard.tensors
+        known = self.builder.guard.tensors
         if target in self.gradients.loaded:
-            leaf = next(
-                each for each in self.gradients.outside.guard.gradients if each.grad is tensor
-            )
+            leaf = next(each for each in self.builder.guard.gradients if each.grad is tensor)
             self.gradients.share(leaf)
             self.gradients.count_write(leaf, tensor, target)
             return
         for each in known:
             if counted and each.storage is not None and each.storage is tensor.storage:
-                self.outside.count_writes(self.outside.storage(each), 1)
+                self.builder.count_writes(self.builder.storage(each), 1)
                 break
         owner = next((each for each in known if each.array is target.array), tensor)
-        self.outside.updated.append(owner)
+        self.builder.updated.append(owner)
 
 
 def _filled(array: Any, mask: Any, value: Any) -> Any:

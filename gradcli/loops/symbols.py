@@ -1,27 +1,38 @@
-"""The trace of an iteration while it is recorded, and the numbers in it that are others in every
-iteration.
+"""The trace of an iteration while it is recorded, and the numbers in it that vary from one
+iteration to the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.arrays.layout.sizes import Device, Size
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor, TensorMeta, meta_of, storage_of
-from gradcli.loops.guards import is_same_value
+from gradcli.loops.guards import Guard, is_same_value
 from gradcli.ops.indexing.basic import Key
 from gradcli.record import Record
 from gradcli.state import active
 from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import OTHER_KIND, SideExit, kind_of
-from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Operand, Value, values_in
+from gradcli.trace.ir import (
+    Effect,
+    Effects,
+    Inline,
+    Instruction,
+    Kernel,
+    Operand,
+    Value,
+    placeholder,
+    values_in,
+)
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
@@ -36,40 +47,52 @@ CHANGED = "a number or a text that varies reaches what takes it for constant"
 
 
 class Symbol(Record):
-    """A number, a string or an index that is another one in every iteration."""
+    """A number, a string or an index that varies from one iteration to the next."""
 
     now: Any
     value: Value
 
 
+def parts_in(value: Any) -> Sequence[Any]:
+    """The parts of a list, a tuple or a slice; none of anything else."""
+    kind = type(value)
+    if kind is slice:
+        return value.start, value.stop, value.step
+    return value if kind in (list, tuple) else ()
+
+
+def changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A list, a tuple or a slice with each of its parts changed."""
+    parts = [change(each) for each in parts_in(value)]
+    return slice(*parts) if type(value) is slice else type(value)(parts)
+
+
 def concrete(value: Any) -> Any:
     """A value of the recorded iteration, without the symbols in tuples and slices."""
-    kind = type(value)
-    if kind is Symbol:
+    if type(value) is Symbol:
         return value.now
-    if kind is tuple and is_symbolic(value):
-        return tuple([concrete(each) for each in value])
-    if kind is slice and is_symbolic(value):
-        return slice(concrete(value.start), concrete(value.stop), concrete(value.step))
-    return value
+    return changed(value, concrete) if is_symbolic(value) else value
 
 
 def is_symbolic(value: Any) -> bool:
-    """Whether there are symbols in a value."""
+    """Whether there are symbols in a value, in tuples and slices too."""
     kind = type(value)
-    if kind is Symbol:
-        return True
-    if kind is tuple:
-        return any(map(is_symbolic, value))
-    return kind is slice and is_symbolic((value.start, value.stop, value.step))
+    return kind is Symbol or (kind is not list and any(map(is_symbolic, parts_in(value))))
 
 
-def holds_tensor(value: Any) -> bool:
-    """Whether there are tensors in a value, in lists, tuples and slices too."""
-    kind = type(value)
-    if kind in (list, tuple):
-        return any(map(holds_tensor, value))
-    return kind is Tensor or (kind is slice and holds_tensor((value.start, value.stop, value.step)))
+def holds_tensor(value: Any, *others: type) -> bool:
+    """Whether there are tensors, or others of some types, in a value, in lists, tuples and slices
+    too.
+    """
+    kinds = (Tensor, *others)
+    return type(value) in kinds or any(holds_tensor(each, *others) for each in parts_in(value))
+
+
+COUNT_WRITES = Inline("{0}.version += {1}", "count_writes")
+"""The version of a storage goes up."""
+
+_ANNOUNCE = Inline("if {0}.pending_readers: {1}({2})", "write_barrier")
+"""Lets plans keep the values that are about to be overwritten."""
 
 
 class IterationBuilder(TraceBuilder):
@@ -77,20 +100,23 @@ class IterationBuilder(TraceBuilder):
 
     Attributes:
         side_exits: how many checks may send an iteration back to the interpreter.
-        lasting: the tensors from outside that stay what they are.
-        objects: how the tensors are read that are others in every iteration.
+        guard: what the iteration relies on, the tensors from outside that stay what they are.
+        updated: those that it writes to.
+        objects: how the tensors are read that every iteration loads anew.
+        escapes: what stands for a tensor of the iteration where the program sees it.
         older: the tensors with a graph of an earlier iteration that it was given: it may detach
             them, which leaves their arrays, and look at their shapes.
     """
 
-    def __init__(self, least_lazy: int) -> None:
-        super().__init__(least_lazy)
+    def __init__(self, guard: Guard) -> None:
+        super().__init__(guard.state.lazy_from)
+        self.guard = guard
+        self.updated: list[Tensor] = []
         self._symbols: dict[int, Symbol] = {}
         self._numbers: dict[Value, Any] = {}
         self._reads = 0
         self.side_exits = 0
-        self.lasting: set[Tensor] = set()
-        self._escaped: dict[Tensor, Value] = {}
+        self.escapes: dict[Tensor, Value] = {}
         self.objects: dict[Tensor, tuple[Inline, Sequence[Operand]]] = {}
         self.older: set[Tensor] = set()
         self._lists: dict[int, tuple[list[Any], list[Any]]] = {}
@@ -133,11 +159,48 @@ class IterationBuilder(TraceBuilder):
         self.has(tensor)
         return self.value_of(tensor.array)
 
+    # --- tensors from outside -------------------------------------------------------------------
+
+    def tensor(self, tensor: Tensor) -> Value:
+        """The value of a tensor that was there before, or of one that the iteration made."""
+        if self.is_made(tensor):
+            return self.of(tensor)
+        if tensor.grad_fn is not None:
+            raise of_older_graph()
+        self.guard.watch(tensor)
+        return self.constant(tensor.array)
+
+    def is_made(self, tensor: Tensor) -> bool:
+        """Whether the iteration made a tensor."""
+        return self.has(tensor) and not self.is_constant(self.of(tensor))
+
+    def storage(self, tensor: Tensor) -> Storage:
+        """The storage of a tensor that is written to."""
+        storage = tensor.storage
+        if type(storage) is not Storage or storage.lazy_conjugation is not None:
+            raise GraphBreak("a write to a view of conjugates")
+        self.guard.storages[tensor] = storage
+        return storage
+
+    def announce_write(self, target: Value) -> None:
+        """Record what goes before a write."""
+        self.effect(_ANNOUNCE, [self.guard.state, write_barrier, target], state=())
+
+    def count_writes(self, storage: Storage, count: int) -> None:
+        """Record that the version of a storage goes up."""
+        if count:
+            self.effect(COUNT_WRITES, [storage, count], state=())
+
     # --- symbols --------------------------------------------------------------------------------
 
     def known(self, value: Any) -> Any:
         """The symbol of a float or an index, which its identity tells; any other value as it is."""
         return self._symbols.get(id(value), value) if type(value) in (float, Key) else value
+
+    def operand(self, value: Any) -> Any:
+        """The value of a number that varies, as an operand; any other value as it is."""
+        known = self.known(value)
+        return known.value if type(known) is Symbol else value
 
     def know_list(self, made: list[Any], parts: list[Any]) -> None:
         """A list that the iteration made has symbols among its parts."""
@@ -151,23 +214,28 @@ class IterationBuilder(TraceBuilder):
         made, parts = known
         now = [concrete(each) for each in parts]
         if len(made) != len(now) or not all(map(is_same_value, now, made)):
-            raise GraphBreak("B06", "a list with numbers that vary changes")
+            raise GraphBreak("a list with numbers that vary changes")
         return parts
 
     def input(self, op: Inline, operands: Sequence[Operand], now: Any) -> Symbol:
         """Record how the iteration reads a number that it begins with."""
         value = self.trace.value(None, type(now).__name__)
-        self._read_first(op, operands, value)
+        self._add_load(op, operands, value)
         return self._symbol(now, value)
 
     def compute(
-        self, op: Any, operands: Sequence[Operand], now: Any, fixed: bool = False
+        self,
+        op: Any,
+        operands: Sequence[Operand],
+        now: Any,
+        fixed: bool = False,
+        effects: Effects | None = None,
     ) -> Symbol:
         """Record how a number is computed; where its type is not `fixed` by those of its operands,
         it is checked.
         """
         value = self.trace.value(None, type(now).__name__)
-        self._add(op, operands, (value,))
+        self._add(op, operands, (value,), effects=effects)
         if not fixed:
             self._check_type(value, now)
         return self._symbol(now, value)
@@ -187,11 +255,8 @@ class IterationBuilder(TraceBuilder):
 
     def behind(self, op: Any, operands: Sequence[Operand], now: Any) -> Symbol:
         """Record a number that is read where it stands, after the effects so far."""
-        value = self.trace.value(None, type(now).__name__)
-        self._add(op, operands, (value,), effects={Effect.STATE: ()})
-        if type(now) is not float:  # what a schedule computes of a float stays one
-            self._check_type(value, now)
-        return self._symbol(now, value)
+        fixed = type(now) is float  # what a schedule computes of a float stays one
+        return self.compute(op, operands, now, fixed, {Effect.STATE: ()})
 
     def _check_type(self, value: Value, now: Any) -> None:
         self.exit_unless("type({0}) is {1}", [value, type(now)], "a number is of another type")
@@ -215,10 +280,8 @@ class IterationBuilder(TraceBuilder):
             kind = type(value)
             if kind is Symbol:
                 found.append(value)
-            elif kind is slice:
-                waiting += (value.start, value.stop, value.step)
-            elif kind is tuple:
-                waiting += value
+            elif kind is slice or kind is tuple:
+                waiting += parts_in(value)
             elif id(value) in local and id(value) not in seen:
                 seen.add(id(value))
                 if isinstance(value, (list, set, frozenset)):
@@ -230,16 +293,10 @@ class IterationBuilder(TraceBuilder):
 
     # --- instructions ---------------------------------------------------------------------------
 
-    def load(self, op: Inline, operands: Sequence[Operand], array: Any) -> Value:
-        value = self.stand_for(array, self.trace.value_of(array))
-        self._read_first(op, operands, value)
-        self.trace.inputs.append(value)
-        return value
-
     def read(self, op: Inline, operands: Sequence[Operand]) -> Value:
         """Record how the iteration reads an object that it begins with."""
         value = self.trace.value(None, "object")
-        self._read_first(op, operands, value)
+        self._add_load(op, operands, value)
         return value
 
     def object(self, op: Inline, operands: Sequence[Operand]) -> Value:
@@ -251,7 +308,7 @@ class IterationBuilder(TraceBuilder):
         self.trace.instructions.insert(max([self._reads - 1, *places]) + 1, instruction)
         return value
 
-    def _read_first(self, op: Inline, operands: Sequence[Operand], value: Value) -> None:
+    def _add_load(self, op: Inline, operands: Sequence[Operand], value: Value) -> None:
         instruction = self._instruction(op, operands, (value,))
         self.trace.instructions.insert(self._reads, instruction)
         self._reads += 1
@@ -283,15 +340,12 @@ class IterationBuilder(TraceBuilder):
 
     def take_last(self, value: Value) -> Instruction | None:
         """Take away the last instruction if it is a ufunc of two operands that made the value."""
-        if not isinstance(value.array, np.ndarray):
-            return None
         instructions = self.trace.instructions
-        if not instructions:
+        last = instructions[-1] if instructions else None
+        if last is None or last.made != [value] or not isinstance(value.array, np.ndarray):
             return None
-        last = instructions[-1]
-        if last.made != [value] or not isinstance(last.op, np.ufunc) or len(last.inputs) != 2:
-            return None
-        return instructions.pop()
+        is_binary = isinstance(last.op, np.ufunc) and len(last.inputs) == 2
+        return instructions.pop() if is_binary else None
 
     def forget(self, array: Any) -> None:
         """No value stands any longer for an array."""
@@ -311,61 +365,67 @@ class IterationBuilder(TraceBuilder):
     # --- values as operands ---------------------------------------------------------------------
 
     def varies(self, value: Any) -> bool:
-        """Whether a value may be another one in every iteration."""
+        """Whether a value may vary from one iteration to the next."""
         value = self.known(value)
         kind = type(value)
         if kind is Symbol:
             return True
         if kind is Tensor:
             return not self.has(value) or not self.is_constant(self.of(value))
-        if kind in (list, tuple):
-            return id(value) in self._lists or any(map(self.varies, value))
-        if kind is dict:
-            return any(map(self.varies, value.values()))
-        return kind is slice and self.varies((value.start, value.stop, value.step))
+        parts = value.values() if kind is dict else parts_in(value)
+        return id(value) in self._lists or any(map(self.varies, parts))
 
     def written(self, value: Any, operands: list[Operand]) -> str:
         """The text of a value for an `Inline`, whose operands grow; tensors in it are made anew."""
         value = self.known(value)
         kind = type(value)
-        if kind is Tensor and value not in self.lasting:
+        if kind is Tensor and value not in self.guard.tensors:
             check_whole(value)
             if value in self.objects:
-                return _at(operands, self.object(*self.objects[value]))
-            return _at(operands, self.escaped(value))
+                return placeholder(operands, self.object(*self.objects[value]))
+            return placeholder(operands, self.escaped(value))
         if kind in (list, tuple) and self.varies(value):
             given = self.parts_of(value)
             parts = "".join([f"{self.written(each, operands)}, " for each in given])
             return f"[{parts}]" if kind is list else f"({parts})"
         if kind is dict and self.varies(value):
             items = [
-                f"{_at(operands, key)}: {self.written(each, operands)}, "
+                f"{placeholder(operands, key)}: {self.written(each, operands)}, "
                 for key, each in value.items()
             ]
             return "{{" + "".join(items) + "}}"
         if kind is slice and self.varies(value):
-            ends = [self.written(e, operands) for e in (value.start, value.stop, value.step)]
-            return f"{_at(operands, slice)}({', '.join(ends)})"
+            ends = [self.written(each, operands) for each in parts_in(value)]
+            return f"{placeholder(operands, slice)}({', '.join(ends)})"
         if kind is Tensor:
             # As an operand, its array tells what has to stand ahead of a write to it.
             operands.append(self.of(value))
-        return _at(operands, value.value if kind is Symbol else value)
+        return placeholder(operands, value.value if kind is Symbol else value)
+
+    def written_call(
+        self,
+        operands: list[Operand],
+        function: Any,
+        arguments: Iterable[Any],
+        keywords: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The text of a call of a function with such values."""
+        texts = [self.written(each, operands) for each in arguments]
+        named = (keywords or {}).items()
+        texts += [f"{name}={self.written(each, operands)}" for name, each in named]
+        return f"{placeholder(operands, function)}({', '.join(texts)})"
 
     def escaped(self, tensor: Tensor) -> Value:
         """The tensor that stands for one that the iteration made, where the program sees it: one
         object, in however many places.
         """
-        made = self._escaped.get(tensor)
+        made = self.escapes.get(tensor)
         if made is None:
             array, base = self.of(tensor), self._base_of(tensor)
-            made = self._escaped[tensor] = self.trace.value(None, "tensor")
+            made = self.escapes[tensor] = self.trace.value(None, "tensor")
             effects = {Effect.ESCAPES: (array,)}
             self._add(_LIKE, [tensor_like, array, tensor, base], (made,), effects=effects)
         return made
-
-    def escaped_as(self, tensor: Tensor) -> Value | None:
-        """The tensor that stands for one that has escaped already; None for all others."""
-        return self._escaped.get(tensor)
 
     def _base_of(self, tensor: Tensor) -> Any:
         """What a tensor is a view of: a tensor from outside or one that is given, or the array of
@@ -377,7 +437,7 @@ class IterationBuilder(TraceBuilder):
         given = self.given_as(base)
         if given is not None:
             return given
-        return self.escaped(base) if base not in self.lasting and self.has(base) else base
+        return self.escaped(base) if base not in self.guard.tensors and self.has(base) else base
 
     def shares_memory_with(self, tensor: Tensor) -> Any:
         """The tensor from outside, or one that is given, whose storage a tensor has too without
@@ -389,7 +449,7 @@ class IterationBuilder(TraceBuilder):
         for each in self.objects:
             if each.storage is storage:
                 return self.object(*self.objects[each])
-        return next((each for each in self.lasting if each.storage is storage), None)
+        return next((each for each in self.guard.tensors if each.storage is storage), None)
 
     def given_as(self, tensor: Tensor) -> Value | None:
         """The very tensor that stands for one that the iteration was given, or for the base of one;
@@ -411,24 +471,16 @@ class IterationBuilder(TraceBuilder):
             check_whole(value)
             operands.append(value.value if kind is Symbol else self.of(value))
             return Slot(len(operands) - 1, kind is Tensor)
-        if kind in (list, tuple):
-            return kind([self.placed(each, operands) for each in self.parts_of(value)])
-        if kind is slice:
-            return slice(*[self.placed(e, operands) for e in (value.start, value.stop, value.step)])
+        if kind in (list, tuple, slice):
+            return changed(self.parts_of(value), lambda each: self.placed(each, operands))
         if not isinstance(value, SETTINGS):
-            raise GraphBreak("B06", f"an op is given {kind.__name__}, whose parts may vary")
+            raise GraphBreak(f"an op is given {kind.__name__}, whose parts may vary")
         return value
-
-
-def _at(operands: list[Operand], value: Operand) -> str:
-    operands.append(value)
-    return f"{{{len(operands) - 1}}}"
 
 
 def of_older_graph() -> GraphBreak:
     """What ends recording where a tensor takes part with a graph that is not the iteration's."""
     return GraphBreak(
-        "B06",
         "a tensor from an earlier iteration, or from before the loop, has a graph",
         "detach() what one iteration hands to the next",
     )
@@ -437,7 +489,7 @@ def of_older_graph() -> GraphBreak:
 def check_whole(value: Any) -> None:
     """Raise GraphBreak for a batched tensor: code for arrays knows no examples."""
     if type(value) is Tensor and type(value.array) is BatchedArray:
-        raise GraphBreak("B06", "a function of each example is given a number that varies")
+        raise GraphBreak("a function of each example is given a number that varies")
 
 
 def tensor_like(array: Any, former: Tensor, base: Any = None) -> Tensor:
@@ -484,11 +536,8 @@ class Slot(Record):
         if kind is Slot:
             found = operands[value.number]
             return Tensor(found) if value.is_tensor else found
-        if kind in (list, tuple):
-            return kind([Slot.filled(each, operands) for each in value])
-        if kind is slice:
-            ends = (value.start, value.stop, value.step)
-            return slice(*[Slot.filled(each, operands) for each in ends])
+        if kind in (list, tuple, slice):
+            return changed(value, lambda each: Slot.filled(each, operands))
         return value
 
 
@@ -501,8 +550,6 @@ class OfKind:
     """A function of arrays whose results have to be as many, of the dtypes and shapes, as they were
     in the recording.
     """
-
-    __slots__ = ("__name__", "exit", "function", "kinds")
 
     def __init__(self, function: Callable[..., Any], given: Any, span: Span | None) -> None:
         self.__name__ = str(getattr(function, "__name__", "call"))
@@ -532,18 +579,6 @@ class OnTensors:
         is_quiet: whether it drew no random numbers, for numbers for which it might.
         kinds: how what it gives lies in memory, in every iteration.
     """
-
-    __slots__ = (
-        "__name__",
-        "arguments",
-        "based",
-        "exit",
-        "function",
-        "is_quiet",
-        "is_several",
-        "keywords",
-        "kinds",
-    )
 
     def __init__(
         self,

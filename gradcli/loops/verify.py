@@ -37,31 +37,25 @@ class Effects:
         self.tensors = written.updated + [each for each in remembered if type(each) is Tensor]
         self.tensors += [each for each in self.gradients if each is not None]
         self.memories = [(memory, dict(memory)) for memory in memories]
-        self.arrays = [(each.array, each.array.copy(), each.version) for each in self.tensors]
-        self.storages = [each.storage for each in self.tensors]
+        self.arrays = [(t, t.array, t.array.copy(), t.storage, t.version) for t in self.tensors]
         self.values = [self._read(each) for each in written.counted]
         self.lengths = [len(values) for values in written.grown]
-        self.objects = [(each, _parts_of(each)) for each in written.called]
+        parts = [(vars(each), *each.optimizer.param_groups) for each in written.called]
+        self.settings = [(part, _settings(part)) for every in parts for part in every]
         self.stands = self._standing()
         self.counts = state.sequence_nr, state.steps.left
         self.emit = state.emit
         self.printed: list[str] = []
 
-    def hush(self) -> None:
-        """Keep what is printed from now on, and show nothing."""
-        self.state.emit = self._keep
-
-    def overhear(self) -> None:
-        """Keep what is printed from now on, and show it."""
+    def listen(self, shows: bool) -> None:
+        """Keep what is printed from now on, and show it or not."""
         self.printed = []
-        self.state.emit = self._tell
+        self.state.emit = partial(self._keep, shows)
 
-    def _keep(self, event: Any) -> None:
+    def _keep(self, shows: bool, event: Any) -> None:
         self.printed.append(getattr(event, "text", None) or repr(event))
-
-    def _tell(self, event: Any) -> None:
-        self._keep(event)
-        self.emit(event)
+        if shows:
+            self.emit(event)
 
     def seen(self, named: Sequence[Any], copies: bool = False) -> Seen:
         """All of that as it is now, and the arrays of the tensors that the iteration named; as
@@ -79,7 +73,7 @@ class Effects:
             + [list(memory) for memory, _ in self.memories]
             + [repr(self._read(each)) for each in self.written.counted]
             + [repr(values[length:]) for values, length in grown]
-            + [repr(_parts_of(each)) for each, _ in self.objects]
+            + [repr(_settings(part)) for part, _ in self.settings]
             + [self.printed, self._standing()]
             + [self.state.sequence_nr, self.state.steps.left],
         )
@@ -90,14 +84,12 @@ class Effects:
         for memory, before in self.memories:
             memory.clear()
             memory.update(before)
-        for tensor, storage in zip(self.tensors, self.storages, strict=True):
-            tensor.storage = storage  # which it may have got only now
-        for tensor, (array, values, version) in zip(self.tensors, self.arrays, strict=True):
-            tensor.array = array
+        for tensor, array, values, storage, version in self.arrays:
+            tensor.array, tensor.storage = array, storage  # which it may have got only now
             if type(array) is np.ndarray:
                 array[...] = values
-            if tensor.storage is not None:
-                tensor.storage.version = version
+            if storage is not None:
+                storage.version = version
         self.arrays = []
         for leaf, gradient in zip(self.leaves, self.gradients, strict=True):
             meta_of(leaf).grad = gradient
@@ -108,8 +100,8 @@ class Effects:
                 place.store(self.variables, value)
         for values, length in zip(self.written.grown, self.lengths, strict=True):
             del values[length:]
-        for each, parts in self.objects:
-            _restore(each, parts)
+        for part, settings in self.settings:
+            part.update(settings)
         for generator, stands in zip(self.written.generators, self.stands, strict=True):
             generator.restore(stands)
         self.state.sequence_nr, self.state.steps.left = self.counts
@@ -124,23 +116,10 @@ class Effects:
         return [each.snapshot() for each in self.written.generators]
 
 
-def _parts_of(schedule: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What a schedule keeps, and the settings of its optimizer's groups."""
-    groups = schedule.optimizer.param_groups
-    kept = {name: _copied(value) for name, value in vars(schedule).items() if name != "optimizer"}
-    settings = [{k: _copied(v) for k, v in group.items() if k != "params"} for group in groups]
-    return kept, settings
-
-
-def _restore(schedule: Any, parts: tuple[dict[str, Any], list[dict[str, Any]]]) -> None:
-    kept, settings = parts
-    vars(schedule).update(kept)
-    for group, before in zip(schedule.optimizer.param_groups, settings, strict=True):
-        group.update(before)
-
-
-def _copied(value: Any) -> Any:
-    return list(value) if type(value) is list else value
+def _settings(values: dict[str, Any]) -> dict[str, Any]:
+    """What a schedule keeps, or a group of its optimizer's, apart from what is compared itself."""
+    own = {name: value for name, value in values.items() if name not in ("optimizer", "params")}
+    return {name: list(v) if type(v) is list else v for name, v in own.items()}
 
 
 def same_effects(found: Seen, other: Seen) -> bool:

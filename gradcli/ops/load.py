@@ -17,26 +17,24 @@ from gradcli.ops.arithmetic.conjugate import conj, negated
 from gradcli.ops.binding import catalogue
 from gradcli.ops.codegen import apply  # noqa: F401
 from gradcli.ops.creation import data, fill, tensor_methods  # noqa: F401
-from gradcli.ops.definition.ref import ref
+from gradcli.ops.definition import refs
 from gradcli.ops.reduction import sum  # noqa: F401
 
-tensors.iterate = ref("shape.splitting.unbind_")
-views.as_strided = ref("indexing.strided.strided")
+tensors.iterate = refs.unbind_
+views.as_strided = refs.strided
 views.conj, views.negated = conj, negated
-views.view_as_complex = ref("elementwise.complex.view_as_complex")
-views.view_as_real = ref("elementwise.complex.view_as_real")
+views.view_as_complex = refs.view_as_complex
+views.view_as_real = refs.view_as_real
 
 catalogue.properties.update(
-    real=ref("elementwise.complex.real"),
-    imag=ref("elementwise.complex.imag"),
-    T=ref("shape.reshaping.reversed_dims"),
-    mT=ref("shape.reshaping.matrix_transpose"),
-    mH=ref("shape.reshaping.matrix_adjoint"),
-    H=ref("shape.reshaping.conjugate_transpose"),
+    real=refs.real,
+    imag=refs.imag,
+    T=refs.reversed_dims,
+    mT=refs.matrix_transpose,
+    mH=refs.matrix_adjoint,
+    H=refs.conjugate_transpose,
 )
-catalogue.setters.update(
-    real=ref("elementwise.complex.set_real"), imag=ref("elementwise.complex.set_imag")
-)
+catalogue.setters.update(real=refs.set_real, imag=refs.set_imag)
 
 
 def _operator(symbol: str) -> Callable[[Any, Any], Any]:
@@ -50,4 +48,5 @@ for _name, _symbol in zip(
     strict=True,
 ):
     setattr(Tensor, f"__{_name}__", _operator(_symbol))
-setattr(Tensor, "__rpow__", lambda self, other: catalogue.operators["**"](other, self))  # noqa: B010
+_power = _operator("**")
+setattr(Tensor, "__rpow__", lambda self, other: _power(other, self))  # noqa: B010

@@ -41,6 +41,7 @@ def answer_from_run(
             prepare(run)
             value = run.execute(statements, asked.arguments)
             has_run = True
+            run.tell_replay()
             with run.within_memory():
                 code = answer(run, statements, value)
     except GradcliError as error:

@@ -11,7 +11,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Warned
 from gradcli.language.hints.spelling import closest
 from gradcli.language.objects.repr import display
-from gradcli.ops.binding.catalogue import modules
+from gradcli.ops.binding.functions import torch
 from gradcli.recorded.gradients import NONE, Gradient, has_infinity, has_nan
 from gradcli.recorded.result import Result
 from gradcli.running.arguments.options import PICTURES, Options
@@ -97,6 +97,11 @@ def find_output(session: Session, options: Options, value: Any) -> tuple[str | N
         if type(found) is not Tensor:
             raise UsageError(f"--of: {_no_tensor(session, options.of)}")
         return options.of, found
+    if options.recording is not None:
+        name = options.recording.output
+        found = session.values.get(name)
+        if type(found) is Tensor:
+            return name, found
     if type(value) is Tensor:
         return next((name for name, each in session.values.items() if each is value), None), value
     return session.last_tensor()
@@ -173,7 +178,7 @@ def seed_of(session: Session, argument: Argument, output: Tensor) -> Tensor:
         return value
     with session.running(argument.span):
         try:
-            made: Tensor = modules["torch"]["tensor"](value, dtype=output.dtype)
+            made: Tensor = torch.tensor(value, dtype=output.dtype)
         except GradcliError as error:
             raise argument.wrong(error.message, error.help) from error
         if made.array.ndim == 0 and output.array.size == 1:

@@ -190,6 +190,8 @@ class Rerun(Record):
                 if "." not in name:
                     arguments.append(held(name, np.array(array), since.get(name, 1)))
             _override_parameters(run, early)
+            if run.replay is not None:
+                run.replay.replace(early)
             if prepare is not None:
                 prepare(run)
             elif len(early) < len(values):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gradcli.recorded.recorded_run import Recorded
     from gradcli.recorded.result import Result
     from gradcli.running.arguments.bindings import Bindings
+    from gradcli.running.recordings.replay import Replay
     from gradcli.session import StatementResult
 
 
@@ -74,7 +75,8 @@ class Run:
             compiles=not options.no_compiled_loops,
         )
         self.session.command = lambda command: self.handlers[Command](self, command)
-        self._set_print_options()
+        self.replay: Replay | None = None
+        self._begin()
         self.transcript = Transcript()
         self.shows_values = False
         self.muted = False
@@ -86,7 +88,13 @@ class Run:
         self.asked = 0
         self.bindings: Bindings | None = None
 
-    def _set_print_options(self) -> None:
+    def _begin(self) -> None:
+        """Set up a session that has run nothing yet."""
+        recording = self.options.recording
+        if recording is not None:
+            from gradcli.running.recordings.replay import Replay  # lazy: start-up: few are
+
+            self.replay = Replay(recording, self.session, self.options.dtype, self.given)
         print_options = self.session.state.print_options
         if self.options.precision is not None:
             print_options.precision = self.options.precision
@@ -96,7 +104,7 @@ class Run:
     def reset(self) -> None:
         """Forget all values, and what `.save` would write."""
         self.session.reset()
-        self._set_print_options()
+        self._begin()
         self.transcript.clear()
 
     def follow(self, statements: Iterable[Statement]) -> Iterator[StatementResult]:
@@ -104,6 +112,8 @@ class Run:
         timed = self.timed
         for result in self.session.execute(self._noted(statements)):
             self.seconds += result.seconds
+            if self.replay is not None:
+                self.replay.after(result.statement)
             is_last = result.value is not None and self.shows_values and not self.reading
             if is_last:
                 self.session.values["_"] = result.value
@@ -117,6 +127,8 @@ class Run:
     def _noted(self, statements: Iterable[Statement]) -> Iterator[Statement]:
         for statement in statements:
             self.statement = statement
+            if self.replay is not None:
+                self.replay.before(statement)
             yield statement
 
     @contextmanager
@@ -186,6 +198,19 @@ class Run:
                 if after is not None:
                     after(result)
         return value
+
+    def tell_replay(self) -> None:
+        """Say of a recording's program how its results compare with those of the run."""
+        if self.replay is None:
+            return
+        given = self.given()
+        differs = self.replay.difference_told()
+        if given:
+            self.terminal.note(self.replay.told_of_replaced(given))
+        elif differs is not None:
+            self.terminal.warning(differs)
+        else:
+            self.terminal.note(self.replay.told())
 
     def given(self) -> list[str]:
         """The names that arguments were bound to."""

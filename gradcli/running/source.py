@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.record import Record
 from gradcli.running.arguments.click_options import options_of, terminal_of
-from gradcli.running.arguments.files import STDIN, decoded, read_program, write_text
+from gradcli.running.arguments.files import (
+    RECORDING,
+    STDIN,
+    decoded,
+    program_in,
+    read_program,
+    write_text,
+)
 from gradcli.running.arguments.options import FORMAT_OF
 from gradcli.running.arguments.words import UsageError, arguments_of, check_program, is_program_file
 from gradcli.running.process.terminal import Terminal
@@ -85,6 +92,8 @@ def asked_of(command: str, words: Sequence[str], file: str | None, given: dict[s
     program = Program(words[0]) if file is None else Program(None, file)
     arguments = arguments_of(words[1:] if file is None else words)
     options = options_of(given)
+    if file is not None and file.endswith(RECORDING):
+        program = Program(program_in(file, options), file)
     if path is not None:
         options.limits.check_file(path)
     return Asked(terminal, command, program, arguments, options)

@@ -54,8 +54,8 @@ def _explained(loop: HotLoop, style: Style) -> list[str]:
 
 
 def _facts(loop: HotLoop) -> str:
-    guards = sum(path.written.guard.count for path in loop.paths)
-    checks = sum(path.written.side_exits for path in loop.paths)
+    guards = sum(path.guard.count for path in loop.paths)
+    checks = sum(path.side_exits for path in loop.paths)
     facts = [counted(len(loop.paths), "path")] if len(loop.paths) > 1 else []
     facts += [counted(guards, "guard"), counted(checks, "check") + " with a side exit"]
     return ", ".join([*facts, f"taken {counted(loop.exits, 'time')}"])

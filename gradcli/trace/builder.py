@@ -65,21 +65,24 @@ class TraceBuilder:
     def load(self, op: Inline, operands: Sequence[Operand], array: Any) -> Value:
         """Record how a run loads an array from its inputs."""
         value = self.stand_for(array, self.trace.value_of(array))
-        self._add(op, operands, (value,))
+        self._add_load(op, operands, value)
         self.trace.inputs.append(value)
         return value
+
+    def _add_load(self, op: Inline, operands: Sequence[Operand], value: Value) -> None:
+        self._add(op, operands, (value,))
 
     def stand_for(self, array: Any, value: Value) -> Value:
         """Let a value stand for an array that the recorded run made or loaded."""
         if type(array) is np.ndarray and array.size >= self.least_lazy:
-            raise GraphBreak("B04", f"an array of {array.size:,} elements is computed lazily")
+            raise GraphBreak(f"an array of {array.size:,} elements is computed lazily", code="B04")
         return self._keep(array, value)
 
     def _keep(self, array: Any, value: Value) -> Value:
         if type(array) is not np.ndarray and not isinstance(array, np.generic):
-            raise GraphBreak("B04", f"{type(array).__name__} is no array of NumPy's")
+            raise GraphBreak(f"{type(array).__name__} is no array of NumPy's", code="B04")
         if array.dtype.itemsize == 2:
-            raise GraphBreak("B04", f"{array.dtype} is computed in float32 and rounded")
+            raise GraphBreak(f"{array.dtype} is computed in float32 and rounded", code="B04")
         self._kept.append(array)  # its `id` is the key
         self._values[id(array)] = value
         return value
@@ -97,7 +100,7 @@ class TraceBuilder:
         """The value that stands for an array; raises GraphBreak where none does."""
         found = self._values.get(id(array))
         if found is None:
-            raise GraphBreak("B01", "an array was made where nobody recorded it")
+            raise GraphBreak("an array was made where nobody recorded it", code="B01")
         return found
 
     def is_constant(self, value: Value) -> bool:
@@ -120,7 +123,7 @@ class TraceBuilder:
             result: its result, if the call was made already.
         """
         if len(self.trace.instructions) > _LONGEST:
-            raise GraphBreak("B03", f"more than {_LONGEST:,} instructions")
+            raise GraphBreak(f"more than {_LONGEST:,} instructions", code="B03")
         called = function.function if isinstance(function, Kernel) else function
         if result is None:
             result = _result_of(called, operands)
@@ -144,7 +147,8 @@ class TraceBuilder:
 
     def effect(self, op: Any, operands: Sequence[Operand], **effects: Iterable[Value]) -> None:
         """Record an instruction that only has effects: `effect(op, operands, writes=[value])`."""
-        self._add(op, operands, effects=_effects(effects))
+        known = {Effect(name): tuple(values) for name, values in effects.items()}
+        self._add(op, operands, effects=known)
 
     def check(self, op: Any, operands: Sequence[Operand]) -> None:
         """Record a check of values, which raises where one does not hold."""
@@ -181,15 +185,13 @@ class TraceBuilder:
         return self.stand_for(wanted, result)
 
 
-def _effects(named: dict[str, Iterable[Value]]) -> dict[Effect, tuple[Value, ...]]:
-    return {Effect(name): tuple(values) for name, values in named.items()}
-
-
 def _result_of(function: Callable[..., Any], operands: Sequence[Operand]) -> Any:
     try:
         return function(*[array_of(operand) for operand in operands])
     except Exception as failure:  # it expects operands of another layout
-        raise GraphBreak("B02", f"the call failed when it was made again: {failure}") from failure
+        raise GraphBreak(
+            f"the call failed when it was made again: {failure}", code="B02"
+        ) from failure
 
 
 def array_of(operand: Operand) -> Any:

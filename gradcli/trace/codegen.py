@@ -6,10 +6,15 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.trace.ir import Guard, Inline, Instruction, Kernel, Kind, Operand, Trace, Value
 from gradcli.trace.passes import FREE, kept_values
+
+Piece = tuple[Callable[..., Any], list[Value], list[Value], list[Value]]
+"""Some instructions as a function: with what it is called, what it returns, and what is not needed
+any more once it has run.
+"""
 
 
 class Code:
@@ -59,7 +64,7 @@ class Code:
         if function is None:
             head = f"piece{len(self._pieces)}{lines[0]}"
             function = self._pieces[tuple(lines)] = self.function(head, lines[1:], where)
-        return Piece(function, given, results, [value for each in freed for value in each.reads])
+        return function, given, results, [value for each in freed for value in each.reads]
 
     def guarded(self, known: Iterable[Value], on_failure: str) -> Iterator[str]:
         """The instructions of the trace as lines of Python, each guard as soon as the values that
@@ -162,21 +167,6 @@ def _is_literal(operand: Operand) -> bool:
     return operand is None or kind in (bool, int) or (kind is str and operand.isidentifier())
 
 
-class Piece(NamedTuple):
-    """Some instructions as a function.
-
-    Attributes:
-        given: what it is called with.
-        results: what it returns.
-        freed: what is not needed any more, once it has run.
-    """
-
-    function: Callable[..., Any]
-    given: list[Value]
-    results: list[Value]
-    freed: list[Value]
-
-
 _PIECE = 50
 """Instructions in one function: Python's parser takes 5 KB a line, until the function ends."""
 
@@ -247,10 +237,10 @@ def _in_pieces(code: Code, trace: Trace, kept: list[Value], where: str) -> Calla
         wanted.update(value for each in part for value in each.reads if value not in own)
     steps = []
     for part in parts:
-        piece = code.piece(part, wanted, where)
-        freed = [places[value] for value in piece.freed]
-        steps.append((piece.function, _taker([places[each] for each in piece.given]), freed))
-        for value in piece.results:
+        function, inputs, results, freed = code.piece(part, wanted, where)
+        taken = _taker([places[each] for each in inputs])
+        steps.append((function, taken, [places[value] for value in freed]))
+        for value in results:
             places[value] = len(places)
     shown = _taker([places[value] for value in kept])
 

@@ -110,6 +110,12 @@ class Inline(Record):
         return "{out0}" in self.text
 
 
+def placeholder(operands: list[Operand], value: Operand) -> str:
+    """What stands for one more operand in the text of an `Inline`."""
+    operands.append(value)
+    return f"{{{len(operands) - 1}}}"
+
+
 ALIAS = Inline("{0}", "alias")
 """A tensor that shows another one's memory and was not made by an op: `.data`, an unpacked saved
 tensor.
@@ -238,19 +244,6 @@ class Trace:
         epilogue: instructions that only the outputs need, computed when they are read.
     """
 
-    __slots__ = (
-        "breaks",
-        "constants",
-        "count",
-        "epilogue",
-        "guards",
-        "inputs",
-        "instructions",
-        "outputs",
-        "prologue",
-        "shapes",
-    )
-
     def __init__(self) -> None:
         self.shapes: dict[tuple[int, ...], tuple[int, ...]] = {}  # each of them once
         self.inputs: list[Value] = []
@@ -285,9 +278,8 @@ class Trace:
     def copy(self, **changed: Any) -> Trace:
         """A trace that shares all with this one but the attributes that are passed."""
         made = Trace()
-        for slot in Trace.__slots__:
-            own = getattr(self, slot)
-            setattr(made, slot, changed.get(slot, list(own) if isinstance(own, list) else own))
+        for name, own in vars(self).items():
+            setattr(made, name, changed.get(name, list(own) if isinstance(own, list) else own))
         return made
 
     @property

@@ -169,7 +169,7 @@ def guard_text(guard: Guard) -> str:
 
 
 def _place(span: Any) -> str:
-    return f"{span.source.name}:{span.line}"
+    return span.origin or f"{span.source.name}:{span.line}"
 
 
 def _lined_up(rows: Iterable[tuple[str, str]]) -> Iterator[str]:

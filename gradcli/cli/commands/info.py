@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 
 import click
@@ -13,15 +14,22 @@ from gradcli import __version__
 from gradcli.arrays.native.dispatch import description
 from gradcli.errors import GradcliError
 from gradcli.running.process.terminal import Terminal
+from gradcli.show.style import escaped
 
 _PACKAGES = ("lark", "numpy", "click", "prompt_toolkit", "scipy", "ml_dtypes")
 _CUPY = ("cupy", "cupy-cuda12x", "cupy-cuda13x")
 
 
 @click.command("info")
-def command() -> int:
-    """Show versions and devices, for reports of bugs."""
-    Terminal().write(information())
+@click.argument("file", required=False)
+def command(file: str | None) -> int:
+    """Show versions and devices, for reports of bugs; of a recording what is in it."""
+    if file is None:
+        Terminal().write(information())
+        return 0
+    from gradcli.arrays.files.recording import Recording  # lazy: command: few ask about a recording
+
+    Terminal().write(_lined_up(Recording(file).described()))
     return 0
 
 
@@ -38,8 +46,12 @@ def information() -> str:
         ("gpu", _gpus()),
         ("kernels in C", description()),
     ]
+    return _lined_up(rows)
+
+
+def _lined_up(rows: Sequence[tuple[str, str]]) -> str:
     width = max(len(name) for name, _ in rows) + 2
-    return "".join(f"{name.ljust(width)}{value}\n" for name, value in rows)
+    return "".join(f"{name.ljust(width)}{escaped(value)}\n" for name, value in rows)
 
 
 def _version(package: str) -> str:

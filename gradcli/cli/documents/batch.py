@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gradcli.arrays.files.programs import DOCUMENTS
 from gradcli.errors import GradcliError
 from gradcli.questions.notes.error_notes import note_detachments, note_missing_values
-from gradcli.running.arguments.files import STDIN, decoded_lines, read_program
+from gradcli.running.arguments.files import STDIN, decoded_lines, program_in, read_program
 from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument, hold_files, read_argument
 from gradcli.running.arguments.words import UsageError, arguments_of, check_stdin, stdin_options
@@ -128,6 +128,11 @@ def run_file(
     terminal: Terminal, path: str, arguments: Sequence[Argument], options: Options
 ) -> GradcliError | None:
     """Run one program file, or standard input as it arrives; gives the error that ended it."""
+    try:
+        text = "" if path == STDIN or path.endswith(DOCUMENTS) else program_in(path, options)
+    except GradcliError as failure:
+        terminal.error(failure)
+        return failure
     run = Run(terminal, options, options.record if options.wants_result else None)
     run.session.state.library["argv"] = [path, *options.script]
     if path != STDIN:
@@ -152,8 +157,9 @@ def run_file(
                 known = [each for cell in cells for each in cell.statements]
                 run_cells(run, cells, arguments)
             else:
-                known = run.session.parse(read_program(path), path)
+                known = run.session.parse(text, path)
                 run.execute(known, arguments)
+                run.tell_replay()
             if options.wants_result:
                 run.report(compact=True)
     except GradcliError as failure:

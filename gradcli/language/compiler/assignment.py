@@ -7,8 +7,8 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles
-from gradcli.language.compiler.names import Store, name_delete, name_store
+from gradcli.language.compiler.base import Compiler, Evaluate, Store, binds, compiles
+from gradcli.language.compiler.names import name_delete
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
 from gradcli.language.objects.iteration import bounded, iterate
@@ -26,11 +26,11 @@ def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
     value = c.expression(node.value, scope)
     if len(node.targets) == 1:
         (target,) = node.targets
-        store = target_store(c, target, scope, assigned=True)
+        store = c.store(target, scope, assigned=True)
         if isinstance(target, tree.Name) and scope.distance(target.name) == 0:
             return _assign_own(target.name, value)
         return lambda variables: store(variables, value(variables))
-    stores = [target_store(c, target, scope, assigned=True) for target in node.targets]
+    stores = [c.store(target, scope, assigned=True) for target in node.targets]
 
     def run(variables: Variables) -> None:
         new = value(variables)
@@ -52,30 +52,29 @@ def _assign_own(name: str, value: Evaluate) -> Run:
     return run
 
 
-def target_store(
-    c: Compiler, target: tree.Expression, scope: Scope, assigned: bool = False
-) -> Store:
-    """What binds a target to a value; see `name_store`."""
-    if isinstance(target, tree.Name):
-        return name_store(c, target.name, scope, assigned)
-    if isinstance(target, (tree.Tuple, tree.List)):
-        return _unpacking(c, target, scope, assigned)
+@binds(tree.Attribute)
+def _attribute_store(c: Compiler, target: tree.Attribute, scope: Scope, assigned: bool) -> Store:
+    """`owner.name = value`."""
     state, span = c.state, target.span
-    if isinstance(target, tree.Attribute):
-        owner = c.expression(target.value, scope)
-        name = target.name
-        setter = setters.get(name)
+    owner = c.expression(target.value, scope)
+    name = target.name
+    setter = setters.get(name)
 
-        def store_attribute(variables: Variables, value: Any) -> None:
-            receiver = owner(variables)
-            state.place = span
-            if type(receiver) is Tensor and setter is not None:
-                setter(receiver, value)
-            else:
-                set_attribute(receiver, name, value)
+    def store_attribute(variables: Variables, value: Any) -> None:
+        receiver = owner(variables)
+        state.place = span
+        if type(receiver) is Tensor and setter is not None:
+            setter(receiver, value)
+        else:
+            set_attribute(receiver, name, value)
 
-        return store_attribute
-    assert isinstance(target, tree.Subscript)
+    return store_attribute
+
+
+@binds(tree.Subscript)
+def _item_store(c: Compiler, target: tree.Subscript, scope: Scope, assigned: bool) -> Store:
+    """`container[index] = value`."""
+    state, span = c.state, target.span
     container = c.expression(target.value, scope)
     index = c.expression(target.index, scope)
 
@@ -96,6 +95,7 @@ def target_store(
     return store_item
 
 
+@binds(tree.List, tree.Tuple)
 def _unpacking(c: Compiler, target: tree.Tuple | tree.List, scope: Scope, assigned: bool) -> Store:
     """`a, b = values`, `first, *rest = values`."""
     state, span = c.state, target.span
@@ -105,7 +105,7 @@ def _unpacking(c: Compiler, target: tree.Tuple | tree.List, scope: Scope, assign
         if isinstance(element, tree.Starred):
             star = number
             element = element.value
-        stores.append(target_store(c, element, scope, assigned))
+        stores.append(c.store(element, scope, assigned))
     count = len(stores)
 
     def store_each(variables: Variables, value: Any) -> None:
@@ -168,7 +168,7 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
     target = node.target
     if isinstance(target, tree.Name):
         read = c.expression(target, scope)
-        store = name_store(c, target.name, scope, assigned=True)
+        store = c.store(target, scope, assigned=True)
         on_tensors = inplace_operators.get(symbol)
 
         def augment_name(variables: Variables) -> None:
@@ -191,7 +191,7 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
             store(variables, new)
 
         return augment_name
-    owner, at, place = _part_of(c, target, scope)
+    owner, at, place = part_of(c, target, scope)
     get, put = (get_attribute, set_attribute) if at is None else (get_item, set_item)
 
     def augment(variables: Variables) -> None:
@@ -205,7 +205,7 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
     return augment
 
 
-def _part_of(
+def part_of(
     c: Compiler, target: tree.Expression, scope: Scope
 ) -> tuple[Evaluate, tree.Expression | None, Evaluate]:
     """The owner of an attribute or an item, the index of the item, and what gives its key."""
@@ -220,7 +220,7 @@ def _part_of(
 def named_expression(c: Compiler, node: tree.NamedExpression, scope: Scope) -> Evaluate:
     """`(name := value)`."""
     value = c.expression(node.value, scope)
-    store = name_store(c, node.name.name, scope, assigned=True)
+    store = c.store(node.name, scope, assigned=True)
 
     def run(variables: Variables) -> Any:
         new = value(variables)
@@ -248,7 +248,7 @@ def _deletion(c: Compiler, target: tree.Expression, scope: Scope) -> Run:
     state, span = c.state, target.span
     if isinstance(target, (tree.Tuple, tree.List)):
         return del_statement(c, tree.Del(span, target.elements), scope)
-    owner, at, place = _part_of(c, target, scope)
+    owner, at, place = part_of(c, target, scope)
     remove = delete_attribute if at is None else delete_item
 
     def delete(variables: Variables) -> None:

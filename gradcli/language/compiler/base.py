@@ -13,25 +13,35 @@ The other files of this folder hold one handler per class of nodes, which regist
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Iterator as HostIterator
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from gradcli.language.functions.control_flow import Run, control_flow
+from gradcli.language.objects.iteration import Iterator, drawing, enter, iterate
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
+    from gradcli.errors import Span
     from gradcli.language.interpreter import Interpreter
 
 Evaluate = Callable[[Variables], Any]
 """A compiled expression."""
 
+Store = Callable[[Variables, Any], None]
+"""Binds a target to a value."""
+
 HANDLERS: dict[type[tree.Syntax], Callable[[Compiler, Any, Scope], Evaluate | Run]] = {}
 """What compiles the nodes of each class: `@compiles` fills it."""
 
+STORES: dict[type[tree.Syntax], Callable[[Compiler, Any, Scope, bool], Store]] = {}
+"""What compiles the targets of each class: `@binds` fills it."""
+
 Body = TypeVar("Body")
 Handler = TypeVar("Handler", bound=Callable[..., Evaluate | Run])
+Binder = TypeVar("Binder", bound=Callable[..., Store])
 
 
 def compiles(*nodes: type[tree.Syntax]) -> Callable[[Handler], Handler]:
@@ -41,6 +51,17 @@ def compiles(*nodes: type[tree.Syntax]) -> Callable[[Handler], Handler]:
         for node in nodes:
             HANDLERS[node] = handler
         return handler
+
+    return register
+
+
+def binds(*targets: type[tree.Syntax]) -> Callable[[Binder], Binder]:
+    """Register the function below as the one that compiles targets of these classes."""
+
+    def register(binder: Binder) -> Binder:
+        for target in targets:
+            STORES[target] = binder
+        return binder
 
     return register
 
@@ -64,6 +85,9 @@ class HotLoop(Protocol):
 
 class Compiler:
     """Compiles for one interpreter, whose values and state the closures share.
+
+    The handlers of control flow, displays and comprehensions come to what they do with a value by
+    the methods below alone, which a compiler that also records what runs gives another meaning.
 
     Attributes:
         loop: the outermost loop around what is being compiled.
@@ -101,6 +125,33 @@ class Compiler:
     def statement(self, node: tree.Statement, scope: Scope) -> Run:
         """The closure of a statement."""
         return HANDLERS[type(node)](self, node, scope)
+
+    def store(self, target: tree.Expression, scope: Scope, assigned: bool = False) -> Store:
+        """What binds a target to a value; see `name_store`."""
+        return STORES[type(target)](self, target, scope, assigned)
+
+    def test(self, node: tree.Expression, scope: Scope, place: Span | None) -> Evaluate:
+        """The closure of what decides by being true or not, as the program stands at a place."""
+        return self.expression(node, scope)
+
+    def context(self, node: tree.Expression, scope: Scope) -> Evaluate:
+        """The closure of what a `with` enters."""
+        return self.expression(node, scope)
+
+    truth: Callable[[Any], bool] = bool
+    """Whether a value is true."""
+
+    iterate: Callable[[Any], HostIterator[Any]] = staticmethod(iterate)
+    """What a loop draws from."""
+
+    drawing: Callable[..., Iterator] = staticmethod(drawing)
+    """The iterator of a generator expression."""
+
+    enter: Callable[[dict[Any, Any], Any, Any], None] = staticmethod(enter)
+    """Enters a value into a dict that is being made."""
+
+    binds_directly = True
+    """Whether a variable of the running code may be bound without `store`, which is faster."""
 
     def block(self, body: Sequence[tree.Statement], scope: Scope) -> Run:
         """The closure of statements in a row, which looks for signals only where one can end it."""

@@ -8,15 +8,12 @@ from typing import Any, TypeGuard
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles
+from gradcli.language.compiler.base import Compiler, Evaluate, Store, binds, compiles
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.absent import when_used
 from gradcli.language.objects.attributes import Module
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
-
-Store = Callable[[Variables, Any], None]
-"""Binds a target to a value."""
 
 
 @compiles(tree.Constant)
@@ -26,7 +23,7 @@ def constant(c: Compiler, node: tree.Constant, scope: Scope) -> Evaluate:
     return lambda variables: value
 
 
-@compiles(tree.Name, tree.Hole)
+@compiles(tree.Name)
 def name(c: Compiler, node: tree.Name, scope: Scope) -> Evaluate:
     """A name that is read; E101 if it has no value."""
     distance = scope.distance(node.name)
@@ -126,6 +123,11 @@ def _own_name(name: str, distance: int, span: Span) -> Evaluate:
             raise unbound() from None
 
     return read_far
+
+
+@binds(tree.Name)
+def _bind_name(c: Compiler, target: tree.Name, scope: Scope, assigned: bool) -> Store:
+    return name_store(c, target.name, scope, assigned)
 
 
 def name_store(c: Compiler, name: str, scope: Scope, assigned: bool = False) -> Store:

@@ -107,7 +107,6 @@ def _flat(
 ) -> Iterator[tuple[tree.Expression, Any]]:
     """The operands, with the elements of a list or tuple display in its place."""
     for node, value in operands:
-        node = node.operand if isinstance(node, tree.Hole) else node
         if isinstance(node, (tree.List, tree.Tuple)) and isinstance(value, (list, tuple)):
             elements = node.elements
             if len(elements) == len(value) and any(type(each) is Tensor for each in value):

@@ -48,6 +48,7 @@ from gradcli.language.objects.types import (
     type_of,
 )
 from gradcli.ops.binding import catalogue
+from gradcli.ops.binding.functions import methods, operators
 from gradcli.record import Record
 
 _FUNCTIONS = ("function", "builtin_function_or_method")
@@ -153,6 +154,10 @@ def _written(symbol: str) -> Callable[[Any, Any], Any]:
     return lambda self, other: catalogue.inplace_operators[symbol](self, other)
 
 
+def _unary(symbol: str) -> Callable[[Any], Any]:
+    return lambda self: catalogue.unary_operators[symbol](self)
+
+
 _SYMBOLS = {name: symbol for symbol, name in ARITHMETIC.items()} | {"div": "/"}
 OPERATOR_METHODS: dict[str, Callable[..., Any]] = {
     **{f"__{name}__": _operator(symbol) for name, symbol in _SYMBOLS.items()},
@@ -163,13 +168,13 @@ OPERATOR_METHODS: dict[str, Callable[..., Any]] = {
     "__float__": float,
     "__getitem__": _operator("[]"),
     "__int__": int,
-    "__reversed__": lambda self: catalogue.methods["flip"](self, 0) if self.array.ndim else self,
-    "__setitem__": lambda self, key, value: catalogue.operators["[]="](self, key, value),
-    "__abs__": lambda self: catalogue.methods["abs"](self),
-    "__invert__": lambda self: catalogue.unary_operators["~"](self),
+    "__reversed__": lambda self: methods.flip(self, 0) if self.array.ndim else self,
+    "__setitem__": lambda self, key, value: operators.setitem(self, key, value),
+    "__abs__": lambda self: methods.abs(self),
+    "__invert__": _unary("~"),
     "__len__": len,
-    "__neg__": lambda self: catalogue.unary_operators["-"](self),
-    "__pos__": lambda self: catalogue.unary_operators["+"](self),
+    "__neg__": _unary("-"),
+    "__pos__": _unary("+"),
 }
 """The special methods that a program may call on a tensor: its operators."""
 

@@ -191,6 +191,15 @@ def guarded(values: HostIterator[Any]) -> Generator[Any, None, None]:
         raise converted(error) from error
 
 
+def enter(values: dict[Any, Any], key: Any, value: Any) -> None:
+    """Enter a value into a dict that is being made; raises E202 for a key that cannot be hashed."""
+    check_key(key)
+    try:
+        values[key] = value
+    except TypeError as error:
+        raise converted(error) from error
+
+
 def check_key(key: Any) -> None:
     """Raise E601 or E602 if hashing a key would go too deep or too far."""
     if type(key) is tuple:

@@ -27,6 +27,7 @@ from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.types import LanguageType, type_name
 from gradcli.ops.binding import catalogue
+from gradcli.ops.binding.functions import methods, operators
 
 Operation = Callable[[Any, Any], Any]
 
@@ -246,8 +247,8 @@ def contains(element: Any, container: Any) -> bool:
                 f" <class '{type(element).__name__}'>.",
                 raises="RuntimeError",
             )
-        found = catalogue.operators["=="](container, element)
-        return bool(catalogue.methods["any"](found))
+        found = operators.eq(container, element)
+        return bool(methods.any(found))
     if kind is range and not isinstance(element, int):
         if not isinstance(element, float) or not element.is_integer():
             return False

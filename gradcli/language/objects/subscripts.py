@@ -13,14 +13,14 @@ from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
 from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import LanguageType, type_name
-from gradcli.ops.binding import catalogue
+from gradcli.ops.binding.functions import operators
 
 
 def get_item(value: Any, index: Any) -> Any:
     """`value[index]`; raises E207, E302 for what is not there, E202 for no items."""
     kind = type(value)
     if kind is Tensor:
-        return catalogue.operators["[]"](value, borders.index(index))
+        return operators.getitem(value, borders.index(index))
     if kind is dict:
         check_key(index)
     elif not hasattr(kind, "__getitem__"):
@@ -49,7 +49,7 @@ def set_item(value: Any, index: Any, new: Any) -> None:
     """`value[index] = new`."""
     kind = type(value)
     if kind is Tensor:
-        catalogue.operators["[]="](value, borders.index(index), borders.number(new))
+        operators.setitem(value, borders.index(index), borders.number(new))
         return
     if kind is dict:
         check_key(index)

@@ -48,12 +48,6 @@ class Name(Expression):
     name: str
 
 
-class Hole(Name):
-    """Stands for an operand that was found already, as a name for its value."""
-
-    operand: Expression
-
-
 class Constant(Expression):
     """A number, a string, True, False, None or `...`."""
 

@@ -36,7 +36,7 @@ from gradcli.library.numpy.dtypes import (
     is_supported,
     supported,
 )
-from gradcli.ops.binding import catalogue
+from gradcli.ops.binding.functions import methods
 from gradcli.state import active, charge_steps
 
 Function = Callable[..., Any]
@@ -152,12 +152,12 @@ def array_of(tensor: Tensor) -> Any:
     if tensor.meta is not None and tensor.meta.base is not None:
         refresh(tensor)
     storage_of(tensor)
-    if catalogue.methods["is_conj"](tensor):
+    if methods.is_conj(tensor):
         raise runtime_error(
             "Can't call numpy() on Tensor that has conjugate bit set. Use"
             " tensor.resolve_conj().numpy() instead."
         )
-    if catalogue.methods["is_neg"](tensor):
+    if methods.is_neg(tensor):
         raise runtime_error(
             "Can't call numpy() on Tensor that has negative bit set. Use"
             " tensor.resolve_neg().numpy() instead."

@@ -25,7 +25,7 @@ from gradcli.library.numpy.array import (
     unwrap,
 )
 from gradcli.library.numpy.dtypes import SCALARS
-from gradcli.ops.binding import catalogue
+from gradcli.ops.binding.functions import methods, operators
 
 
 def numpy(self: Tensor, *, force: bool = False) -> NDArray:
@@ -36,9 +36,8 @@ def numpy(self: Tensor, *, force: bool = False) -> NDArray:
 
     Raises PyTorch's errors for a tensor that requires grad, is conjugated or on a GPU.
     """
-    methods = catalogue.methods
     if force:
-        self = methods["resolve_conj"](methods["cpu"](methods["detach"](self)))
+        self = methods.resolve_conj(methods.cpu(methods.detach(self)))
     return NDArray(array_of(self))
 
 
@@ -62,11 +61,11 @@ def mixed(symbol: str, left: Any, right: Any) -> Any:
     """
     if symbol == "==":
         tensors = [each if type(each) is Tensor else tensor_on(each.data) for each in (left, right)]
-        return catalogue.operators["=="](*tensors)
+        return operators.eq(*tensors)
     if symbol == "!=":
         return True
     if symbol == "/" and type(right) is Tensor:
-        return mixed("*", catalogue.methods["reciprocal"](right), left)
+        return mixed("*", methods.reciprocal(right), left)
     if symbol in ARITHMETIC and type(left) is Tensor:
         operands = (unwrap(left), unwrap(right))
         charge_operator(symbol, *operands)

@@ -22,6 +22,7 @@ from gradcli.library.numpy.costs import cost_of, held, usual
 from gradcli.library.numpy.dtypes import dtype_of, supported
 from gradcli.library.numpy.exchange import as_tensor
 from gradcli.ops.binding import catalogue
+from gradcli.ops.binding.functions import methods
 
 _REFUSED = frozenset(
     {"device", "extobj", "formatter", "like", "overwrite_input", "sig", "signature", "subok"}
@@ -114,7 +115,7 @@ def _by_method(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
                     help=f"`tensor.{name}()`, or `np.{name}(tensor.numpy())`",
                 )
             if name in ("cumprod", "cumsum") and len(args) + len(kwargs) == 1:
-                return method(catalogue.methods["reshape"](args[0], -1), 0)
+                return method(methods.reshape(args[0], -1), 0)
             if name == "transpose" and len(args) == 1:
                 args = (args[0], tuple(range(args[0].ndim))[::-1])
             return method(*args, **kwargs)

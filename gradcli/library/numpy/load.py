@@ -32,6 +32,7 @@ from gradcli.library.numpy.array import (
 from gradcli.library.numpy.polynomials import Polynomial
 from gradcli.library.numpy.tables import TABLES
 from gradcli.ops.binding import catalogue
+from gradcli.ops.creation.data import as_tensor
 from gradcli.record import Record
 
 # --- printing ----------------------------------------------------------------------------------
@@ -345,8 +346,7 @@ def _make_known() -> None:
         borders.Hooks(NDArray, exchange.mixed, exchange.argument, exchange.index, wrap),
         dtypes.SCALARS,
     )
-    torch = catalogue.modules["torch"]
-    torch["as_tensor"] = exchange.sharing(torch["as_tensor"])
+    catalogue.modules["torch"]["as_tensor"] = exchange.sharing(as_tensor)
     EXCEPTIONS["AxisError"].ancestors |= {"IndexError", "LookupError"}
 
 

@@ -17,13 +17,13 @@ from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import called, type_of
 from gradcli.ops.arithmetic.arithmetic import mul
-from gradcli.ops.binding.catalogue import methods, modules
+from gradcli.ops.binding.functions import cuda, methods
 from gradcli.ops.creation.autocast import SHORT, Casting
 from gradcli.state import active
 
 
 def _has_gpu() -> bool:
-    return bool(modules["torch.cuda"]["is_available"]())
+    return bool(cuda.is_available())
 
 
 def _warn(text: str, category: str = "UserWarning") -> None:
@@ -164,9 +164,9 @@ class GradScaler:
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    finite = methods["isfinite"](parameter.grad)
-                    infinite = infinite or not bool(methods["all"](finite))
-                    methods["mul_"](parameter.grad, 1.0 / self.scaling)
+                    finite = methods.isfinite(parameter.grad)
+                    infinite = infinite or not bool(methods.all(finite))
+                    methods.mul_(parameter.grad, 1.0 / self.scaling)
         self._found[id(optimizer)] = optimizer, infinite
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:

@@ -24,7 +24,7 @@ from gradcli.library.load_save import file_name
 from gradcli.library.streams import BytesIO
 from gradcli.library.torch.nn.attributes import is_parameter
 from gradcli.library.torch.nn.state_dict import OrderedDict
-from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.binding.functions import methods
 from gradcli.ops.creation.data import parameter
 
 _ORDERED = Global("collections", "OrderedDict")
@@ -231,7 +231,7 @@ class _Tensors:
             flat.tensors[0].storage = tensor.storage = storage
         flat.tensors.append(tensor)
         if self._device is not None:
-            tensor = methods["to"](tensor, self._device)
+            tensor = methods.to(tensor, self._device)
         differentiable = tensor.dtype.category in ("float", "complex")
         tensor.requires_grad = requires_grad is True and differentiable
         return tensor

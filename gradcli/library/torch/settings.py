@@ -17,9 +17,8 @@ from gradcli.language.objects.attributes import PerSession
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.types import called, type_name
 from gradcli.ops.binding.catalogue import modules
+from gradcli.ops.binding.functions import cuda, torch
 from gradcli.state import active
-
-_CUDA = modules["torch.cuda"]
 
 
 def _no(*values: Any) -> bool:
@@ -53,24 +52,24 @@ def _setting(name: str, start: Any) -> PerSession:
 
 def _current_accelerator(check_available: bool = False) -> Device | None:
     """The device that computes beside the CPU, None where there is none."""
-    return Device("cuda") if _CUDA["is_available"]() else None
+    return Device("cuda") if cuda.is_available() else None
 
 
 def _of_gpu(name: str) -> Callable[..., Any]:
     """A function of `torch.cuda`, where there is a GPU."""
 
     def call(*values: Any) -> Any:
-        if not _CUDA["is_available"]():
+        if not cuda.is_available():
             raise GradcliError("E604", "Cannot access accelerator device when none is available.")
-        return _CUDA[name](*values)
+        return modules["torch.cuda"][name](*values)
 
     return call
 
 
 ACCELERATOR: dict[str, Any] = {
     "current_accelerator": _current_accelerator,
-    "device_count": _named("device_count", lambda: _CUDA["device_count"]()),
-    "is_available": _named("is_available", lambda: _CUDA["is_available"]()),
+    "device_count": _named("device_count", lambda: cuda.device_count()),
+    "is_available": _named("is_available", lambda: cuda.is_available()),
     **{
         own: _named(own, _of_gpu(name))
         for own, name in (
@@ -93,7 +92,7 @@ BACKENDS: dict[str, Any] = {}
 
 CPU: dict[str, Any] = {"get_cpu_capability": _named("get_cpu_capability", lambda: "DEFAULT")}
 CUDA: dict[str, Any] = {
-    "is_built": _named("is_built", lambda: _CUDA["is_available"]()),
+    "is_built": _named("is_built", lambda: cuda.is_available()),
     **{
         f"{name}_sdp_enabled": _named(f"{name}_sdp_enabled", _no)
         for name in ("cudnn", "flash", "mem_efficient")
@@ -174,7 +173,7 @@ CPU_DEVICE: dict[str, Any] = {
 DISTRIBUTED: dict[str, Any] = {**_UNAVAILABLE, "is_initialized": _named("is_initialized", _no)}
 
 VERSION: dict[str, Any] = {
-    "__version__": modules["torch"]["__version__"],
+    "__version__": torch.__version__,
     "cuda": None,
     "debug": False,
     "git_version": "",
@@ -198,11 +197,11 @@ class ForkRng:
         self.enabled = enabled
 
     def __enter__(self) -> None:
-        self.state = modules["torch"]["get_rng_state"]()
+        self.state = torch.get_rng_state()
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         if self.enabled:
-            modules["torch"]["set_rng_state"](self.state)
+            torch.set_rng_state(self.state)
 
 
 class RecordFunction:

@@ -15,10 +15,9 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.objects.borders import is_array
 from gradcli.language.objects.types import type_of
-from gradcli.ops.binding.catalogue import methods, modules, operators, setters
+from gradcli.ops.binding.functions import methods, operators, torch
+from gradcli.ops.creation.tensor_methods import set_requires_grad
 from gradcli.state import charge_steps
-
-_TORCH = modules["torch"]
 
 _TOLERANCES = {
     "float16": (0.001, 1e-5),
@@ -93,7 +92,7 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: dict[str, Any]) 
     close = _tolerances(options["rtol"], options["atol"], actual.dtype.name, expected.dtype.name)
     read: list[tuple[str, bool, Callable[[Tensor], Any]]] = [
         ("shape", True, lambda tensor: tensor.shape),
-        ("stride()", options["check_stride"], lambda tensor: methods["stride"](tensor)),
+        ("stride()", options["check_stride"], lambda tensor: methods.stride(tensor)),
         ("device", options["check_device"], lambda tensor: tensor.device),
         ("dtype", options["check_dtype"], lambda tensor: tensor.dtype),
     ]
@@ -103,10 +102,10 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: dict[str, Any]) 
                 f"The values for attribute '{name}' do not match: {of(actual)} != {of(expected)}."
             )
     if actual.dtype != expected.dtype:
-        dtype = _TORCH["promote_types"](actual.dtype, expected.dtype)
-        actual, expected = (methods["to"](tensor, dtype) for tensor in (actual, expected))
+        dtype = torch.promote_types(actual.dtype, expected.dtype)
+        actual, expected = (methods.to(tensor, dtype) for tensor in (actual, expected))
     tolerance = {"rtol": close[0], "atol": close[1], "equal_nan": options["equal_nan"]}
-    matches = np.asarray(forced(_TORCH["isclose"](actual, expected, **tolerance).array))
+    matches = np.asarray(forced(torch.isclose(actual, expected, **tolerance).array))
     if matches.all():
         return
     one, other = (np.asarray(forced(tensor.array)) for tensor in (actual, expected))
@@ -146,7 +145,7 @@ def _compare(actual: Any, expected: Any, options: dict[str, Any]) -> None:
         _compare_numbers(plain[0], plain[1], options)
     elif type_of(actual) is type_of(expected) or all(isinstance(v, Tensor) for v in pair):
         subclass = type_of(actual) is not type_of(expected) and not options["allow_subclasses"]
-        tensors = [_TORCH["from_numpy"](v) if is_array(v) else v for v in pair]
+        tensors = [torch.from_numpy(v) if is_array(v) else v for v in pair]
         if subclass or not isinstance(tensors[0], Tensor):
             raise _unlike(*pair)
         _compare_tensors(tensors[0], tensors[1], options)
@@ -241,7 +240,7 @@ def assert_close(
 def _bounds(dtype: DType, low: Any, high: Any) -> tuple[Any, Any]:
     """From where to where the numbers of a dtype are drawn."""
     whole = dtype.category in ("bool", "int")
-    info = None if dtype.name == "bool" else _TORCH["iinfo" if whole else "finfo"](dtype)
+    info = None if dtype.name == "bool" else (torch.iinfo if whole else torch.finfo)(dtype)
     least, most = (0, 2) if info is None else (info.min, info.max)
     if info is not None and whole and dtype.name != "int64":
         most += 1
@@ -289,21 +288,21 @@ def make_tensor(
     sizes = (*shape[:-1], 2 * shape[-1]) if noncontiguous else shape
     low, high = _bounds(dtype, low, high)
     if whole:
-        result = _TORCH["randint"](low, high, sizes, device=device, dtype=dtype)
+        result = torch.randint(low, high, sizes, device=device, dtype=dtype)
     else:
-        result = _TORCH["empty"](sizes, device=device, dtype=dtype)
-        parts = _TORCH["view_as_real"](result) if dtype.is_complex else result
-        halves = high - low >= _TORCH["finfo"](parts.dtype).max
-        methods["uniform_"](parts, *((low / 2, high / 2) if halves else (low, high)))
+        result = torch.empty(sizes, device=device, dtype=dtype)
+        parts = torch.view_as_real(result) if dtype.is_complex else result
+        halves = high - low >= torch.finfo(parts.dtype).max
+        methods.uniform_(parts, *((low / 2, high / 2) if halves else (low, high)))
         if halves:
-            methods["mul_"](parts, 2)
+            methods.mul_(parts, 2)
     if noncontiguous:
-        result = operators["[]"](result, (..., slice(1, None, 2)))
+        result = operators.getitem(result, (..., slice(1, None, 2)))
     if exclude_zero:
-        other = 1 if whole else _TORCH["finfo"](dtype).tiny
-        operators["[]="](result, _TORCH["eq"](result, 0), other)
+        other = 1 if whole else torch.finfo(dtype).tiny
+        operators.setitem(result, torch.eq(result, 0), other)
     if not whole:
-        setters["requires_grad"](result, requires_grad)
+        set_requires_grad(result, requires_grad)
     made: Tensor = result
     return made
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,20 +11,20 @@ from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.attributes import set_attribute
 from gradcli.language.objects.iteration import Iterator
+from gradcli.language.objects.methods import METHODS
 from gradcli.library.builtins import BUILTINS
-from gradcli.loops.holes import HOLES, Drawn, numbered
+from gradcli.library.python.numbers.math import MATH
+from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import module_class
-from gradcli.loops.symbols import Symbol, is_symbolic
-from gradcli.loops.walk.callee import Callee
+from gradcli.loops.symbols import concrete, holds_tensor, is_symbolic
 from gradcli.loops.walk.host_calls import host_call
+from gradcli.loops.walk.operation import Callee, Handlers
+from gradcli.loops.walk.reading import Drawn
+from gradcli.ops.creation import tensor_methods
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Inline, Kernel
+from gradcli.trace.ir import Inline, Kernel, placeholder
 
-if TYPE_CHECKING:
-    from gradcli.loops.capture import Capture
-
-
-OF_NUMBERS = frozenset(
+_OF_NUMBERS = frozenset(
     {"abs", "bool", "divmod", "float", "format", "int", "len", "max", "min", "pow", "repr"}
     | {"round", "str", "sum"}
 )
@@ -34,7 +34,7 @@ OF_NUMBERS = frozenset(
 _TOTAL = frozenset({"abs", "bool", "float", "format", "max", "min", "repr", "str", "sum"})
 """Those that fail for no numbers, having not failed for others."""
 
-OF_COLLECTIONS = frozenset(
+_OF_COLLECTIONS = frozenset(
     {"all", "any", "callable", "dict", "enumerate", "filter", "isinstance", "issubclass", "list"}
     | {"map", "range", "reversed", "set", "slice", "sorted", "tuple", "type", "zip"}
 )
@@ -52,47 +52,41 @@ _MOVE = frozenset(
 """The methods of lists and dicts that look at none of the values in them."""
 
 
-def print_call(walk: Capture, callee: Callee) -> Any:
+def _print_call(walk: Capture, callee: Callee) -> Any:
     """`print(…)`."""
-    for each in callee.given:
+    for each in callee.passed:
         walk.rely_on(each, deep=True)
         walk.check_shown(each)
-    walk.recorded(callee.hole, callee.operands)
+    walk.recorded(callee.operation, callee.operands)
     operands: list[Any] = []
 
     def record() -> None:
-        given = [walk.builder.written(each, operands) for each in callee.positional]
-        for name, each in callee.keywords.items():
-            given.append(f"{name}={walk.builder.written(each, operands)}")
-        op = Inline(f"{{{len(operands)}}}({', '.join(given)})", "print")
-        walk.builder.effect(op, [*operands, callee.function], shows=())
+        text = walk.builder.written_call(
+            operands, callee.function, callee.positional, callee.keywords
+        )
+        walk.builder.effect(Inline(text, "print"), operands, shows=())
 
     walk.attempt(record)
 
 
-def append_to(walk: Capture, callee: Callee) -> Any:
+def _append(walk: Capture, callee: Callee) -> Any:
     """`values.append(value)`."""
-    if id(callee.receiver) in walk.local or len(callee.positional) != 1:
-        return change_list(walk, callee)
-    return _append(walk, callee)
-
-
-def _append(walk: Capture, callee: Callee) -> None:
-    """The same for a list from outside."""
-    values, (value,) = callee.receiver, callee.positional
-    walk.recorded(callee.hole, callee.operands)
+    values = callee.receiver
+    if id(values) in walk.local or len(callee.positional) != 1:
+        return _change_list(walk, callee)
+    walk.recorded(callee.operation, callee.operands)
     operands: list[Any] = []
 
     def record() -> None:
         if id(values) in walk.guard.contents:
-            raise GraphBreak("B06", "a list is gone through that the iteration appends to")
-        escaping = _escaping(walk, value)
-        text = walk.builder.written(escaping, operands)
-        op = Inline(f"{{{len(operands)}}}({{{len(operands) + 1}}}, {text})", "append")
-        walk.builder.effect(op, [*operands, callee.function, values], state=())
+            raise GraphBreak("a list is gone through that the iteration appends to")
+        text = walk.builder.written(_escaping(walk, callee.positional[0]), operands)
+        append, to = placeholder(operands, callee.function), placeholder(operands, values)
+        op = Inline(f"{append}({to}, {text})", "append")
+        walk.builder.effect(op, operands, state=())
         walk.grown.append(values)
 
-    walk.attempt(record)
+    return walk.attempt(record)
 
 
 def _escaping(walk: Capture, value: Any) -> Any:
@@ -100,19 +94,20 @@ def _escaping(walk: Capture, value: Any) -> Any:
     if type(value) is tuple:
         return tuple([_escaping(walk, each) for each in value])
     if type(value) is not Tensor:
-        if id(value) in walk.local or (isinstance(value, tuple) and _holds_tensor([*value])):
-            raise GraphBreak("B06", "a list or object that the iteration makes is kept")
+        if id(value) in walk.local or (
+            isinstance(value, tuple) and holds_tensor([*value], Iterator)
+        ):
+            raise GraphBreak("a list or object that the iteration makes is kept")
         return value
     if value in walk.builder.objects or not walk.builder.has(value) or value in walk.guard.tensors:
         return value
     if value.requires_grad:
         raise GraphBreak(
-            "B06",
             "a tensor is kept with its graph, which grows from iteration to iteration",
             "keep `loss.item()` or `loss.detach()`",
         )
     walk.recorder.escaped.append(value)
-    outer = [each.array for each in (*walk.builder.lasting, *walk.builder.objects)]
+    outer = [each.array for each in (*walk.guard.tensors, *walk.builder.objects)]
     shares = any(np.may_share_memory(value.array, each) for each in outer)
     if not isinstance(value.array, np.ndarray) or value.base is not None or shares:
         return value
@@ -125,60 +120,49 @@ def _escaping(walk: Capture, value: Any) -> Any:
     return copied
 
 
-def change_list(walk: Capture, callee: Callee) -> Any:
+def _change_list(walk: Capture, callee: Callee) -> Any:
     """A method of a list, dict or set that the iteration made, or that only reads."""
     owner = callee.receiver
     if id(owner) in walk.local and callee.name in _MOVE:
-        return _drawn(walk, walk.moved(callee.hole, callee.operands))
+        return _drawn(walk, walk.moved(callee.operation, callee.operands))
     reads = callee.name in ("items", "keys", "values", "get", "copy", "index", "count")
     if id(owner) in walk.local or reads:
         walk.rely_on(owner)
-        return _drawn(walk, walk.evaluate(callee.hole, callee.operands))
+        return _drawn(walk, walk.evaluate(callee.operation, callee.operands))
     walk.refuse(f"`{callee.name}` changes a {type(owner).__name__} from outside the iteration")
-    return walk.evaluate(callee.hole, callee.operands)
+    return walk.evaluate(callee.operation, callee.operands)
 
 
 def _drawn(walk: Capture, value: Any) -> Any:
-    known = walk.builder.known(value)
-    if known is value and type(value) in (list, dict, set):
+    if type(value) in (list, dict, set):
         walk.local[id(value)] = value
-    return known if type(known) is Symbol else walk.constant(value)
+    return walk.handed_out(value)
 
 
-def is_one_of(function: Any, names: frozenset[str]) -> bool:
-    return any(function is BUILTINS.get(name) for name in names)
-
-
-def of_numbers(walk: Capture, callee: Callee) -> Any:
+def _of_numbers(walk: Capture, callee: Callee) -> Any:
     """`abs`, `max`, `round`, functions of `math`, methods of strings."""
-    for each in callee.given:
+    for each in callee.passed:
         walk.rely_on(each, deep=True)
-    generated = walk.generated_in(callee.given)
+    generated = walk.generated_in(callee.passed)
     if generated:
         return _of_generated(walk, callee, generated)
-    functions = [each for each in callee.given if type(each) is Function]
+    functions = [each for each in callee.passed if type(each) is Function]
     if functions:  # which the host calls, and whose results it compares
         for each in functions:
             walk.walked(each)
-        return _drawn(walk, walk.evaluate(callee.hole, callee.operands))
-    tensors = any(map(_holds_tensor, callee.given))
+        return _drawn(walk, walk.evaluate(callee.operation, callee.operands))
+    tensors = holds_tensor(callee.passed, Iterator)
     in_words = callee.name in ("str", "repr", "format")
-    varies = any(map(walk.builder.varies, callee.given))
+    varies = any(map(walk.builder.varies, callee.passed))
     if not (varies or (tensors and in_words)) or (callee.name == "len" and tensors):
-        return _drawn(walk, walk.recorded(callee.hole, callee.operands))
+        return _drawn(walk, walk.recorded(callee.operation, callee.operands))
     if not tensors or in_words:
-        for each in callee.given:
+        for each in callee.passed:
             walk.check_shown(each)
-        now = walk.unheard(callee.hole, callee.operands)
-        whole = walk.compiler.expression(callee.hole, HOLES)
-        return walk.computed(
-            lambda *given: whole(numbered(given)),
-            callee.operands,
-            now,
-            callee.name not in _TOTAL,
-        )
-    if callee.name in ("float", "int", "bool") and len(callee.given) == 1:
-        return taken_number(walk, callee)
+        now = walk.unheard(callee.operation, callee.operands)
+        return walk.computed(callee.operation, callee.operands, now, callee.name not in _TOTAL)
+    if callee.name in ("float", "int", "bool") and len(callee.passed) == 1:
+        return _taken_number(walk, callee)
     return host_call(walk, callee)
 
 
@@ -186,13 +170,13 @@ def _of_generated(walk: Capture, callee: Callee, generated: list[Drawn]) -> Any:
     """`sum(p.norm().item() for p in parameters)`, and `sum` of tensors."""
     for each in generated:
         each.is_recorded = True
-    now = walk.recorded(callee.hole, callee.operands)
+    now = walk.recorded(callee.operation, callee.operands)
     values = generated[0].values
     if not any(map(is_symbolic, values)):
-        if any(map(_holds_tensor, values)) and type(now) is not Tensor:
+        if holds_tensor(values, Iterator) and type(now) is not Tensor:
             walk.refuse(f"`{callee.name}` compares tensors")
         return now
-    if len(callee.given) > 1 or any(map(_holds_tensor, values)):
+    if len(callee.passed) > 1 or holds_tensor(values, Iterator):
         walk.refuse(f"`{callee.name}` of numbers that vary beside other things")
         return now
     function, count = callee.function, len(values)
@@ -201,21 +185,10 @@ def _of_generated(walk: Capture, callee: Callee, generated: list[Drawn]) -> Any:
     )
 
 
-def _holds_tensor(value: Any) -> bool:
-    if type(value) in (list, tuple):
-        return any(map(_holds_tensor, value))
-    return type(value) is Tensor or type(value) is Iterator
-
-
-def taken_number(walk: Capture, callee: Callee) -> Any:
+def _taken_number(walk: Capture, callee: Callee) -> Any:
     """A number that is taken out of a tensor: `loss.item()`, `float(loss)`."""
-    recorder = walk.recorder
-    before, recorder.taken = recorder.taken, []
-    try:
-        number = walk.recorded(callee.hole, callee.operands)
-        found = recorder.taken
-    finally:
-        recorder.taken = before
+    with walk.recorder.taking() as found:
+        number = walk.recorded(callee.operation, callee.operands)
     if walk.broken is not None:
         return number
     if len(found) != 1 or type(number) not in (int, float, bool):
@@ -233,9 +206,9 @@ def taken_number(walk: Capture, callee: Callee) -> Any:
     return walk.either(number, record)
 
 
-def of_collections(walk: Capture, callee: Callee) -> Any:
+def _of_collections(walk: Capture, callee: Callee) -> Any:
     """`enumerate`, `zip`, `list`, `range`, `isinstance`."""
-    for each in callee.given:
+    for each in callee.passed:
         walk.rely_on(each)
         if type(each) is Function:
             walk.walked(each)
@@ -244,26 +217,44 @@ def of_collections(walk: Capture, callee: Callee) -> Any:
         elif callee.name in ("enumerate", "zip") and type(each) not in (int, tuple, list, dict):
             walk.check_drawn(each)
     if callee.name in ("isinstance", "type", "callable"):
-        return walk.recorded(callee.hole, callee.operands)
+        return walk.recorded(callee.operation, callee.operands)
     function = callee.positional[0] if callee.name in ("map", "filter") else None
     moves = callee.name in _MOVING or type(function) is Function
-    for drawn in walk.generated_in(callee.given):
+    for drawn in walk.generated_in(callee.passed):
         drawn.looks = not moves
-    return _drawn(walk, (walk.moved if moves else walk.evaluate)(callee.hole, callee.operands))
+    return _drawn(walk, (walk.moved if moves else walk.evaluate)(callee.operation, callee.operands))
 
 
-def getattr_call(walk: Capture, callee: Callee) -> Any:
+def _getattr_call(walk: Capture, callee: Callee) -> Any:
     """`getattr(value, name)`."""
     if len(callee.positional) != 2:
         walk.refuse("`getattr` with a default")
-        return walk.evaluate(callee.hole, callee.operands)
+        return walk.evaluate(callee.operation, callee.operands)
     owner, name = callee.positional
     owner, name = walk.exact(owner, looks=False), walk.exact(name)
     operands = [callee.operands[0], owner, name]
-    return walk.read_attribute(owner, name, lambda: walk.moved(callee.hole, operands))
+    return walk.read_attribute(owner, name, lambda: walk.moved(callee.operation, operands))
 
 
-def setattr_call(walk: Capture, callee: Callee) -> Any:
+def _setattr_call(walk: Capture, callee: Callee) -> Any:
     """`setattr(value, name, new)`."""
     owner, name, new = callee.positional
     walk.put(owner, walk.exact(name), new, set_attribute)
+
+
+_NUMBERS_OF = {id(each) for each in MATH.values() if callable(each)} | {
+    id(BUILTINS[name]) for name in _OF_NUMBERS
+}
+_COLLECTIONS_OF = {id(BUILTINS[name]) for name in _OF_COLLECTIONS}
+
+BUILTIN_CALLS: Handlers = [
+    (lambda c: c.function is tensor_methods.item, _taken_number),
+    (lambda c: c.function is BUILTINS["print"], _print_call),
+    (lambda c: c.function is BUILTINS["getattr"], _getattr_call),
+    (lambda c: c.function is BUILTINS["setattr"], _setattr_call),
+    (lambda c: c.function is METHODS[list]["append"], _append),
+    (lambda c: type(c.receiver) in (list, dict, set), _change_list),
+    (lambda c: id(c.function) in _NUMBERS_OF, _of_numbers),
+    (lambda c: type(concrete(c.receiver)) in (str, int, float, bool), _of_numbers),
+    (lambda c: id(c.function) in _COLLECTIONS_OF, _of_collections),
+]

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gradcli.autograd.engine import backward
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
 from gradcli.language.tree import syntax as tree
-from gradcli.loops.kinds import module_class
+from gradcli.loops.capture import Capture
+from gradcli.loops.kinds import context_class, module_class, optimizer_class
 from gradcli.loops.lower_backward import write_backward
 from gradcli.loops.optimizers import check_optimizer, gradients_of, parts_of, write_step
-from gradcli.loops.walk.callee import Callee
 from gradcli.loops.walk.host_calls import host_call
+from gradcli.loops.walk.operation import Callee, Handlers
+from gradcli.ops.creation import tensor_methods
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import same
 from gradcli.trace.ir import Inline
 
-if TYPE_CHECKING:
-    from gradcli.loops.capture import Capture
-
-
-WALKS = frozenset(
+_WALKS = frozenset(
     {"buffers", "children", "modules", "named_buffers", "named_children", "named_modules"}
     | {"named_parameters", "parameters"}
 )
@@ -30,10 +29,10 @@ WALKS = frozenset(
 def _without_recorder(walk: Capture, callee: Callee) -> Any:
     """What a call gives that is recorded otherwise."""
     if walk.broken is not None:
-        return walk.evaluate(callee.hole, callee.operands)
+        return walk.evaluate(callee.operation, callee.operands)
     walk.recorder.remove()
     try:
-        return walk.evaluate(callee.hole, callee.operands)
+        return walk.evaluate(callee.operation, callee.operands)
     finally:
         walk.recorder.install()
 
@@ -41,15 +40,15 @@ def _without_recorder(walk: Capture, callee: Callee) -> Any:
 def _derivatives(walk: Capture, tensor: Any) -> dict[Tensor, Any]:
     """Record the backward pass from a tensor; the gradients of the leaves that it reaches."""
     if type(tensor) is not Tensor or tensor.grad_fn is None or tensor.output_nr:
-        raise GraphBreak("B06", "a backward pass from something that has no graph")
+        raise GraphBreak("a backward pass from something that has no graph")
     seed = tensor.array.dtype.type(1)
     if tensor.array.shape != ():
-        raise GraphBreak("B06", "a backward pass from more than one element")
+        raise GraphBreak("a backward pass from more than one element")
     arrived = write_backward(walk.builder, tensor.grad_fn, seed, walk.since)
     return {leaf.variable: gradient for leaf, gradient in arrived.items()}
 
 
-def backward_call(walk: Capture, callee: Callee) -> Any:
+def _backward_call(walk: Capture, callee: Callee) -> Any:
     """`loss.backward()`."""
     if any(each not in ("retain_graph",) for each in callee.keywords) or callee.positional:
         walk.refuse("`backward` with a gradient, or a graph of the gradient")
@@ -64,7 +63,7 @@ def backward_call(walk: Capture, callee: Callee) -> Any:
     return result
 
 
-def grad_call(walk: Capture, callee: Callee) -> Any:
+def _grad_call(walk: Capture, callee: Callee) -> Any:
     """`torch.autograd.grad(loss, x)`."""
     if callee.keywords.get("create_graph"):
         return host_call(walk, callee)
@@ -82,16 +81,18 @@ def grad_call(walk: Capture, callee: Callee) -> Any:
         for leaf, made in zip(leaves, found, strict=True):
             gradient = derivatives.get(leaf)
             if type(made) is not Tensor or gradient is None:
-                raise GraphBreak("B06", "a gradient of something that is no leaf")
+                raise GraphBreak("a gradient of something that is no leaf")
             if not same(made.array, gradient.array):
-                raise GraphBreak("B02", "a gradient gave other bits when it was computed again")
+                raise GraphBreak(
+                    "a gradient gave other bits when it was computed again", code="B02"
+                )
             walk.builder.stand_for(made.array, gradient)
 
     walk.attempt(know)
     return found
 
 
-def zero_grad(walk: Capture, callee: Callee) -> Any:
+def _zero_grad(walk: Capture, callee: Callee) -> Any:
     """`optimizer.zero_grad()`, `model.zero_grad()`."""
     if callee.positional or any(each is not True for each in callee.keywords.values()):
         walk.refuse("`zero_grad` that fills gradients with zeros", "leave set_to_none as it is")
@@ -112,10 +113,10 @@ def _rely_on(walk: Capture, target: Any) -> None:
         walk.guard.rely_on(lambda: parts_of(target))
 
 
-def optimizer_step(walk: Capture, callee: Callee) -> Any:
+def _optimizer_step(walk: Capture, callee: Callee) -> Any:
     """`optimizer.step()`."""
     optimizer = callee.receiver
-    if callee.given != [optimizer]:
+    if callee.passed != [optimizer]:
         walk.refuse(
             "`step` with a closure runs it as often as it finds fit",
             "an optimizer that takes no closure: SGD, Adam",
@@ -125,12 +126,12 @@ def optimizer_step(walk: Capture, callee: Callee) -> Any:
     _rely_on(walk, optimizer)
 
     def record() -> None:
-        walk.outside.updated += write_step(walk.gradients, optimizer)
+        walk.builder.updated += write_step(walk.gradients, optimizer)
         walk.optimizers.append(optimizer)
 
     walk.attempt(record)
-    if walk.broken is not None and callee.given != [optimizer]:
-        return walk.evaluate(callee.hole, callee.operands)
+    if walk.broken is not None and callee.passed != [optimizer]:
+        return walk.evaluate(callee.operation, callee.operands)
     return _without_recorder(walk, callee)
 
 
@@ -140,7 +141,7 @@ def is_schedule(value: Any) -> bool:
     )
 
 
-def schedule_call(walk: Capture, callee: Callee) -> Any:
+def _schedule_call(walk: Capture, callee: Callee) -> Any:
     """A method of a learning rate's schedule, which is called in every iteration as it is."""
     schedule = callee.receiver
     functions = [*getattr(schedule, "lr_lambdas", ()), getattr(schedule, "_scale_fn_custom", None)]
@@ -148,20 +149,20 @@ def schedule_call(walk: Capture, callee: Callee) -> Any:
         walk.refuse(f"`{callee.name}` of a schedule")
     if any(type(each) is Function and not _is_closed(each) for each in functions):
         walk.refuse("a schedule's function reads names of the program")
-    result = walk.recorded(callee.hole, callee.operands)
+    result = walk.recorded(callee.operation, callee.operands)
     operands: list[Any] = []
-    given = [walk.attempt(walk.builder.written, each, operands) for each in callee.positional]
-    if walk.broken is not None:
-        return result
     method = getattr(schedule, callee.name)
-    op = Inline(f"{{{len(operands)}}}({', '.join(given)})", callee.name)
+    text = walk.attempt(walk.builder.written_call, operands, method, callee.positional)
+    if text is None:
+        return result
+    op = Inline(text, callee.name)
     if schedule not in walk.called_as_is:
         walk.called_as_is.append(schedule)
     if callee.name == "step":
         raises = {"checks": ()} if functions or schedule.may_raise else {}
-        walk.attempt(lambda: walk.builder.effect(op, [*operands, method], state=(), **raises))
+        walk.attempt(lambda: walk.builder.effect(op, operands, state=(), **raises))
         return result
-    return walk.either(result, walk.builder.behind, op, [*operands, method], result)
+    return walk.either(result, walk.builder.behind, op, operands, result)
 
 
 def _is_closed(function: Function) -> bool:
@@ -170,25 +171,44 @@ def _is_closed(function: Function) -> bool:
     return all(function.scope.distance(each.name) == 0 for each in names)
 
 
-KEPT = frozenset(
+_KEPT = frozenset(
     {"mark_non_differentiable", "save_for_backward", "save_for_forward", "set_materialize_grads"}
 )
 """The methods of a `ctx` that change nothing but what its node keeps."""
 
 
-def keep_for_backward(walk: Capture, callee: Callee) -> Any:
-    """`ctx.save_for_backward(x)` and its like."""
-    return walk.evaluate(callee.hole, callee.operands)
-
-
-def switch_mode(walk: Capture, callee: Callee) -> Any:
+def _switch_mode(walk: Capture, callee: Callee) -> Any:
     """`model.train()`, `model.eval()`."""
     for _, each in callee.receiver.each_module():
         walk.training(each)
-    return walk.evaluate(callee.hole, callee.operands)
+    return walk.evaluate(callee.operation, callee.operands)
 
 
-def walk_module(walk: Capture, callee: Callee) -> Any:
+def _walk_module(walk: Capture, callee: Callee) -> Any:
     """`model.parameters()` and its like."""
     walk.rely_on_module(callee.receiver)
-    return walk.evaluate(callee.hole, callee.operands)
+    return walk.evaluate(callee.operation, callee.operands)
+
+
+def _is_of_module(callee: Callee, names: frozenset[str]) -> bool:
+    return (
+        isinstance(callee.receiver, module_class())
+        and callee.name in names
+        and type(callee.function) is not Function
+    )
+
+
+ENGINE_CALLS: Handlers = [
+    (lambda c: c.function is tensor_methods.backward, _backward_call),
+    (lambda c: c.function is backward.grad, _grad_call),
+    (lambda c: isinstance(c.receiver, optimizer_class()) and c.name == "step", _optimizer_step),
+    (lambda c: isinstance(c.receiver, optimizer_class()) and c.name == "zero_grad", _zero_grad),
+    (lambda c: isinstance(c.receiver, module_class()) and c.name == "zero_grad", _zero_grad),
+    (lambda c: is_schedule(c.receiver), _schedule_call),
+    (
+        lambda c: isinstance(c.operands[0], context_class()) and c.name in _KEPT,
+        lambda walk, callee: walk.evaluate(callee.operation, callee.operands),
+    ),
+    (lambda c: _is_of_module(c, frozenset({"train", "eval"})), _switch_mode),
+    (lambda c: _is_of_module(c, _WALKS), _walk_module),
+]

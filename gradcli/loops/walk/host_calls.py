@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.modes import GradMode
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.iteration import Iterator
+from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import distribution_class, module_class, walk_class
 from gradcli.loops.lower_backward import is_setting
-from gradcli.loops.walk.callee import Callee, functions_in
-
-if TYPE_CHECKING:
-    from gradcli.loops.capture import Capture
-
+from gradcli.loops.walk.operation import Callee
+from gradcli.loops.walk.reading import functions_in
 
 _SIZES = frozenset(
     {"dim", "element_size", "is_contiguous", "is_floating_point", "ndimension", "nelement"}
@@ -26,7 +24,7 @@ _SIZES = frozenset(
 
 def host_call(walk: Capture, callee: Callee) -> Any:
     """A function of ours: what it does is heard; what it gives must be known then."""
-    for each in callee.given:
+    for each in callee.passed:
         walk.rely_on(each, deep=True)
         if isinstance(each, module_class()):
             walk.rely_on_module(each)
@@ -38,8 +36,8 @@ def host_call(walk: Capture, callee: Callee) -> Any:
         return _replayed(walk, callee)
     recorder = walk.recorder
     writes = recorder.write_count
-    versions = [(each, each.version) for each in callee.given if type(each) is Tensor]
-    value = walk.evaluate(callee.hole, callee.operands)
+    versions = [(each, each.version) for each in callee.passed if type(each) is Tensor]
+    value = walk.evaluate(callee.operation, callee.operands)
     if walk.broken is not None:
         return value
     if any(each.version - before > recorder.write_count - writes for each, before in versions):
@@ -49,9 +47,7 @@ def host_call(walk: Capture, callee: Callee) -> Any:
             if value.grad_fn is not None or recorder.write_count > writes or not _is_ours(callee):
                 walk.refuse(f"`{_shown(callee)}` gives a tensor that was not recorded")
             else:
-                walk.attempt(
-                    recorder.on_tensors, callee.function, callee.arguments, callee.keywords, value
-                )
+                _record_whole(walk, callee, value)
     elif isinstance(value, (tuple, list)):
         _check_parts(walk, callee, value)
     elif isinstance(value, (int, float, str)) and not (
@@ -60,19 +56,23 @@ def host_call(walk: Capture, callee: Callee) -> Any:
         walk.refuse(f"`{_shown(callee)}` gives a value that may be another one in every iteration")
     elif value is None and recorder.write_count == writes:
         walk.refuse(f"what `{_shown(callee)}` does is not recorded")
-    elif (
-        type(value) is FunctionType
-        and any(type(each) in (Function, FunctionType) for each in callee.given)
-        and all(map(is_setting, callee.given))
+    elif isinstance(value, distribution_class()) or (
+        type(value) is FunctionType  # of those that it is called with, such as their vmap
+        and any(type(each) in (Function, FunctionType) for each in callee.passed)
+        and all(map(is_setting, callee.passed))
     ):
-        walk.local[id(value)] = value  # a function of those that it was given, such as their vmap
-    elif isinstance(value, distribution_class()):
         walk.local[id(value)] = value
     elif not isinstance(value, (GradMode, walk_class(), Iterator, int, type(None))):
         walk.refuse(f"`{_shown(callee)}` makes {type(value).__name__}")
     if walk.broken is None and recorder.drew():
         walk.refuse(f"`{_shown(callee)}` draws random numbers")
     return value
+
+
+def _record_whole(walk: Capture, callee: Callee, value: Any) -> None:
+    """Record a call as one of a function of tensors."""
+    arguments, keywords = callee.arguments, callee.keywords
+    walk.attempt(walk.recorder.on_tensors, callee.function, arguments, keywords, value)
 
 
 def _check_parts(walk: Capture, callee: Callee, values: Any) -> None:
@@ -89,9 +89,7 @@ def _check_parts(walk: Capture, callee: Callee, values: Any) -> None:
     if unknown and (len(unknown) < len(values) or any(each.requires_grad for each in unknown)):
         walk.refuse(f"`{_shown(callee)}` gives a tensor that was not recorded")
     elif unknown:
-        walk.attempt(
-            walk.recorder.on_tensors, callee.function, callee.arguments, callee.keywords, values
-        )
+        _record_whole(walk, callee, values)
     if type(values) is list:
         walk.local[id(values)] = values
 
@@ -100,7 +98,7 @@ def _is_replayed(walk: Capture, callee: Callee) -> bool:
     """Whether a function of ours is called again in every iteration, with numbers that vary: one
     without effects, on tensors that are in no graph. All others are given numbers that are guarded.
     """
-    given = callee.given
+    given = callee.passed
     return (
         any(walk.attempt(walk.builder.symbols_in, each, walk.local) for each in given)
         and _is_ours(callee)
@@ -111,18 +109,16 @@ def _is_replayed(walk: Capture, callee: Callee) -> bool:
 
 def _replayed(walk: Capture, callee: Callee) -> Any:
     recorder = walk.recorder
-    writes, (muted, recorder.muted) = recorder.write_count, (recorder.muted, True)
-    try:
-        value = walk.recorded(callee.hole, callee.operands)
-    finally:
-        recorder.muted = muted
+    writes = recorder.write_count
+    with recorder.mute():
+        value = walk.recorded(callee.operation, callee.operands)
     if type(value) is not Tensor or value.requires_grad or recorder.write_count > writes:
         walk.refuse(f"`{_shown(callee)}` is given a number that varies")
     elif walk.broken is None and walk.builder.has(value):  # it gives what it is given
-        for each in callee.given:
+        for each in callee.passed:
             walk.exact(each)
     else:
-        walk.attempt(recorder.on_tensors, callee.function, callee.arguments, callee.keywords, value)
+        _record_whole(walk, callee, value)
     return value
 
 

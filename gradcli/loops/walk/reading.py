@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
+from gradcli.language.compiler.base import Compiler
 from gradcli.language.functions.calls import Function
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.borders import SCALARS, is_array
-from gradcli.language.objects.classes.descriptors import BoundMethod, computes
+from gradcli.language.objects.classes.descriptors import BoundMethod, Property, computes
 from gradcli.language.objects.classes.instances import UserClass
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield, names_around
-from gradcli.language.tree.syntax import Statement
-from gradcli.loops.compiled import Input, InputItems, is_new_leaf
 from gradcli.loops.gradients import Gradients
-from gradcli.loops.guards import Guard, is_same_value
-from gradcli.loops.holes import Drawn, Frame
+from gradcli.loops.guards import Guard, Input, is_new_leaf, is_same_value
 from gradcli.loops.kinds import context_class, distribution_class, module_class
-from gradcli.loops.locations import (
-    Attribute,
-    Item,
-    Location,
-    OuterName,
-    OwnName,
-    item_of,
-    read_op,
-)
+from gradcli.loops.locations import Attribute, Item, Location, Name, Part, read_op
 from gradcli.loops.loop_carried import LoopPlan
-from gradcli.loops.outside import Outside
 from gradcli.loops.recorder import Recorder
 from gradcli.loops.symbols import (
     CHANGED,
@@ -42,29 +33,41 @@ from gradcli.loops.symbols import (
     is_symbolic,
     of_older_graph,
 )
-from gradcli.loops.walk.callee import functions_in
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import kind_of
 from gradcli.trace.ir import Inline, Value
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler
     from gradcli.library.torch.distributions.distribution import Distribution
     from gradcli.library.torch.nn.module import Module
     from gradcli.library.torch.optim.optimizer import Optimizer
 
 
-class Reader:
+class Drawn:
+    """What a generator expression gave.
+
+    Attributes:
+        is_recorded: whether whoever draws from it takes the values from here, and records them.
+        looks: whether whoever draws from it looks at the values, and does not only hand them on.
+    """
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.is_recorded = False
+        self.looks = True
+
+
+class Reader(Compiler):
     """Reads what an iteration finds where values outlive it, and records that.
 
     Attributes:
         guard: what the iteration relies on.
         stored: what it binds or sets in places that outlive it, by place.
         carried: the places that are known to hold another value in every iteration.
-        given: the places whose values it is given.
+        loads: the places whose values it loads anew.
         loaded: of the tensors among these, the places by value.
         generated: what generator expressions gave, with symbols.
-        found: the constants that it read in places, to see whether they are carried after all.
+        constants: those that it read in places, to see whether they are carried after all.
         lasting: the lists and dicts from outside that it has met, by their ids.
         unsteady: how often compiled iterations were left since a number was another one, by the
             span of what takes it.
@@ -79,24 +82,24 @@ class Reader:
         carried: set[Any],
         unsteady: Mapping[tuple[int, int], int],
     ) -> None:
+        super().__init__(compiler.interpreter)
+        self.values = compiler.values
         self.unsteady = unsteady
         self.compiler = compiler
-        self.state = compiler.state
-        self.steps = compiler.steps
         self.plan = plan
         self.carried = carried
-        self.frame = Frame(scope, variables)
-        self.builder = IterationBuilder(self.state.lazy_from)
+        self.scope = scope
+        self.variables = variables
         self.guard = Guard(self.state)
-        self.outside = Outside(self.builder, self.guard)
-        self.inputs: list[Input | InputItems] = []
-        self.gradients = Gradients(self.builder, self.outside, carried, self.inputs)
-        self.recorder = Recorder(self.outside, self.gradients, self.end)
+        self.builder = IterationBuilder(self.guard)
+        self.inputs: list[Input] = []
+        self.gradients = Gradients(self.builder, carried, self.inputs)
+        self.recorder = Recorder(self.gradients, self.end)
         self.stored: dict[Any, tuple[Location, Any]] = {}
-        self.found: dict[Any, Any] = {}
+        self.constants: dict[Any, Any] = {}
         self.loaded: dict[Value, Any] = {}
         self.lasting: dict[int, Any] = {}
-        self.given: set[Any] = set()
+        self.loads: set[Any] = set()
         self.optimizers: list[Optimizer] = []
         self.grown: list[list[Any]] = []
         self.called_as_is: list[Any] = []
@@ -107,7 +110,6 @@ class Reader:
         self.symbols: dict[Any, Symbol] = {}
         self.generated: dict[Iterator, Drawn] = {}
         self._bodies: dict[Function, Run] = {}
-        self._plain: dict[int, Callable[[Variables], Any]] = {}
         self._bound: dict[str, Any] | None = None
         self._passes_on = False
         self._returned: Any = None
@@ -125,7 +127,7 @@ class Reader:
 
     def refuse(self, reason: str, hint: str | None = None, span: Span | None = None) -> None:
         """Recording ends, for a reason."""
-        self.end(GraphBreak("B06", reason, hint, span))
+        self.end(GraphBreak(reason, hint, span))
 
     def attempt(self, record: Callable[..., Any], *args: Any) -> Any:
         """Record something, unless recording has ended or ends with it: None then."""
@@ -154,6 +156,7 @@ class Reader:
             self.refuse(f"`{function.name}` is a function of another file")
             return
         self._bodies[function] = own = function.body
+        recorded = cache(lambda: self.block(function.statements, function.scope))
 
         def body(variables: Variables) -> Any:
             if self.broken is not None:
@@ -163,9 +166,9 @@ class Reader:
             for name, value in (bound or {}).items():
                 if type(value) is dict:  # of further keywords
                     self.exact(value, looks=False)
-                elif is_symbolic(value):
-                    self.symbols[id(variables), name] = value
-            signal = self.block(function.statements, Frame(function.scope, variables))
+                else:
+                    self.remember(Name(name, variables), value)
+            signal = recorded()(variables)
             if signal is None:
                 return None
             if bound is None and not self._passes_on:
@@ -175,18 +178,18 @@ class Reader:
 
         function.body = body
 
-    def called(
-        self, function: Function | None, bound: dict[str, Any] | None, call: Callable[[], Any]
-    ) -> Any:
+    def called(self, bound: dict[str, Any] | None, call: Callable[[], Any]) -> Any:
         """What a call gives that may run functions of the program, with these arguments; it hands
         on what they return.
         """
-        self._bound = bound
-        self._returned = None
+        return self.returned(self._handing_on(bound, call))
+
+    def _handing_on(self, bound: dict[str, Any] | None, call: Callable[[], Any]) -> Any:
+        self._bound, self._returned = bound, None
         before, self._passes_on = self._passes_on, True
         value = call()
         self._bound, self._passes_on = None, before
-        return self.returned(value)
+        return value
 
     def returned(self, value: Any) -> Any:
         """What a call gave, with the symbols that the function returned."""
@@ -239,18 +242,15 @@ class Reader:
                         self.walked(function)
 
     def place_of(self, holder: Variables, name: str) -> Location:
-        if holder is self.frame.variables:
-            return OwnName(name)
-        return OuterName(holder, name)
+        return Name(name, None if holder is self.variables else holder)
 
-    def holder(self, name: str, frame: Frame) -> Variables:
-        """The variables that hold a name."""
-        distance = frame.scope.distance(name)
+    def holder(self, name: str, scope: Scope, holder: Variables) -> Variables:
+        """The variables that hold a name, for code with a scope and variables."""
+        distance = scope.distance(name)
         if distance is None:
-            return self.compiler.values
-        holder = frame.variables
+            return self.values
         for _ in range(distance):
-            if holder is self.frame.variables:
+            if holder is self.variables:
                 outer = holder[PARENT]
                 self.guard.values["outer", id(outer)] = lambda variables: variables[PARENT], outer
             holder = holder[PARENT]
@@ -258,23 +258,25 @@ class Reader:
 
     def _expect(self, name: str) -> None:
         """The loop gives a name a value in every iteration."""
-        self.carried.add(self.place_of(self.holder(name, self.frame), name).key)
+        self.carried.add(self.place_of(self.holder(name, self.scope, self.variables), name).key)
 
     def read_place(self, place: Location, value: Any) -> Any:
         """A value that was read in a place which outlives the iteration."""
+        symbol = self.symbol_at(place, value)
+        if symbol is not None:
+            return symbol
         if place.key in self.stored or self.broken is not None:
             return self.builder.known(value)
         if self._holds_older(value):
-            if place.key in self.given:
+            if place.key in self.loads:
                 return value
             self.carried.add(place.key)
         if place.key not in self.carried:
-            if type(value) in NUMBERS and isinstance(place, OwnName):
-                bound = place.name in self.plan.bound
-                if bound:
-                    self.carried.add(place.key)
-                    return self.read_place(place, value)
-            self.found[place.key] = value
+            own, name, *_ = place.key
+            if type(value) in NUMBERS and own == "own" and name in self.plan.bound:
+                self.carried.add(place.key)
+                return self.read_place(place, value)
+            self.constants[place.key] = value
             self.guard.values.setdefault(place.key, (place.read, value))
             return self.constant(value)
         given = self.attempt(self._given, place, value)
@@ -291,7 +293,7 @@ class Reader:
 
     def _given(self, place: Location, value: Any) -> Any:
         """A value that the iteration is given."""
-        self.given.add(place.key)
+        self.loads.add(place.key)
         known = self.symbols.get(place.key)
         if known is not None:
             return known
@@ -299,7 +301,6 @@ class Reader:
         if type(value) in NUMBERS:
             symbol = self.builder.input(op, operands, value)
             self.inputs.append(Input(place.read, (type(value),)))
-            self._remember(place, symbol)
             self.symbols[place.key] = symbol
             return symbol
         if type(value) is Tensor:
@@ -310,16 +311,13 @@ class Reader:
         if type(value) in (tuple, list) and all(type(each) is Tensor for each in value):
             for number, each in enumerate(value):
                 item = Inline(f"{op.text}[{number}]")
-                self._give(each, item, operands, item_of(place.read, number))
-            kind, size = type(value), len(value)
-            self.inputs.append(InputItems(place.read, kind, size))
+                self._give(each, item, operands, Part(place, type(value), [], number).read)
+            self.inputs.append(Input(place.read, (type(value), len(value))))
             return value
         if value is None or type(value) is str:
             self.guard.values[place.key] = place.read, value
-            raise GraphBreak(
-                "B06", f"what is read is {described(value)} here and another value later"
-            )
-        raise GraphBreak("B06", f"{described(value)} is another one in every iteration")
+            raise GraphBreak(f"what is read is {described(value)} here and another value later")
+        raise GraphBreak(f"{described(value)} is another one in every iteration")
 
     def _give(
         self, tensor: Tensor, op: Inline, operands: Sequence[Any], read: Callable[..., Any]
@@ -333,10 +331,10 @@ class Reader:
         is_leaf = tensor.requires_grad and not is_older
         if is_leaf and not is_new_leaf(tensor):
             reason = "a tensor in a graph, or a leaf with a gradient, is another one each time"
-            raise GraphBreak("B06", reason, _IN_PLACE)
+            raise GraphBreak(reason, _IN_PLACE)
         self.builder.objects[tensor] = op, operands
         if is_leaf:
-            self.gradients.given[tensor] = self.builder.read(op, operands)
+            self.gradients.new_leaves[tensor] = self.builder.read(op, operands)
         self.builder.load(Inline(f"{op.text}.array"), operands, tensor.array)
         if is_older:
             self.builder.remember(tensor)
@@ -361,7 +359,7 @@ class Reader:
             self.builder.exit_unless("{0}.array is {1}", [first, tensor.array], OTHER_TENSOR)
             return
         else:
-            raise GraphBreak("B06", OTHER_TENSOR)
+            raise GraphBreak(OTHER_TENSOR)
         self.builder.exit_unless("{0} is {1}", same, OTHER_TENSOR)
 
     def constant(self, value: Any) -> Any:
@@ -400,7 +398,7 @@ class Reader:
             found = self.builder.object(*given)
             self.builder.exit_unless("{0} is {1}", [found, tensor], OTHER_TENSOR)
         elif not self.builder.has(tensor) and tensor not in self.builder.older:
-            self.outside.tensor(tensor)
+            self.builder.tensor(tensor)
 
     def is_local(self, owner: Any) -> bool:
         """Whether the iteration made an object: a list, an instance, the `ctx` of a function."""
@@ -425,19 +423,13 @@ class Reader:
         cls = getattr(kind, "language_class", None)
         if cls is not None:
             self.walk_methods(cls)
-        self._returned = None
-        before, self._passes_on = self._passes_on, True
-        value = read()
-        self._passes_on = before
+        value = self._handing_on(None, read)
         if self._returned is not None or (cls is not None and computes(cls.find(name))):
             return self.returned(value)  # a property of the program's computed it, or `__getattr__`
         if isinstance(owner, module_class()) and name == "training":
             self.training(owner)
             return value
         place = Attribute(owner, name)
-        symbol = self.symbols.get(place.key)
-        if symbol is not None and is_same_value(concrete(symbol), value):
-            return symbol
         if isinstance(value, BoundMethod) or callable(value):
             self.guard.values.setdefault(place.key, (place.read, value))
             return self.constant(value)
@@ -448,7 +440,7 @@ class Reader:
             self.refuse("what a tensor has of a graph of an earlier iteration is looked at")
         before = self.recorder.write_count
         value = read()
-        if name == "grad" and owner.grad_fn is None and not self.outside.is_made(owner):
+        if name == "grad" and owner.grad_fn is None and not self.builder.is_made(owner):
             self.attempt(self.gradients.read, owner)
         elif type(value) is Tensor or name in _METADATA or callable(value):
             pass
@@ -491,11 +483,7 @@ class Reader:
             # A schedule may set it behind the program's back.
             read_now = Inline("{0}[{1}]")
             return self.either(value, self.builder.behind, read_now, [owner, at], value)
-        place = Item(owner, at)
-        symbol = self.symbols.get(place.key)
-        if symbol is not None and is_same_value(concrete(symbol), value):
-            return symbol
-        return self.read_place(place, value)
+        return self.read_place(Item(owner, at), value)
 
     def rely_on(self, values: Any, deep: bool = False) -> None:
         """Rely on what is in a list or dict from outside; `deep` where those in it are gone through
@@ -503,8 +491,8 @@ class Reader:
         """
         if type(values) not in (list, dict, set) or id(values) in self.local:
             return
-        places = [place for place, _ in self.stored.values() if isinstance(place, Item)]
-        if any(values is each for each in (*self.grown, *[place.owner for place in places])):
+        owners = [place.owner for place, _ in self.stored.values() if isinstance(place, Item)]
+        if any(values is each for each in (*self.grown, *owners)):
             self.refuse("a list or dict is gone through that the iteration changes")
         if id(values) in self.guard.contents and not deep:
             return
@@ -557,18 +545,19 @@ class Reader:
     def _note(self, place: Location, value: Any) -> None:
         """A place that outlives the iteration holds a value now."""
         self.stored[place.key] = place, value
-        self._remember(place, value)
+        self.remember(place, value)
 
-    def _remember(self, place: Location, value: Any) -> None:
-        key: Any = place.key
-        if isinstance(place, OwnName):
-            key = id(self.frame.variables), place.name
-        elif isinstance(place, OuterName):
-            key = id(place.holder), place.name
+    def remember(self, place: Location, value: Any) -> None:
+        """A place holds a value now, perhaps one with symbols."""
         if is_symbolic(value):
-            self.symbols[key] = value
+            self.symbols[place.key] = value
         else:
-            self.symbols.pop(key, None)
+            self.symbols.pop(place.key, None)
+
+    def symbol_at(self, place: Location, value: Any) -> Any:
+        """The value with symbols that a place holds; None where it holds another one, or none."""
+        symbol = self.symbols.get(place.key)
+        return symbol if symbol is not None and is_same_value(concrete(symbol), value) else None
 
     def made_list(self, values: list[Any]) -> list[Any]:
         """A list that the iteration makes."""
@@ -577,10 +566,6 @@ class Reader:
         if any(map(self.is_lost, values)):
             self.builder.know_list(made, values)
         return made
-
-    def block(self, body: Sequence[Statement], frame: Frame) -> Any:
-        """Run statements in a row."""
-        raise NotImplementedError
 
 
 def _hooks_of(module: Module) -> Callable[[], list[Any]]:
@@ -612,3 +597,17 @@ _METADATA = frozenset(
     {"shape", "ndim", "dtype", "device", "requires_grad", "is_leaf", "itemsize", "nbytes"}
 )
 """What can be read of a tensor and is no tensor, and goes by what is guarded of it."""
+
+
+def functions_in(value: Any) -> list[Function]:
+    """The functions of the program that a value calls when it is called."""
+    if type(value) is Function:
+        return [value]
+    if type(value) is Property:
+        return functions_in(value.fget)
+    for name in ("function", "func"):
+        if name in getattr(type(value), "__slots__", ()):
+            return functions_in(getattr(value, name))
+    cells = [each.cell_contents for each in getattr(value, "__closure__", None) or ()]
+    called = [each for each in cells if type(each) in (Function, FunctionType)]
+    return [function for each in called if each is not value for function in functions_in(each)]

@@ -15,10 +15,8 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, shape_error, type_error
 from gradcli.ops.definition.dtype_support import check_dtype
-from gradcli.ops.definition.ref import ref
+from gradcli.ops.definition.refs import to
 from gradcli.state import active, charge_tensors
-
-to = ref("creation.copies.to")
 
 
 def wrong_operand(op: Any, name: str, value: Any) -> GradcliError:

@@ -39,10 +39,8 @@ from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype
 from gradcli.ops.creation.settings import PRESERVED, by_rows, wants_channels_last
 from gradcli.ops.definition.doc import BY_KINDS, NEVER, describe, in_numpy
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.definition.ref import ref
+from gradcli.ops.definition.refs import real_part
 from gradcli.state import active
-
-real_part = ref("elementwise.complex.real_part")
 
 clone = op(
     "clone",
@@ -248,7 +246,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     return row_order.apply(self)
 
 
-row_order = op(
+row_order: Op = op(
     "contiguous",
     lambda self: self.copy(order="C"),
     leading=True,

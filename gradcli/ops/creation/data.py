@@ -15,6 +15,7 @@ from gradcli.arrays.layout.sizes import Size
 from gradcli.autograd.tensor import Tensor, alias, meta_of
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.ops.binding.catalogue import function, method, modules
+from gradcli.ops.binding.functions import torch
 from gradcli.ops.creation.copies import clone_, detach, to
 from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype, made, number_dtype, zeros
 from gradcli.ops.creation.tensor_methods import requires_grad_
@@ -221,7 +222,7 @@ def asarray(
     Example: torch.asarray([1., 2.])
     """
     # Where NumPy is in use that function shares the memory of arrays.
-    result: Tensor = modules["torch"]["as_tensor"](obj, dtype, device)
+    result: Tensor = torch.as_tensor(obj, dtype, device)
     if copy and (result is obj or isinstance(obj, np.ndarray)):
         result = clone_(result)
     if requires_grad is False and result.requires_grad:

@@ -25,7 +25,8 @@ from gradcli.ops.binding.arguments import (
     plain_float,
     plain_integer,
 )
-from gradcli.ops.binding.catalogue import function, method, methods, operators
+from gradcli.ops.binding.catalogue import function, method
+from gradcli.ops.binding.functions import methods, operators
 from gradcli.ops.creation.fill import checked_dtype, checked_sizes, chosen_device, made
 from gradcli.ops.creation.random import (
     bernoulli_array,
@@ -60,7 +61,7 @@ def _bernoulli_each(p: Tensor, generator: Any) -> Any:
         fraction = drawn(
             p.array.shape, lambda sizes: shaped(source.uniform(prod(sizes), kind), sizes, p.dtype)
         )
-        return operators["<"](Tensor(fraction), p).array
+        return operators.lt(Tensor(fraction), p).array
     chances = module_of(p.array).asarray(p.array)
     _check_chances(chances)
     kind = np.dtype(np.float64 if chances.dtype == np.float64 else np.float32)
@@ -346,7 +347,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
             chances = (
                 Tensor(np.broadcast_to(p.array, shape))
                 if active.state.batch is None
-                else methods["expand"](p, shape)
+                else methods.expand(p, shape)
             )
         except (ValueError, GradcliError):
             raise shape_error(

@@ -62,11 +62,13 @@ def by_rows(name: str, memory_format: Any) -> bool:
     return memory_format is CONTIGUOUS
 
 
+STRIDED = Layout("strided")
+
 modules["torch"].update(DTYPES)
 modules["torch"].update(
     channels_last=CHANNELS_LAST[4],
     channels_last_3d=CHANNELS_LAST[5],
-    strided=Layout("strided"),
+    strided=STRIDED,
     contiguous_format=CONTIGUOUS,
     preserve_format=PRESERVED,
 )
@@ -83,7 +85,7 @@ modules["torch"].update(
     iinfo=iinfo,
     set_printoptions=effects(STATE)(set_printoptions),
 )
-properties["layout"] = lambda tensor: modules["torch"]["strided"]
+properties["layout"] = lambda tensor: STRIDED
 
 
 @function("set_default_dtype")

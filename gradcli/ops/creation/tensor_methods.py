@@ -77,7 +77,7 @@ def variable(data: Tensor, requires_grad: bool = False) -> Tensor:
     Example: torch.autograd.Variable(tensor([0.5, 1., 2.]))
     """
     result = detach(data)
-    _set_requires_grad(result, requires_grad)
+    _change_requires_grad(result, requires_grad)
     return result
 
 
@@ -118,7 +118,7 @@ for _method in (
 _ONLY_LEAVES = "you can only change requires_grad flags of leaf variables."
 
 
-def _set_requires_grad(
+def _change_requires_grad(
     tensor: Tensor, value: Any, wanted: str = "floating point and complex"
 ) -> None:
     if type(value) is not bool:
@@ -151,11 +151,11 @@ def _set_requires_grad(
             tensor.meta.loose = False
 
 
-def _assign_requires_grad(tensor: Tensor, value: Any) -> None:
+def set_requires_grad(tensor: Tensor, value: Any) -> None:
     """`x.requires_grad = value`, which is an error for a tensor with a history, whatever the
     value.
     """
-    _set_requires_grad(tensor, value)
+    _change_requires_grad(tensor, value)
     if _grad_fn(tensor) is not None:
         raise GradcliError(
             "E408",
@@ -178,7 +178,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
             f" {type(requires_grad).__name__}",
         )
     refuse_transformed("requires_grad_()", _REQUIRES_GRAD)
-    _set_requires_grad(self, requires_grad, "floating point")
+    _change_requires_grad(self, requires_grad, "floating point")
     return self
 
 
@@ -270,7 +270,7 @@ def _set_grad(tensor: Tensor, value: Any) -> None:
     meta_of(tensor).grad = value
 
 
-def _set_data(tensor: Tensor, value: Any) -> None:
+def set_data(tensor: Tensor, value: Any) -> None:
     refuse_transformed("setting .data")
     if not isinstance(value, Tensor):
         raise type_error(
@@ -301,7 +301,7 @@ def _version(tensor: Tensor) -> int:
     return tensor.version
 
 
-setters.update(requires_grad=_assign_requires_grad, grad=_set_grad, data=_set_data)
+setters.update(requires_grad=set_requires_grad, grad=_set_grad, data=set_data)
 properties.update(
     shape=lambda tensor: tensor.shape,
     dtype=lambda tensor: tensor.dtype,

@@ -19,14 +19,11 @@ from gradcli.ops.definition.doc import WIDE, Hazard, in_numpy
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.half_precision import float16_rounded_once, rounded_once
 from gradcli.ops.definition.op import pointwise
-from gradcli.ops.definition.ref import ref
+from gradcli.ops.definition.refs import imaginary_part, logical_and, real_part
+from gradcli.ops.definition.refs import where as _where  # `where` is what they call of NumPy
 from gradcli.ops.elementwise.unary import is_complex, log
 
 # What most powers, of a plain exponent, do without.
-_where = ref("elementwise.comparison.where")  # `where` is what they call of NumPy
-logical_and = ref("elementwise.comparison.logical_and")
-imaginary_part = ref("elementwise.complex.imaginary_part")
-real_part = ref("elementwise.complex.real_part")
 
 _BY_PRODUCTS = (1, 2, 3, 0.5, -2)
 """The exponents whose powers are computed by products and roots."""

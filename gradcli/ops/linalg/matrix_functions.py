@@ -10,7 +10,8 @@ from gradcli.arrays.kernels.linalg.matrix_exponential import matrix_exponential
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import runtime_error
 from gradcli.ops.arithmetic.arithmetic import reciprocal, zeros
-from gradcli.ops.binding.catalogue import function, methods
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.functions import methods
 from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import copy_, row_order
 from gradcli.ops.creation.sequences import eye
@@ -133,6 +134,6 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     inverse, info = inv_ex.apply(A)
     singular = Tensor((info.array != 0)[..., None, None])
     # As in PyTorch the inverse itself is written to, which its own derivative needs: E404.
-    methods["masked_fill_"](inverse, singular, math.inf)
+    methods.masked_fill_(inverse, singular, math.inf)
     number = matrix_norm(A, p) * matrix_norm(inverse, p)
     return nan_to_num.apply(number, math.inf, math.inf, -math.inf)

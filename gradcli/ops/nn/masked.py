@@ -12,11 +12,11 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
-from gradcli.ops.binding.catalogue import function, methods, modules
+from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.binding.functions import linalg, methods, torch
 from gradcli.ops.definition.doc import describe
 
-_TORCH = modules["torch"]
 _MODULE = "torch.masked"
 _X, _MASK = "tensor([[2., 1.], [1., 3.]])", "mask=tensor([[True, False], [True, True]])"
 
@@ -29,8 +29,8 @@ def _shown(input: Tensor, mask: Tensor) -> Tensor:
             "_input_mask expected broadcastable mask (got mask dimensionality higher than of the"
             " input)",
         )
-    whole = methods["broadcast_to"](mask, input.array.shape)
-    return whole if whole.dtype is dtypes.bool_ else methods["to"](whole, dtypes.bool_)
+    whole = methods.broadcast_to(mask, input.array.shape)
+    return whole if whole.dtype is dtypes.bool_ else methods.to(whole, dtypes.bool_)
 
 
 def _filled(input: Tensor, mask: Tensor | None, fill: float) -> Tensor:
@@ -44,8 +44,8 @@ def _filled(input: Tensor, mask: Tensor | None, fill: float) -> Tensor:
             number = (limits.max if fill > 0 else limits.min) if limits else fill > 0
         else:
             number = int(fill)
-    other = _TORCH["tensor"](number, dtype=input.dtype)
-    return _TORCH["where"](_shown(input, mask), input, other)
+    other = torch.tensor(number, dtype=input.dtype)
+    return torch.where(_shown(input, mask), input, other)
 
 
 def _dims(input: Tensor, dim: Any) -> tuple[int, ...]:
@@ -75,7 +75,7 @@ def masked_sum(
     Example: torch.masked.sum(tensor([2., 1., 3.]), 0, mask=tensor([True, False, True]))
     """
     whole = _filled(input, mask, 0)
-    return _TORCH["sum"](whole, _dims(input, dim), keepdim, dtype=_wide(input, dtype))
+    return torch.sum(whole, _dims(input, dim), keepdim, dtype=_wide(input, dtype))
 
 
 @function("prod", module=_MODULE)
@@ -93,8 +93,8 @@ def masked_prod(
     """
     result = _filled(input, mask, 1)
     for at in reversed(_dims(input, dim)):
-        result = methods["prod"](result, dim=at, keepdim=keepdim)
-    return methods["to"](result, _wide(input, dtype))
+        result = methods.prod(result, dim=at, keepdim=keepdim)
+    return methods.to(result, _wide(input, dtype))
 
 
 @function("mean", module=_MODULE)
@@ -142,7 +142,7 @@ def masked_norm(
     """
     order = 2.0 if ord is None else ord
     whole = _filled(input, mask, inf if order == -inf else 0)
-    norm = modules["torch.linalg"]["vector_norm"]
+    norm = linalg.vector_norm
     return norm(whole, order, _dims(input, dim), keepdim, dtype=dtype)
 
 
@@ -161,8 +161,8 @@ def masked_normalize(
     Example: torch.masked.normalize(tensor([2., 1., 3.]), 2, 0, mask=tensor([True, False, True]))
     """
     norm = masked_norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
-    least = _TORCH["tensor"](eps, dtype=norm.dtype)
-    return _TORCH["divide"](_filled(input, mask, 0), _TORCH["maximum"](norm, least))
+    least = torch.tensor(eps, dtype=norm.dtype)
+    return torch.divide(_filled(input, mask, 0), torch.maximum(norm, least))
 
 
 def _spread(
@@ -180,14 +180,14 @@ def _spread(
         correction = 1 if unbiased is None else int(unbiased)
     count: Tensor = _count(input, dim, True, mask)
     total = masked_sum(input, dim, keepdim=True, dtype=dtype, mask=mask)
-    centred = _TORCH["subtract"](input, _TORCH["divide"](total, count))
-    squares = centred * methods["conj"](centred)
+    centred = torch.subtract(input, torch.divide(total, count))
+    squares = centred * methods.conj(centred)
     total = masked_sum(squares, dim, keepdim=keepdim, dtype=dtype, mask=mask)
-    count = methods["reshape"](count, total.array.shape)
+    count = methods.reshape(count, total.array.shape)
     if correction:
-        less = _TORCH["subtract"](methods["to"](count, dtype), correction)
-        count = _TORCH["maximum"](less, _TORCH["tensor"](0.0, dtype=less.dtype))
-    return methods["to"](_TORCH["divide"](total, count), dtype)
+        less = torch.subtract(methods.to(count, dtype), correction)
+        count = torch.maximum(less, torch.tensor(0.0, dtype=less.dtype))
+    return methods.to(torch.divide(total, count), dtype)
 
 
 def _expose_spread(name: str, finish: Callable[[Tensor], Tensor]) -> None:
@@ -209,7 +209,7 @@ def _expose_spread(name: str, finish: Callable[[Tensor], Tensor]) -> None:
 
 
 _expose_spread("var", lambda value: value)
-_expose_spread("std", lambda value: _TORCH["sqrt"](value))
+_expose_spread("std", lambda value: torch.sqrt(value))
 
 
 def _expose_reduction(name: str, fill: float, dims: Callable[[Tensor, Any], Any] = _dims) -> None:
@@ -224,8 +224,8 @@ def _expose_reduction(name: str, fill: float, dims: Callable[[Tensor, Any], Any]
         dtype: DType | None = None,
         mask: Tensor | None = None,
     ) -> Tensor:
-        result = _TORCH[name](_filled(input, mask, fill), dims(input, dim), keepdim)
-        return methods["to"](result, dtype or input.dtype)
+        result = modules["torch"][name](_filled(input, mask, fill), dims(input, dim), keepdim)
+        return methods.to(result, dtype or input.dtype)
 
     example = f"torch.masked.{name}({_X}, 1, {_MASK})"
     describe(reduction, f"`torch.{name}` of what the mask shows.", example=example)
@@ -270,7 +270,7 @@ def masked_median(
     """
     fill = -inf if input.dtype.category in ("int", "bool") else nan
     at = _dims(input, dim)[0]
-    return _TORCH["nanmedian"](_filled(input, mask, fill), at, keepdim)[0]
+    return torch.nanmedian(_filled(input, mask, fill), at, keepdim)[0]
 
 
 @function("logaddexp", module=_MODULE)
@@ -287,4 +287,4 @@ def masked_logaddexp(
     Example: torch.masked.logaddexp(tensor([2.]), tensor([1.]), input_mask=tensor([True]))
     """
     parts = _filled(input, input_mask, -inf), _filled(other, other_mask, -inf)
-    return methods["to"](_TORCH["logaddexp"](*parts), dtype or input.dtype)
+    return methods.to(torch.logaddexp(*parts), dtype or input.dtype)

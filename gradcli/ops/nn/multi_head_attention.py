@@ -10,17 +10,16 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
-from gradcli.ops.binding.catalogue import function, methods, operators
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.functions import methods, operators
 from gradcli.ops.definition.doc import RANDOM, effects
-from gradcli.ops.definition.ref import ref
 from gradcli.ops.linalg.products.matmul import linear
 from gradcli.ops.linalg.products.matrix_products import baddbmm, bmm
 from gradcli.ops.nn.attention import scaled_dot_product_attention
 from gradcli.ops.nn.dropout import dropout
 from gradcli.ops.nn.softmax import softmax_
+from gradcli.ops.nn.spatial.padding import constant_pad
 from gradcli.ops.shape.joining import cat_
-
-constant_pad = ref("nn.spatial.padding.constant_pad")
 
 
 def _require(holds: bool, text: str) -> None:
@@ -84,10 +83,10 @@ def _additive(name: str, mask: Tensor | None, like: Tensor) -> Tensor | None:
 
 def _cut(projected: Tensor, count: int, width: int) -> list[Tensor]:
     """The parts of a joint projection, cut by the ops that PyTorch records."""
-    parts = methods["unflatten"](projected, -1, (count, width))
-    parts = methods["transpose"](methods["unsqueeze"](parts, 0), 0, -2)
-    parts = methods["contiguous"](methods["squeeze"](parts, -2))
-    return [methods["select"](parts, 0, index) for index in range(count)]
+    parts = methods.unflatten(projected, -1, (count, width))
+    parts = methods.transpose(methods.unsqueeze(parts, 0), 0, -2)
+    parts = methods.contiguous(methods.squeeze(parts, -2))
+    return [methods.select(parts, 0, index) for index in range(count)]
 
 
 def _projected(inputs: tuple[Tensor, Tensor, Tensor], weight: Any, bias: Any) -> list[Tensor]:
@@ -98,16 +97,16 @@ def _projected(inputs: tuple[Tensor, Tensor, Tensor], weight: Any, bias: Any) ->
         return _cut(linear(query, weight, bias), 3, width)
     if key is value:
         sizes = [width, 2 * width]
-        first, both = methods["split"](weight, sizes)
-        biases = [None, None] if bias is None else methods["split"](bias, sizes)
+        first, both = methods.split(weight, sizes)
+        biases = [None, None] if bias is None else methods.split(bias, sizes)
         rest = _cut(linear(key, both, biases[1]), 2, width)
         return [linear(query, first, biases[0]), *rest]
-    return _apart(inputs, methods["chunk"](weight, 3), bias)
+    return _apart(inputs, methods.chunk(weight, 3), bias)
 
 
 def _apart(inputs: tuple[Tensor, ...], weights: Any, bias: Tensor | None) -> list[Tensor]:
     """The three projections, each by a weight of its own."""
-    biases = [None] * 3 if bias is None else methods["chunk"](bias, 3)
+    biases = [None] * 3 if bias is None else methods.chunk(bias, 3)
     return [linear(*each) for each in zip(inputs, weights, biases, strict=True)]
 
 
@@ -121,7 +120,7 @@ def _checked_mask(mask: Tensor, sizes: tuple[int, int, int]) -> Tensor:
         raise runtime_error(
             f"The shape of the {rank}D attn_mask is {_shape(mask)}, but should be {wanted}."
         )
-    return methods["unsqueeze"](mask, 0) if rank == 2 else mask
+    return methods.unsqueeze(mask, 0) if rank == 2 else mask
 
 
 def _merged(masks: list[Any], batch: int, heads: int, source: int) -> Tensor | None:
@@ -134,16 +133,16 @@ def _merged(masks: list[Any], batch: int, heads: int, source: int) -> Tensor | N
     for dim, (found, wanted) in enumerate(zip(padding.array.shape, (batch, source), strict=True)):
         text = f"Expected key_padded_mask.shape[{dim}] to be {wanted}, but got {found}"
         _require(found == wanted, text)
-    padding = methods["view"](padding, batch, 1, 1, source)
-    padding = methods["expand"](padding, -1, heads, -1, -1)
-    padding = methods["reshape"](padding, batch * heads, 1, source)
+    padding = methods.view(padding, batch, 1, 1, source)
+    padding = methods.expand(padding, -1, heads, -1, -1)
+    padding = methods.reshape(padding, batch * heads, 1, source)
     return padding if mask is None else mask + padding
 
 
 def _weighed(q: Tensor, k: Tensor, v: Tensor, mask: Any, p: float) -> tuple[Tensor, Tensor]:
     """The output of each head, (batch · heads, length, head_dim), and its attention weights."""
-    scores = operators["*"](q, math.sqrt(1.0 / q.array.shape[-1]))
-    keys = methods["transpose"](k, -2, -1)
+    scores = operators.mul(q, math.sqrt(1.0 / q.array.shape[-1]))
+    keys = methods.transpose(k, -2, -1)
     scores = bmm.apply(scores, keys) if mask is None else baddbmm.apply(mask, scores, keys)
     weights = softmax_.apply(scores, 2)
     if p > 0:
@@ -161,15 +160,15 @@ def _in_one_step(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float, is_causal: bool, batch: int
 ) -> Tensor:
     """The outputs of the heads, (length, batch, heads, head_dim), without the attention weights."""
-    view = methods["view"]
+    view = methods.view
     by_head = (batch, q.array.shape[0] // batch, -1)
     if mask is not None:
         one = mask.array.shape[0] == 1
         last = mask.array.shape[-1]
-        mask = methods["unsqueeze"](mask, 0) if one else view(mask, *by_head, last)
+        mask = methods.unsqueeze(mask, 0) if one else view(mask, *by_head, last)
     q, k, v = (view(each, *by_head, each.array.shape[-1]) for each in (q, k, v))
     mixed = scaled_dot_product_attention(q, k, v, mask, p, is_causal)
-    return methods["permute"](mixed, 2, 0, 1, 3)
+    return methods.permute(mixed, 2, 0, 1, 3)
 
 
 def _check_sizes(inputs: tuple[Tensor, ...], width: int, heads: int, separate: bool) -> None:
@@ -205,10 +204,10 @@ def _heads(
     if masks[0] is not None:
         masks[0] = _checked_mask(masks[0], (heads, length, k.array.shape[0]))
     if None not in more:
-        repeated = [methods["repeat"](each, 1, batch, 1) for each in more]
+        repeated = [methods.repeat(each, 1, batch, 1) for each in more]
         k, v, masks = _with_one_more(k, v, masks, repeated, 0)
     q, k, v = (
-        methods["transpose"](methods["view"](each, each.array.shape[0], heads, head_dim), 0, 1)
+        methods.transpose(methods.view(each, each.array.shape[0], heads, head_dim), 0, 1)
         if own is None
         else own
         for each, own in zip((q, k, v), (None, *static), strict=True)
@@ -228,17 +227,17 @@ def _attended(
 ) -> tuple[Tensor, Tensor | None]:
     """What all heads make, (length · batch, embed_dim), and, where wanted, the weights of each."""
     q, k, v, mask = heads
-    view = methods["view"]
+    view = methods.view
     rows, length, head_dim = q.array.shape
     batch = rows // count
     shown = None
     if wanted:
         mixed, shown = _weighed(q, k, v, mask, p)
-        mixed = methods["transpose"](mixed, 0, 1)
+        mixed = methods.transpose(mixed, 0, 1)
         shown = view(shown, batch, count, length, -1)
     else:
         mixed = _in_one_step(q, k, v, mask, p, is_causal, batch)
-    return view(methods["contiguous"](mixed), length * batch, count * head_dim), shown
+    return view(methods.contiguous(mixed), length * batch, count * head_dim), shown
 
 
 @function("multi_head_attention_forward", module="torch.nn.functional")
@@ -283,9 +282,9 @@ def multi_head_attention_forward(
     inputs = (query, key, value)
     padding = _additive("key_padding_mask", key_padding_mask, query)
     if not batched:
-        raised = methods["unsqueeze"]
+        raised = methods.unsqueeze
         inputs = (raised(query, 1), raised(key, 1), raised(value, 1))
-        padding = None if padding is None else methods["unsqueeze"](padding, 0)
+        padding = None if padding is None else methods.unsqueeze(padding, 0)
     if is_causal and attn_mask is None:
         raise runtime_error(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module"
@@ -301,10 +300,10 @@ def multi_head_attention_forward(
     p = dropout_p if training else 0.0
     output, shown = _attended(heads, num_heads, p, is_causal, need_weights)
     output = linear(output, out_proj_weight, out_proj_bias)
-    output = methods["view"](output, *inputs[0].array.shape[:2], -1)
+    output = methods.view(output, *inputs[0].array.shape[:2], -1)
     if shown is not None and average_attn_weights:
-        shown = methods["mean"](shown, dim=1)
+        shown = methods.mean(shown, dim=1)
     if not batched:
-        output = methods["squeeze"](output, 1)
-        shown = None if shown is None else methods["squeeze"](shown, 0)
+        output = methods.squeeze(output, 1)
+        shown = None if shown is None else methods.squeeze(shown, 0)
     return output, shown

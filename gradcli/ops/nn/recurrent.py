@@ -9,7 +9,7 @@ from gradcli.arrays.kernels.recurrent import lstm_layer, lstm_layer_gradients
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.autograd.engine import backward
 from gradcli.autograd.tensor import Tensor
-from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.binding.functions import methods
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.unary import sigmoid, tanh
@@ -46,10 +46,10 @@ def _layer_array(
 def _steps(given: Sequence[Tensor], reverse: bool) -> tuple[Tensor, Tensor, Tensor]:
     """The outputs, the last hidden state and the last cell, of the steps written out as ops."""
     input, input_weight, weight, input_bias, bias, hidden, cell = given
-    steps = methods["unbind"](linear(input, input_weight, input_bias), 0)
+    steps = methods.unbind(linear(input, input_weight, input_bias), 0)
     outputs = []
     for step in reversed(steps) if reverse else steps:
-        gates = methods["chunk"](step + linear(hidden, weight, bias), 4, 1)
+        gates = methods.chunk(step + linear(hidden, weight, bias), 4, 1)
         hidden, cell = lstm_state(gates, cell)
         outputs.append(hidden)
     return stack_(outputs[::-1] if reverse else outputs), hidden, cell

@@ -11,8 +11,8 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import mul, mul_number
 from gradcli.ops.binding.arguments import check_tensors, checked_values
-from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.binding.functions import methods
 from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import CHECKS, describe, effects
 from gradcli.ops.indexing.gather import gather
@@ -132,7 +132,7 @@ def _quantile(name: str, ignore_nan: bool) -> None:
                 weight = Tensor(np.full_like(positions, 0.5))
             else:
                 weight = ranks - Tensor(below.astype(positions.dtype))
-            result = methods["lerp_"](result, above, weight)
+            result = methods.lerp_(result, above, weight)
         if fractions.array.ndim:
             unsqueeze_in_place(result, 0)
             last += 1

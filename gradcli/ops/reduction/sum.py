@@ -35,19 +35,19 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import NUMPY_NAMES, check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, methods, modules
 from gradcli.ops.binding.dims import Dims, normal_dims, sizes_of
+from gradcli.ops.binding.functions import torch
 from gradcli.ops.codegen.promotion import EVERYDAY, NATIVE_SCALARS
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.definition.doc import BY_KINDS, Hazard
 from gradcli.ops.definition.dtype_support import check_floating_dtype
 from gradcli.ops.definition.op import Function, op
-from gradcli.ops.definition.ref import ref
+from gradcli.ops.definition.refs import exp
 from gradcli.ops.shape.views import expand, restore_dims, view
 from gradcli.state import active
 
 Axes = int | tuple[int, ...] | None
 
-exp = ref("elementwise.unary.exp")
 
 # --- arguments ----------------------------------------------------------------------------------
 
@@ -409,4 +409,4 @@ def logsumexp_(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     return logsumexp.apply(input, normal_dims("logsumexp", input, dim), keepdim)
 
 
-modules["torch.special"]["logsumexp"] = modules["torch"]["logsumexp"]
+modules["torch.special"]["logsumexp"] = torch.logsumexp

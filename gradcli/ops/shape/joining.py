@@ -14,8 +14,9 @@ from gradcli.arrays.layout.strides import in_row_order
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.catalogue import function, modules
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.binding.functions import torch
 from gradcli.ops.codegen.runtime import listed
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
@@ -241,7 +242,7 @@ def block_diag(*tensors: Any) -> Tensor:
     Example: torch.block_diag(tensor([0.5, 1., 2.]))
     """
     if not tensors:
-        return modules["torch"]["empty"](1, 0)
+        return torch.empty(1, 0)
     parts = listed("block_diag", tensors)
     if any(part.array.ndim > 2 for part in parts):
         raise shape_error("block_diag(): the blocks are matrices, vectors or numbers")

@@ -18,7 +18,7 @@ from gradcli.ops.binding.dims import normal_dim, normal_dims, one_by_one, sizes_
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.definition.doc import BY_KINDS, describe, in_numpy
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.definition.ref import ref
+from gradcli.ops.definition.refs import sum_dims
 from gradcli.ops.shape.slicing import diagonal, diagonal_backward, diagonal_dims, diagonal_of
 from gradcli.ops.shape.views import reshape, view
 
@@ -164,9 +164,6 @@ def rot90_(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 
 
 # --- repeat -------------------------------------------------------------------------------------
-
-
-sum_dims = ref("reduction.sum.sum_dims")
 
 
 def _repeat_rule(grad: Any, self_sizes: tuple[int, ...], repeats: Sequence[int]) -> Any:

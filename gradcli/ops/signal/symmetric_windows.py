@@ -9,22 +9,18 @@ from typing import Any
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error, value_error
-from gradcli.ops.binding.catalogue import function, methods, modules, operators
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.functions import methods, operators, torch
 from gradcli.ops.creation.data import tensor as made
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.definition.doc import describe
 
 _MODULE = "torch.signal.windows"
-_TORCH = modules["torch"]
 
 Points = Callable[[float, float], Tensor]
 """Numbers from one to another, as many as the window has."""
 
 Values = Callable[..., Any]
-
-
-def _call(tensor: Any, name: str, *args: Any) -> Any:
-    return methods[name](tensor, *args)
 
 
 def _invalid(text: str) -> GradcliError:
@@ -66,7 +62,7 @@ def _window(name: str, words: str, **settings: Any) -> Callable[[Values], Values
                 raise _invalid(f"{checking} expects float32 or float64 dtypes, got: {dtype}")
 
             def points(start: float, end: float) -> Tensor:
-                numbers: Tensor = _TORCH["linspace"](start, end, M, **common)
+                numbers: Tensor = torch.linspace(start, end, M, **common)
                 return numbers
 
             if M == 0:
@@ -93,13 +89,13 @@ def _exponential(M: int, sym: bool, points: Points, center: float | None, tau: f
     if center is None:
         center = (M if not sym and M > 1 else M - 1) / 2.0
     k = points(-center * (1 / tau), (-center + (M - 1)) * (1 / tau))
-    return _TORCH["exp"](-_TORCH["abs"](k))
+    return torch.exp(-torch.abs(k))
 
 
 @_window("cosine", "A window that is half a sine wave")
 def _cosine(M: int, sym: bool, points: Points) -> Any:
     step = math.pi / (M + 1 if not sym and M > 1 else M)
-    return _TORCH["sin"](points(0.5 * step, (0.5 + (M - 1)) * step))
+    return torch.sin(points(0.5 * step, (0.5 + (M - 1)) * step))
 
 
 @_window("gaussian", "A window that is a normal distribution's density", std=1.0)
@@ -108,7 +104,7 @@ def _gaussian(M: int, sym: bool, points: Points, std: float) -> Any:
         raise _invalid(f"Standard deviation must be positive, got: {std} instead.")
     start = -(M if not sym and M > 1 else M - 1) / 2.0
     scale = 1 / (std * math.sqrt(2))
-    return _TORCH["exp"](-(points(start * scale, (start + (M - 1)) * scale) ** 2))
+    return torch.exp(-(points(start * scale, (start + (M - 1)) * scale) ** 2))
 
 
 @_window("kaiser", "A window of Bessel functions, the narrower the larger `beta` is", beta=12.0)
@@ -118,14 +114,14 @@ def _kaiser(M: int, sym: bool, points: Points, beta: float) -> Any:
     step = 2.0 * beta / (M - 1 if sym else M)
     k = points(-beta, min(beta, -beta + (M - 1) * step))
     width = made(beta, dtype=k.dtype)
-    inner = _TORCH["sqrt"](width * width - _TORCH["pow"](k, 2))
-    return _TORCH["i0"](inner) / _TORCH["i0"](width)
+    inner = torch.sqrt(width * width - torch.pow(k, 2))
+    return torch.i0(inner) / torch.i0(width)
 
 
 @_window("bartlett", "A window that rises and falls in a straight line")
 def _bartlett(M: int, sym: bool, points: Points) -> Any:
     step = 2 / (M - 1 if sym else M)
-    return operators["-"](1, _TORCH["abs"](points(-1, -1 + (M - 1) * step)))
+    return operators.sub(1, torch.abs(points(-1, -1 + (M - 1) * step)))
 
 
 @_window("general_cosine", "A window that is a sum of cosines of the weights `a`", a=None)
@@ -138,10 +134,10 @@ def _general_cosine(M: int, sym: bool, points: Points, a: Any) -> Any:
     weights = [(-1) ** number * weight for number, weight in enumerate(a)]
     given: dict[str, Any] = {"dtype": k.dtype, "requires_grad": k.requires_grad}
     columns = [
-        _call(row, "unsqueeze", -1)
-        for row in (made(weights, **given), _TORCH["arange"](len(a), **given))
+        methods.unsqueeze(row, -1)
+        for row in (made(weights, **given), torch.arange(len(a), **given))
     ]
-    return _call(columns[0] * _TORCH["cos"](columns[1] * k), "sum", 0)
+    return methods.sum(columns[0] * torch.cos(columns[1] * k), 0)
 
 
 @_window("general_hamming", "A window that is a raised cosine", alpha=0.54)

@@ -13,7 +13,7 @@ from gradcli.arrays.storage import own
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError, Source
 from gradcli.library.load_save import tensors
-from gradcli.ops.binding.catalogue import modules
+from gradcli.ops.binding.functions import torch
 from gradcli.running.arguments.values import (
     Argument,
     evaluate,
@@ -126,7 +126,7 @@ def _like_tensor(argument: Argument, value: Any, old: Tensor, requires_grad: boo
 def _tensor(argument: Argument, value: Any, dtype: Any) -> Tensor:
     """A tensor of numbers; raises E501 where they make none."""
     try:
-        made: Tensor = modules["torch"]["tensor"](value, dtype=dtype)
+        made: Tensor = torch.tensor(value, dtype=dtype)
     except GradcliError as error:
         source = Source(argument.source.name, argument.text)
         error.span = uneven_row(source)

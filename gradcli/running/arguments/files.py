@@ -13,6 +13,7 @@ from gradcli.running.arguments.options import DRAWN
 
 if TYPE_CHECKING:
     from gradcli.recorded.result import Result
+    from gradcli.running.arguments.options import Options
 
 
 # --- programs -----------------------------------------------------------------------------------
@@ -31,6 +32,25 @@ def read_program(path: str) -> str:
         raise GradcliError("E503", f"{path}: {_reason(error)}") from error
     except ValueError as error:  # a zero byte, half of a surrogate pair
         raise GradcliError("E503", f"{path!r} cannot be the name of a file") from error
+
+
+RECORDING = ".gradrun"
+"""The suffix of what `gradcli record` writes."""
+
+
+def program_in(path: str, options: Options) -> str:
+    """The text of a program file, or of the program in a recording, which the options then hold.
+
+    Raises:
+        GradcliError: as `read_program`; E502 and E504 for a recording.
+    """
+    options.recording = None
+    if not path.endswith(RECORDING):
+        return read_program(path)
+    from gradcli.arrays.files.recording import Recording  # lazy: start-up: few are recordings
+
+    options.recording = Recording(path)
+    return options.recording.program
 
 
 def _checked(data: bytes, name: str) -> bytes:

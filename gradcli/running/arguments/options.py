@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.limits import ELEMENTS, STEPS, Limits
 from gradcli.record import Record
 from gradcli.running.process.memory import default_memory
+
+if TYPE_CHECKING:
+    from gradcli.arrays.files.recording import Recording
 
 FORMATS = ("text", "json", "jsonl", "table")
 
@@ -119,6 +122,7 @@ class Options:
         no_compiled_loops: whether every loop and backward pass is interpreted.
         quiet: whether traces, warnings and notes are kept back.
         script: the words behind `--`, which are the script's own.
+        recording: the recording whose program runs, None for other programs.
         explain_loops: whether it is said what became of the loops that ran often.
         fold: the modules that are one box in a picture, as paths such as `net.0`.
         expand: whether each repetition of a loop is drawn, in a picture and in a tree.
@@ -184,6 +188,7 @@ class Options:
         self.saved = saved
         self.limits = limits or Limits()
         self.script: list[str] = []
+        self.recording: Recording | None = None
 
     @property
     def json(self) -> bool:

@@ -23,13 +23,14 @@ COMMANDS = {
     "derive": "Write the gradients down as formulas of the inputs.",
     "explain": "Show the chain rule at work, edge by edge.",
     "help": "Explain a topic, an op, or the code of an error.",
-    "info": "Show versions and devices, for reports of bugs.",
+    "info": "Show versions and devices, for reports of bugs; of a recording what is in it.",
     "kernel": "Install the kernel for notebooks in the language.",
     "lsp": "Serve editors, by the Language Server Protocol.",
     "mcp": "Serve gradcli's questions to agents, by the Model Context Protocol.",
     "ops": "List the ops by family.",
     "plot": "Draw a function of one number, its derivative and its tangents.",
     "port": "List all that gradcli would refuse in a program.",
+    "record": "Record what PyTorch runs, to be asked about as a program.",
     "repl": "Work in a session: one statement after another.",
     "run": "Run program files, notebooks, Markdown; `-` is standard input.",
     "why": "Prove why a tensor has a gradient, or has none.",
@@ -61,6 +62,8 @@ def joined(args: Sequence[str]) -> list[str]:
             unusable = True
         if unusable:
             raise UsageError(f"{word!r} is no text")
+    if args and args[0] == "record":  # what comes behind the script is the script's
+        return list(args)
     found: list[str] = []
     words = iter(args)
     for word in words:

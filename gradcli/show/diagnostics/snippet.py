@@ -27,7 +27,8 @@ def location(span: Span) -> str:
     name = escaped(span.source.name)
     if name.startswith(("argument ", "option ")):
         return name
-    return f"{name}:{span.line}:{span.column}"
+    place = f"{name}:{span.line}:{span.column}"
+    return f"{escaped(span.origin)} ({place})" if span.origin else place
 
 
 def snippet(marks: Sequence[Mark], style: Style = PLAIN) -> list[str]:

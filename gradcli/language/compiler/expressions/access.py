@@ -13,6 +13,7 @@ from gradcli.language.objects.subscripts import get_item
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.ops.binding import catalogue
+from gradcli.ops.binding.functions import operators
 
 
 @compiles(tree.Attribute)
@@ -44,7 +45,6 @@ def subscript(c: Compiler, node: tree.Subscript, scope: Scope) -> Evaluate:
     state, span = c.state, node.span
     evaluate = c.expression(node.value, scope)
     index = c.expression(node.index, scope)
-    operators = catalogue.operators
 
     def read(variables: Variables) -> Any:
         value = evaluate(variables)
@@ -52,7 +52,7 @@ def subscript(c: Compiler, node: tree.Subscript, scope: Scope) -> Evaluate:
         state.place = span
         try:
             if type(value) is Tensor:
-                return operators["[]"](value, borders.index(at))
+                return operators.getitem(value, borders.index(at))
             return get_item(value, at)
         except GradcliError as error:
             from gradcli.language.compiler import operand_labels  # lazy: start-up

@@ -32,10 +32,10 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
     arguments = _positional([c.expression(argument.value, scope) for argument in node.arguments])
     if isinstance(node.function, tree.Attribute):
         return _method(c, node, node.function, arguments, scope)
-    if _is_bare(node, scope, "super"):
+    if is_bare(node, scope, "super"):
         return super_call(c, node, scope)
-    for word in ("dir", "globals", "locals", "vars"):
-        if _is_bare(node, scope, word):
+    for word in NAMES_IN_USE:
+        if is_bare(node, scope, word):
             return _names_in_use(c, word, scope)
     state, span = c.state, node.span
     function = c.expression(node.function, scope)
@@ -56,7 +56,11 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
     return run
 
 
-def _is_bare(node: tree.Call, scope: Scope, word: str) -> bool:
+NAMES_IN_USE = ("dir", "globals", "locals", "vars")
+"""What gives all names, without arguments."""
+
+
+def is_bare(node: tree.Call, scope: Scope, word: str) -> bool:
     """Whether a call is `word()`."""
     name = node.function
     return (

@@ -6,12 +6,8 @@ from collections.abc import Generator
 from collections.abc import Iterator as HostIterator
 from typing import TYPE_CHECKING, Any
 
-from gradcli.language.compiler.assignment import target_store
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles
-from gradcli.language.compiler.expressions.displays import put
-from gradcli.language.compiler.names import Store
+from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
 from gradcli.language.limits import enter_host_call, too_many_steps
-from gradcli.language.objects.iteration import drawing, iterate
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension_scope
 from gradcli.record import Record
@@ -38,8 +34,8 @@ def comprehension(c: Compiler, node: tree.Comprehension, scope: Scope) -> Evalua
         _Clause(
             # The first iterable is evaluated outside, as in Python.
             c.expression(clause.iterable, inner if number else scope),
-            target_store(c, clause.target, inner),
-            [c.expression(condition, inner) for condition in clause.conditions],
+            c.store(clause.target, inner),
+            [c.test(condition, inner, None) for condition in clause.conditions],
             clause.iterable.span,
         )
         for number, clause in enumerate(node.clauses)
@@ -61,7 +57,7 @@ def comprehension(c: Compiler, node: tree.Comprehension, scope: Scope) -> Evalua
 
 def _single(c: Compiler, clause: _Clause, element: Evaluate) -> Evaluate:
     """`[element for target in iterable if condition]`, the common case."""
-    state, steps = c.state, c.steps
+    state, steps, iterate = c.state, c.steps, c.iterate
     iterable, store, conditions, span = (
         clause.iterable,
         clause.store,
@@ -96,7 +92,7 @@ def _iterations(
     """The comprehension's variables, once for each iteration."""
     first = clauses[0].iterable(variables)
     c.state.place = clauses[0].span
-    return _inner_iterations(c, clauses, 0, {PARENT: variables}, iterate(first))
+    return _inner_iterations(c, clauses, 0, {PARENT: variables}, c.iterate(first))
 
 
 def _inner_iterations(
@@ -120,14 +116,14 @@ def _inner_iterations(
                 following = clauses[number + 1]
                 more = following.iterable(inside)
                 state.place = following.span
-                yield from _inner_iterations(c, clauses, number + 1, inside, iterate(more))
+                yield from _inner_iterations(c, clauses, number + 1, inside, c.iterate(more))
         state.place = clause.span
 
 
 def _dict(
     c: Compiler, clauses: list[_Clause], key: Evaluate, value: Evaluate, span: Span
 ) -> Evaluate:
-    state = c.state
+    state, enter = c.state, c.enter
 
     def collect(variables: Variables) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
@@ -135,7 +131,7 @@ def _dict(
             at = key(inside)
             new = value(inside)
             state.place = span
-            put(found, at, new)
+            enter(found, at, new)
         return found
 
     return collect
@@ -147,8 +143,8 @@ def _generator(c: Compiler, clauses: list[_Clause], element: Evaluate) -> Evalua
     def start(variables: Variables) -> Any:
         first = clauses[0].iterable(variables)
         state.place = clauses[0].span
-        iterations = _inner_iterations(c, clauses, 0, {PARENT: variables}, iterate(first))
-        return drawing("generator", _drawn(iterations, element, steps), first)
+        iterations = _inner_iterations(c, clauses, 0, {PARENT: variables}, c.iterate(first))
+        return c.drawing("generator", _drawn(iterations, element, steps), first)
 
     return start
 

@@ -81,7 +81,7 @@ def set_display(c: Compiler, node: tree.Set, scope: Scope) -> Evaluate:
 @compiles(tree.Dict)
 def dict_display(c: Compiler, node: tree.Dict, scope: Scope) -> Evaluate:
     """`{key: value, **more}`; E202 for a key that cannot be hashed."""
-    state = c.state
+    state, enter = c.state, c.enter
     items = [
         (None if key is None else c.expression(key, scope), c.expression(value, scope), value.span)
         for key, value in node.items
@@ -100,19 +100,10 @@ def dict_display(c: Compiler, node: tree.Dict, scope: Scope) -> Evaluate:
             at = key(variables)
             value = evaluate(variables)
             state.place = span
-            put(found, at, value)
+            enter(found, at, value)
         return found
 
     return collect
-
-
-def put(found: dict[Any, Any], key: Any, value: Any) -> None:
-    """Enter a value into a dict that is being made; raises E202 for a key that cannot be hashed."""
-    check_key(key)
-    try:
-        found[key] = value
-    except TypeError as error:
-        raise converted(error) from error
 
 
 @compiles(tree.FormattedString)

@@ -331,7 +331,7 @@ _COMPARISONS: dict[str, Operation] = {
 @compiles(tree.Logical)
 def logical(c: Compiler, node: tree.Logical, scope: Scope) -> Evaluate:
     """`a and b`, `a or b`: the first operand that decides is the value."""
-    state = c.state
+    state, truth = c.state, c.truth
     operands = [(c.expression(operand, scope), operand.span) for operand in node.operands[:-1]]
     last = c.expression(node.operands[-1], scope)
     stops_at = node.operator == "or"
@@ -340,7 +340,7 @@ def logical(c: Compiler, node: tree.Logical, scope: Scope) -> Evaluate:
         for operand, span in operands:
             value = operand(variables)
             state.place = span
-            if bool(value) is stops_at:
+            if truth(value) is stops_at:
                 return value
         return last(variables)
 
@@ -351,7 +351,7 @@ def logical(c: Compiler, node: tree.Logical, scope: Scope) -> Evaluate:
 def conditional(c: Compiler, node: tree.Conditional, scope: Scope) -> Evaluate:
     """`body if test else orelse`."""
     state, span = c.state, node.test.span
-    test = c.expression(node.test, scope)
+    test = c.test(node.test, scope, span)
     body = c.expression(node.body, scope)
     orelse = c.expression(node.orelse, scope)
 

@@ -87,7 +87,8 @@ def if_statement(c: Compiler, node: tree.If, scope: Scope) -> Run:
     """`if`, `elif`, `else`."""
     state = c.state
     branches = [
-        (c.expression(test, scope), test.span, c.block(body, scope)) for test, body in node.branches
+        (c.test(test, scope, test.span), test.span, c.block(body, scope))
+        for test, body in node.branches
     ]
     orelse = c.block(node.orelse, scope)
     if len(branches) == 1:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from gradcli.errors import GradcliError, Span
-from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.base import Compiler, Evaluate
 from gradcli.language.compiler.statements.handling import (
     Context,
@@ -369,7 +368,7 @@ def _while(c: Compiler, node: tree.While, scope: Scope) -> Resume:
 def _for(c: Compiler, node: tree.For, scope: Scope) -> Resume:
     state, steps, span = c.state, c.steps, node.iterable.span
     iterable = _expression(c, node.iterable, scope)
-    store = target_store(c, node.target, scope)
+    store = c.store(node.target, scope)
     body = c.loop_body(node, lambda: _block(c, node.body, scope))
     orelse = _block(c, node.orelse, scope)
 
@@ -480,7 +479,7 @@ def _finally(c: Compiler, body: Resume, final: Resume) -> Resume:
 def _with(c: Compiler, node: tree.With, scope: Scope) -> Resume:
     run = _block(c, node.body, scope)
     for context, target in reversed(node.items):
-        store = None if target is None else target_store(c, target, scope)
+        store = None if target is None else c.store(target, scope)
         run = _within(Context(c.state, context.span, store), _expression(c, context, scope), run)
     return run
 

@@ -7,9 +7,8 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError, runtime_error, type_error
-from gradcli.language.compiler.assignment import target_store
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles
-from gradcli.language.compiler.names import Store, name_store, name_unbind
+from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
+from gradcli.language.compiler.names import name_store, name_unbind
 from gradcli.language.functions.calls import call, locate
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.absent import Absent
@@ -266,8 +265,8 @@ def with_statement(c: Compiler, node: tree.With, scope: Scope) -> Run:
     """`with context as target, …`: contexts are left in reverse, whatever happens."""
     run = c.block(node.body, scope)
     for context, target in reversed(node.items):
-        store = None if target is None else target_store(c, target, scope)
-        run = within(c, c.expression(context, scope), context.span, store, run)
+        store = None if target is None else c.store(target, scope)
+        run = within(c, c.context(context, scope), context.span, store, run)
     return run
 
 

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.base import Between, Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.limits import too_many_steps
-from gradcli.language.objects.iteration import Iterator, iterate
+from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 
@@ -69,11 +68,12 @@ _MANY = 64
 
 def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     """`for target in iterable`, with its `else`."""
-    state, steps, span = c.state, c.steps, node.iterable.span
+    state, steps, span, iterate = c.state, c.steps, node.iterable.span, c.iterate
     iterable = c.expression(node.iterable, scope)
-    store = target_store(c, node.target, scope)
+    store = c.store(node.target, scope)
     # A plain name is bound right here, unless the value is a tensor, which has a name to learn.
-    direct = node.target.name if is_direct(node.target, scope) else None
+    directly = c.binds_directly and is_direct(node.target, scope)
+    direct = node.target.name if directly and isinstance(node.target, tree.Name) else None
     body = c.loop_body(node, lambda: c.block(node.body, scope))
     orelse = c.block(node.orelse, scope)
     begin_hot = _beginning(c, node, scope, body)
@@ -177,7 +177,7 @@ def _counting(
 def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
     """`while test`, with its `else`."""
     state, steps, span = c.state, c.steps, node.test.span
-    test = c.expression(node.test, scope)
+    test = c.test(node.test, scope, span)
     body = c.loop_body(node, lambda: c.block(node.body, scope))
     orelse = c.block(node.orelse, scope)
     begin_hot = _beginning(c, node, scope, body)

@@ -14,7 +14,8 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.objects.classes.extensible import Extensible
 from gradcli.library.torch.nn.attributes import kind_of
-from gradcli.ops.binding.catalogue import modules, operators
+from gradcli.ops.binding.catalogue import modules
+from gradcli.ops.binding.functions import operators, torch
 from gradcli.state import active, charge_tensors, is_unobserved
 
 TABLE = modules["torch.utils.data"]
@@ -111,7 +112,7 @@ class TensorDataset(_Finite):
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
-        return tuple(operators["[]"](tensor, index) for tensor in self.tensors)
+        return tuple(operators.getitem(tensor, index) for tensor in self.tensors)
 
     def __len__(self) -> int:
         return len(self.tensors[0])
@@ -212,7 +213,7 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) 
         sizes = [int(length) for length in lengths]
     if sum(sizes) != count:
         raise value_error("Sum of input lengths does not equal the length of the input dataset!")
-    order = modules["torch"]["randperm"](count, generator=generator).array.tolist()
+    order = torch.randperm(count, generator=generator).array.tolist()
     ends = list(accumulate(sizes))
     return [Subset(dataset, order[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
 
@@ -221,7 +222,7 @@ def items_of(dataset: Any, numbers: Sequence[Any]) -> Iterator[Any]:
     """Items of a data set by their numbers."""
     for number in numbers:
         tensor = isinstance(dataset, Tensor)
-        yield operators["[]"](dataset, number) if tensor else dataset[number]
+        yield operators.getitem(dataset, number) if tensor else dataset[number]
 
 
 def stacked(dataset: Any, numbers: Sequence[Any]) -> list[Tensor] | None:

@@ -7,17 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gradcli.arrays import dtypes
+from gradcli.arrays.random.generator import Generator
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.objects.classes.extensible import Extensible
-from gradcli.ops.binding.catalogue import methods, modules
+from gradcli.ops.binding.catalogue import modules
+from gradcli.ops.binding.functions import methods, torch
 from gradcli.state import charge_steps
 
 
 def draw_seed(generator: Any) -> int:
     """A seed, drawn as PyTorch draws one for its workers."""
     drawn = Tensor(np.zeros((), np.int64))
-    methods["random_"](drawn, generator=generator)
+    methods.random_(drawn, generator=generator)
     return int(drawn.array)
 
 
@@ -90,7 +93,7 @@ class RandomSampler(Sampler):
     def __iter__(self) -> Iterator[int]:
         generator, wanted = self.generator, self.num_samples
         if generator is None:
-            generator = modules["torch"]["Generator"]()
+            generator = Generator()
             generator.manual_seed(draw_seed(None))
         count = len(self.data_source)
         part = 32 if self.replacement else count
@@ -143,11 +146,10 @@ class WeightedRandomSampler(Sampler):
             raise value_error(
                 f"num_samples should be a positive integer value, but got num_samples={num_samples}"
             )
-        torch = modules["torch"]
         if isinstance(weights, Tensor):
-            self.weights = methods["to"](weights, torch["float64"])
+            self.weights = methods.to(weights, dtypes.float64)
         else:
-            self.weights = torch["tensor"](list(weights), dtype=torch["float64"])
+            self.weights = torch.tensor(list(weights), dtype=dtypes.float64)
         self.num_samples = num_samples
         self.replacement = replacement
         self.generator = generator

@@ -26,21 +26,19 @@ from gradcli.library.torch.distributions.constraints import (
 from gradcli.library.torch.distributions.distribution import (
     Distribution,
     Formulas,
-    T,
     broadcast_all,
-    call,
     minus,
     over,
     plus,
     times,
 )
-from gradcli.ops.binding.catalogue import modules, operators
+from gradcli.ops.binding.functions import linalg, methods, operators, special, torch
 from gradcli.ops.special.gamma_draws import dirichlet_draws, gamma_draws
 
 
 def standard_normal(shape: Any, like: Tensor) -> Tensor:
     """Draws of the standard normal distribution."""
-    return call(T.empty(shape, dtype=like.dtype, device=like.device), "normal_")
+    return methods.normal_(torch.empty(shape, dtype=like.dtype, device=like.device))
 
 
 class _Around(Distribution):
@@ -72,13 +70,13 @@ class Normal(_Around):
 
     @property
     def variance(self) -> Any:
-        return call(self.scale, "pow", 2)
+        return methods.pow(self.scale, 2)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)
-        return T.normal(
-            call(self.expanded("loc", shape), "detach"),
-            call(self.expanded("scale", shape), "detach"),
+        return torch.normal(
+            methods.detach(self.expanded("loc", shape)),
+            methods.detach(self.expanded("scale", shape)),
         )
 
     def rsample(self, sample_shape: Any = ()) -> Any:
@@ -87,21 +85,21 @@ class Normal(_Around):
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
         variance = self.scale**2
-        log_scale = call(self.scale, "log")
+        log_scale = methods.log(self.scale)
         squares = -((value - self.loc) ** 2) / times(2, variance)
         return minus(squares - log_scale, math.log(math.sqrt(2 * math.pi)))
 
     def cdf(self, value: Any) -> Any:
         self.check_value(value)
-        scaled = over((value - self.loc) * call(self.scale, "reciprocal"), math.sqrt(2))
-        return times(0.5, plus(1, T.erf(scaled)))
+        scaled = over((value - self.loc) * methods.reciprocal(self.scale), math.sqrt(2))
+        return times(0.5, plus(1, torch.erf(scaled)))
 
     def icdf(self, value: Any) -> Any:
-        scaled = self.scale * T.erfinv(minus(times(2, value), 1))
+        scaled = self.scale * torch.erfinv(minus(times(2, value), 1))
         return self.loc + times(scaled, math.sqrt(2))
 
     def entropy(self) -> Any:
-        return plus(0.5 + 0.5 * math.log(2 * math.pi), T.log(self.scale))
+        return plus(0.5 + 0.5 * math.log(2 * math.pi), torch.log(self.scale))
 
 
 class Laplace(_Around):
@@ -109,30 +107,30 @@ class Laplace(_Around):
 
     @property
     def variance(self) -> Any:
-        return times(2, call(self.scale, "pow", 2))
+        return times(2, methods.pow(self.scale, 2))
 
     @property
     def stddev(self) -> Any:
         return times(2**0.5, self.scale)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        least = T.finfo(self.loc.dtype).eps - 1
-        empty = T.empty(self.shape_of(sample_shape), dtype=self.loc.dtype)
-        u = call(empty, "uniform_", least, 1)
-        return self.loc - self.scale * call(u, "sign") * T.log1p(-call(u, "abs"))
+        least = torch.finfo(self.loc.dtype).eps - 1
+        empty = torch.empty(self.shape_of(sample_shape), dtype=self.loc.dtype)
+        u = methods.uniform_(empty, least, 1)
+        return self.loc - self.scale * methods.sign(u) * torch.log1p(-methods.abs(u))
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
-        return -T.log(times(2, self.scale)) - T.abs(value - self.loc) / self.scale
+        return -torch.log(times(2, self.scale)) - torch.abs(value - self.loc) / self.scale
 
     def cdf(self, value: Any) -> Any:
         self.check_value(value)
         apart = value - self.loc
-        fall = T.expm1(-call(apart, "abs") / self.scale)
-        return minus(0.5, times(0.5, call(apart, "sign")) * fall)
+        fall = torch.expm1(-methods.abs(apart) / self.scale)
+        return minus(0.5, times(0.5, methods.sign(apart)) * fall)
 
     def entropy(self) -> Any:
-        return plus(1, T.log(times(2, self.scale)))
+        return plus(1, torch.log(times(2, self.scale)))
 
 
 class Cauchy(_Around):
@@ -140,30 +138,30 @@ class Cauchy(_Around):
 
     @property
     def mean(self) -> Any:
-        return T.full(self.batch_shape, math.nan, dtype=self.loc.dtype)
+        return torch.full(self.batch_shape, math.nan, dtype=self.loc.dtype)
 
     @property
     def variance(self) -> Any:
-        return T.full(self.batch_shape, math.inf, dtype=self.loc.dtype)
+        return torch.full(self.batch_shape, math.inf, dtype=self.loc.dtype)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        empty = T.empty(self.shape_of(sample_shape), dtype=self.loc.dtype)
-        return self.loc + call(empty, "cauchy_") * self.scale
+        empty = torch.empty(self.shape_of(sample_shape), dtype=self.loc.dtype)
+        return self.loc + methods.cauchy_(empty) * self.scale
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
-        scaled = call(call((value - self.loc) / self.scale, "pow", 2), "log1p")
-        return minus(-math.log(math.pi), call(self.scale, "log")) - scaled
+        scaled = methods.log1p(methods.pow((value - self.loc) / self.scale, 2))
+        return minus(-math.log(math.pi), methods.log(self.scale)) - scaled
 
     def cdf(self, value: Any) -> Any:
         self.check_value(value)
-        return plus(over(T.atan((value - self.loc) / self.scale), math.pi), 0.5)
+        return plus(over(torch.atan((value - self.loc) / self.scale), math.pi), 0.5)
 
     def icdf(self, value: Any) -> Any:
-        return T.tan(times(math.pi, minus(value, 0.5))) * self.scale + self.loc
+        return torch.tan(times(math.pi, minus(value, 0.5))) * self.scale + self.loc
 
     def entropy(self) -> Any:
-        return plus(math.log(4 * math.pi), call(self.scale, "log"))
+        return plus(math.log(4 * math.pi), methods.log(self.scale))
 
 
 class Uniform(Distribution):
@@ -191,17 +189,17 @@ class Uniform(Distribution):
 
     @property
     def variance(self) -> Any:
-        return over(call(self.high - self.low, "pow", 2), 12)
+        return over(methods.pow(self.high - self.low, 2), 12)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        drawn = T.rand(self.shape_of(sample_shape), dtype=self.low.dtype)
+        drawn = torch.rand(self.shape_of(sample_shape), dtype=self.low.dtype)
         return self.low + drawn * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
-        above = call(call(self.low, "le", value), "type_as", self.low)
-        below = call(call(self.high, "gt", value), "type_as", self.low)
-        return T.log(call(above, "mul", below)) - T.log(self.high - self.low)
+        above = methods.type_as(methods.le(self.low, value), self.low)
+        below = methods.type_as(methods.gt(self.high, value), self.low)
+        return torch.log(methods.mul(above, below)) - torch.log(self.high - self.low)
 
     @property
     def support(self) -> Constraint:  # type: ignore[override]
@@ -210,13 +208,13 @@ class Uniform(Distribution):
 
     def cdf(self, value: Any) -> Any:
         self.check_value(value)
-        return call((value - self.low) / (self.high - self.low), "clamp", min=0, max=1)
+        return methods.clamp((value - self.low) / (self.high - self.low), min=0, max=1)
 
     def icdf(self, value: Any) -> Any:
         return value * (self.high - self.low) + self.low
 
     def entropy(self) -> Any:
-        return T.log(self.high - self.low)
+        return torch.log(self.high - self.low)
 
 
 class Exponential(Distribution):
@@ -231,35 +229,35 @@ class Exponential(Distribution):
 
     @property
     def mean(self) -> Any:
-        return call(self.rate, "reciprocal")
+        return methods.reciprocal(self.rate)
 
     stddev = mean
 
     @property
     def mode(self) -> Any:
-        return T.zeros_like(self.rate)
+        return torch.zeros_like(self.rate)
 
     @property
     def variance(self) -> Any:
-        return call(self.rate, "pow", -2)
+        return methods.pow(self.rate, -2)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        empty = T.empty(self.shape_of(sample_shape), dtype=self.rate.dtype)
-        return call(empty, "exponential_") / self.rate
+        empty = torch.empty(self.shape_of(sample_shape), dtype=self.rate.dtype)
+        return methods.exponential_(empty) / self.rate
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
-        return call(self.rate, "log") - self.rate * value
+        return methods.log(self.rate) - self.rate * value
 
     def cdf(self, value: Any) -> Any:
         self.check_value(value)
-        return minus(1, T.exp(-self.rate * value))
+        return minus(1, torch.exp(-self.rate * value))
 
     def icdf(self, value: Any) -> Any:
-        return -T.log1p(-value) / self.rate
+        return -torch.log1p(-value) / self.rate
 
     def entropy(self) -> Any:
-        return minus(1.0, T.log(self.rate))
+        return minus(1.0, torch.log(self.rate))
 
 
 class Gamma(Distribution):
@@ -278,40 +276,40 @@ class Gamma(Distribution):
 
     @property
     def mode(self) -> Any:
-        return call(minus(self.concentration, 1) / self.rate, "clamp", min=0)
+        return methods.clamp(minus(self.concentration, 1) / self.rate, min=0)
 
     @property
     def variance(self) -> Any:
-        return self.concentration / call(self.rate, "pow", 2)
+        return self.concentration / methods.pow(self.rate, 2)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)
         value = gamma_draws(self.expanded("concentration", shape)) / self.expanded("rate", shape)
-        least = T.finfo(value.dtype).tiny
-        call(call(value, "detach"), "clamp_", min=least)
+        least = torch.finfo(value.dtype).tiny
+        methods.clamp_(methods.detach(value), min=least)
         return value
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
         concentration, rate = self.concentration, self.rate
         return (
-            T.xlogy(concentration, rate)
-            + T.xlogy(minus(concentration, 1), value)
+            torch.xlogy(concentration, rate)
+            + torch.xlogy(minus(concentration, 1), value)
             - rate * value
-            - T.lgamma(concentration)
+            - torch.lgamma(concentration)
         )
 
     def cdf(self, value: Any) -> Any:
         self.check_value(value)
-        return modules["torch.special"]["gammainc"](self.concentration, self.rate * value)
+        return special.gammainc(self.concentration, self.rate * value)
 
     def entropy(self) -> Any:
         concentration = self.concentration
         return (
             concentration
-            - T.log(self.rate)
-            + T.lgamma(concentration)
-            + minus(1.0, concentration) * T.digamma(concentration)
+            - torch.log(self.rate)
+            + torch.lgamma(concentration)
+            + minus(1.0, concentration) * torch.digamma(concentration)
         )
 
 
@@ -353,43 +351,43 @@ class Dirichlet(Distribution):
         self.check_value(value)
         concentration = self.concentration
         return (
-            call(T.xlogy(minus(concentration, 1.0), value), "sum", -1)
-            + T.lgamma(call(concentration, "sum", -1))
-            - call(T.lgamma(concentration), "sum", -1)
+            methods.sum(torch.xlogy(minus(concentration, 1.0), value), -1)
+            + torch.lgamma(methods.sum(concentration, -1))
+            - methods.sum(torch.lgamma(concentration), -1)
         )
 
     @property
     def mean(self) -> Any:
-        return self.concentration / call(self.concentration, "sum", -1, True)
+        return self.concentration / methods.sum(self.concentration, -1, True)
 
     @property
     def variance(self) -> Any:
-        total = call(self.concentration, "sum", -1, True)
+        total = methods.sum(self.concentration, -1, True)
         return (
             self.concentration
             * (total - self.concentration)
-            / (call(total, "pow", 2) * plus(total, 1))
+            / (methods.pow(total, 2) * plus(total, 1))
         )
 
     def entropy(self) -> Any:
         concentration = self.concentration
         count = concentration.array.shape[-1]
-        total = call(concentration, "sum", -1)
+        total = methods.sum(concentration, -1)
         return (
-            call(T.lgamma(concentration), "sum", -1)
-            - T.lgamma(total)
-            - minus(count, total) * T.digamma(total)
-            - call(minus(concentration, 1.0) * T.digamma(concentration), "sum", -1)
+            methods.sum(torch.lgamma(concentration), -1)
+            - torch.lgamma(total)
+            - minus(count, total) * torch.digamma(total)
+            - methods.sum(minus(concentration, 1.0) * torch.digamma(concentration), -1)
         )
 
     @property
     def mode(self) -> Any:
-        above = call(minus(self.concentration, 1), "clamp", min=0.0)
-        found = above / call(above, "sum", -1, True)
-        below = call(T.lt(self.concentration, 1), "all", dim=-1, keepdim=True)
-        corner = call(T.argmax(self.concentration, -1), "unsqueeze", -1)
-        corners = call(T.zeros_like(found), "scatter", -1, corner, 1.0)
-        return T.where(below, corners, found)
+        above = methods.clamp(minus(self.concentration, 1), min=0.0)
+        found = above / methods.sum(above, -1, True)
+        below = methods.all(torch.lt(self.concentration, 1), dim=-1, keepdim=True)
+        corner = methods.unsqueeze(torch.argmax(self.concentration, -1), -1)
+        corners = methods.scatter(torch.zeros_like(found), -1, corner, 1.0)
+        return torch.where(below, corners, found)
 
 
 class Beta(Distribution):
@@ -400,14 +398,14 @@ class Beta(Distribution):
     support = UNIT
     has_rsample = True
     computed: ClassVar[Formulas] = {
-        "concentration0": lambda self: operators["[]"](self.dirichlet.concentration, (..., 1)),
-        "concentration1": lambda self: operators["[]"](self.dirichlet.concentration, (..., 0)),
+        "concentration0": lambda self: operators.getitem(self.dirichlet.concentration, (..., 1)),
+        "concentration1": lambda self: operators.getitem(self.dirichlet.concentration, (..., 0)),
     }
 
     def __init__(
         self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
     ) -> None:
-        both = T.stack(broadcast_all(concentration1, concentration0), -1)
+        both = torch.stack(broadcast_all(concentration1, concentration0), -1)
         self.dirichlet = Dirichlet(both, validate_args)
         super().__init__(self.dirichlet.batch_shape, (), validate_args)
 
@@ -418,30 +416,30 @@ class Beta(Distribution):
     @property
     def variance(self) -> Any:
         total = self.concentration1 + self.concentration0
-        return self.concentration1 * self.concentration0 / (call(total, "pow", 2) * plus(total, 1))
+        return self.concentration1 * self.concentration0 / (methods.pow(total, 2) * plus(total, 1))
 
     @property
     def mode(self) -> Any:
-        return call(self.dirichlet.mode, "select", -1, 0)
+        return methods.select(self.dirichlet.mode, -1, 0)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        return call(self.dirichlet.rsample(sample_shape), "select", -1, 0)
+        return methods.select(self.dirichlet.rsample(sample_shape), -1, 0)
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
-        return self.dirichlet.log_prob(T.stack([value, minus(1.0, value)], -1))
+        return self.dirichlet.log_prob(torch.stack([value, minus(1.0, value)], -1))
 
     def entropy(self) -> Any:
         return self.dirichlet.entropy()
 
 
 def _times(matrix: Any, vector: Any) -> Any:
-    return call(T.matmul(matrix, call(vector, "unsqueeze", -1)), "squeeze", -1)
+    return methods.squeeze(torch.matmul(matrix, methods.unsqueeze(vector, -1)), -1)
 
 
 def log_diagonal(factor: Any) -> Any:
     """Half the logarithm of the determinant that a Cholesky factor belongs to."""
-    return call(call(call(factor, "diagonal", dim1=-2, dim2=-1), "log"), "sum", -1)
+    return methods.sum(methods.log(methods.diagonal(factor, dim1=-2, dim2=-1)), -1)
 
 
 def mahalanobis(factor: Any, apart: Any) -> Any:
@@ -455,17 +453,17 @@ def mahalanobis(factor: Any, apart: Any) -> Any:
         shape += (whole // inner, inner)
     last = outer + 2 * len(factor_batch)
     order = [*range(outer), *range(outer, last, 2), *range(outer + 1, last, 2), last]
-    apart = call(call(apart, "reshape", (*shape, count)), "permute", order)
-    factors = call(factor, "reshape", (-1, count, count))
-    vectors = call(apart, "reshape", (-1, factors.array.shape[0], count))
-    swapped = call(vectors, "permute", (1, 2, 0))
-    solved = modules["torch.linalg"]["solve_triangular"](factors, swapped, upper=False)
-    sums = call(call(call(solved, "pow", 2), "sum", -2), "t")
-    found = call(sums, "reshape", apart.array.shape[:-1])
+    apart = methods.permute(methods.reshape(apart, (*shape, count)), order)
+    factors = methods.reshape(factor, (-1, count, count))
+    vectors = methods.reshape(apart, (-1, factors.array.shape[0], count))
+    swapped = methods.permute(vectors, (1, 2, 0))
+    solved = linalg.solve_triangular(factors, swapped, upper=False)
+    sums = methods.t(methods.sum(methods.pow(solved, 2), -2))
+    found = methods.reshape(sums, apart.array.shape[:-1])
     back = list(range(outer))
     for index in range(len(factor_batch)):
         back += [outer + index, len(apart.array.shape) - 1 - len(factor_batch) + index]
-    return call(call(found, "permute", back), "reshape", batch)
+    return methods.reshape(methods.permute(found, back), batch)
 
 
 class MultivariateNormal(Distribution):
@@ -485,9 +483,9 @@ class MultivariateNormal(Distribution):
     has_rsample = True
     computed: ClassVar[Formulas] = {
         "covariance_matrix": lambda self: self.wide(
-            T.matmul(self.factor, call(self.factor, "transpose", -2, -1))
+            torch.matmul(self.factor, methods.transpose(self.factor, -2, -1))
         ),
-        "precision_matrix": lambda self: self.wide(T.cholesky_inverse(self.factor)),
+        "precision_matrix": lambda self: self.wide(torch.cholesky_inverse(self.factor)),
         "scale_tril": lambda self: self.wide(self.factor),
     }
 
@@ -517,26 +515,25 @@ class MultivariateNormal(Distribution):
             raise value_error(
                 f"{name} must be at least two-dimensional, with optional leading batch dimensions"
             )
-        batch = T.broadcast_shapes(matrix.array.shape[:-2], loc.array.shape[:-1])
+        batch = torch.broadcast_shapes(matrix.array.shape[:-2], loc.array.shape[:-1])
         self.given = {
-            "loc": call(loc, "expand", (*batch, -1)),
-            name: call(matrix, "expand", (*batch, -1, -1)),
+            "loc": methods.expand(loc, (*batch, -1)),
+            name: methods.expand(matrix, (*batch, -1, -1)),
         }
         super().__init__(batch, loc.array.shape[-1:], validate_args)
-        linalg = modules["torch.linalg"]
         if name == "scale_tril":
             self.factor = matrix
         elif name == "covariance_matrix":
-            self.factor = linalg["cholesky"](matrix)
+            self.factor = linalg.cholesky(matrix)
         else:
-            turned = linalg["cholesky"](T.flip(matrix, (-2, -1)))
-            inverse = T.transpose(T.flip(turned, (-2, -1)), -2, -1)
-            unit = T.eye(matrix.array.shape[-1], dtype=matrix.dtype)
-            self.factor = linalg["solve_triangular"](inverse, unit, upper=False)
+            turned = linalg.cholesky(torch.flip(matrix, (-2, -1)))
+            inverse = torch.transpose(torch.flip(turned, (-2, -1)), -2, -1)
+            unit = torch.eye(matrix.array.shape[-1], dtype=matrix.dtype)
+            self.factor = linalg.solve_triangular(inverse, unit, upper=False)
 
     def wide(self, matrix: Any) -> Any:
         """A matrix for each of the batch."""
-        return call(matrix, "expand", (*self.batch_shape, *self.event_shape, *self.event_shape))
+        return methods.expand(matrix, (*self.batch_shape, *self.event_shape, *self.event_shape))
 
     @property
     def mean(self) -> Any:
@@ -546,8 +543,8 @@ class MultivariateNormal(Distribution):
 
     @property
     def variance(self) -> Any:
-        sums = call(call(self.factor, "pow", 2), "sum", -1)
-        return call(sums, "expand", (*self.batch_shape, *self.event_shape))
+        sums = methods.sum(methods.pow(self.factor, 2), -1)
+        return methods.expand(sums, (*self.batch_shape, *self.event_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         drawn = standard_normal(self.shape_of(sample_shape), self.loc)
@@ -562,4 +559,4 @@ class MultivariateNormal(Distribution):
     def entropy(self) -> Any:
         constant = 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi))
         found = plus(constant, log_diagonal(self.factor))
-        return call(found, "expand", self.batch_shape) if self.batch_shape else found
+        return methods.expand(found, self.batch_shape) if self.batch_shape else found

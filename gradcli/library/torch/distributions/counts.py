@@ -31,17 +31,13 @@ from gradcli.library.torch.distributions.discrete import (
 from gradcli.library.torch.distributions.distribution import (
     Distribution,
     Formulas,
-    T,
     broadcast_all,
-    call,
     minus,
     plus,
     size_of,
     times,
 )
-from gradcli.ops.binding.catalogue import modules, operators
-
-F = modules["torch.nn.functional"]
+from gradcli.ops.binding.functions import F, methods, operators, torch
 
 
 class NegativeBinomial(Distribution):
@@ -66,28 +62,28 @@ class NegativeBinomial(Distribution):
 
     @property
     def mean(self) -> Any:
-        return self.total_count * T.exp(self.logits)
+        return self.total_count * torch.exp(self.logits)
 
     @property
     def mode(self) -> Any:
-        likely = minus(self.total_count, 1) * call(self.logits, "exp")
-        return call(call(likely, "floor"), "clamp", min=0.0)
+        likely = minus(self.total_count, 1) * methods.exp(self.logits)
+        return methods.clamp(methods.floor(likely), min=0.0)
 
     @property
     def variance(self) -> Any:
-        return self.mean / T.sigmoid(-self.logits)
+        return self.mean / torch.sigmoid(-self.logits)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
-            rates = Gamma(self.total_count, T.exp(-self.logits), validate_args=False)
-            return T.poisson(rates.sample(sample_shape))
+            rates = Gamma(self.total_count, torch.exp(-self.logits), validate_args=False)
+            return torch.poisson(rates.sample(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
         total = self.total_count
-        hits = total * F["logsigmoid"](-self.logits) + value * F["logsigmoid"](self.logits)
-        norm = -T.lgamma(total + value) + T.lgamma(plus(1.0, value)) + T.lgamma(total)
-        return hits - call(norm, "masked_fill", T.eq(total + value, 0.0), 0.0)
+        hits = total * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)
+        norm = -torch.lgamma(total + value) + torch.lgamma(plus(1.0, value)) + torch.lgamma(total)
+        return hits - methods.masked_fill(norm, torch.eq(total + value, 0.0), 0.0)
 
 
 class Multinomial(Distribution):
@@ -138,27 +134,27 @@ class Multinomial(Distribution):
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = size_of(sample_shape)
         drawn = self.categorical.sample((self.total_count, *shape))
-        drawn = call(drawn, "permute", *range(1, drawn.ndim), 0)
-        counts = T.zeros(self.shape_of(shape), dtype=drawn.dtype)
-        call(counts, "scatter_add_", -1, drawn, T.ones_like(drawn))
-        return call(counts, "type_as", self.probs)
+        drawn = methods.permute(drawn, *range(1, drawn.ndim), 0)
+        counts = torch.zeros(self.shape_of(shape), dtype=drawn.dtype)
+        methods.scatter_add_(counts, -1, drawn, torch.ones_like(drawn))
+        return methods.type_as(counts, self.probs)
 
     def entropy(self) -> Any:
-        count = T.tensor(self.total_count)
-        first = count * self.categorical.entropy() - T.lgamma(plus(count, 1))
+        count = torch.tensor(self.total_count)
+        first = count * self.categorical.entropy() - torch.lgamma(plus(count, 1))
         trials = Binomial(self.total_count, self.probs)
-        support = operators["[]"](trials.enumerate_support(False), slice(1, None))
-        weights = T.lgamma(plus(support, 1))
-        return first + call(T.exp(trials.log_prob(support)) * weights, "sum", [0, -1])
+        support = operators.getitem(trials.enumerate_support(False), slice(1, None))
+        weights = torch.lgamma(plus(support, 1))
+        return first + methods.sum(torch.exp(trials.log_prob(support)) * weights, [0, -1])
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
         logits, value = broadcast_all(self.logits, value)
-        never = T.logical_and(T.eq(value, 0), T.eq(logits, -math.inf))
-        logits = T.where(never, 0, logits)
-        ways = T.lgamma(plus(call(value, "sum", -1), 1))
-        same = call(T.lgamma(plus(value, 1)), "sum", -1)
-        return ways - same + call(logits * value, "sum", -1)
+        never = torch.logical_and(torch.eq(value, 0), torch.eq(logits, -math.inf))
+        logits = torch.where(never, 0, logits)
+        ways = torch.lgamma(plus(methods.sum(value, -1), 1))
+        same = methods.sum(torch.lgamma(plus(value, 1)), -1)
+        return ways - same + methods.sum(logits * value, -1)
 
 
 class MixtureSameFamily(Distribution):
@@ -205,7 +201,7 @@ class MixtureSameFamily(Distribution):
         super().__init__(batch, component_distribution.event_shape, validate_args)
 
     def _pad(self, value: Any) -> Any:
-        return call(value, "unsqueeze", -1 - len(self.event_shape))
+        return methods.unsqueeze(value, -1 - len(self.event_shape))
 
     def _weights(self) -> Any:
         """The probabilities, with dimensions for those of the components."""
@@ -214,10 +210,10 @@ class MixtureSameFamily(Distribution):
         outer = len(self.mixture_distribution.batch_shape)
         more = 0 if outer == 1 else len(self.batch_shape) - outer
         ones = (1,) * len(self.event_shape)
-        return call(probs, "reshape", (*shape[:-1], *(1,) * more, *shape[-1:], *ones))
+        return methods.reshape(probs, (*shape[:-1], *(1,) * more, *shape[-1:], *ones))
 
     def _mixed(self, values: Any) -> Any:
-        return T.sum(self._weights() * values, dim=-1 - len(self.event_shape))
+        return torch.sum(self._weights() * values, dim=-1 - len(self.event_shape))
 
     @property
     def mean(self) -> Any:
@@ -227,16 +223,16 @@ class MixtureSameFamily(Distribution):
     def variance(self) -> Any:
         within = self._mixed(self.component_distribution.variance)
         apart = self.component_distribution.mean - self._pad(self.mean)
-        return within + self._mixed(call(apart, "pow", 2.0))
+        return within + self._mixed(methods.pow(apart, 2.0))
 
     def cdf(self, value: Any) -> Any:
         found = self.component_distribution.cdf(self._pad(value))
-        return T.sum(found * self.mixture_distribution.probs, dim=-1)
+        return torch.sum(found * self.mixture_distribution.probs, dim=-1)
 
     def log_prob(self, value: Any) -> Any:
         each = self.component_distribution.log_prob(self._pad(value))
-        weights = T.log_softmax(self.mixture_distribution.logits, dim=-1)
-        return T.logsumexp(each + weights, dim=-1)
+        weights = torch.log_softmax(self.mixture_distribution.logits, dim=-1)
+        return torch.logsumexp(each + weights, dim=-1)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
@@ -244,9 +240,9 @@ class MixtureSameFamily(Distribution):
             chosen = self.mixture_distribution.sample(sample_shape)
             drawn = self.component_distribution.sample(sample_shape)
             shape, event = chosen.array.shape, self.event_shape
-            index = call(chosen, "reshape", (*shape, *(1,) * (len(event) + 1)))
-            index = call(index, "repeat", (*(1,) * len(shape), 1, *event))
-            return call(T.gather(drawn, dim, index), "squeeze", dim)
+            index = methods.reshape(chosen, (*shape, *(1,) * (len(event) + 1)))
+            index = methods.repeat(index, (*(1,) * len(shape), 1, *event))
+            return methods.squeeze(torch.gather(drawn, dim, index), dim)
 
     def __repr__(self) -> str:
         parts = f"{self.mixture_distribution!r},\n  {self.component_distribution!r}"
@@ -265,4 +261,4 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         probs = self.probs
-        return self.sample(sample_shape) + (probs - call(probs, "detach"))
+        return self.sample(sample_shape) + (probs - methods.detach(probs))

@@ -28,9 +28,7 @@ from gradcli.library.torch.distributions.constraints import (
 from gradcli.library.torch.distributions.distribution import (
     Distribution,
     Formulas,
-    T,
     broadcast_all,
-    call,
     minus,
     over,
     plus,
@@ -38,9 +36,7 @@ from gradcli.library.torch.distributions.distribution import (
     size_of,
 )
 from gradcli.ops.binding.arguments import checked_values
-from gradcli.ops.binding.catalogue import modules, operators
-
-F = modules["torch.nn.functional"]
+from gradcli.ops.binding.functions import F, methods, operators, torch
 
 
 def one_of(probs: Any, logits: Any) -> str:
@@ -52,18 +48,18 @@ def one_of(probs: Any, logits: Any) -> str:
 
 def clamped(probs: Any) -> Any:
     """Probabilities that are neither 0 nor 1."""
-    eps = T.finfo(probs.dtype).eps
-    return call(probs, "clamp", min=eps, max=1 - eps)
+    eps = torch.finfo(probs.dtype).eps
+    return methods.clamp(probs, min=eps, max=1 - eps)
 
 
 def _binary_logits(self: Any) -> Any:
     inner = clamped(self.probs)
-    return T.log(inner) - T.log1p(-inner)
+    return torch.log(inner) - torch.log1p(-inner)
 
 
 BINARY: Formulas = {
     "logits": _binary_logits,
-    "probs": lambda self: T.sigmoid(self.logits),
+    "probs": lambda self: torch.sigmoid(self.logits),
 }
 CATEGORICAL = read_from("categorical", "logits", "probs")
 
@@ -93,8 +89,8 @@ class Bernoulli(_Binary):
 
     @property
     def mode(self) -> Any:
-        likely = call(T.ge(self.probs, 0.5), "to", self.probs.dtype)
-        return T.where(T.eq(self.probs, 0.5), math.nan, likely)
+        likely = methods.to(torch.ge(self.probs, 0.5), self.probs.dtype)
+        return torch.where(torch.eq(self.probs, 0.5), math.nan, likely)
 
     @property
     def variance(self) -> Any:
@@ -102,19 +98,19 @@ class Bernoulli(_Binary):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
-            return T.bernoulli(self.expanded("probs", self.shape_of(sample_shape)))
+            return torch.bernoulli(self.expanded("probs", self.shape_of(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
         logits, value = broadcast_all(self.logits, value)
-        return -F["binary_cross_entropy_with_logits"](logits, value, reduction="none")
+        return -F.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
     def entropy(self) -> Any:
-        return F["binary_cross_entropy_with_logits"](self.logits, self.probs, reduction="none")
+        return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """Both values, for each of the batch."""
-        values = T.arange(2, dtype=next(iter(self.given.values())).dtype)
+        values = torch.arange(2, dtype=next(iter(self.given.values())).dtype)
         return self.values_for_each(values, expand)
 
     language_attributes = Distribution.language_attributes | {"enumerate_support"}
@@ -144,7 +140,7 @@ class Geometric(_Binary):
 
     @property
     def mode(self) -> Any:
-        return T.zeros_like(self.probs)
+        return torch.zeros_like(self.probs)
 
     @property
     def variance(self) -> Any:
@@ -152,19 +148,19 @@ class Geometric(_Binary):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
-            empty = T.empty(self.shape_of(sample_shape), dtype=self.probs.dtype)
-            u = call(empty, "uniform_", T.finfo(self.probs.dtype).tiny, 1)
-            return T.floor(T.log(u) / T.log1p(-self.probs))
+            empty = torch.empty(self.shape_of(sample_shape), dtype=self.probs.dtype)
+            u = methods.uniform_(empty, torch.finfo(self.probs.dtype).tiny, 1)
+            return torch.floor(torch.log(u) / torch.log1p(-self.probs))
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
         value, probs = broadcast_all(value, self.probs)
-        sure = T.logical_and(T.eq(probs, 1), T.eq(value, 0))
-        probs = call(probs, "masked_fill", sure, 0)
-        return value * T.log1p(-probs) + T.log(self.probs)
+        sure = torch.logical_and(torch.eq(probs, 1), torch.eq(value, 0))
+        probs = methods.masked_fill(probs, sure, 0)
+        return value * torch.log1p(-probs) + torch.log(self.probs)
 
     def entropy(self) -> Any:
-        both = F["binary_cross_entropy_with_logits"](self.logits, self.probs, reduction="none")
+        both = F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
         return both / self.probs
 
 
@@ -180,8 +176,8 @@ class Categorical(Distribution):
     language_attributes = Distribution.language_attributes | {"enumerate_support", "param_shape"}
     constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
     computed: ClassVar[Formulas] = {
-        "logits": lambda self: T.log(clamped(self.probs)),
-        "probs": lambda self: F["softmax"](self.logits, -1),
+        "logits": lambda self: torch.log(clamped(self.probs)),
+        "probs": lambda self: F.softmax(self.logits, -1),
     }
     has_enumerate_support = True
 
@@ -193,9 +189,9 @@ class Categorical(Distribution):
         if not isinstance(given, Tensor) or given.ndim < 1:
             raise value_error(f"`{name}` parameter must be at least one-dimensional.")
         if probs is not None:
-            each = given / call(given, "sum", -1, True)
+            each = given / methods.sum(given, -1, True)
         else:
-            each = given - call(given, "logsumexp", dim=-1, keepdim=True)
+            each = given - methods.logsumexp(given, dim=-1, keepdim=True)
         self.given = {name: each}
         if name == "probs":
             try:
@@ -211,19 +207,19 @@ class Categorical(Distribution):
 
     @property
     def mean(self) -> Any:
-        return T.full(self.batch_shape, math.nan, dtype=self.probs.dtype)
+        return torch.full(self.batch_shape, math.nan, dtype=self.probs.dtype)
 
     variance = mean
 
     @property
     def mode(self) -> Any:
-        return T.argmax(self.probs, -1)
+        return torch.argmax(self.probs, -1)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
-            rows = call(self.probs, "reshape", (-1, self.param_shape[-1]))
-            drawn = T.multinomial(rows, size_of(sample_shape).numel(), True)
-            return call(T.t(drawn), "reshape", self.shape_of(sample_shape))
+            rows = methods.reshape(self.probs, (-1, self.param_shape[-1]))
+            drawn = torch.multinomial(rows, size_of(sample_shape).numel(), True)
+            return methods.reshape(torch.t(drawn), self.shape_of(sample_shape))
 
     @property
     def support(self) -> Constraint:  # type: ignore[override]
@@ -232,18 +228,18 @@ class Categorical(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
-        index = call(call(value, "long"), "unsqueeze", -1)
-        index, logits = T.broadcast_tensors(index, self.logits)
-        index = operators["[]"](index, (..., slice(None, 1)))
-        return call(call(logits, "gather", -1, index), "squeeze", -1)
+        index = methods.unsqueeze(methods.long(value), -1)
+        index, logits = torch.broadcast_tensors(index, self.logits)
+        index = operators.getitem(index, (..., slice(None, 1)))
+        return methods.squeeze(methods.gather(logits, -1, index), -1)
 
     def entropy(self) -> Any:
-        logits = T.clamp(self.logits, min=T.finfo(self.logits.dtype).min)
-        return -call(logits * self.probs, "sum", -1)
+        logits = torch.clamp(self.logits, min=torch.finfo(self.logits.dtype).min)
+        return -methods.sum(logits * self.probs, -1)
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """All categories, for each of the batch."""
-        return self.values_for_each(T.arange(self.param_shape[-1]), expand)
+        return self.values_for_each(torch.arange(self.param_shape[-1]), expand)
 
 
 class OneHotCategorical(Distribution):
@@ -272,15 +268,15 @@ class OneHotCategorical(Distribution):
     @property
     def mode(self) -> Any:
         count = self.event_shape[0]
-        return call(F["one_hot"](self.categorical.mode, count), "to", self.probs.dtype)
+        return methods.to(F.one_hot(self.categorical.mode, count), self.probs.dtype)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         drawn = self.categorical.sample(sample_shape)
-        return call(F["one_hot"](drawn, self.event_shape[0]), "to", self.probs.dtype)
+        return methods.to(F.one_hot(drawn, self.event_shape[0]), self.probs.dtype)
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
-        return self.categorical.log_prob(T.argmax(value, -1))
+        return self.categorical.log_prob(torch.argmax(value, -1))
 
     def entropy(self) -> Any:
         return self.categorical.entropy()
@@ -303,16 +299,16 @@ class Poisson(Distribution):
 
     @property
     def mode(self) -> Any:
-        return T.floor(self.rate)
+        return torch.floor(self.rate)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
-            return T.poisson(self.expanded("rate", self.shape_of(sample_shape)))
+            return torch.poisson(self.expanded("rate", self.shape_of(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
         rate, value = broadcast_all(self.rate, value)
-        return call(value, "xlogy", rate) - rate - call(plus(value, 1), "lgamma")
+        return methods.xlogy(value, rate) - rate - methods.lgamma(plus(value, 1))
 
 
 def set_up_trials(
@@ -321,7 +317,7 @@ def set_up_trials(
     """Set up a distribution of a number of trials, each of one probability."""
     name = one_of(probs, logits)
     total, each = broadcast_all(total_count, logits if probs is None else probs)
-    self.given = {"total_count": call(total, "type_as", each), name: each}
+    self.given = {"total_count": methods.type_as(total, each), name: each}
     Distribution.__init__(self, each.array.shape, (), validate_args)
 
 
@@ -350,7 +346,7 @@ class Binomial(Distribution):
 
     @property
     def mode(self) -> Any:
-        return T.minimum(T.floor(plus(self.total_count, 1) * self.probs), self.total_count)
+        return torch.minimum(torch.floor(plus(self.total_count, 1) * self.probs), self.total_count)
 
     @property
     def variance(self) -> Any:
@@ -359,7 +355,9 @@ class Binomial(Distribution):
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)
         with NoGrad():
-            return T.binomial(self.expanded("total_count", shape), self.expanded("probs", shape))
+            return torch.binomial(
+                self.expanded("total_count", shape), self.expanded("probs", shape)
+            )
 
     has_enumerate_support = True
     language_attributes = Distribution.language_attributes | {"enumerate_support"}
@@ -371,31 +369,31 @@ class Binomial(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """All counts, for each of the batch; raises E205 where the numbers of trials differ."""
-        total = int(call(self.total_count, "max").item())
-        if call(self.total_count, "min").item() != total:
+        total = int(methods.max(self.total_count).item())
+        if methods.min(self.total_count).item() != total:
             raise GradcliError(
                 "E205",
                 "Inhomogeneous total count not supported by `enumerate_support`.",
                 raises="NotImplementedError",
             )
-        values = T.arange(1 + total, dtype=next(iter(self.given.values())).dtype)
+        values = torch.arange(1 + total, dtype=next(iter(self.given.values())).dtype)
         return self.values_for_each(values, expand)
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
         total, logits = self.total_count, self.logits
-        all_ways = T.lgamma(plus(total, 1))
-        ways = T.lgamma(plus(value, 1))
-        other_ways = T.lgamma(plus(total - value, 1))
-        above, below = call(logits, "clamp", min=0), call(logits, "clamp", max=0)
+        all_ways = torch.lgamma(plus(total, 1))
+        ways = torch.lgamma(plus(value, 1))
+        other_ways = torch.lgamma(plus(total - value, 1))
+        above, below = methods.clamp(logits, min=0), methods.clamp(logits, max=0)
         positive = over(above + logits - below, 2)
-        rest = T.log1p(T.exp(-T.abs(logits)))
+        rest = torch.log1p(torch.exp(-torch.abs(logits)))
         normalised = total * positive + total * rest - all_ways
         return value * logits - ways - other_ways - normalised
 
     def entropy(self) -> Any:
-        total = int(call(self.total_count, "max").item())
-        if call(self.total_count, "min").item() != total:
+        total = int(methods.max(self.total_count).item())
+        if methods.min(self.total_count).item() != total:
             raise self.missing("entropy of different total counts")
         log_probs = self.log_prob(self.enumerate_support(False))
-        return -call(T.exp(log_probs) * log_probs, "sum", 0)
+        return -methods.sum(torch.exp(log_probs) * log_probs, 0)

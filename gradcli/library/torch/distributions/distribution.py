@@ -16,30 +16,17 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.objects.classes.extensible import Extensible
 from gradcli.library.torch.distributions.constraints import Constraint
-from gradcli.ops.binding.catalogue import methods, modules, operators
+from gradcli.ops.binding.catalogue import modules
+from gradcli.ops.binding.functions import methods, operators, torch
 from gradcli.state import active
 
 TABLE = modules["torch.distributions"]
 
 
-class _Functions:
-    """The functions of torch, as attributes."""
-
-    def __getattr__(self, name: str) -> Any:
-        return modules["torch"][name]
-
-
-T = _Functions()
-
-plus, minus, times, over = (operators[sign] for sign in "+-*/")
+plus, minus, times, over = operators.add, operators.sub, operators.mul, operators.truediv
 """The operators as programs have them: with a number on one side the node is another than that of
 tensors' own operators, which are for the derivatives' formulas.
 """
-
-
-def call(tensor: Tensor, name: str, *args: Any, **kwargs: Any) -> Any:
-    """A method of a tensor, by its name."""
-    return methods[name](tensor, *args, **kwargs)
 
 
 def broadcast_all(*values: Any) -> list[Tensor]:
@@ -51,9 +38,9 @@ def broadcast_all(*values: Any) -> list[Tensor]:
                 "Input arguments must all be instances of Number, torch.Tensor or objects"
                 " implementing __torch_function__."
             )
-    dtype = T.get_default_dtype() if first is None else first.dtype
-    made = [v if isinstance(v, Tensor) else T.tensor(v, dtype=dtype) for v in values]
-    return list(T.broadcast_tensors(*made))
+    dtype = torch.get_default_dtype() if first is None else first.dtype
+    made = [v if isinstance(v, Tensor) else torch.tensor(v, dtype=dtype) for v in values]
+    return list(torch.broadcast_tensors(*made))
 
 
 def size_of(shape: Any) -> Size:
@@ -65,7 +52,7 @@ def sum_rightmost(value: Any, dims: int) -> Any:
     """The sums over the last dimensions."""
     if dims == 0 or not isinstance(value, Tensor):
         return value
-    return call(call(value, "reshape", (*value.array.shape[:-dims], -1)), "sum", -1)
+    return methods.sum(methods.reshape(value, (*value.array.shape[:-dims], -1)), -1)
 
 
 Formulas = dict[str, Callable[[Any], Any]]
@@ -150,8 +137,8 @@ class Distribution(Extensible):
 
     def values_for_each(self, values: Any, expand: bool = True) -> Any:
         """A vector of values in front of the batch, for each of it where they are expanded."""
-        values = call(values, "view", (-1, *(1 for _ in self.batch_shape)))
-        return call(values, "expand", (-1, *self.batch_shape)) if expand else values
+        values = methods.view(values, (-1, *(1 for _ in self.batch_shape)))
+        return methods.expand(values, (-1, *self.batch_shape)) if expand else values
 
     def __getattr__(self, name: str) -> Any:
         if name == "given":
@@ -230,7 +217,7 @@ class Distribution(Extensible):
 
     def expanded(self, name: str, shape: Size) -> Tensor:
         """A parameter, in a shape of draws."""
-        return call(getattr(self, name), "expand", shape)
+        return methods.expand(getattr(self, name), shape)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Draws, outside the graph."""
@@ -263,7 +250,7 @@ class Distribution(Extensible):
 
     def perplexity(self) -> Tensor:
         """The exponential of the entropy."""
-        return T.exp(self.entropy())
+        return torch.exp(self.entropy())
 
     @property
     def mean(self) -> Tensor:
@@ -283,7 +270,7 @@ class Distribution(Extensible):
     @property
     def stddev(self) -> Tensor:
         """The square root of the variance."""
-        return call(self.variance, "sqrt")
+        return methods.sqrt(self.variance)
 
     @property
     def arg_constraints(self) -> dict[str, Constraint]:
@@ -296,7 +283,7 @@ class Distribution(Extensible):
         made.values = dict(self.values)
         batch = size_of(batch_shape)
         made.given = {
-            name: call(self.given[name], "expand", (*batch, *self._event_of(name)))
+            name: methods.expand(self.given[name], (*batch, *self._event_of(name)))
             for name in self.constraints
             if name in self.given
         }

@@ -29,8 +29,6 @@ from gradcli.library.torch.distributions.discrete import (
 from gradcli.library.torch.distributions.distribution import (
     TABLE,
     Independent,
-    T,
-    call,
     minus,
     sum_rightmost,
     times,
@@ -39,8 +37,7 @@ from gradcli.library.torch.distributions.transformed import HalfNormal
 from gradcli.library.torch.distributions.transforms import LogNormal
 from gradcli.library.torch.distributions.unlike import UNLIKE
 from gradcli.ops.binding.catalogue import modules
-
-F = modules["torch.nn.functional"]
+from gradcli.ops.binding.functions import F, linalg, methods, torch
 
 
 def kl_divergence(p: Any, q: Any) -> Any:
@@ -61,48 +58,50 @@ def kl_divergence(p: Any, q: Any) -> Any:
 
 
 def _normal(p: Any, q: Any) -> Any:
-    ratio = call(p.scale / q.scale, "pow", 2)
-    apart = call((p.loc - q.loc) / q.scale, "pow", 2)
-    return times(0.5, minus(ratio + apart, 1) - T.log(ratio))
+    ratio = methods.pow(p.scale / q.scale, 2)
+    apart = methods.pow((p.loc - q.loc) / q.scale, 2)
+    return times(0.5, minus(ratio + apart, 1) - torch.log(ratio))
 
 
 def _where(condition: Any, value: float, other: Any) -> Any:
-    return call(other, "masked_fill", call(condition, "expand_as", other), value)
+    return methods.masked_fill(other, methods.expand_as(condition, other), value)
 
 
 def _bernoulli(p: Any, q: Any) -> Any:
-    softplus = F["softplus"]
+    softplus = F.softplus
     hits = p.probs * (softplus(-q.logits) - softplus(-p.logits))
-    hits = _where(T.eq(p.probs, 0), 0, _where(T.eq(q.probs, 0), math.inf, hits))
+    hits = _where(torch.eq(p.probs, 0), 0, _where(torch.eq(q.probs, 0), math.inf, hits))
     misses = minus(1, p.probs) * (softplus(q.logits) - softplus(p.logits))
-    misses = _where(T.eq(p.probs, 1), 0, _where(T.eq(q.probs, 1), math.inf, misses))
+    misses = _where(torch.eq(p.probs, 1), 0, _where(torch.eq(q.probs, 1), math.inf, misses))
     return hits + misses
 
 
 def _binomial(p: Any, q: Any) -> Any:
-    return p.total_count * (p.probs * (p.logits - q.logits) + T.log1p(-p.probs) - T.log1p(-q.probs))
+    return p.total_count * (
+        p.probs * (p.logits - q.logits) + torch.log1p(-p.probs) - torch.log1p(-q.probs)
+    )
 
 
 def _categorical(p: Any, q: Any) -> Any:
     each = p.probs * (p.logits - q.logits)
-    each = _where(T.eq(p.probs, 0), 0, _where(T.eq(q.probs, 0), math.inf, each))
-    return call(each, "sum", -1)
+    each = _where(torch.eq(p.probs, 0), 0, _where(torch.eq(q.probs, 0), math.inf, each))
+    return methods.sum(each, -1)
 
 
 def _exponential(p: Any, q: Any) -> Any:
     ratio = q.rate / p.rate
-    return minus(-T.log(ratio) + ratio, 1)
+    return minus(-torch.log(ratio) + ratio, 1)
 
 
 def _poisson(p: Any, q: Any) -> Any:
-    return p.rate * (T.log(p.rate) - T.log(q.rate)) - (p.rate - q.rate)
+    return p.rate * (torch.log(p.rate) - torch.log(q.rate)) - (p.rate - q.rate)
 
 
 def _gamma(p: Any, q: Any) -> Any:
     return (
-        q.concentration * T.log(p.rate / q.rate)
-        + (T.lgamma(q.concentration) - T.lgamma(p.concentration))
-        + (p.concentration - q.concentration) * T.digamma(p.concentration)
+        q.concentration * torch.log(p.rate / q.rate)
+        + (torch.lgamma(q.concentration) - torch.lgamma(p.concentration))
+        + (p.concentration - q.concentration) * torch.digamma(p.concentration)
         + (q.rate - p.rate) * (p.concentration / p.rate)
     )
 
@@ -110,46 +109,46 @@ def _gamma(p: Any, q: Any) -> Any:
 def _beta(p: Any, q: Any) -> Any:
     total_p = p.concentration1 + p.concentration0
     total_q = q.concentration1 + q.concentration0
-    gain = T.lgamma(q.concentration1) + T.lgamma(q.concentration0) + T.lgamma(total_p)
-    loss = T.lgamma(p.concentration1) + T.lgamma(p.concentration0) + T.lgamma(total_q)
+    gain = torch.lgamma(q.concentration1) + torch.lgamma(q.concentration0) + torch.lgamma(total_p)
+    loss = torch.lgamma(p.concentration1) + torch.lgamma(p.concentration0) + torch.lgamma(total_q)
     return (
         gain
         - loss
-        + (p.concentration1 - q.concentration1) * T.digamma(p.concentration1)
-        + (p.concentration0 - q.concentration0) * T.digamma(p.concentration0)
-        + (total_q - total_p) * T.digamma(total_p)
+        + (p.concentration1 - q.concentration1) * torch.digamma(p.concentration1)
+        + (p.concentration0 - q.concentration0) * torch.digamma(p.concentration0)
+        + (total_q - total_p) * torch.digamma(total_p)
     )
 
 
 def _dirichlet(p: Any, q: Any) -> Any:
-    total_p = call(p.concentration, "sum", -1)
-    total_q = call(q.concentration, "sum", -1)
-    parts = call(T.lgamma(p.concentration) - T.lgamma(q.concentration), "sum", -1)
-    spread = T.digamma(p.concentration) - call(T.digamma(total_p), "unsqueeze", -1)
+    total_p = methods.sum(p.concentration, -1)
+    total_q = methods.sum(q.concentration, -1)
+    parts = methods.sum(torch.lgamma(p.concentration) - torch.lgamma(q.concentration), -1)
+    spread = torch.digamma(p.concentration) - methods.unsqueeze(torch.digamma(total_p), -1)
     moved = (p.concentration - q.concentration) * spread
-    return T.lgamma(total_p) - T.lgamma(total_q) - parts + call(moved, "sum", -1)
+    return torch.lgamma(total_p) - torch.lgamma(total_q) - parts + methods.sum(moved, -1)
 
 
 def _laplace(p: Any, q: Any) -> Any:
     ratio = p.scale / q.scale
-    apart = T.abs(p.loc - q.loc)
-    return minus(-T.log(ratio) + apart / q.scale + ratio * T.exp(-apart / p.scale), 1)
+    apart = torch.abs(p.loc - q.loc)
+    return minus(-torch.log(ratio) + apart / q.scale + ratio * torch.exp(-apart / p.scale), 1)
 
 
 def _uniform(p: Any, q: Any) -> Any:
-    found = T.log((q.high - q.low) / (p.high - p.low))
-    outside = T.logical_or(T.gt(q.low, p.low), T.lt(q.high, p.high))
+    found = torch.log((q.high - q.low) / (p.high - p.low))
+    outside = torch.logical_or(torch.gt(q.low, p.low), torch.lt(q.high, p.high))
     return _where(outside, math.inf, found)
 
 
 def _multivariate_normal(p: Any, q: Any) -> Any:
     count = p.event_shape[0]
     half = log_diagonal(q.factor) - log_diagonal(p.factor)
-    batch = T.broadcast_shapes(q.factor.array.shape[:-2], p.factor.array.shape[:-2])
-    wide = [call(each.factor, "expand", (*batch, count, count)) for each in (q, p)]
-    solved = modules["torch.linalg"]["solve_triangular"](*wide, upper=False)
-    flat = call(call(solved, "reshape", (-1, count * count)), "pow", 2)
-    trace = call(call(flat, "sum", -1), "reshape", tuple(batch))
+    batch = torch.broadcast_shapes(q.factor.array.shape[:-2], p.factor.array.shape[:-2])
+    wide = [methods.expand(each.factor, (*batch, count, count)) for each in (q, p)]
+    solved = linalg.solve_triangular(*wide, upper=False)
+    flat = methods.pow(methods.reshape(solved, (-1, count * count)), 2)
+    trace = methods.reshape(methods.sum(flat, -1), tuple(batch))
     distance = mahalanobis(q.factor, q.loc - p.loc)
     return half + times(0.5, minus(trace + distance, count))
 

@@ -9,12 +9,11 @@ from gradcli.library.torch.distributions.constraints import POSITIVE, REAL, Cons
 from gradcli.library.torch.distributions.continuous import Chi2, Gamma, standard_normal
 from gradcli.library.torch.distributions.distribution import (
     Distribution,
-    T,
-    call,
     minus,
     plus,
     times,
 )
+from gradcli.ops.binding.functions import methods, torch
 
 
 class StudentT(Distribution):
@@ -39,7 +38,7 @@ class StudentT(Distribution):
 
     @property
     def mean(self) -> Any:
-        return T.where(T.le(self.df, 1), math.nan, self.loc)
+        return torch.where(torch.le(self.df, 1), math.nan, self.loc)
 
     @property
     def mode(self) -> Any:
@@ -47,13 +46,13 @@ class StudentT(Distribution):
 
     @property
     def variance(self) -> Any:
-        found = call(self.scale, "pow", 2) * self.df / minus(self.df, 2)
-        found = T.where(T.gt(self.df, 2), found, math.inf)
-        return T.where(T.le(self.df, 1), math.nan, found)
+        found = methods.pow(self.scale, 2) * self.df / minus(self.df, 2)
+        found = torch.where(torch.gt(self.df, 2), found, math.inf)
+        return torch.where(torch.le(self.df, 1), math.nan, found)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         drawn = standard_normal(self.shape_of(sample_shape), self.df)
-        spread = T.rsqrt(self.chi2.rsample(sample_shape) / self.df)
+        spread = torch.rsqrt(self.chi2.rsample(sample_shape) / self.df)
         return self.loc + self.scale * (drawn * spread)
 
     def log_prob(self, value: Any) -> Any:
@@ -61,19 +60,19 @@ class StudentT(Distribution):
         y = (value - self.loc) / self.scale
         norm = (
             plus(
-                call(self.scale, "log") + times(0.5, call(self.df, "log")), 0.5 * math.log(math.pi)
+                methods.log(self.scale) + times(0.5, methods.log(self.df)), 0.5 * math.log(math.pi)
             )
-            + T.lgamma(times(0.5, self.df))
-            - T.lgamma(times(0.5, plus(self.df, 1.0)))
+            + torch.lgamma(times(0.5, self.df))
+            - torch.lgamma(times(0.5, plus(self.df, 1.0)))
         )
-        falling = T.log1p(call(y, "pow", 2.0) / self.df)
+        falling = torch.log1p(methods.pow(y, 2.0) / self.df)
         return times(-0.5, plus(self.df, 1.0)) * falling - norm
 
     def entropy(self) -> Any:
         half = times(0.5, plus(self.df, 1))
-        lbeta = plus(T.lgamma(times(0.5, self.df)), math.lgamma(0.5)) - T.lgamma(half)
-        change = T.digamma(half) - T.digamma(times(0.5, self.df))
-        return call(self.scale, "log") + half * change + times(0.5, call(self.df, "log")) + lbeta
+        lbeta = plus(torch.lgamma(times(0.5, self.df)), math.lgamma(0.5)) - torch.lgamma(half)
+        change = torch.digamma(half) - torch.digamma(times(0.5, self.df))
+        return methods.log(self.scale) + half * change + times(0.5, methods.log(self.df)) + lbeta
 
 
 class FisherSnedecor(Distribution):
@@ -92,27 +91,27 @@ class FisherSnedecor(Distribution):
 
     @property
     def mean(self) -> Any:
-        df2 = T.where(T.le(self.df2, 2), math.nan, self.df2)
+        df2 = torch.where(torch.le(self.df2, 2), math.nan, self.df2)
         return df2 / minus(df2, 2)
 
     @property
     def mode(self) -> Any:
         found = minus(self.df1, 2) / self.df1 * self.df2 / plus(self.df2, 2)
-        return T.where(T.le(self.df1, 2), math.nan, found)
+        return torch.where(torch.le(self.df1, 2), math.nan, found)
 
     @property
     def variance(self) -> Any:
-        df2 = T.where(T.le(self.df2, 4), math.nan, self.df2)
-        above = times(2, call(df2, "pow", 2)) * minus(self.df1 + df2, 2)
-        return above / (self.df1 * call(minus(df2, 2), "pow", 2) * minus(df2, 4))
+        df2 = torch.where(torch.le(self.df2, 4), math.nan, self.df2)
+        above = times(2, methods.pow(df2, 2)) * minus(self.df1 + df2, 2)
+        return above / (self.df1 * methods.pow(minus(df2, 2), 2) * minus(df2, 4))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)
-        one, other = (call(gamma.rsample(sample_shape), "view", shape) for gamma in self.gammas)
-        least = T.finfo(other.dtype).tiny
-        call(other, "clamp_", min=least)
+        one, other = (methods.view(gamma.rsample(sample_shape), shape) for gamma in self.gammas)
+        least = torch.finfo(other.dtype).tiny
+        methods.clamp_(other, min=least)
         ratio = one / other
-        call(ratio, "clamp_", min=least)
+        methods.clamp_(ratio, min=least)
         return ratio
 
     def log_prob(self, value: Any) -> Any:
@@ -120,6 +119,6 @@ class FisherSnedecor(Distribution):
         half1, half2 = times(self.df1, 0.5), times(self.df2, 0.5)
         ratio = self.df1 / self.df2
         both = half1 + half2
-        norm = call(both, "lgamma") - call(half1, "lgamma") - call(half2, "lgamma")
-        rising = half1 * call(ratio, "log") + minus(half1, 1) * T.log(value)
-        return norm + rising - both * T.log1p(ratio * value)
+        norm = methods.lgamma(both) - methods.lgamma(half1) - methods.lgamma(half2)
+        rising = half1 * methods.log(ratio) + minus(half1, 1) * torch.log(value)
+        return norm + rising - both * torch.log1p(ratio * value)

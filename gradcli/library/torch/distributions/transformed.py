@@ -34,9 +34,7 @@ from gradcli.library.torch.distributions.discrete import (
 from gradcli.library.torch.distributions.distribution import (
     Distribution,
     Formulas,
-    T,
     broadcast_all,
-    call,
     minus,
     over,
     plus,
@@ -51,6 +49,7 @@ from gradcli.library.torch.distributions.transforms import (
     SigmoidTransform,
     TransformedDistribution,
 )
+from gradcli.ops.binding.functions import methods, torch
 
 EULER = 0.57721566490153286060
 
@@ -71,12 +70,12 @@ class _Half(TransformedDistribution):
 
     @property
     def mode(self) -> Any:
-        return T.zeros_like(self.scale)
+        return torch.zeros_like(self.scale)
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
         found = plus(self.base_dist.log_prob(value), math.log(2))
-        return T.where(T.ge(value, 0), found, -math.inf)
+        return torch.where(torch.ge(value, 0), found, -math.inf)
 
     def cdf(self, value: Any) -> Any:
         self.check_value(value)
@@ -100,7 +99,7 @@ class HalfNormal(_Half):
 
     @property
     def variance(self) -> Any:
-        return times(call(self.scale, "pow", 2), 1 - 2 / math.pi)
+        return times(methods.pow(self.scale, 2), 1 - 2 / math.pi)
 
 
 class HalfCauchy(_Half):
@@ -110,7 +109,7 @@ class HalfCauchy(_Half):
 
     @property
     def mean(self) -> Any:
-        return T.full(self.batch_shape, math.inf, dtype=self.scale.dtype)
+        return torch.full(self.batch_shape, math.inf, dtype=self.scale.dtype)
 
     @property
     def variance(self) -> Any:
@@ -126,11 +125,11 @@ class Gumbel(TransformedDistribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         first, second = broadcast_all(loc, scale)
         self.given = {"loc": first, "scale": second}
-        info = T.finfo(first.dtype)
-        bounds = [T.full_like(first, bound) for bound in (info.tiny, 1 - info.eps)]
+        info = torch.finfo(first.dtype)
+        bounds = [torch.full_like(first, bound) for bound in (info.tiny, 1 - info.eps)]
         steps = [
             ExpTransform().inv,
-            AffineTransform(0, -T.ones_like(second)),
+            AffineTransform(0, -torch.ones_like(second)),
             ExpTransform().inv,
             AffineTransform(loc, -second),
         ]
@@ -139,7 +138,7 @@ class Gumbel(TransformedDistribution):
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
         y = (self.loc - value) / self.scale
-        return y - call(y, "exp") - call(self.scale, "log")
+        return y - methods.exp(y) - methods.log(self.scale)
 
     @property
     def mean(self) -> Any:
@@ -155,10 +154,10 @@ class Gumbel(TransformedDistribution):
 
     @property
     def variance(self) -> Any:
-        return call(self.stddev, "pow", 2)
+        return methods.pow(self.stddev, 2)
 
     def entropy(self) -> Any:
-        return plus(call(self.scale, "log"), 1 + EULER)
+        return plus(methods.log(self.scale), 1 + EULER)
 
 
 class Weibull(TransformedDistribution):
@@ -166,7 +165,7 @@ class Weibull(TransformedDistribution):
 
     constraints: ClassVar[dict[str, Constraint]] = {"scale": POSITIVE, "concentration": POSITIVE}
     computed: ClassVar[Formulas] = {
-        "concentration_reciprocal": lambda self: call(self.concentration, "reciprocal")
+        "concentration_reciprocal": lambda self: methods.reciprocal(self.concentration)
     }
     support = POSITIVE
 
@@ -175,31 +174,31 @@ class Weibull(TransformedDistribution):
         self.given = {"scale": first, "concentration": second}
         steps = [PowerTransform(self.concentration_reciprocal), AffineTransform(0, first)]
         super().__init__(
-            Exponential(T.ones_like(first), validate_args=validate_args), steps, validate_args
+            Exponential(torch.ones_like(first), validate_args=validate_args), steps, validate_args
         )
 
     def _moment(self, power: int) -> Any:
         powered = self.concentration_reciprocal
         powered = powered if power == 1 else times(power, powered)
-        return T.lgamma(plus(1, powered))
+        return torch.lgamma(plus(1, powered))
 
     @property
     def mean(self) -> Any:
-        return self.scale * T.exp(self._moment(1))
+        return self.scale * torch.exp(self._moment(1))
 
     @property
     def mode(self) -> Any:
         share = minus(self.concentration, 1) / self.concentration
-        return self.scale * call(share, "pow", call(self.concentration, "reciprocal"))
+        return self.scale * methods.pow(share, methods.reciprocal(self.concentration))
 
     @property
     def variance(self) -> Any:
-        spread = T.exp(self._moment(2)) - T.exp(times(2, self._moment(1)))
-        return call(self.scale, "pow", 2) * spread
+        spread = torch.exp(self._moment(2)) - torch.exp(times(2, self._moment(1)))
+        return methods.pow(self.scale, 2) * spread
 
     def entropy(self) -> Any:
         reciprocal = self.concentration_reciprocal
-        return plus(times(EULER, minus(1, reciprocal)) + T.log(self.scale * reciprocal), 1)
+        return plus(times(EULER, minus(1, reciprocal)) + torch.log(self.scale * reciprocal), 1)
 
 
 class Pareto(TransformedDistribution):
@@ -215,7 +214,7 @@ class Pareto(TransformedDistribution):
 
     @property
     def mean(self) -> Any:
-        alpha = call(self.alpha, "clamp", min=1)
+        alpha = methods.clamp(self.alpha, min=1)
         return alpha * self.scale / minus(alpha, 1)
 
     @property
@@ -224,9 +223,9 @@ class Pareto(TransformedDistribution):
 
     @property
     def variance(self) -> Any:
-        alpha = call(self.alpha, "clamp", min=2)
-        below = call(minus(alpha, 1), "pow", 2) * minus(alpha, 2)
-        return call(self.scale, "pow", 2) * alpha / below
+        alpha = methods.clamp(self.alpha, min=2)
+        below = methods.pow(minus(alpha, 1), 2) * minus(alpha, 2)
+        return methods.pow(self.scale, 2) * alpha / below
 
     @property
     def support(self) -> Constraint:  # type: ignore[override]
@@ -234,7 +233,7 @@ class Pareto(TransformedDistribution):
         return greater_than_eq(self.scale)
 
     def entropy(self) -> Any:
-        return call(self.scale / self.alpha, "log") + plus(1, call(self.alpha, "reciprocal"))
+        return methods.log(self.scale / self.alpha) + plus(1, methods.reciprocal(self.alpha))
 
 
 class Kumaraswamy(TransformedDistribution):
@@ -251,18 +250,18 @@ class Kumaraswamy(TransformedDistribution):
     ) -> None:
         one, zero = broadcast_all(concentration1, concentration0)
         self.given = {"concentration1": one, "concentration0": zero}
-        bounds = [T.full_like(zero, bound) for bound in (0, 1)]
+        bounds = [torch.full_like(zero, bound) for bound in (0, 1)]
         steps = [
-            PowerTransform(call(zero, "reciprocal")),
+            PowerTransform(methods.reciprocal(zero)),
             AffineTransform(1.0, -1.0),
-            PowerTransform(call(one, "reciprocal")),
+            PowerTransform(methods.reciprocal(one)),
         ]
         super().__init__(Uniform(bounds[0], bounds[1], validate_args), steps, validate_args)
 
     def _moment(self, power: int) -> Any:
         a, b = self.concentration1, self.concentration0
         first = plus(1, over(power, a))
-        return b * T.exp(T.lgamma(first) + T.lgamma(b) - T.lgamma(first + b))
+        return b * torch.exp(torch.lgamma(first) + torch.lgamma(b) - torch.lgamma(first + b))
 
     @property
     def mean(self) -> Any:
@@ -271,19 +270,19 @@ class Kumaraswamy(TransformedDistribution):
     @property
     def mode(self) -> Any:
         a, b = self.concentration1, self.concentration0
-        found = call(b, "reciprocal") * call(-b, "log1p") - call(-b * a, "log1p")
-        none = T.logical_or(T.lt(b, 1), T.lt(a, 1))
-        return call(T.where(none, math.nan, found), "exp")
+        found = methods.reciprocal(b) * methods.log1p(-b) - methods.log1p(-b * a)
+        none = torch.logical_or(torch.lt(b, 1), torch.lt(a, 1))
+        return methods.exp(torch.where(none, math.nan, found))
 
     @property
     def variance(self) -> Any:
-        return self._moment(2) - T.pow(self.mean, 2)
+        return self._moment(2) - torch.pow(self.mean, 2)
 
     def entropy(self) -> Any:
         a, b = self.concentration1, self.concentration0
-        harmonic = plus(T.digamma(plus(b, 1)), EULER)
-        rest = minus(1, call(b, "reciprocal")) + minus(1, call(a, "reciprocal")) * harmonic
-        return rest - T.log(a) - T.log(b)
+        harmonic = plus(torch.digamma(plus(b, 1)), EULER)
+        rest = minus(1, methods.reciprocal(b)) + minus(1, methods.reciprocal(a)) * harmonic
+        return rest - torch.log(a) - torch.log(b)
 
 
 class InverseGamma(TransformedDistribution):
@@ -295,13 +294,13 @@ class InverseGamma(TransformedDistribution):
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         base = Gamma(concentration, rate, validate_args)
-        minus_one = -call(base.rate, "new_ones", ())
+        minus_one = -methods.new_ones(base.rate, ())
         super().__init__(base, PowerTransform(minus_one), validate_args)
 
     @property
     def mean(self) -> Any:
         found = self.rate / minus(self.concentration, 1)
-        return T.where(T.gt(self.concentration, 1), found, math.inf)
+        return torch.where(torch.gt(self.concentration, 1), found, math.inf)
 
     @property
     def mode(self) -> Any:
@@ -309,14 +308,14 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def variance(self) -> Any:
-        below = call(minus(self.concentration, 1), "square") * minus(self.concentration, 2)
-        found = call(self.rate, "square") / below
-        return T.where(T.gt(self.concentration, 2), found, math.inf)
+        below = methods.square(minus(self.concentration, 1)) * minus(self.concentration, 2)
+        found = methods.square(self.rate) / below
+        return torch.where(torch.gt(self.concentration, 2), found, math.inf)
 
     def entropy(self) -> Any:
         concentration = self.concentration
-        known = concentration + call(self.rate, "log") + call(concentration, "lgamma")
-        return known - plus(1, concentration) * call(concentration, "digamma")
+        known = concentration + methods.log(self.rate) + methods.lgamma(concentration)
+        return known - plus(1, concentration) * methods.digamma(concentration)
 
 
 class LogitRelaxedBernoulli(Distribution):
@@ -343,16 +342,16 @@ class LogitRelaxedBernoulli(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)
         probs = clamped(self.expanded("probs", shape))
-        uniform = clamped(T.rand(shape, dtype=probs.dtype))
-        drawn = call(uniform, "log") - call(-uniform, "log1p")
-        return over(drawn + call(probs, "log") - call(-probs, "log1p"), self.temperature)
+        uniform = clamped(torch.rand(shape, dtype=probs.dtype))
+        drawn = methods.log(uniform) - methods.log1p(-uniform)
+        return over(drawn + methods.log(probs) - methods.log1p(-probs), self.temperature)
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
         logits, value = broadcast_all(self.logits, value)
-        apart = logits - call(value, "mul", self.temperature)
-        scaled = call(self.temperature, "log") + apart
-        return scaled - times(2, call(call(apart, "exp"), "log1p"))
+        apart = logits - methods.mul(value, self.temperature)
+        scaled = methods.log(self.temperature) + apart
+        return scaled - times(2, methods.log1p(methods.exp(apart)))
 
 
 class RelaxedBernoulli(TransformedDistribution):
@@ -399,20 +398,20 @@ class ExpRelaxedCategorical(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)
-        uniform = clamped(T.rand(shape, dtype=self.logits.dtype))
-        gumbels = -call(-call(uniform, "log"), "log")
+        uniform = clamped(torch.rand(shape, dtype=self.logits.dtype))
+        gumbels = -methods.log(-methods.log(uniform))
         scores = over(self.logits + gumbels, self.temperature)
-        return scores - call(scores, "logsumexp", dim=-1, keepdim=True)
+        return scores - methods.logsumexp(scores, dim=-1, keepdim=True)
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
         count = self.event_shape[0]
         logits, value = broadcast_all(self.logits, value)
         temperature = self.temperature
-        norm = call(T.full_like(temperature, float(count)), "lgamma")
-        norm = norm - call(call(temperature, "log"), "mul", -(count - 1))
-        score = logits - call(value, "mul", temperature)
-        score = call(score - call(score, "logsumexp", dim=-1, keepdim=True), "sum", -1)
+        norm = methods.lgamma(torch.full_like(temperature, float(count)))
+        norm = norm - methods.mul(methods.log(temperature), -(count - 1))
+        score = logits - methods.mul(value, temperature)
+        score = methods.sum(score - methods.logsumexp(score, dim=-1, keepdim=True), -1)
         return score + norm
 
 

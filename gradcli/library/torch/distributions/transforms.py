@@ -18,9 +18,7 @@ from gradcli.library.torch.distributions.continuous import Normal
 from gradcli.library.torch.distributions.distribution import (
     Distribution,
     Formulas,
-    T,
     broadcast_all,
-    call,
     minus,
     over,
     plus,
@@ -28,9 +26,7 @@ from gradcli.library.torch.distributions.distribution import (
     sum_rightmost,
     times,
 )
-from gradcli.ops.binding.catalogue import modules, operators
-
-F = modules["torch.nn.functional"]
+from gradcli.ops.binding.functions import F, methods, operators, torch
 
 
 class Transform(Extensible):
@@ -104,10 +100,10 @@ class ExpTransform(Transform):
     """y = exp(x)."""
 
     def _call(self, x: Any) -> Any:
-        return T.exp(x)
+        return torch.exp(x)
 
     def _inverse(self, y: Any) -> Any:
-        return T.log(y)
+        return torch.log(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         return x
@@ -117,29 +113,29 @@ class SigmoidTransform(Transform):
     """y = 1 / (1 + exp(-x))."""
 
     def _call(self, x: Any) -> Any:
-        info = T.finfo(x.dtype)
-        return T.clamp(T.sigmoid(x), min=info.tiny, max=1.0 - info.eps)
+        info = torch.finfo(x.dtype)
+        return torch.clamp(torch.sigmoid(x), min=info.tiny, max=1.0 - info.eps)
 
     def _inverse(self, y: Any) -> Any:
-        info = T.finfo(y.dtype)
-        y = call(y, "clamp", min=info.tiny, max=1.0 - info.eps)
-        return T.log(y) - T.log1p(-y)
+        info = torch.finfo(y.dtype)
+        y = methods.clamp(y, min=info.tiny, max=1.0 - info.eps)
+        return torch.log(y) - torch.log1p(-y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return -F["softplus"](-x) - F["softplus"](x)
+        return -F.softplus(-x) - F.softplus(x)
 
 
 class TanhTransform(Transform):
     """y = tanh(x)."""
 
     def _call(self, x: Any) -> Any:
-        return T.tanh(x)
+        return torch.tanh(x)
 
     def _inverse(self, y: Any) -> Any:
-        return T.atanh(y)
+        return torch.atanh(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return times(2.0, minus(math.log(2.0), x) - F["softplus"](times(-2.0, x)))
+        return times(2.0, minus(math.log(2.0), x) - F.softplus(times(-2.0, x)))
 
 
 class AbsTransform(Transform):
@@ -148,7 +144,7 @@ class AbsTransform(Transform):
     bijective = False
 
     def _call(self, x: Any) -> Any:
-        return call(x, "abs")
+        return methods.abs(x)
 
     def _inverse(self, y: Any) -> Any:
         return y
@@ -167,29 +163,29 @@ class PowerTransform(Transform):
     @property
     def sign(self) -> Any:  # type: ignore[override]
         """1 where it rises, -1 where it falls."""
-        return call(self.exponent, "sign")
+        return methods.sign(self.exponent)
 
     def _call(self, x: Any) -> Any:
-        return call(x, "pow", self.exponent)
+        return methods.pow(x, self.exponent)
 
     def _inverse(self, y: Any) -> Any:
-        return call(y, "pow", over(1, self.exponent))
+        return methods.pow(y, over(1, self.exponent))
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return call(call(self.exponent * y / x, "abs"), "log")
+        return methods.log(methods.abs(self.exponent * y / x))
 
 
 class SoftplusTransform(Transform):
     """y = log(1 + exp(x))."""
 
     def _call(self, x: Any) -> Any:
-        return F["softplus"](x)
+        return F.softplus(x)
 
     def _inverse(self, y: Any) -> Any:
-        return call(call(call(-y, "expm1"), "neg"), "log") + y
+        return methods.log(methods.neg(methods.expm1(-y))) + y
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return -F["softplus"](-x)
+        return -F.softplus(-x)
 
 
 class SoftmaxTransform(Transform):
@@ -199,11 +195,11 @@ class SoftmaxTransform(Transform):
     event_dim: ClassVar[int] = 1
 
     def _call(self, x: Any) -> Any:
-        exponentials = T.exp(x - operators["[]"](call(x, "max", -1, True), 0))
-        return exponentials / call(exponentials, "sum", -1, True)
+        exponentials = torch.exp(x - operators.getitem(methods.max(x, -1, True), 0))
+        return exponentials / methods.sum(exponentials, -1, True)
 
     def _inverse(self, y: Any) -> Any:
-        return call(y, "log")
+        return methods.log(y)
 
 
 class AffineTransform(Transform):
@@ -228,16 +224,16 @@ class AffineTransform(Transform):
     def sign(self) -> Any:  # type: ignore[override]
         """1 where it rises, -1 where it falls."""
         if isinstance(self.scale, Tensor):
-            return call(self.scale, "sign")
+            return methods.sign(self.scale)
         return (self.scale > 0) - (self.scale < 0)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         if isinstance(self.scale, (int, float)):
-            found = T.full_like(x, math.log(abs(self.scale)))
+            found = torch.full_like(x, math.log(abs(self.scale)))
         else:
-            found = T.log(T.abs(self.scale))
+            found = torch.log(torch.abs(self.scale))
         found = sum_rightmost(found, self.event_dim)
-        return call(found, "expand", x.array.shape[: x.ndim - self.event_dim])
+        return methods.expand(found, x.array.shape[: x.ndim - self.event_dim])
 
 
 class ComposeTransform(Transform):
@@ -350,16 +346,16 @@ class LogNormal(TransformedDistribution):
 
     @property
     def mean(self) -> Any:
-        return T.exp(self.loc + over(call(self.scale, "pow", 2), 2))
+        return torch.exp(self.loc + over(methods.pow(self.scale, 2), 2))
 
     @property
     def mode(self) -> Any:
-        return T.exp(self.loc - call(self.scale, "square"))
+        return torch.exp(self.loc - methods.square(self.scale))
 
     @property
     def variance(self) -> Any:
-        square = call(self.scale, "pow", 2)
-        return T.expm1(square) * T.exp(times(2, self.loc) + square)
+        square = methods.pow(self.scale, 2)
+        return torch.expm1(square) * torch.exp(times(2, self.loc) + square)
 
     def entropy(self) -> Any:
         return self.base_dist.entropy() + self.loc

@@ -16,51 +16,52 @@ from gradcli.library.torch.distributions.continuous import (
     Uniform,
 )
 from gradcli.library.torch.distributions.discrete import Bernoulli, Binomial, Geometric, Poisson
-from gradcli.library.torch.distributions.distribution import T, call, minus, over, plus, times
+from gradcli.library.torch.distributions.distribution import minus, over, plus, times
 from gradcli.library.torch.distributions.transformed import Gumbel, Pareto
+from gradcli.ops.binding.functions import methods, torch
 
 _EULER = 0.57721566490153286060
 
 
 def _square(value: Any) -> Any:
-    return call(value, "pow", 2)
+    return methods.pow(value, 2)
 
 
 def _infinite_where(condition: Any, value: Any) -> Any:
-    return call(value, "masked_fill", call(condition, "expand_as", value), math.inf)
+    return methods.masked_fill(value, methods.expand_as(condition, value), math.inf)
 
 
 def _infinite(value: Any) -> Any:
-    return T.full_like(value, math.inf)
+    return torch.full_like(value, math.inf)
 
 
 def _x_log_x(value: Any) -> Any:
-    return T.xlogy(value, value)
+    return torch.xlogy(value, value)
 
 
 def _geometric(p: Any, q: Any) -> Any:
-    return -p.entropy() - T.log1p(-q.probs) / p.probs - q.logits
+    return -p.entropy() - torch.log1p(-q.probs) / p.probs - q.logits
 
 
 def _cauchy(p: Any, q: Any) -> Any:
     apart = _square(p.scale + q.scale) + _square(p.loc - q.loc)
-    return T.log(apart) - T.log(times(4, p.scale * q.scale))
+    return torch.log(apart) - torch.log(times(4, p.scale * q.scale))
 
 
 def _gumbel(p: Any, q: Any) -> Any:
     ratio, after, before = p.scale / q.scale, q.loc / q.scale, p.loc / q.scale
-    moved = T.exp(after + T.lgamma(plus(1, ratio)) - before)
-    return minus(-T.log(ratio) - after + before + times(ratio, _EULER) + moved, 1 + _EULER)
+    moved = torch.exp(after + torch.lgamma(plus(1, ratio)) - before)
+    return minus(-torch.log(ratio) - after + before + times(ratio, _EULER) + moved, 1 + _EULER)
 
 
 def _pareto(p: Any, q: Any) -> Any:
     ratio = q.alpha / p.alpha
-    found = minus(q.alpha * T.log(p.scale / q.scale) - T.log(ratio) + ratio, 1)
-    return _infinite_where(T.lt(p.scale, q.scale), found)
+    found = minus(q.alpha * torch.log(p.scale / q.scale) - torch.log(ratio) + ratio, 1)
+    return _infinite_where(torch.lt(p.scale, q.scale), found)
 
 
 def _bernoulli_poisson(p: Any, q: Any) -> Any:
-    return -p.entropy() - (p.probs * T.log(q.rate) - q.rate)
+    return -p.entropy() - (p.probs * torch.log(q.rate) - q.rate)
 
 
 def _mean(p: Any) -> Any:
@@ -69,13 +70,13 @@ def _mean(p: Any) -> Any:
 
 
 def _beta_exponential(p: Any, q: Any) -> Any:
-    return -p.entropy() - T.log(q.rate) + q.rate * _mean(p)
+    return -p.entropy() - torch.log(q.rate) + q.rate * _mean(p)
 
 
 def _beta_gamma(p: Any, q: Any) -> Any:
     total = p.concentration1 + p.concentration0
-    size = T.lgamma(q.concentration) - q.concentration * T.log(q.rate)
-    slope = minus(q.concentration, 1) * (T.digamma(p.concentration1) - T.digamma(total))
+    size = torch.lgamma(q.concentration) - q.concentration * torch.log(q.rate)
+    slope = minus(q.concentration, 1) * (torch.digamma(p.concentration1) - torch.digamma(total))
     return -p.entropy() + size - slope + q.rate * p.concentration1 / total
 
 
@@ -84,12 +85,12 @@ def _beta_normal(p: Any, q: Any) -> Any:
     total = plus(p.concentration1 + p.concentration0, 1)
     second = times(mean * minus(1, mean) / total + _square(mean), 0.5)
     apart = second - q.loc * mean + times(_square(q.loc), 0.5)
-    return -p.entropy() + times(0.5, T.log(times(variance, 2 * math.pi))) + apart / variance
+    return -p.entropy() + times(0.5, torch.log(times(variance, 2 * math.pi))) + apart / variance
 
 
 def _beta_uniform(p: Any, q: Any) -> Any:
-    found = -p.entropy() + T.log(q.high - q.low)
-    return _infinite_where(T.logical_or(T.gt(q.low, 0), T.lt(q.high, 1)), found)
+    found = -p.entropy() + torch.log(q.high - q.low)
+    return _infinite_where(torch.logical_or(torch.gt(q.low, 0), torch.lt(q.high, 1)), found)
 
 
 def _uniform_beta(p: Any, q: Any) -> Any:
@@ -98,65 +99,65 @@ def _uniform_beta(p: Any, q: Any) -> Any:
     lower = _x_log_x(minus(1, p.high)) - _x_log_x(minus(1, p.low)) + width
     first = minus(q.concentration1, 1) * upper / width
     second = minus(q.concentration0, 1) * lower / width
-    size = T.lgamma(q.concentration1) + T.lgamma(q.concentration0)
-    size = size - T.lgamma(q.concentration1 + q.concentration0)
-    outside = T.logical_or(T.gt(p.high, 1), T.lt(p.low, 0))
-    return _infinite_where(outside, second + size - T.log(width) - first)
+    size = torch.lgamma(q.concentration1) + torch.lgamma(q.concentration0)
+    size = size - torch.lgamma(q.concentration1 + q.concentration0)
+    outside = torch.logical_or(torch.gt(p.high, 1), torch.lt(p.low, 0))
+    return _infinite_where(outside, second + size - torch.log(width) - first)
 
 
 def _uniform_exponential(p: Any, q: Any) -> Any:
     mean = over(q.rate * (p.high + p.low), 2)
-    return _infinite_where(T.lt(p.low, 0), mean - T.log((p.high - p.low) * q.rate))
+    return _infinite_where(torch.lt(p.low, 0), mean - torch.log((p.high - p.low) * q.rate))
 
 
 def _uniform_normal(p: Any, q: Any) -> Any:
     width = p.high - p.low
-    size = T.log(times(math.sqrt(math.pi * 2), q.scale) / width)
+    size = torch.log(times(math.sqrt(math.pi * 2), q.scale) / width)
     apart = _square(over(p.high + p.low - times(2, q.loc), 2))
     return size + times(0.5, over(_square(width), 12) + apart) / _square(q.scale)
 
 
 def _exponential_gamma(p: Any, q: Any) -> Any:
     ratio = q.rate / p.rate
-    found = -q.concentration * T.log(ratio) + ratio + T.lgamma(q.concentration)
+    found = -q.concentration * torch.log(ratio) + ratio + torch.lgamma(q.concentration)
     return minus(found + times(q.concentration, _EULER), 1 + _EULER)
 
 
 def _exponential_normal(p: Any, q: Any) -> Any:
     variance, rate = _square(q.scale), _square(p.rate)
-    size = times(0.5, T.log(times(rate * variance, 2 * math.pi)))
+    size = times(0.5, torch.log(times(rate * variance, 2 * math.pi)))
     apart = over(1, rate) - q.loc / p.rate + times(_square(q.loc), 0.5)
     return minus(size, 1) + apart / variance
 
 
 def _exponential_gumbel(p: Any, q: Any) -> Any:
     product, moved = p.rate * q.scale, q.loc / q.scale
-    tail = T.exp(moved) * product / plus(product, 1)
-    return minus(T.log(product), 1) - moved + tail + over(1, product)
+    tail = torch.exp(moved) * product / plus(product, 1)
+    return minus(torch.log(product), 1) - moved + tail + over(1, product)
 
 
 def _gamma_exponential(p: Any, q: Any) -> Any:
-    return -p.entropy() - T.log(q.rate) + q.rate * p.concentration / p.rate
+    return -p.entropy() - torch.log(q.rate) + q.rate * p.concentration / p.rate
 
 
 def _gamma_normal(p: Any, q: Any) -> Any:
     variance, rate, shape = _square(q.scale), _square(p.rate), p.concentration
-    size = times(0.5, T.log(times(rate * variance, 2 * math.pi))) - shape - T.lgamma(shape)
+    size = times(0.5, torch.log(times(rate * variance, 2 * math.pi))) - shape - torch.lgamma(shape)
     second = times(0.5, _square(shape) + shape) / rate
     apart = second - q.loc * shape / p.rate + times(0.5, _square(q.loc))
-    return size + minus(shape, 1) * T.digamma(shape) + apart / variance
+    return size + minus(shape, 1) * torch.digamma(shape) + apart / variance
 
 
 def _gamma_gumbel(p: Any, q: Any) -> Any:
     product, moved, shape = p.rate * q.scale, q.loc / q.scale, p.concentration
-    size = minus(shape, 1) * T.digamma(shape) - T.lgamma(shape) - shape
-    tail = T.exp(moved) * call(plus(1, over(1, product)), "pow", -shape)
-    return size + T.log(product) + shape / product + tail - moved
+    size = minus(shape, 1) * torch.digamma(shape) - torch.lgamma(shape) - shape
+    tail = torch.exp(moved) * methods.pow(plus(1, over(1, product)), -shape)
+    return size + torch.log(product) + shape / product + tail - moved
 
 
 def _gumbel_normal(p: Any, q: Any) -> Any:
     ratio = p.scale / q.scale
-    size = T.log(over(ratio, math.sqrt(2 * math.pi)))
+    size = torch.log(over(ratio, math.sqrt(2 * math.pi)))
     spread = over(_square(times(ratio, math.pi * 0.5)), 3)
     apart = times(_square((p.loc + times(p.scale, _EULER) - q.loc) / q.scale), 0.5)
     return minus(-size + spread + apart, _EULER + 1)
@@ -165,7 +166,7 @@ def _gumbel_normal(p: Any, q: Any) -> Any:
 def _laplace_normal(p: Any, q: Any) -> Any:
     variance = _square(q.scale)
     ratio = _square(p.scale) / variance
-    size = times(0.5, T.log(over(times(2, ratio), math.pi)))
+    size = times(0.5, torch.log(over(times(2, ratio), math.pi)))
     apart = times(0.5, _square(p.loc)) - p.loc * q.loc + times(0.5, _square(q.loc))
     return minus(-size + ratio + apart / variance, 1)
 
@@ -173,41 +174,41 @@ def _laplace_normal(p: Any, q: Any) -> Any:
 def _normal_gumbel(p: Any, q: Any) -> Any:
     mean, moved = p.loc / q.scale, q.loc / q.scale
     spread = _square(p.scale / q.scale)
-    tail = T.exp(-mean + times(0.5, spread) + moved)
-    found = -times(T.log(spread), 0.5) + (mean - moved) + tail
+    tail = torch.exp(-mean + times(0.5, spread) + moved)
+    found = -times(torch.log(spread), 0.5) + (mean - moved) + tail
     return minus(found, 0.5 * (1 + math.log(2 * math.pi)))
 
 
 def _normal_laplace(p: Any, q: Any) -> Any:
     apart = p.loc - q.loc
     steps = apart / p.scale
-    bell = times(math.sqrt(2 / math.pi), p.scale) * T.exp(times(-0.5, _square(steps)))
-    rest = apart * T.erf(times(math.sqrt(0.5), steps))
-    found = -T.log(p.scale / q.scale) + (bell + rest) / q.scale
+    bell = times(math.sqrt(2 / math.pi), p.scale) * torch.exp(times(-0.5, _square(steps)))
+    rest = apart * torch.erf(times(math.sqrt(0.5), steps))
+    found = -torch.log(p.scale / q.scale) + (bell + rest) / q.scale
     return minus(found, 0.5 * (1 + math.log(0.5 * math.pi)))
 
 
 def _pareto_exponential(p: Any, q: Any) -> Any:
     product = p.scale * q.rate
-    found = T.log(p.alpha / product) - over(1, p.alpha)
+    found = torch.log(p.alpha / product) - over(1, p.alpha)
     found = minus(found + p.alpha * product / minus(p.alpha, 1), 1)
-    return _infinite_where(T.le(p.alpha, 1), found)
+    return _infinite_where(torch.le(p.alpha, 1), found)
 
 
 def _pareto_gamma(p: Any, q: Any) -> Any:
-    mean_log = over(1, p.alpha) + T.log(p.scale)
-    size = T.lgamma(q.concentration) - q.concentration * T.log(q.rate)
+    mean_log = over(1, p.alpha) + torch.log(p.scale)
+    size = torch.lgamma(q.concentration) - q.concentration * torch.log(q.rate)
     rest = q.rate * p.alpha * p.scale / minus(p.alpha, 1)
-    found = T.log(p.alpha) - mean_log + size + minus(1, q.concentration) * mean_log
-    return _infinite_where(T.le(p.alpha, 1), minus(found + rest, 1))
+    found = torch.log(p.alpha) - mean_log + size + minus(1, q.concentration) * mean_log
+    return _infinite_where(torch.le(p.alpha, 1), minus(found + rest, 1))
 
 
 def _pareto_normal(p: Any, q: Any) -> Any:
     step = p.scale / minus(p.alpha, 1)
-    size = T.log(times(math.sqrt(2 * math.pi), q.scale) * p.alpha / p.scale)
+    size = torch.log(times(math.sqrt(2 * math.pi), q.scale) * p.alpha / p.scale)
     spread = p.alpha * _square(step) / minus(p.alpha, 2) + _square(p.alpha * step - q.loc)
     found = size - over(1, p.alpha) + spread / times(2, _square(q.scale))
-    return _infinite_where(T.le(p.alpha, 2), minus(found, 1))
+    return _infinite_where(torch.le(p.alpha, 2), minus(found, 1))
 
 
 def _mean_log(p: Any) -> Any:
@@ -217,20 +218,20 @@ def _mean_log(p: Any) -> Any:
 
 
 def _uniform_gamma(p: Any, q: Any) -> Any:
-    size = T.lgamma(q.concentration) - q.concentration * T.log(q.rate)
-    found = -T.log(p.high - p.low) + size + minus(1, q.concentration) * _mean_log(p)
-    return _infinite_where(T.lt(p.low, 0), found + over(q.rate * (p.high + p.low), 2))
+    size = torch.lgamma(q.concentration) - q.concentration * torch.log(q.rate)
+    found = -torch.log(p.high - p.low) + size + minus(1, q.concentration) * _mean_log(p)
+    return _infinite_where(torch.lt(p.low, 0), found + over(q.rate * (p.high + p.low), 2))
 
 
 def _uniform_gumbel(p: Any, q: Any) -> Any:
     ratio = q.scale / (p.high - p.low)
     high, low = (p.high - q.loc) / q.scale, (p.low - q.loc) / q.scale
-    return T.log(ratio) + times(0.5, high + low) - ratio * (T.exp(-high) - T.exp(-low))
+    return torch.log(ratio) + times(0.5, high + low) - ratio * (torch.exp(-high) - torch.exp(-low))
 
 
 def _uniform_pareto(p: Any, q: Any) -> Any:
-    size = T.log(q.alpha * call(q.scale, "pow", q.alpha) * (p.high - p.low))
-    return _infinite_where(T.lt(p.low, q.scale), _mean_log(p) * plus(q.alpha, 1) - size)
+    size = torch.log(q.alpha * methods.pow(q.scale, q.alpha) * (p.high - p.low))
+    return _infinite_where(torch.lt(p.low, q.scale), _mean_log(p) * plus(q.alpha, 1) - size)
 
 
 def _of_rate(p: Any, q: Any) -> Any:

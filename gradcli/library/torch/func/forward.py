@@ -23,7 +23,7 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros_like
-from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.binding.functions import methods
 from gradcli.ops.creation.copies import detach
 from gradcli.state import computed
 
@@ -156,7 +156,7 @@ def _along_elements(node: Node, found: list[tuple[int, Tensor]]) -> Tensor | Non
         if tangent.array.dtype is not dtype:
             tangent = accumulate.cast(tangent, dtype)
         if tangent.array.shape != shape:
-            tangent = methods["expand"](tangent, shape)
+            tangent = methods.expand(tangent, shape)
         part = node.run_recorded(tangent, True)[number]
         if part is not None:
             total = part if total is None else total + part

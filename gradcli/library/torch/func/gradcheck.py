@@ -24,7 +24,8 @@ from gradcli.errors import GradcliError, runtime_error
 from gradcli.library.torch.func.forward_ad import DualLevel, make_dual, unpack_dual
 from gradcli.library.torch.func.vmap import vmap
 from gradcli.ops.arithmetic.arithmetic import zeros_like
-from gradcli.ops.binding.catalogue import function, methods, modules
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.creation.copies import detach
 from gradcli.ops.shape.joining import stack_
 
@@ -362,7 +363,7 @@ def _clone(tensor: Tensor) -> Tensor:
 
 
 def _normal(tensor: Tensor) -> Tensor:
-    return modules["torch"]["randn_like"](detach(tensor))
+    return torch.randn_like(detach(tensor))
 
 
 def _tangent_of(output: Tensor) -> Tensor:
@@ -561,7 +562,7 @@ def _gradients_of(func: Function, given: list[Any], seeds: list[Tensor]) -> Func
         tensors, directions = args[: len(given)], args[len(given) :]
         for of, numbers in ((tensors, wanted), (directions, seeded)):
             for number in numbers:
-                methods["requires_grad_"](of[number])
+                methods.requires_grad_(of[number])
         outputs = [output for output in _several(func(*tensors)) if output.requires_grad]
         inputs = [tensors[number] for number in wanted]
         found = backward.grad(
@@ -575,7 +576,7 @@ def _gradients_of(func: Function, given: list[Any], seeds: list[Tensor]) -> Func
 def _seed(output: Tensor) -> Tensor:
     """A seed that requires grad, drawn between -1 and 1."""
     seed = zeros_like(detach(output))
-    parts = modules["torch"]["view_as_real"](seed) if seed.dtype.is_complex else seed
-    methods["uniform_"](parts, -1, 1)
+    parts = torch.view_as_real(seed) if seed.dtype.is_complex else seed
+    methods.uniform_(parts, -1, 1)
     seed.requires_grad = True
     return seed

@@ -16,7 +16,8 @@ from gradcli.autograd.inplace.writes import check_captured, check_data, overwrit
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import value_error
-from gradcli.ops.binding.catalogue import function, modules
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.functions import linalg
 from gradcli.ops.creation.copies import copy_, fill_
 from gradcli.ops.creation.random import generator_of, normal_array, uniform_array
 from gradcli.ops.definition.doc import RANDOM, WRITES, describe, effects
@@ -229,7 +230,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     columns = tensor.array.size // rows
     drawn = normal_array("orthogonal_", (rows, columns), tensor.dtype, generator, 0.0, 1.0)
     with NoGrad():
-        q, r = modules["torch.linalg"]["qr"](Tensor(drawn.T if rows < columns else drawn))
+        q, r = linalg.qr(Tensor(drawn.T if rows < columns else drawn))
     matrix = q.array * np.sign(np.diagonal(r.array))
     matrix = matrix.T if rows < columns else matrix
     overwrite(tensor, matrix.reshape(tensor.array.shape) * tensor.array.dtype.type(gain))

@@ -7,7 +7,7 @@ are the function's, and the text that shows them. Layers with parameters of thei
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -30,9 +30,10 @@ class _Required:
 REQUIRED = _Required()
 
 Settings = dict[str, Any]
+Kind = TypeVar("Kind", bound=Module)
 
 
-def register(home: str, kind: type[Module]) -> type[Module]:
+def register(home: str, kind: type[Kind]) -> type[Kind]:
     """Make a class reachable as `torch.nn.NAME`; `home` is the module that PyTorch prints."""
     kind.language_name = f"torch.nn.modules.{home}.{kind.__name__}"
     modules["torch.nn"][kind.__name__] = kind
@@ -146,7 +147,7 @@ def layer(
     template: str | None = None,
     base: type[Layer] = Layer,
     example: str = "",
-) -> None:
+) -> type[Layer]:
     """Define a layer from a row of a table; see `Layer`. `settings` are separated by spaces, and
     all but `inplace` are printed where there is no template. The example follows from that of the
     function where none is given.
@@ -161,7 +162,8 @@ def layer(
         "settings": names,
         "template": template,
     }
-    register(home, type(name, (base,), body))
+    kind: type[Layer] = type(name, (base,), body)
+    return register(home, kind)
 
 
 def new_tensor(sizes: tuple[int, ...], device: Any = None, dtype: Any = None) -> Tensor:

@@ -15,9 +15,11 @@ from gradcli.language.objects.classes.extensible import Slotted
 from gradcli.library.torch.nn.attributes import kind_of
 from gradcli.library.torch.nn.call import Calling
 from gradcli.library.torch.nn.state_dict import get_extra_state, load, set_extra_state, state_of
-from gradcli.ops.binding.catalogue import function, methods, modules, setters
+from gradcli.ops.binding.catalogue import function, modules
+from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import cast_to, detach, detach_in_place, to_device, wanted, zero_
+from gradcli.ops.creation.tensor_methods import set_data, set_requires_grad
 from gradcli.state import charge_tensors
 
 Self = TypeVar("Self", bound="Module")
@@ -149,7 +151,7 @@ class Module(Calling, metaclass=Slotted):
     def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
         """Set whether the parameters require grad."""
         for parameter in self.parameters():
-            setters["requires_grad"](parameter, requires_grad)
+            set_requires_grad(parameter, requires_grad)
         return self
 
     def apply(self: Self, fn: Callable[[Any], Any]) -> Self:
@@ -179,9 +181,9 @@ class Module(Calling, metaclass=Slotted):
                     if device is not None and part.device != device:
                         if part.device is META:
                             raise no_data(_FROM_META)
-                        setters["data"](part, to_device(detach(part), device, part.device))
+                        set_data(part, to_device(detach(part), device, part.device))
                     if dtype and (kinds is None or part.dtype.category in kinds):
-                        setters["data"](part, cast_to(part, dtype))
+                        set_data(part, cast_to(part, dtype))
         return self
 
     def to(self: Self, *args: Any, **kwargs: Any) -> Self:
@@ -201,8 +203,8 @@ class Module(Calling, metaclass=Slotted):
         if kwargs.get("memory_format") is not None:
             for tensor in (*self.parameters(), *self.buffers()):
                 if tensor.array.ndim in (4, 5):
-                    moved = methods["to"](detach(tensor), memory_format=kwargs["memory_format"])
-                    setters["data"](tensor, moved)
+                    moved = methods.to(detach(tensor), memory_format=kwargs["memory_format"])
+                    set_data(tensor, moved)
         return self._convert(dtype, frozenset({"float", "complex"}), device)
 
     def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
@@ -212,7 +214,7 @@ class Module(Calling, metaclass=Slotted):
         target = located("to_empty", device)
         for table in ("_parameters", "_buffers"):
             for _, tensor in self.each_tensor(table, recurse=recurse):
-                setters["data"](tensor, modules["torch"]["empty_like"](tensor, device=target))
+                set_data(tensor, torch.empty_like(tensor, device=target))
         return self
 
     def type(self: Self, dst_type: DType) -> Self:

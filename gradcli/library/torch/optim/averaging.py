@@ -17,7 +17,8 @@ from gradcli.library.torch.nn.layers.normalisation import BatchNorm
 from gradcli.library.torch.nn.module import Module, check_module
 from gradcli.library.torch.optim.optimizer import Group, Optimizer
 from gradcli.library.torch.optim.schedules import LRScheduler, check_optimizer, for_each, written
-from gradcli.ops.binding.catalogue import function, methods, modules, operators
+from gradcli.ops.binding.catalogue import function, modules
+from gradcli.ops.binding.functions import methods, operators, torch
 from gradcli.ops.creation.copies import copy_, detach
 
 _MODULE = "torch.optim.swa_utils"
@@ -25,7 +26,7 @@ _MODULE = "torch.optim.swa_utils"
 Average = Callable[[Tensor, Tensor, Any], Any]
 Averages = Callable[[list[Tensor], list[Tensor], Any], Any]
 
-_plus, _times, _over = (operators[sign] for sign in "+*/")
+_plus, _times, _over = operators.add, operators.mul, operators.truediv
 
 
 def _check_decay(decay: float) -> None:
@@ -74,7 +75,7 @@ def _each(weight_of: Callable[[Any], float], other: Average) -> Averages:
         with NoGrad():
             for average, parameter in zip(averaged, current, strict=True):
                 if average.dtype.category in ("float", "complex"):
-                    methods["lerp_"](average, parameter, weight_of(num_averaged))
+                    methods.lerp_(average, parameter, weight_of(num_averaged))
                 else:
                     copy_(average, other(average, parameter, num_averaged))
 
@@ -136,7 +137,7 @@ class AveragedModel(Module):
         self.module = clone(model)
         if device is not None:
             self.module.to(device)
-        self.register_buffer("n_averaged", modules["torch"]["tensor"](0, device=device))
+        self.register_buffer("n_averaged", torch.tensor(0, device=device))
         self.avg_fn = avg_fn
         self.multi_avg_fn = multi_avg_fn
         self.use_buffers = use_buffers
@@ -163,7 +164,7 @@ class AveragedModel(Module):
         if not self.use_buffers:
             for average, buffer in zip(self.module.buffers(), model.buffers(), strict=True):
                 copy_(detach(average), detach(buffer))
-        methods["add_"](self.n_averaged, 1)
+        methods.add_(self.n_averaged, 1)
 
     def _averaged(self, model: Module) -> list[Tensor]:
         """The tensors of a model that have averages."""
@@ -186,7 +187,7 @@ def update_bn(loader: Any, model: Any, device: Any = None) -> None:
     with NoGrad():
         for batch in loader:
             first = batch[0] if isinstance(batch, (list, tuple)) else batch
-            model(first if device is None else methods["to"](first, device))
+            model(first if device is None else methods.to(first, device))
     for layer, momentum in zip(layers, momenta, strict=True):
         layer.momentum = momentum
     model.train(was_training)

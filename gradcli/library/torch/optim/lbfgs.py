@@ -19,7 +19,7 @@ from gradcli.library.torch.optim.optimizer import (
     number,
     settings_of,
 )
-from gradcli.ops.binding.catalogue import methods, modules
+from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.linalg.products.matrix_products import product
 from gradcli.ops.shape.joining import cat_
 
@@ -27,11 +27,11 @@ Closure = Callable[[], Any]
 
 
 def _dot(left: Tensor, right: Tensor) -> Any:
-    return methods["dot"](left, right)
+    return methods.dot(left, right)
 
 
 def _largest(tensor: Tensor) -> Any:
-    return methods["max"](methods["abs"](tensor))
+    return methods.max(methods.abs(tensor))
 
 
 class LBFGS(Optimizer):
@@ -110,7 +110,7 @@ class _Step:
             state["n_iter"] += 1
             before = self.loss
             self._turn()
-            previous_gradient = methods["clone"](self.gradient)
+            previous_gradient = methods.clone(self.gradient)
             slope = _dot(self.gradient, self.direction)
             if slope > -group["tolerance_change"]:
                 state["prev_flat_grad"], state["prev_loss"] = previous_gradient, before
@@ -152,7 +152,7 @@ class _Step:
         if state["n_iter"] == 1:
             self.direction = -self.gradient
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
-            total = methods["sum"](methods["abs"](self.gradient))
+            total = methods.sum(methods.abs(self.gradient))
             self.length = min(1.0, 1.0 / total) * lr
             return
         self._learn()
@@ -208,18 +208,18 @@ class _Step:
     def _search(self, slope: Any) -> None:
         if self.group["line_search_fn"] != "strong_wolfe":
             raise runtime_error("line_search_fn is 'strong_wolfe' or None")
-        origin = [methods["clone"](parameter) for parameter in self.parameters]
+        origin = [methods.clone(parameter) for parameter in self.parameters]
 
         def evaluate(position: Any) -> Point:
             self._add(position)
             self._evaluate()
             for parameter, value in zip(self.parameters, origin, strict=True):
-                methods["copy_"](parameter, value)
+                methods.copy_(parameter, value)
             return Point(position, self.loss, self.gradient, _dot(self.gradient, self.direction))
 
         search = LineSearch(
             evaluate,
-            Point(0, self.loss, methods["clone"](self.gradient), slope),
+            Point(0, self.loss, methods.clone(self.gradient), slope),
             _largest(self.direction),
             1e-9,
             self.group["max_eval"] - self.evaluations,
@@ -236,7 +236,7 @@ class _Step:
         self.loss = float(loss)
         self.gradient = cat_(
             [
-                methods["reshape"](
+                methods.reshape(
                     _real(parameter * 0 if parameter.grad is None else parameter.grad), -1
                 )
                 for parameter in self.parameters
@@ -249,9 +249,9 @@ class _Step:
         start = 0
         for parameter in map(_real, self.parameters):
             count = parameter.array.size
-            part = methods["narrow"](self.direction, 0, start, count)
-            part = methods["view_as"](part, parameter)
-            methods["add_"](parameter, part, alpha=number(length))
+            part = methods.narrow(self.direction, 0, start, count)
+            part = methods.view_as(part, parameter)
+            methods.add_(parameter, part, alpha=number(length))
             start += count
 
 
@@ -259,5 +259,5 @@ def _real(tensor: Tensor) -> Tensor:
     """The tensor, complex numbers as pairs of real ones."""
     if tensor.array.dtype.kind != "c":
         return tensor
-    pairs: Tensor = modules["torch"]["view_as_real"](tensor)
+    pairs: Tensor = torch.view_as_real(tensor)
     return pairs

@@ -11,7 +11,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.binding.functions import methods
 from gradcli.record import Record
 
 _DECREASE = 1e-4
@@ -136,7 +136,7 @@ class LineSearch:
 
 
 def _size(number: Any) -> Any:
-    return methods["abs"](number) if isinstance(number, Tensor) else abs(number)
+    return methods.abs(number) if isinstance(number, Tensor) else abs(number)
 
 
 def _lower(ends: list[Point]) -> int:
@@ -160,7 +160,7 @@ def _cubic_minimum(first: Point, second: Point, least: Any, most: Any) -> Any:
     bend = first.slope + second.slope - 3 * (first.value - second.value) / width
     square = bend**2 - first.slope * second.slope
     if square >= 0:
-        root = methods["sqrt"](square)
+        root = methods.sqrt(square)
         part = (second.slope + root - bend) / (second.slope - first.slope + 2 * root)
         found = second.position - (second.position - first.position) * part
         return min(max(found, least), most)

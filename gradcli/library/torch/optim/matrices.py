@@ -19,9 +19,7 @@ from gradcli.library.torch.optim.optimizer import (
     settings_of,
     stepped,
 )
-from gradcli.ops.binding.catalogue import methods, modules
-
-_TORCH = modules["torch"]
+from gradcli.ops.binding.functions import methods, torch
 
 
 def _check(value: Any, least: float, text: str) -> None:
@@ -76,33 +74,33 @@ class Adafactor(Optimizer):
         size = math.sqrt(array.size)
         alpha = max(group["eps"][1], _length(parameter) / size) * min(lr, 1 / math.sqrt(step))
         if group["weight_decay"]:
-            methods["mul_"](parameter, 1 - lr * group["weight_decay"])
+            methods.mul_(parameter, 1 - lr * group["weight_decay"])
         estimate = _squares(grad, state, step ** group["beta2_decay"], least)
-        update = methods["rsqrt_"](methods["clamp_"](estimate, min=least * least))
-        methods["mul_"](update, grad)
+        update = methods.rsqrt_(methods.clamp_(estimate, min=least * least))
+        methods.mul_(update, grad)
         clipped = max(1.0, _length(update) / (size * group["d"]))
-        methods["add_"](parameter, update, alpha=-alpha / clipped)
+        methods.add_(parameter, update, alpha=-alpha / clipped)
         array[...] = parameter.array
         return 1
 
 
 def _length(tensor: Tensor) -> float:
-    return float(methods["norm"](tensor, 2).item())
+    return float(methods.norm(tensor, 2).item())
 
 
 def _squares(grad: Tensor, state: State, share: float, least: float) -> Tensor:
     """The running average of squares, moved by a share towards those of a gradient."""
     if grad.ndim < 2:
         variance = state["variance"]
-        methods["lerp_"](variance, grad * grad, share)
+        methods.lerp_(variance, grad * grad, share)
         return Tensor(variance.array.copy())
     rows, columns = state["row_var"], state["col_var"]
     for averages, dim in ((rows, -1), (columns, -2)):
-        lengths = _TORCH["norm"](grad, dim=dim, keepdim=True)
-        means = methods["div_"](methods["square_"](lengths), grad.array.shape[dim])
-        methods["lerp_"](averages, means, share)
-    whole = methods["clamp_"](methods["mean"](rows, dim=-2, keepdim=True), min=least)
-    return methods["div_"](_TORCH["matmul"](rows, columns), whole)
+        lengths = torch.norm(grad, dim=dim, keepdim=True)
+        means = methods.div_(methods.square_(lengths), grad.array.shape[dim])
+        methods.lerp_(averages, means, share)
+    whole = methods.clamp_(methods.mean(rows, dim=-2, keepdim=True), min=least)
+    return methods.div_(torch.matmul(rows, columns), whole)
 
 
 class Muon(Optimizer):
@@ -150,15 +148,15 @@ class Muon(Optimizer):
             state["momentum_buffer"] = Tensor(np.zeros_like(gradient))
         parameter, grad, lr = Tensor(array), Tensor(gradient), number(group["lr"])
         average, momentum = state["momentum_buffer"], group["momentum"]
-        methods["lerp_"](average, grad, 1 - momentum)
-        update = methods["lerp"](grad, average, momentum) if group["nesterov"] else average
+        methods.lerp_(average, grad, 1 - momentum)
+        update = methods.lerp(grad, average, momentum) if group["nesterov"] else average
         update = _orthogonal(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
         rows, columns = array.shape
         share = math.sqrt(max(1, rows / columns))
         if group["adjust_lr_fn"] == "match_rms_adamw":
             share = 0.2 * math.sqrt(max(rows, columns))
-        methods["mul_"](parameter, 1 - lr * group["weight_decay"])
-        methods["add_"](parameter, update, alpha=-lr * share)
+        methods.mul_(parameter, 1 - lr * group["weight_decay"])
+        methods.add_(parameter, update, alpha=-lr * share)
         array[...] = parameter.array
         return 1
 
@@ -169,12 +167,12 @@ def _orthogonal(matrix: Tensor, factors: Any, steps: int, least: float) -> Tenso
     """
     first, third, fifth = factors
     tall = matrix.array.shape[0] > matrix.array.shape[1]
-    found = methods["to"](matrix, dtypes.bfloat16)
-    found = methods["t"](found) if tall else found
-    found = found / methods["clamp"](methods["norm"](found), min=least)
-    addmm = _TORCH["addmm"]
+    found = methods.to(matrix, dtypes.bfloat16)
+    found = methods.t(found) if tall else found
+    found = found / methods.clamp(methods.norm(found), min=least)
+    addmm = torch.addmm
     for _ in range(steps):
-        gram = _TORCH["matmul"](found, methods["t"](found))
+        gram = torch.matmul(found, methods.t(found))
         factor = addmm(gram, gram, gram, beta=third, alpha=fifth)
         found = addmm(found, factor, found, beta=first)
-    return methods["t"](found) if tall else found
+    return methods.t(found) if tall else found

@@ -17,7 +17,8 @@ from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.objects.classes.extensible import Extensible, store_value, stored_value
 from gradcli.library.torch.nn.attributes import kind_of
 from gradcli.library.torch.optim.optimizer import Group, Optimizer
-from gradcli.ops.binding.catalogue import methods, modules
+from gradcli.ops.binding.catalogue import modules
+from gradcli.ops.binding.functions import methods
 from gradcli.ops.creation.copies import clone
 from gradcli.state import active
 
@@ -59,7 +60,7 @@ def written(value: Any) -> Any:
 def set_rate(group: Group, rate: Any) -> None:
     """Give a group its rate: a rate that is a tensor stays that tensor, and is written to."""
     if isinstance(group["lr"], Tensor):
-        methods["fill_"](group["lr"], rate.item() if isinstance(rate, Tensor) else rate)
+        methods.fill_(group["lr"], rate.item() if isinstance(rate, Tensor) else rate)
     else:
         group["lr"] = rate
 

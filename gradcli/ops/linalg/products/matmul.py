@@ -15,7 +15,8 @@ from gradcli.autograd.tensor import Tensor, refresh, storage_of
 from gradcli.errors import shape_error
 from gradcli.ops.arithmetic.arithmetic import add, mul
 from gradcli.ops.binding.arguments import check_tensors
-from gradcli.ops.binding.catalogue import function, methods, operators
+from gradcli.ops.binding.catalogue import function, operators
+from gradcli.ops.binding.functions import methods
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.linalg.products.matrix_products import (
@@ -182,7 +183,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         result = add.apply(product, bias)
         storage_of(result).version = storage_of(product).version + 1  # PyTorch adds in place
         return result
-    return methods["add_"](product, bias)  # which raises
+    return methods.add_(product, bias)  # which raises
 
 
 @function("outer", "ger", method=True)

@@ -13,7 +13,8 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.ops.arithmetic.arithmetic import add, div, mul
 from gradcli.ops.binding.arguments import check_floating, check_tensors, checked_values
-from gradcli.ops.binding.catalogue import function, methods
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.functions import methods
 from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, check_floating_dtype
@@ -72,7 +73,7 @@ def poisson_nll_loss(
     if full:
         width = log(target * (2 * math.pi)) * 0.5
         constant = target * log(target) - target + width
-        methods["add_"](losses, masked_fill_number.apply(constant, target <= 1, 0))
+        methods.add_(losses, masked_fill_number.apply(constant, target <= 1, 0))
     return reduced(losses, number)
 
 
@@ -130,5 +131,5 @@ def gaussian_nll_loss(
     deviation = div.apply(power(input - target, 2), var)
     losses = mul.apply(add.apply(width, deviation), 0.5)
     if full:
-        methods["add_"](losses, 0.5 * math.log(2 * math.pi))
+        methods.add_(losses, 0.5 * math.log(2 * math.pi))
     return reduced(losses, number)

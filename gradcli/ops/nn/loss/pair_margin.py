@@ -16,7 +16,8 @@ from gradcli.ops.binding.arguments import (
     check_floating,
     check_not_integral,
 )
-from gradcli.ops.binding.catalogue import function, methods
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.functions import methods
 from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
@@ -146,7 +147,7 @@ def margin_ranking_loss(
     number = reduction_number(reduction)
     _check_ndim("margin_ranking_loss", input1, input2, target)
     lacking = -target * (input1 - input2) + margin
-    return reduced(methods["clamp_min_"](lacking, 0), number)
+    return reduced(methods.clamp_min_(lacking, 0), number)
 
 
 def _wrong_ranks(name: str, tensors: tuple[Tensor, ...]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.library.torch.func.batching.rules import batching, behind, side_by_side
 from gradcli.library.torch.func.batching.shapes import broadcast_first
-from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.binding.functions import methods
 from gradcli.ops.definition.op import Op
 from gradcli.ops.indexing.select import index_select
 from gradcli.ops.nn.loss.elementwise import MEAN, NONE
@@ -74,7 +74,7 @@ def _folded(frame: Frame, self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]
 
 def _weights(op: Op, self: Tensor, target: Tensor, weight: Any, ignore: int) -> Any:
     """The weight of each sample, 0 where it is left out."""
-    counted = methods["to"](target != ignore, self.dtype)
+    counted = methods.to(target != ignore, self.dtype)
     if weight is None:
         return counted
     safe = target * (target != ignore)

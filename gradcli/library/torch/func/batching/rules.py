@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.binding.functions import methods
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.definition.doc import READS
 from gradcli.ops.definition.op import Op, registry
@@ -150,7 +150,7 @@ def aligned(frame: Frame, op: Op, args: tuple[Any, ...]) -> Any:
         if dtype is not None:
             count = len(op.tensors)
             operands[:count] = [
-                methods["to"](each, dtype) if type(each) is Tensor else each
+                methods.to(each, dtype) if type(each) is Tensor else each
                 for each in operands[:count]
             ]
     return op.apply(*operands)

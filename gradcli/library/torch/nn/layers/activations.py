@@ -7,8 +7,9 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.library.torch.nn.init import constant_
-from gradcli.library.torch.nn.layer import FUNCTIONS, Layer, layer, new_parameter, register
+from gradcli.library.torch.nn.layer import Layer, layer, new_parameter, register
 from gradcli.library.torch.nn.module import Module
+from gradcli.ops.binding.functions import F
 
 for _name, _function, _settings, _template in (
     ("CELU", "celu", "alpha inplace", None),
@@ -60,9 +61,7 @@ class _Randomised(Layer):
 
     def forward(self, input: Tensor) -> Tensor:
         values = self._values
-        return FUNCTIONS["rrelu"](
-            input, values["lower"], values["upper"], self.training, values["inplace"]
-        )
+        return F.rrelu(input, values["lower"], values["upper"], self.training, values["inplace"])
 
 
 _EVALUATED = "nn.RReLU().eval()(tensor([-1.5, 0., 2.5]))"
@@ -89,7 +88,7 @@ class PReLU(Module):
         constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
-        return FUNCTIONS["prelu"](input, self.weight)
+        return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
         return f"num_parameters={self.num_parameters}"
@@ -104,7 +103,7 @@ class Softmax2d(Module):
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):
             raise value_error(f"Softmax2d takes 3 or 4 dimensions, not {input.ndim}")
-        return FUNCTIONS["softmax"](input, -3)
+        return F.softmax(input, -3)
 
 
 for _kind in (PReLU, Softmax2d):

@@ -7,10 +7,10 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.library.torch.nn.init import xavier_normal_, xavier_uniform_, zeros_
-from gradcli.library.torch.nn.layer import FUNCTIONS, new_parameter, register
+from gradcli.library.torch.nn.layer import new_parameter, register
 from gradcli.library.torch.nn.layers.linear import Linear
 from gradcli.library.torch.nn.module import Module
-from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.binding.functions import F, methods
 
 
 class NonDynamicallyQuantizableLinear(Linear):
@@ -108,14 +108,14 @@ class MultiheadAttention(Module):
         swap = self.batch_first and query.ndim == 3
         given = (query, key, value)
         if swap:
-            swapped = {id(each): methods["transpose"](each, 1, 0) for each in given}
+            swapped = {id(each): methods.transpose(each, 1, 0) for each in given}
             given = tuple(swapped[id(each)] for each in given)
         weights = {
             name: self.lookup(name)
             for name in ("q_proj_weight", "k_proj_weight", "v_proj_weight")
             if not self._qkv_same_embed_dim
         }
-        output, shown = FUNCTIONS["multi_head_attention_forward"](
+        output, shown = F.multi_head_attention_forward(
             *given,
             self.embed_dim,
             self.num_heads,
@@ -136,7 +136,7 @@ class MultiheadAttention(Module):
             is_causal=is_causal,
             **weights,
         )
-        return (methods["transpose"](output, 1, 0) if swap else output), shown
+        return (methods.transpose(output, 1, 0) if swap else output), shown
 
 
 register("activation", MultiheadAttention)

@@ -12,6 +12,7 @@ from gradcli.library.torch.nn.init import fans, kaiming_uniform_
 from gradcli.library.torch.nn.layer import FUNCTIONS, new_parameter, register, register_base
 from gradcli.library.torch.nn.layers.linear import draw_bias
 from gradcli.library.torch.nn.module import Module
+from gradcli.ops.binding.functions import F
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -147,7 +148,7 @@ class _Forward(_Convolution):
     def forward(self, input: Tensor) -> Tensor:
         padding: Any = self.padding
         if self.padding_mode != "zeros":
-            input = FUNCTIONS["pad"](input, self._sides(), self.padding_mode)
+            input = F.pad(input, self._sides(), self.padding_mode)
             padding = 0
         return FUNCTIONS[f"conv{self.dimensions}d"](
             input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups

@@ -31,12 +31,13 @@ class _AlphaDropout(_Dropout):
         return FUNCTIONS[self.function](input, self._values["p"], self.training)
 
 
-for _name, _function, _base in (
-    ("Dropout", "dropout", _Dropout),
-    ("Dropout1d", "dropout1d", _Dropout),
-    ("Dropout2d", "dropout2d", _Dropout),
-    ("Dropout3d", "dropout3d", _Dropout),
-    ("AlphaDropout", "alpha_dropout", _AlphaDropout),
-    ("FeatureAlphaDropout", "feature_alpha_dropout", _AlphaDropout),
-):
-    layer("dropout", _name, _function, "p inplace", "p={p}, inplace={inplace}", _base)
+def _layer(name: str, function: str, base: type[Layer] = _Dropout) -> type[Layer]:
+    return layer("dropout", name, function, "p inplace", "p={p}, inplace={inplace}", base)
+
+
+Dropout = _layer("Dropout", "dropout")
+_layer("Dropout1d", "dropout1d")
+_layer("Dropout2d", "dropout2d")
+_layer("Dropout3d", "dropout3d")
+_layer("AlphaDropout", "alpha_dropout", _AlphaDropout)
+_layer("FeatureAlphaDropout", "feature_alpha_dropout", _AlphaDropout)

@@ -11,8 +11,9 @@ from gradcli.errors import GradcliError
 from gradcli.language.objects.classes.extensible import arguments_of
 from gradcli.library.torch.nn.attributes import kind_of
 from gradcli.library.torch.nn.init import normal_
-from gradcli.library.torch.nn.layer import FUNCTIONS, new_parameter, register
+from gradcli.library.torch.nn.layer import new_parameter, register
 from gradcli.library.torch.nn.module import Module
+from gradcli.ops.binding.functions import F
 from gradcli.ops.creation.data import parameter
 
 
@@ -141,7 +142,7 @@ class Embedding(_Rows):
         return cls._of_rows(**arguments_of(locals()))
 
     def forward(self, input: Tensor) -> Tensor:
-        return FUNCTIONS["embedding"](
+        return F.embedding(
             input,
             self.weight,
             self.padding_idx,
@@ -206,7 +207,7 @@ class EmbeddingBag(_Rows):
     def forward(
         self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Any = None
     ) -> Tensor:
-        return FUNCTIONS["embedding_bag"](
+        return F.embedding_bag(
             input,
             self.weight,
             offsets,

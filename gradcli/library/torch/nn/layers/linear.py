@@ -7,8 +7,9 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.library.torch.nn.init import kaiming_uniform_, uniform_
-from gradcli.library.torch.nn.layer import FUNCTIONS, new_parameter, register
+from gradcli.library.torch.nn.layer import new_parameter, register
 from gradcli.library.torch.nn.module import Module
+from gradcli.ops.binding.functions import F
 
 
 class Identity(Module):
@@ -59,7 +60,7 @@ class Linear(Module):
             weight, bias = parameters["weight"], parameters["bias"]
         except KeyError:  # the program replaced or deleted a parameter
             weight, bias = self.weight, self.bias
-        return FUNCTIONS["linear"](input, weight, bias)
+        return F.linear(input, weight, bias)
 
     def extra_repr(self) -> str:
         return (
@@ -101,7 +102,7 @@ class Bilinear(Module):
                 uniform_(parameter, -bound, bound)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
-        return FUNCTIONS["bilinear"](input1, input2, self.weight, self.bias)
+        return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return (

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.library.torch.nn.layer import FUNCTIONS, Layer, Settings, layer, register_base
-from gradcli.ops.binding.catalogue import modules
 
 
 class Loss(Layer):
@@ -38,7 +37,7 @@ class _OfDistance(Loss):
         given = self._values.pop("distance_function")
         self.register(
             "distance_function",
-            modules["torch.nn"]["PairwiseDistance"]() if given is None else given,
+            PairwiseDistance() if given is None else given,
         )
 
 
@@ -83,7 +82,7 @@ for _name, _function, _settings in (
     layer("loss", _name, _function, _settings, "", Loss)
 
 layer("distance", "CosineSimilarity", "cosine_similarity", "dim eps", "")
-layer("distance", "PairwiseDistance", "pairwise_distance", "p eps keepdim", "")
+PairwiseDistance = layer("distance", "PairwiseDistance", "pairwise_distance", "p eps keepdim", "")
 layer(
     "loss",
     "TripletMarginWithDistanceLoss",

@@ -13,7 +13,6 @@ from gradcli.errors import value_error
 from gradcli.language.objects.classes.extensible import arguments_of
 from gradcli.library.torch.nn.init import ones_, zeros_
 from gradcli.library.torch.nn.layer import (
-    FUNCTIONS,
     layer,
     new_parameter,
     new_tensor,
@@ -21,7 +20,7 @@ from gradcli.library.torch.nn.layer import (
     register_base,
 )
 from gradcli.library.torch.nn.module import Module
-from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.binding.functions import F, methods
 from gradcli.ops.creation.fill import zeros
 from gradcli.state import computed
 
@@ -121,7 +120,7 @@ class BatchNorm(_Running):
                 factor = 1.0 / counter.item()
         by_batch = self.training or self.running_mean is None
         keep = not self.training or self.track_running_stats
-        return FUNCTIONS["batch_norm"](
+        return F.batch_norm(
             input,
             self.running_mean if keep else None,
             self.running_var if keep else None,
@@ -156,8 +155,8 @@ class _InstanceNorm(_Running):
     def forward(self, input: Tensor) -> Tensor:
         self.check_input(input)
         single = input.ndim == min(self.ndims)
-        result = FUNCTIONS["instance_norm"](
-            methods["unsqueeze"](input, 0) if single else input,
+        result = F.instance_norm(
+            methods.unsqueeze(input, 0) if single else input,
             self.running_mean,
             self.running_var,
             self.weight,
@@ -166,7 +165,7 @@ class _InstanceNorm(_Running):
             self.momentum,
             self.eps,
         )
-        return methods["squeeze"](result, 0) if single else result
+        return methods.squeeze(result, 0) if single else result
 
 
 for _count, _batch, _instance in ((1, (2, 3), (2, 3)), (2, (4,), (3, 4)), (3, (5,), (4, 5))):
@@ -205,9 +204,7 @@ class LayerNorm(_Affine):
         self._make(self.normalized_shape, device, dtype, **wanted)
 
     def forward(self, input: Tensor) -> Tensor:
-        return FUNCTIONS["layer_norm"](
-            input, self.normalized_shape, self.weight, self.bias, self.eps
-        )
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         return (
@@ -237,7 +234,7 @@ class RMSNorm(_Affine):
         self._make(self.normalized_shape, device, dtype, weight=elementwise_affine)
 
     def forward(self, input: Tensor) -> Tensor:
-        return FUNCTIONS["rms_norm"](input, self.normalized_shape, self.weight, self.eps)
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
         return (
@@ -274,7 +271,7 @@ class GroupNorm(_Affine):
         self._make((num_channels,), device, dtype, weight=affine, bias=affine and bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        return FUNCTIONS["group_norm"](input, self.num_groups, self.weight, self.bias, self.eps)
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         return (

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import type_error
 from gradcli.library.torch.nn.attributes import kind_of
-from gradcli.library.torch.nn.layer import FUNCTIONS, REQUIRED, Layer, Settings, layer, register
+from gradcli.library.torch.nn.layer import REQUIRED, Layer, Settings, layer, register
 from gradcli.library.torch.nn.module import Module
+from gradcli.ops.binding.functions import F
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.definition.doc import SAMPLES
 from gradcli.ops.shape.reshaping import flatten, unflatten
@@ -90,7 +91,7 @@ class _Padding(Layer):
 
     def forward(self, input: Tensor) -> Tensor:
         value = self._values.get("value", 0.0) if self.mode == "constant" else None
-        return FUNCTIONS["pad"](input, self._values["padding"], self.mode, value)
+        return F.pad(input, self._values["padding"], self.mode, value)
 
 
 for _count in (1, 2, 3):
@@ -147,7 +148,7 @@ class _Fixed(_Resampling):
 
     def forward(self, input: Tensor) -> Tensor:
         values = self._values
-        return FUNCTIONS["interpolate"](
+        return F.interpolate(
             input,
             values["size"],
             values["scale_factor"],

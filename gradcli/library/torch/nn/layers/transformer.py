@@ -15,10 +15,11 @@ from gradcli.library.torch.nn.init import xavier_uniform_
 from gradcli.library.torch.nn.layer import FUNCTIONS, register
 from gradcli.library.torch.nn.layers.attention import MultiheadAttention
 from gradcli.library.torch.nn.layers.containers import ModuleList
+from gradcli.library.torch.nn.layers.dropout import Dropout
 from gradcli.library.torch.nn.layers.linear import Linear
 from gradcli.library.torch.nn.layers.normalisation import LayerNorm
 from gradcli.library.torch.nn.module import Module
-from gradcli.ops.binding.catalogue import modules
+from gradcli.ops.binding.functions import torch
 
 
 def _activation(chosen: Any) -> Callable[[Any], Any]:
@@ -57,14 +58,14 @@ class _Layer(Module):
             )
             self.register_module(name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, **place)
-        self.dropout = modules["torch.nn"]["Dropout"](dropout)
+        self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, **place)
         self.norm_first = norm_first
         count = len(self._attentions) + 1
         for number in range(1, count + 1):
             self.register_module(f"norm{number}", LayerNorm(d_model, eps=layer_norm_eps, **place))
         for number in range(1, count + 1):
-            self.register_module(f"dropout{number}", modules["torch.nn"]["Dropout"](dropout))
+            self.register_module(f"dropout{number}", Dropout(dropout))
         self.activation = _activation(activation)
 
     def _around(self, x: Tensor, number: int, block: Callable[[Tensor], Tensor]) -> Tensor:
@@ -313,9 +314,8 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """A mask that hides what comes later: minus infinity above the diagonal."""
-        torch = modules["torch"]
-        full = torch["full"]((sz, sz), -math.inf, dtype=dtype, device=device)
-        return torch["triu"](full, diagonal=1)
+        full = torch.full((sz, sz), -math.inf, dtype=dtype, device=device)
+        return torch.triu(full, diagonal=1)
 
 
 for _kind in (

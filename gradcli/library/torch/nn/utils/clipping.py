@@ -13,8 +13,10 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, type_error
 from gradcli.library.torch.nn.attributes import kind_of
 from gradcli.library.torch.nn.init import deprecated
-from gradcli.ops.binding.catalogue import function, methods, modules, setters
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.functions import linalg, methods
 from gradcli.ops.creation.copies import detach
+from gradcli.ops.creation.tensor_methods import set_data
 from gradcli.ops.shape.joining import cat_, stack_
 
 
@@ -28,7 +30,7 @@ def _gradients(parameters: Any) -> list[Tensor]:
 
 def _norm(tensors: list[Tensor], norm_type: float) -> Tensor:
     """The norm of all elements of some tensors."""
-    vector_norm = modules["torch.linalg"]["vector_norm"]
+    vector_norm = linalg.vector_norm
     if not tensors:
         return Tensor(np.float32(0.0))
     norms = [vector_norm(tensor, norm_type) for tensor in tensors]
@@ -72,9 +74,9 @@ def clip_grad_norm_(
     gradients = _gradients(parameters)
     with NoGrad():
         total = get_total_norm(gradients, norm_type, error_if_nonfinite)
-        factor = methods["clamp"](float(max_norm) / (total + 1e-6), max=1.0)
+        factor = methods.clamp(float(max_norm) / (total + 1e-6), max=1.0)
         for gradient in gradients:
-            methods["mul_"](gradient, factor)
+            methods.mul_(gradient, factor)
     return total
 
 
@@ -98,7 +100,7 @@ def parameters_to_vector(parameters: Any) -> Tensor:
 
     Example: nn.utils.parameters_to_vector(tensor([0.5, 1., 2.]))
     """
-    return cat_([methods["view"](tensor, -1) for tensor in _tensors(parameters)])
+    return cat_([methods.view(tensor, -1) for tensor in _tensors(parameters)])
 
 
 @function("vector_to_parameters", module="torch.nn.utils")
@@ -112,6 +114,6 @@ def vector_to_parameters(vec: Tensor, parameters: Any) -> None:
     start = 0
     for tensor in _tensors(parameters):
         count = tensor.array.size
-        part = methods["narrow"](vec, 0, start, count)
-        setters["data"](tensor, detach(methods["view_as"](part, tensor)))
+        part = methods.narrow(vec, 0, start, count)
+        set_data(tensor, detach(methods.view_as(part, tensor)))
         start += count

@@ -9,36 +9,31 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.library.torch.nn.module import Module, check_module
 from gradcli.library.torch.nn.utils.parametrize import register_parametrization
-from gradcli.ops.binding.catalogue import function, methods, modules, operators
-
-_TORCH, _LINALG = modules["torch"], modules["torch.linalg"]
-
-
-def _call(tensor: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-    return methods[name](tensor, *args, **kwargs)
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.functions import linalg, methods, operators, torch
 
 
 def _turned(matrix: Tensor) -> Any:
-    return _call(matrix, "transpose", -2, -1)
+    return methods.transpose(matrix, -2, -1)
 
 
 def _diagonal(matrix: Tensor) -> Any:
-    return _call(matrix, "diagonal", dim1=-2, dim2=-1)
+    return methods.diagonal(matrix, dim1=-2, dim2=-1)
 
 
 def _is_orthogonal(q: Tensor) -> bool:
     rows, columns = q.array.shape[-2:]
-    unit = _TORCH["eye"](columns, dtype=q.dtype)
-    near = 10.0 * rows * _TORCH["finfo"](q.dtype).eps
-    product = _TORCH["matmul"](_call(_turned(q), "conj"), q)
-    return bool(_TORCH["allclose"](product, _call(unit, "expand_as", product), atol=near))
+    unit = torch.eye(columns, dtype=q.dtype)
+    near = 10.0 * rows * torch.finfo(q.dtype).eps
+    product = torch.matmul(methods.conj(_turned(q)), q)
+    return bool(torch.allclose(product, methods.expand_as(unit, product), atol=near))
 
 
 def _orthogonalised(matrix: Tensor) -> Any:
     """The factor Q of a tall matrix Q R, where the diagonal of R is not negative."""
-    reflections, tau = _TORCH["geqrf"](matrix)
-    q = _LINALG["householder_product"](reflections, tau)
-    return q * _call(_call(_diagonal(reflections), "sgn"), "unsqueeze", -2)
+    reflections, tau = torch.geqrf(matrix)
+    q = linalg.householder_product(reflections, tau)
+    return q * methods.unsqueeze(methods.sgn(_diagonal(reflections)), -2)
 
 
 class _Orthogonal(Module):
@@ -62,33 +57,33 @@ class _Orthogonal(Module):
         if wide:
             X = _turned(X)
         if self.orthogonal_map == "householder":
-            below = _call(X, "tril", diagonal=-1)
-            tau = operators["/"](2.0, operators["+"](1.0, _call(below * below, "sum", dim=-2)))
-            q = _LINALG["householder_product"](below, tau)
-            q = q * _call(_call(_diagonal(X), "int"), "unsqueeze", -2)
+            below = methods.tril(X, diagonal=-1)
+            tau = operators.truediv(2.0, operators.add(1.0, methods.sum(below * below, dim=-2)))
+            q = linalg.householder_product(below, tau)
+            q = q * methods.unsqueeze(methods.int(_diagonal(X)), -2)
         else:
             q = self._of_skew(X)
         if "base" in self._buffers:
-            q = _TORCH["matmul"](self.base, q)
+            q = torch.matmul(self.base, q)
         result: Tensor = _turned(q) if wide else q
         return result
 
     def _of_skew(self, X: Tensor) -> Any:
         """The first columns of an orthogonal matrix, from a skew-symmetric one."""
         rows, columns = X.array.shape[-2:]
-        X = _call(X, "tril")
+        X = methods.tril(X)
         if rows != columns:
-            zeros = _call(X, "new_zeros", rows, rows - columns)
-            zeros = _call(zeros, "expand", *X.array.shape[:-2], -1, -1)
-            X = _TORCH["cat"]([X, zeros], dim=-1)
-        skew = X - _call(_turned(X), "conj")
+            zeros = methods.new_zeros(X, rows, rows - columns)
+            zeros = methods.expand(zeros, *X.array.shape[:-2], -1, -1)
+            X = torch.cat([X, zeros], dim=-1)
+        skew = X - methods.conj(_turned(X))
         if self.orthogonal_map == "matrix_exp":
-            q = _TORCH["matrix_exp"](skew)
+            q = torch.matrix_exp(skew)
         else:
-            unit = _TORCH["eye"](rows, dtype=skew.dtype)
-            halves = [_TORCH["add"](unit, skew, alpha=half) for half in (-0.5, 0.5)]
-            q = _LINALG["solve"](*halves)
-        return q if rows == columns else operators["[]"](q, (..., slice(None, columns)))
+            unit = torch.eye(rows, dtype=skew.dtype)
+            halves = [torch.add(unit, skew, alpha=half) for half in (-0.5, 0.5)]
+            q = linalg.solve(*halves)
+        return q if rows == columns else operators.getitem(q, (..., slice(None, columns)))
 
     def right_inverse(self, Q: Tensor) -> Tensor:
         """What a weight is computed from; the base takes up what it was before."""
@@ -114,19 +109,19 @@ class _Orthogonal(Module):
                     " parametrizations when use_trivialization=False.",
                     raises="NotImplementedError",
                 )
-            reflections, tau = _TORCH["geqrf"](Q)
-            methods["sign_"](_diagonal(reflections))
-            unused = _TORCH["eq"](tau, 0.0)
-            methods["mul_"](_diagonal(reflections), _TORCH["where"](unused, -1, 1))
+            reflections, tau = torch.geqrf(Q)
+            methods.sign_(_diagonal(reflections))
+            unused = torch.eq(tau, 0.0)
+            methods.mul_(_diagonal(reflections), torch.where(unused, -1, 1))
             return _turned(reflections) if wide else reflections
         if rows != columns:
-            drawn = _TORCH["randn"](*Q.array.shape[:-2], rows, rows - columns, dtype=Q.dtype)
-            Q = _orthogonalised(_TORCH["cat"]([Q, drawn], dim=-1))
+            drawn = torch.randn(*Q.array.shape[:-2], rows, rows - columns, dtype=Q.dtype)
+            Q = _orthogonalised(torch.cat([Q, drawn], dim=-1))
         else:
-            Q = _call(Q, "clone") if _is_orthogonal(Q) else _orthogonalised(Q)
+            Q = methods.clone(Q) if _is_orthogonal(Q) else _orthogonalised(Q)
         self.base = Q
-        unit = _TORCH["zeros_like"](first)
-        methods["fill_"](_diagonal(unit), -1.0)
+        unit = torch.zeros_like(first)
+        methods.fill_(_diagonal(unit), -1.0)
         return unit
 
 

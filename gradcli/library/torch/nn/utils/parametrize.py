@@ -16,9 +16,11 @@ from gradcli.library.torch.nn.attributes import is_parameter, kind_of
 from gradcli.library.torch.nn.layers.containers import ModuleDict, ModuleList
 from gradcli.library.torch.nn.module import Module, check_module
 from gradcli.ops.binding import catalogue
-from gradcli.ops.binding.catalogue import function, methods, modules, setters
+from gradcli.ops.binding.catalogue import function, modules
+from gradcli.ops.binding.functions import methods
 from gradcli.ops.creation.copies import detach
 from gradcli.ops.creation.data import parameter
+from gradcli.ops.creation.tensor_methods import set_data
 from gradcli.state import active
 
 _MODULE = "torch.nn.utils.parametrize"
@@ -62,7 +64,7 @@ class ParametrizationList(ModuleList):
                 f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {start.dtype}"
             )
         if start.array.shape != original.array.shape:
-            setters["data"](original, start)
+            set_data(original, start)
         elif start is not original:
             overwrite(original, start.array)
         self._take("original", original, original)
@@ -90,10 +92,10 @@ class ParametrizationList(ModuleList):
                     )
                 value = inverse(module, value)
         if self.is_tensor:
-            setters["data"](self.original, value)
+            set_data(self.original, value)
             return
         for number, part in enumerate(value):
-            setters["data"](getattr(self, f"original{number}"), part)
+            set_data(getattr(self, f"original{number}"), part)
 
     def forward(self) -> Any:
         """The tensor."""
@@ -297,5 +299,5 @@ def as_matrix(weight: Tensor, dim: int) -> Tensor:
     """A weight as a matrix whose rows are its slices along `dim`."""
     if dim != 0:
         order = [dim, *(d for d in range(weight.array.ndim) if d != dim)]
-        weight = methods["permute"](weight, *order)
-    return methods["flatten"](weight, 1)
+        weight = methods.permute(weight, *order)
+    return methods.flatten(weight, 1)

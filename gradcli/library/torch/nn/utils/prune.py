@@ -14,14 +14,11 @@ from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.objects.classes.extensible import Extensible
 from gradcli.library.torch.nn.module import check_module
 from gradcli.library.torch.nn.utils.clipping import parameters_to_vector
-from gradcli.ops.binding.catalogue import function, methods, modules, operators, setters
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.functions import methods, operators, torch
+from gradcli.ops.creation.tensor_methods import set_data
 
 _MODULE = "torch.nn.utils.prune"
-_TORCH = modules["torch"]
-
-
-def _call(tensor: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-    return methods[name](tensor, *args, **kwargs)
 
 
 class BasePruningMethod(Extensible):
@@ -52,7 +49,7 @@ class BasePruningMethod(Extensible):
         """The tensor with zeros where it is pruned."""
         mask = getattr(module, f"{self._tensor_name}_mask")
         original = getattr(module, f"{self._tensor_name}_orig")
-        result: Tensor = _call(mask, "to", dtype=original.dtype) * original
+        result: Tensor = methods.to(mask, dtype=original.dtype) * original
         return result
 
     @classmethod
@@ -68,7 +65,7 @@ class BasePruningMethod(Extensible):
         """A tensor pruned, outside of any module."""
         scores = t if importance_scores is None else importance_scores
         _check_shape(scores, t)
-        mask = _TORCH["ones_like"](t) if default_mask is None else default_mask
+        mask = torch.ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(scores, mask)
 
     def remove(self, module: Any) -> None:
@@ -78,7 +75,7 @@ class BasePruningMethod(Extensible):
         if name in module.language_names():
             module.language_delattr(name)
         original = module._parameters.pop(f"{name}_orig")
-        setters["data"](original, _call(weight, "detach"))
+        set_data(original, methods.detach(weight))
         del module._buffers[f"{name}_mask"]
         module.register(name, original)
 
@@ -116,9 +113,9 @@ def _applied(method: Any, module: Any, name: str, scores: Any) -> Any:
     if before is None:
         del module._parameters[name]
         module.register_parameter(f"{name}_orig", tensor)
-        mask = _TORCH["ones_like"](tensor)
+        mask = torch.ones_like(tensor)
     else:
-        mask = _call(_call(getattr(module, f"{name}_mask"), "detach"), "clone")
+        mask = methods.clone(methods.detach(getattr(module, f"{name}_mask")))
     found = method.compute_mask(tensor if scores is None else scores, mask)
     module.register_buffer(f"{name}_mask", found)
     module.register(name, method.apply_mask(module))
@@ -162,18 +159,18 @@ class PruningContainer(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         method = self._pruning_methods[-1]
-        mask = _call(default_mask, "to", dtype=t.dtype)
+        mask = methods.to(default_mask, dtype=t.dtype)
         where: Any = tuple([slice(None)] * t.ndim)
         if method.PRUNING_TYPE == "unstructured":
-            where = _TORCH["eq"](default_mask, 1)
+            where = torch.eq(default_mask, 1)
         elif method.PRUNING_TYPE == "structured":
             dim = method.dim % t.ndim
             others = [each for each in range(t.ndim) if each != dim]
-            kept = _TORCH["ne"](_call(default_mask, "sum", dim=others), 0)
+            kept = torch.ne(methods.sum(default_mask, dim=others), 0)
             where = (*where[:dim], kept, *where[dim + 1 :])
-        read, write = operators["[]"], operators["[]="]
+        read, write = operators.getitem, operators.setitem
         part = method.compute_mask(read(t, where), default_mask=read(default_mask, where))
-        write(mask, where, _call(part, "to", dtype=mask.dtype))
+        write(mask, where, methods.to(part, dtype=mask.dtype))
         return mask
 
 
@@ -216,16 +213,16 @@ class RandomUnstructured(_Amount):
 
     def scores(self, t: Tensor) -> Tensor:
         """What decides which elements are pruned."""
-        drawn: Tensor = _TORCH["rand_like"](t)
+        drawn: Tensor = torch.rand_like(t)
         return drawn
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         count = self.count(t.array.size)
-        mask: Tensor = _call(default_mask, "clone")
+        mask: Tensor = methods.clone(default_mask)
         if count:
-            flat = _call(self.scores(t), "reshape", -1)
-            chosen = _TORCH["topk"](flat, count, largest=self.largest)
-            operators["[]="](_call(mask, "view", -1), chosen[1], 0)
+            flat = methods.reshape(self.scores(t), -1)
+            chosen = torch.topk(flat, count, largest=self.largest)
+            operators.setitem(methods.view(mask, -1), chosen[1], 0)
         return mask
 
 
@@ -235,7 +232,7 @@ class L1Unstructured(RandomUnstructured):
     largest = False
 
     def scores(self, t: Tensor) -> Tensor:
-        sizes: Tensor = _TORCH["abs"](t)
+        sizes: Tensor = torch.abs(t)
         return sizes
 
 
@@ -252,8 +249,8 @@ class RandomStructured(_Amount):
 
     def kept(self, t: Tensor, size: int, count: int) -> Any:
         """An index of the channels that stay."""
-        drawn = _TORCH["rand"](size)
-        return _TORCH["gt"](drawn, _TORCH["kthvalue"](drawn, count)[0])
+        drawn = torch.rand(size)
+        return torch.gt(drawn, torch.kthvalue(drawn, count)[0])
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         sizes = t.array.shape
@@ -272,10 +269,10 @@ class RandomStructured(_Amount):
         count = self.count(size)
         if not count:
             return default_mask
-        mask: Tensor = _TORCH["zeros_like"](t)
+        mask: Tensor = torch.zeros_like(t)
         dim = self.dim % len(sizes)
-        operators["[]="](mask, (*[slice(None)] * dim, self.kept(t, size, count)), 1)
-        methods["mul_"](mask, _call(default_mask, "to", dtype=mask.dtype))
+        operators.setitem(mask, (*[slice(None)] * dim, self.kept(t, size, count)), 1)
+        methods.mul_(mask, methods.to(default_mask, dtype=mask.dtype))
         return mask
 
 
@@ -290,8 +287,8 @@ class LnStructured(RandomStructured):
 
     def kept(self, t: Tensor, size: int, count: int) -> Any:
         dim = self.dim % t.ndim
-        norms = _TORCH["norm"](t, p=self.n, dim=[each for each in range(t.ndim) if each != dim])
-        return _TORCH["topk"](norms, size - count)[1]
+        norms = torch.norm(t, p=self.n, dim=[each for each in range(t.ndim) if each != dim])
+        return torch.topk(norms, size - count)[1]
 
 
 class CustomFromMask(BasePruningMethod):
@@ -305,7 +302,7 @@ class CustomFromMask(BasePruningMethod):
         self.mask = mask
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        return default_mask * _call(self.mask, "to", dtype=default_mask.dtype)
+        return default_mask * methods.to(self.mask, dtype=default_mask.dtype)
 
 
 # --- functions ------------------------------------------------------------------------------------
@@ -387,7 +384,7 @@ def global_unstructured(
     left = [
         getattr(module, f"{name}_mask")
         if f"{name}_mask" in module._buffers
-        else _TORCH["ones_like"](own)
+        else torch.ones_like(own)
         for (module, name), own in zip(pairs, tensors, strict=True)
     ]
     method = pruning_method(**kwargs)
@@ -400,9 +397,9 @@ def global_unstructured(
     mask = PruningContainer(method).compute_mask(
         parameters_to_vector(values), parameters_to_vector(left)
     )
-    parts = _TORCH["split"](mask, [own.array.size for own in tensors])
+    parts = torch.split(mask, [own.array.size for own in tensors])
     for (module, name), own, part in zip(pairs, tensors, parts, strict=True):
-        custom_from_mask(module, name, _call(part, "view_as", own))
+        custom_from_mask(module, name, methods.view_as(part, own))
 
 
 @function("remove", module=_MODULE)

@@ -10,10 +10,10 @@ from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
-from gradcli.library.torch.nn.layer import FUNCTIONS
 from gradcli.library.torch.nn.module import Module, check_module
 from gradcli.library.torch.nn.utils.parametrize import as_matrix, register_parametrization
-from gradcli.ops.binding.catalogue import function, methods, modules
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.functions import F, methods, torch
 from gradcli.ops.creation.copies import detach
 from gradcli.ops.creation.data import parameter
 from gradcli.ops.nn.normalisation.weight import length_of, scaled_direction
@@ -61,18 +61,18 @@ class _SpectralNorm(Module):
         u, v = self.lookup("_u"), self.lookup("_v")
         if self.training:
             iterate(matrix, u, v, self.n_power_iterations, self.eps)
-        u, v = methods["clone"](u), methods["clone"](v)
-        return weight / methods["vdot"](u, methods["mv"](matrix, v))
+        u, v = methods.clone(u), methods.clone(v)
+        return weight / methods.vdot(u, methods.mv(matrix, v))
 
 
 def _normalised(vector: Tensor, eps: float) -> Any:
-    return FUNCTIONS["normalize"](vector, dim=0, eps=eps)
+    return F.normalize(vector, dim=0, eps=eps)
 
 
 def _first_vectors(weight: Tensor, dim: int, eps: float) -> tuple[Any, Any]:
     """Vectors drawn for both sides of a weight's matrix."""
     matrix = as_matrix(detach(weight), dim)
-    drawn = [modules["torch"]["randn"](n, dtype=weight.dtype) for n in matrix.array.shape]
+    drawn = [torch.randn(n, dtype=weight.dtype) for n in matrix.array.shape]
     u, v = (_normalised(vector, eps) for vector in drawn)
     return u, v
 
@@ -80,10 +80,10 @@ def _first_vectors(weight: Tensor, dim: int, eps: float) -> tuple[Any, Any]:
 def iterate(matrix: Tensor, u: Tensor, v: Tensor, count: int, eps: float) -> None:
     """Steps of power iteration, written into the vectors."""
     with NoGrad():
-        adjoint = methods["conj"](methods["t"](matrix))
+        adjoint = methods.conj(methods.t(matrix))
         for _ in range(count):
-            overwrite(u, _normalised(methods["mv"](matrix, v), eps).array)
-            overwrite(v, _normalised(methods["mv"](adjoint, u), eps).array)
+            overwrite(u, _normalised(methods.mv(matrix, v), eps).array)
+            overwrite(v, _normalised(methods.mv(adjoint, u), eps).array)
 
 
 def _weight_of(module: Any, name: str) -> Tensor:
@@ -166,11 +166,11 @@ class _SpectralHook(_NormHook):
         if module.training:
             with NoGrad():
                 for _ in range(self.iterations):
-                    step = methods["mv"](methods["t"](matrix), u)
+                    step = methods.mv(methods.t(matrix), u)
                     overwrite(v, _normalised(step, self.eps).array)
-                    overwrite(u, _normalised(methods["mv"](matrix, v), self.eps).array)
-        u, v = methods["clone"](u), methods["clone"](v)
-        return weight / methods["dot"](u, methods["mv"](matrix, v))
+                    overwrite(u, _normalised(methods.mv(matrix, v), self.eps).array)
+        u, v = methods.clone(u), methods.clone(v)
+        return weight / methods.dot(u, methods.mv(matrix, v))
 
 
 def _hooked(module: Any, hook: _NormHook) -> Any:

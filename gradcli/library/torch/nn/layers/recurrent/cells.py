@@ -9,9 +9,10 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
 from gradcli.library.torch.nn.init import uniform_
-from gradcli.library.torch.nn.layer import FUNCTIONS, new_parameter, register
+from gradcli.library.torch.nn.layer import new_parameter, register
 from gradcli.library.torch.nn.module import Module
-from gradcli.ops.binding.catalogue import methods, modules
+from gradcli.ops.binding.catalogue import modules
+from gradcli.ops.binding.functions import F, methods, torch
 from gradcli.ops.nn.recurrent import lstm_state
 from gradcli.state import computed
 
@@ -19,12 +20,12 @@ State = tuple[Tensor, ...]
 
 
 def _parts(gates: Tensor, count: int) -> Any:
-    return modules["torch"]["unsafe_chunk"](gates, count, 1)
+    return torch.unsafe_chunk(gates, count, 1)
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """A projection of the input or of the state."""
-    return FUNCTIONS["linear"](input, weight, bias)
+    return F.linear(input, weight, bias)
 
 
 # --- one step -------------------------------------------------------------------------------------
@@ -42,7 +43,7 @@ def _lstm_step(projected: Tensor, hidden: Tensor, state: State) -> State:
 
 def _gru_step(projected: Tensor, hidden: Tensor, state: State) -> State:
     """The next state of a GRU from both projections."""
-    sigmoid, tanh = modules["torch"]["sigmoid"], modules["torch"]["tanh"]
+    sigmoid, tanh = torch.sigmoid, torch.tanh
     given, remembered = _parts(projected, 3), _parts(hidden, 3)
     reset = sigmoid(remembered[0] + given[0])
     update = sigmoid(remembered[1] + given[1])
@@ -112,8 +113,8 @@ class _Cell(Recurrent):
         batched = input.ndim == 2
         given = self._given(hx)
         if not batched:
-            input = methods["unsqueeze"](input, 0)
-            given = tuple(methods["unsqueeze"](state, 0) for state in given)
+            input = methods.unsqueeze(input, 0)
+            given = tuple(methods.unsqueeze(state, 0) for state in given)
         if not given:
             sizes = (input.array.shape[0], self.hidden_size)
             given = (self._zeros(input, *sizes),) * self.states
@@ -122,7 +123,7 @@ class _Cell(Recurrent):
         hidden = linear(given[0], self.weight_hh, self.bias_hh)
         state = self.next_state(projected, hidden, given)
         if not batched:
-            state = tuple(methods["squeeze"](each, 0) for each in state)
+            state = tuple(methods.squeeze(each, 0) for each in state)
         return state if self.states > 1 else state[0]
 
     def _check_sizes(self, input: Tensor, given: tuple[Tensor, ...]) -> None:
@@ -132,10 +133,10 @@ class _Cell(Recurrent):
         if width != self.input_size:
             text = f"input has inconsistent input_size: got {width} expected {self.input_size}"
         for number, state in enumerate(given):
-            rows = methods["size"](state, 0)
+            rows = methods.size(state, 0)
             if text is None and rows != batch:
                 text = f"Input batch size {batch} doesn't match hidden{number} batch size {rows}"
-            if text is None and (size := methods["size"](state, 1)) != self.hidden_size:
+            if text is None and (size := methods.size(state, 1)) != self.hidden_size:
                 text = f"hidden{number} has inconsistent hidden_size: got {size}, expected"
                 text += f" {self.hidden_size}"
         if text is not None:

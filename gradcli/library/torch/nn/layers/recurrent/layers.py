@@ -14,10 +14,10 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.objects.classes.extensible import arguments_of
-from gradcli.library.torch.nn.layer import FUNCTIONS, new_parameter, register, register_base
+from gradcli.library.torch.nn.layer import new_parameter, register, register_base
 from gradcli.library.torch.nn.layers.recurrent.cells import Recurrent, State, linear
 from gradcli.library.torch.nn.layers.recurrent.packed_sequences import PackedSequence
-from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.binding.functions import F, methods
 from gradcli.ops.creation.autocast import autocast_to_lower_precision
 from gradcli.ops.indexing.basic import getitem
 from gradcli.ops.nn.recurrent import mkldnn_rnn_layer
@@ -30,7 +30,7 @@ _LAYER_TENSORS = 32
 
 def _rows(state: State, start: int, end: int) -> State:
     """The state of some sequences of a batch."""
-    return tuple(methods["narrow"](each, 0, start, end - start) for each in state)
+    return tuple(methods.narrow(each, 0, start, end - start) for each in state)
 
 
 def _joined(states: Sequence[State]) -> State:
@@ -168,8 +168,8 @@ class _Layers(Recurrent):
     ) -> tuple[Tensor, State]:
         """The same, composed of ops."""
         input_weight, hidden_weight, input_bias, hidden_bias = weights
-        projected = FUNCTIONS["linear"](input, input_weight, input_bias)
-        steps = list(methods["unbind"](projected, 0))
+        projected = F.linear(input, input_weight, input_bias)
+        steps = list(methods.unbind(projected, 0))
         backward = suffix.endswith("_reverse")
         outputs = []
         for step in reversed(steps) if backward else steps:
@@ -197,7 +197,7 @@ class _Layers(Recurrent):
         steps = []
         at = 0
         for count in counts:
-            steps.append(methods["narrow"](projected, 0, at, count))
+            steps.append(methods.narrow(projected, 0, at, count))
             at += count
         backward = suffix.endswith("_reverse")
         before = counts[-1 if backward else 0]
@@ -249,21 +249,21 @@ class _Layers(Recurrent):
         batched = input.ndim == 3
         batch_dim = 0 if self.batch_first else 1
         if not batched:
-            input = methods["unsqueeze"](input, batch_dim)
-            given = tuple(methods["unsqueeze"](state, 1) for state in given)
+            input = methods.unsqueeze(input, batch_dim)
+            given = tuple(methods.unsqueeze(state, 1) for state in given)
         if self.batch_first:
-            input = methods["transpose"](input, 0, 1)
+            input = methods.transpose(input, 0, 1)
             if self._is_one_node(input):
-                input = methods["contiguous"](input)
+                input = methods.contiguous(input)
         first = self._first(input, given, input.array.shape[1], self._is_one_node(input))
         input, last = self._through(input, first, self._direction)
         if self.batch_first:
             # As PyTorch does, whose node each makes.
-            swap = methods["transpose" if self._is_one_node(input) else "transpose_"]
+            swap = methods.transpose if self._is_one_node(input) else methods.transpose_
             input = swap(input, 0, 1)
         if not batched:
-            input = methods["squeeze"](input, batch_dim)
-            last = tuple(methods["squeeze"](state, 1) for state in last)
+            input = methods.squeeze(input, batch_dim)
+            last = tuple(methods.squeeze(state, 1) for state in last)
         return input, (last if self.states > 1 else last[0])
 
     def _packed(self, input: PackedSequence, given: State) -> Any:
@@ -274,14 +274,14 @@ class _Layers(Recurrent):
         if data.ndim != 2 or not counts or counts != sorted(counts, reverse=True):
             raise value_error(f"{self._get_name()} takes what pack_padded_sequence() gives")
         if order is not None:
-            given = tuple(methods["index_select"](state, 1, order) for state in given)
+            given = tuple(methods.index_select(state, 1, order) for state in given)
         data, last = self._through(
             data,
             self._first(data, given, counts[0], False),
             lambda data, suffix, state: self._packed_direction(data, suffix, state, counts),
         )
         if back is not None:
-            last = tuple(methods["index_select"](state, 1, back) for state in last)
+            last = tuple(methods.index_select(state, 1, back) for state in last)
         packed = PackedSequence(data, sizes, order, back)
         return packed, (last if self.states > 1 else last[0])
 
@@ -301,7 +301,7 @@ class _Layers(Recurrent):
                 directions.append(outputs)
             input = cat_(directions, -1) if self.bidirectional else directions[0]
             if self.dropout and self.training and layer < self.num_layers - 1:
-                input = FUNCTIONS["dropout"](input, self.dropout, True)
+                input = F.dropout(input, self.dropout, True)
         return input, tuple(stack_(list(states)) for states in zip(*finals, strict=True))
 
     def _first(self, input: Tensor, given: State, batch: int, one_node: bool) -> list[State]:
@@ -318,9 +318,9 @@ class _Layers(Recurrent):
                     f" {(count, batch, width)}, got {list(state.array.shape)}",
                 )
         if one_node:
-            apart = [[methods["select"](state, 0, n) for n in range(count)] for state in given]
+            apart = [[methods.select(state, 0, n) for n in range(count)] for state in given]
         else:
-            apart = [methods["unbind"](state, 0) for state in given]
+            apart = [methods.unbind(state, 0) for state in given]
         return list(zip(*apart, strict=True))
 
     def extra_repr(self) -> str:

@@ -12,7 +12,8 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.library.torch.nn.attributes import kind_of
 from gradcli.ops.binding.arguments import check_tensors, listed
-from gradcli.ops.binding.catalogue import function, methods, modules
+from gradcli.ops.binding.catalogue import function, modules
+from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.binding.results import ReturnType
 from gradcli.ops.indexing import select
 
@@ -35,7 +36,7 @@ def pad_sequence(
     Raises E202 for anything but a list of tensors, E204 for an empty one and for another side.
     """
     if isinstance(sequences, Tensor):
-        sequences = list(methods["unbind"](sequences, 0))
+        sequences = list(methods.unbind(sequences, 0))
     if not isinstance(sequences, (list, tuple)):
         raise GradcliError(
             "E202",
@@ -49,16 +50,14 @@ def pad_sequence(
     longest, count = max(lengths), len(sequences)
     first = sequences[0]
     sizes = (count, longest) if batch_first else (longest, count)
-    result: Tensor = modules["torch"]["full"](
-        (*sizes, *first.array.shape[1:]), padding_value, dtype=first.dtype
-    )
+    result: Tensor = torch.full((*sizes, *first.array.shape[1:]), padding_value, dtype=first.dtype)
     for number, (sequence, length) in enumerate(zip(sequences, lengths, strict=True)):
         start = longest - length if padding_side == "left" else 0
         if batch_first:
-            part = methods["narrow"](methods["select"](result, 0, number), 0, start, length)
+            part = methods.narrow(methods.select(result, 0, number), 0, start, length)
         else:
-            part = methods["select"](methods["narrow"](result, 0, start, length), 1, number)
-        methods["copy_"](part, sequence)
+            part = methods.select(methods.narrow(result, 0, start, length), 1, number)
+        methods.copy_(part, sequence)
     return result
 
 
@@ -69,11 +68,11 @@ def unpad_sequence(
     """The sequences of a padded tensor, each as long as `lengths` says."""
     rows = padded_sequences
     if not batch_first:
-        rows = methods["transpose"](rows, 0, 1)
+        rows = methods.transpose(rows, 0, 1)
     counts = np.ravel(listed(lengths)).tolist()
     return [
-        methods["narrow"](row, 0, 0, int(length))
-        for row, length in zip(methods["unbind"](rows, 0), counts, strict=False)
+        methods.narrow(row, 0, 0, int(length))
+        for row, length in zip(methods.unbind(rows, 0), counts, strict=False)
     ]
 
 
@@ -135,7 +134,7 @@ class PackedSequence(ReturnType):
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """The same with its data on another device, or of another dtype."""
-        return PackedSequence(methods["to"](self[0], *args, **kwargs), *self[1:])
+        return PackedSequence(methods.to(self[0], *args, **kwargs), *self[1:])
 
 
 modules["torch.nn.utils.rnn"]["PackedSequence"] = PackedSequence
@@ -144,7 +143,7 @@ modules["torch.nn.utils.rnn"]["PackedSequence"] = PackedSequence
 @function("invert_permutation", module="torch.nn.utils.rnn")
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The way back from an order; None for None."""
-    return None if permutation is None else methods["argsort"](permutation)
+    return None if permutation is None else methods.argsort(permutation)
 
 
 @function("pack_padded_sequence", module="torch.nn.utils.rnn")
@@ -162,11 +161,11 @@ def pack_padded_sequence(
     for one that is longer than the input.
     """
     if not isinstance(lengths, Tensor):
-        lengths = modules["torch"]["as_tensor"](lengths, dtype=dtypes.int64)
+        lengths = torch.as_tensor(lengths, dtype=dtypes.int64)
     order = None
     if not enforce_sorted:
-        lengths, order = methods["sort"](lengths, descending=True)
-        input = methods["index_select"](input, 0 if batch_first else 1, order)
+        lengths, order = methods.sort(lengths, descending=True)
+        input = methods.index_select(input, 0 if batch_first else 1, order)
     steps = _check_lengths(input, lengths, batch_first)
     has_step = np.arange(steps[0])[:, None] < steps
     step, row = has_step.nonzero()
@@ -251,20 +250,20 @@ def pad_packed_sequence(
             f" got total_length={total_length} and max sequence length being {longest}"
         )
     sizes = (total_length or longest, counts[0], *data.array.shape[1:])
-    padded: Tensor = modules["torch"]["full"](sizes, padding_value, dtype=data.dtype)
+    padded: Tensor = torch.full(sizes, padding_value, dtype=data.dtype)
     at = start = 0
     for end in range(1, longest + 1):
         if end < longest and counts[end] == counts[start]:
             continue  # steps of as many sequences are written at once
         count = counts[start]
-        part = methods["narrow"](data, 0, at, (end - start) * count)
-        rows = methods["narrow"](methods["narrow"](padded, 0, start, end - start), 1, 0, count)
-        methods["copy_"](rows, methods["view"](part, (end - start, count, *data.array.shape[1:])))
+        part = methods.narrow(data, 0, at, (end - start) * count)
+        rows = methods.narrow(methods.narrow(padded, 0, start, end - start), 1, 0, count)
+        methods.copy_(rows, methods.view(part, (end - start, count, *data.array.shape[1:])))
         at, start = at + (end - start) * count, end
     lengths = Tensor((np.array(counts)[:, None] > np.arange(counts[0])).sum(0))
     if batch_first:
-        padded = methods["transpose"](padded, 0, 1)
+        padded = methods.transpose(padded, 0, 1)
     if back is not None:
-        padded = methods["index_select"](padded, 0 if batch_first else 1, back)
-        lengths = methods["index_select"](lengths, 0, back)
+        padded = methods.index_select(padded, 0 if batch_first else 1, back)
+        lengths = methods.index_select(lengths, 0, back)
     return padded, lengths

@@ -1,0 +1,293 @@
+"""Recordings of what PyTorch ran, `.gradrun`: a program of the language, its arrays, and tables
+that lead from each line to the user's place. `gradcli record` writes them, from another Python.
+
+A recording is data from a stranger: every size and offset that it declares is checked before
+anything of that size is made, and its program runs under the limits of any program.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import zlib
+from struct import Struct
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.dtypes import DTYPES
+from gradcli.arrays.files.data_file import DataFile, is_shape, unreadable
+from gradcli.arrays.files.gate import opened
+from gradcli.arrays.files.programs import LARGEST_PROGRAM
+from gradcli.errors import GradcliError
+from gradcli.limits import in_bytes
+from gradcli.record import Record
+from gradcli.state import active
+
+MAGIC = b"\x89GRUN\r\n\x1a"
+"""The first bytes of a recording: a copy as text, or without the eighth bit, is noticed."""
+
+VERSION = 1
+CHECKS = "#checks"
+"""The array of what the results of the run are compared by."""
+
+_HEADER = Struct("<8sIIQQQ")
+_LARGEST_INDEX = 64_000_000
+_ALIGNED = 64
+
+
+class Entry(Record):
+    """An array of a recording; `start` is its offset in the file, -1 where it was left out."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+
+
+class Check(Record):
+    """A result of the run, or a gradient, that the replay is compared with.
+
+    Attributes:
+        line: the line of the program behind which it is compared.
+        text: what it is, as the program spells it: `net.fc.weight.grad`.
+        kind: "value", "gradient", or "step" for a parameter behind an optimizer's step.
+        first, count: its numbers in the array of checks.
+    """
+
+    line: int
+    text: str
+    kind: str
+    shape: tuple[int, ...]
+    dtype: str
+    first: int
+    count: int
+
+
+class Opaque(Record):
+    """An operation that is not computed anew, with what PyTorch computed.
+
+    Attributes:
+        name: what PyTorch calls it, and `node` what it calls the node of its gradient.
+        results: the names of the arrays of its results, with whether they require grad.
+        passes: for each backward pass the arrays of the gradients that arrived, one for each
+            result, and of those that left, one for each input; None for none.
+    """
+
+    name: str
+    node: str
+    results: list[tuple[str, bool]]
+    passes: list[tuple[list[str | None], list[str | None]]]
+
+
+class Recording:
+    """What a file of this format holds, its arrays read when they are asked for.
+
+    Attributes:
+        program: the text of the program.
+        origins: for each line of it, from 1, the user's place, "" for none.
+        calls: the calls of modules: the module's path, and the number of the call around it or -1.
+        call_of: for each line the number of the call that it ran in, -1 for none.
+        checks: what the replay is compared with, by line.
+        unwritten: the operations that could not be written down, whose results are read.
+        drawn: the arrays that were drawn at random.
+        numbers: the numbers in the program that the run read out of tensors.
+        output: the name of what the last backward pass began with, "" for none.
+        made: the versions that made it.
+        has_data: whether it has arrays.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._file = DataFile(path)
+        index = self._read_index()
+        try:
+            self._take(index)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise self._file.damaged("its index", f"{type(error).__name__}: {error}") from error
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def _read_index(self) -> dict[str, Any]:
+        damaged = self._file.damaged
+        try:
+            with opened(self.path, is_program=True) as file:
+                self.size = os.fstat(file.fileno()).st_size
+                head = file.read(_HEADER.size)
+                if len(head) < _HEADER.size or not head.startswith(MAGIC):
+                    raise damaged("byte 0", "this is no recording")
+                _, version, _, packed, unpacked, size = _HEADER.unpack(head)
+                if version != VERSION:
+                    raise damaged(
+                        "byte 8", f"it has version {version} of the format, and this is {VERSION}"
+                    )
+                if size != self.size:
+                    raise damaged(
+                        "byte 32", f"it is said to have {size:,} bytes, and has {self.size:,}"
+                    )
+                if packed > self.size - _HEADER.size or unpacked > _LARGEST_INDEX:
+                    raise damaged("byte 16", f"an index of {unpacked:,} bytes is too large")
+                text = file.read(packed)
+        except (OSError, ValueError) as error:
+            raise unreadable(self.path, error) from error
+        self._start = -(-(_HEADER.size + packed) // _ALIGNED) * _ALIGNED
+        unpacker = zlib.decompressobj()
+        try:
+            plain = unpacker.decompress(text, unpacked + 1)
+            index = json.loads(plain)
+        except (zlib.error, ValueError, RecursionError) as error:
+            raise damaged("its index", str(error)) from error
+        if len(plain) != unpacked or not isinstance(index, dict):
+            raise damaged("its index", "it is not as long as it is said to be")
+        return index
+
+    def _take(self, index: dict[str, Any]) -> None:
+        """Take what an index says, checked."""
+        self.program = _text(index["program"], LARGEST_PROGRAM)
+        count = self.program.count("\n")
+        self.made = {_text(key): _text(each) for key, each in dict(index["made"]).items()}
+        self.argv = _texts(index["argv"])
+        self.unwritten = _texts(index["unwritten"])
+        self.drawn = frozenset(_texts(index["drawn"]))
+        self.notes = _texts(index["notes"])
+        self.numbers = _texts(index["numbers"])
+        self.output = _text(index["output"])
+        self.has_data = index["data"] is True
+        self.entries = dict(self._entry(*row) for row in index["arrays"])
+        files = _texts(index["files"])
+        places = [
+            f"{files[_number(file, len(files))]}:{_number(line)}"
+            + ("" if function == "<module>" else f" in {_text(function)}")
+            for file, line, function in index["places"]
+        ]
+        self.calls = [
+            (_text(path), _number(up, n, -1)) for n, (path, up) in enumerate(index["calls"])
+        ]
+        rows = [
+            (_number(place, len(places), -1), _number(call, len(self.calls), -1))
+            for place, call in index["lines"]
+        ]
+        if len(rows) != count:
+            raise ValueError(f"{len(rows)} places for {count} lines")
+        self.origins = ["", *("" if place < 0 else places[place] for place, _ in rows)]
+        self.call_of = [-1, *(call for _, call in rows)]
+        self.opaque = [_opaque(each) for each in index["opaque"]]
+        self._take_checks(index["checks"], count)
+
+    def _take_checks(self, rows: Any, lines: int) -> None:
+        entry = self.entries.get(CHECKS)
+        numbers = math.prod(entry.shape) if entry is not None and entry.dtype == "float64" else 0
+        self.checks: dict[int, list[Check]] = {}
+        for line, text, kind, shape, dtype, first, count in rows:
+            if not is_shape(shape) or _number(first) + _number(count) > numbers:
+                raise ValueError("a check lies outside of its array")
+            check = Check(_number(line, lines + 1), _text(text), _text(kind), tuple(shape),
+                          _text(dtype), first, count)  # fmt: skip
+            self.checks.setdefault(check.line, []).append(check)
+
+    def _entry(self, name: Any, dtype: Any, shape: Any, offset: Any) -> tuple[str, Entry]:
+        if dtype not in DTYPES or not is_shape(shape):
+            raise ValueError(f"{name!r} is no array of dtype {dtype!r} and shape {shape!r}")
+        start = -1 if offset == -1 else self._start + _number(offset)
+        size = math.prod(shape) * DTYPES[dtype].itemsize
+        if start >= 0 and (offset % _ALIGNED or start + size > self.size):
+            raise ValueError(f"{name!r} lies outside of the file")
+        active.state.limits.check_elements(math.prod(shape), f"elements of {name!r}")
+        return _text(name), Entry(dtype, tuple(shape), start)
+
+    # --- what it holds ----------------------------------------------------------------------------
+
+    def array(self, name: str) -> Any:
+        """An array, which may be written to and is nobody else's.
+
+        Raises:
+            GradcliError: E506 where the recording has none of the name, or left it out.
+        """
+        entry = self.entries.get(name)
+        if entry is None:
+            raise self._file.missing("array", name, self.entries)
+        if entry.start < 0:
+            raise GradcliError(
+                "E506",
+                f"{self.path}: the elements of {name} were left out when it was recorded",
+                help="record it again without --no-data",
+            )
+        dtype = DTYPES[entry.dtype].numpy_dtype
+        if not math.prod(entry.shape):
+            return np.empty(entry.shape, dtype)
+        # Private pages of the file: nothing is copied before it is written to.
+        found = np.memmap(self.path, dtype, "c", entry.start, entry.shape or (1,))
+        return found.view(np.ndarray).reshape(entry.shape)
+
+    def digest_of(self, check: Check) -> Any:
+        """What a result is compared by; its elements or its digest."""
+        return self._checks()[check.first : check.first + check.count]
+
+    def _checks(self) -> Any:
+        found = getattr(self, "_read_checks", None)
+        if found is None:
+            found = self._read_checks = self.array(CHECKS)
+        return found
+
+    # --- what is in it ----------------------------------------------------------------------------
+
+    def described(self) -> list[tuple[str, str]]:
+        """What is in it, a row for each part."""
+        arrays = {name: each for name, each in self.entries.items() if name != CHECKS}
+        lines = len(self.origins) - 1
+        elements = sum(math.prod(each.shape) for each in arrays.values())
+        checks = sum(map(len, self.checks.values()))
+        rows = [
+            ("recording", f"{self.path}, {in_bytes(self.size)}"),
+            ("made by", ", ".join(f"{name} {each}" for name, each in self.made.items())),
+            ("script", " ".join(self.argv) or "left out"),
+            ("program", f"{lines:,} lines, {len(self.calls):,} calls of modules"),
+            ("output", self.output or "none: there was no backward pass"),
+            (
+                "arrays",
+                f"{len(arrays):,} of {elements:,} elements" if self.has_data else "left out",
+            ),
+            ("compared", f"{checks:,} results of {len(self.checks):,} lines"),
+            ("opaque", _counted([each.name for each in self.opaque])),
+            ("not computed again", _counted(self.unwritten)),
+            ("drawn at random", f"{len(self.drawn):,} arrays"),
+        ]
+        return [*rows, *(("note", each) for each in self.notes)]
+
+
+def _counted(names: list[str]) -> str:
+    """Names with how often each stands there, as a sentence."""
+    counts = {name: names.count(name) for name in sorted(set(names))}
+    shown = [f"{name} ({count})" if count > 1 else name for name, count in counts.items()]
+    return ", ".join(shown) or "none"
+
+
+def _opaque(given: Any) -> Opaque:
+    results = [(_text(name), bool(grad)) for name, grad in given["results"]]
+    passes = [
+        ([_optional(each) for each in arrived], [_optional(each) for each in left])
+        for arrived, left in given["passes"]
+    ]
+    return Opaque(_text(given["name"]), _text(given["node"]), results, passes)
+
+
+def _optional(given: Any) -> str | None:
+    return None if given is None else _text(given)
+
+
+def _text(given: Any, most: int = 10_000) -> str:
+    if not isinstance(given, str) or len(given) > most:
+        raise ValueError("a text is none, or too long")
+    return given
+
+
+def _texts(given: Any) -> list[str]:
+    if not isinstance(given, list):
+        raise TypeError("a list of texts is none")
+    return [_text(each) for each in given]
+
+
+def _number(given: Any, below: int = 1 << 62, least: int = 0) -> int:
+    if type(given) is not int or not least <= given < below:
+        raise ValueError(f"{given!r} is no number from {least} to {below - 1}")
+    return given

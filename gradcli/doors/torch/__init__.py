@@ -1,0 +1,1 @@
+"""Records what PyTorch runs, to be asked about as a program."""

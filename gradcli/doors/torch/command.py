@@ -1,0 +1,168 @@
+"""`gradcli record`: runs a PyTorch program under its own Python and leaves a recording."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from io import UnsupportedOperation
+from pathlib import Path
+
+import click
+
+from gradcli.errors import GradcliError
+from gradcli.ops.lookup import names_in
+from gradcli.running.arguments.words import UsageError
+from gradcli.running.process.terminal import Terminal
+from gradcli.show.help.op_page import load
+
+RECORDER = Path(__file__).with_name("recorder.py")
+
+_ROOMS = {
+    "torch.nn.functional": "F.",
+    "torch": "torch.",
+    "Tensor": ".",
+    "torch.linalg": "torch.linalg.",
+    "torch.special": "torch.special.",
+    "torch.fft": "torch.fft.",
+    "torch.nn.init": "nn.init.",
+}
+
+_MOMENT = re.compile(r"(backward|step):([1-9]\d{0,8})")
+
+
+@click.command(
+    "record",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.option(
+    "--python",
+    metavar="PYTHON",
+    help="The Python that runs the script, with its PyTorch: a path, or a command.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="The recording; by default the script's name with .gradrun, in the current folder.",
+)
+@click.option(
+    "--at",
+    metavar="MOMENT",
+    help="What is recorded: the backward pass backward:N, or all that led to step:N, from 1; by"
+    " default what ran since an optimizer last stepped, up to the last backward pass.",
+)
+@click.option("--no-data", is_flag=True, help="Leave arrays and numbers out of the recording.")
+@click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m` does.")
+@click.option(
+    "--sandbox", is_flag=True, help="Refused: the script runs as any program of the host does."
+)
+@click.argument("words", nargs=-1, metavar="SCRIPT|-m MODULE [ARGS]…", type=click.UNPROCESSED)
+def command(
+    python: str | None,
+    output: str | None,
+    at: str | None,
+    no_data: bool,
+    module: str | None,
+    sandbox: bool,
+    words: Sequence[str],
+) -> int:
+    """Record what PyTorch runs, to be asked about as a program.
+
+    The script runs under its own Python, which has PyTorch; what it prints and its exit code stay
+    its own. All questions take the recording where they take a file.
+    """
+    if sandbox:
+        raise GradcliError(
+            "E606",
+            "`gradcli record` runs the script by Python, and --sandbox forbids that",
+            help="a recording that was made elsewhere can be asked about in the sandbox",
+        )
+    script = ["-m", module, *words] if module is not None else list(words)
+    if not script:
+        raise UsageError("`gradcli record` needs a script of Python, or -m MODULE")
+    if output is None:
+        name = module.rpartition(".")[2] if module is not None else Path(script[0]).stem
+        output = f"{name}.gradrun"
+    elif not output.endswith(".gradrun"):
+        raise UsageError(f"the suffix of {output} is not .gradrun")
+    program = python_of(python)
+    shown = module if module is not None else script[0]
+    Terminal().note(f"runs {shown} by {program}, and writes {output}")
+    return record(program, script, output, at, data=not no_data)
+
+
+def python_of(given: str | None) -> str:
+    """The Python that has PyTorch; raises E609 where there is none."""
+    if given is not None:
+        found = shutil.which(given)
+        if found is None:
+            raise UsageError(f"--python: there is no {given}")
+        return found
+    if find_spec("torch") is not None:
+        return sys.executable
+    found = shutil.which("python3") or shutil.which("python")
+    if found is None or os.path.realpath(found) == os.path.realpath(sys.executable):
+        raise GradcliError(
+            "E609",
+            "PyTorch is not installed beside gradcli",
+            help="name the Python that has it: gradcli record --python .venv/bin/python …",
+        )
+    return found
+
+
+def record(
+    python: str, script: Sequence[str], output: str, at: str | None, *, data: bool = True
+) -> int:
+    """Run a script with the recorder in the place of this process, where the host can do that.
+
+    Raises:
+        UsageError: `at` is no moment.
+    """
+    moment = _MOMENT.fullmatch(at) if at else None
+    if at and moment is None:
+        raise UsageError(f"--at {at} is none of backward:N and step:N")
+    settings = {
+        "path": os.path.abspath(output),
+        "at": moment[1] if moment else "",
+        "number": int(moment[2]) if moment else 0,
+        "data": data,
+    }
+    with tempfile.TemporaryFile() as catalogue:
+        catalogue.write(" ".join(known_functions()).encode())
+        catalogue.seek(0)
+        settings["catalogue"] = catalogue.fileno()
+        words = [python, str(RECORDER), json.dumps(settings), *script]
+        os.set_inheritable(catalogue.fileno(), True)
+        streams = [sys.stdin, sys.stdout, sys.stderr]
+        for each in streams[1:]:
+            each.flush()
+        try:
+            numbers = [each.fileno() for each in streams]
+        except UnsupportedOperation:  # the streams of a program that this one runs inside
+            done = subprocess.run(
+                words, close_fds=False, capture_output=True, text=True, check=False
+            )
+            sys.stdout.write(done.stdout)
+            sys.stderr.write(done.stderr)
+            return done.returncode
+        if os.name == "posix":
+            for number, name in zip(numbers, range(3), strict=True):
+                os.dup2(number, name)
+            os.execv(python, words)
+        return subprocess.run(words, close_fds=False, check=False).returncode
+
+
+def known_functions() -> list[str]:
+    """The functions and methods that a recorded program may call, as the recorder spells them."""
+    return [
+        f"{prefix}{name}"
+        for namespace, prefix in _ROOMS.items()
+        for name in names_in(namespace, load)
+    ]

@@ -1,0 +1,2123 @@
+"""Runs a PyTorch program under its own Python and writes down what PyTorch ran.
+
+This file stands alone: it needs torch and NumPy, and nothing of gradcli, so that the Python of any
+environment can run it: `PYTHON recorder.py SETTINGS SCRIPT ARGS…`. A `TorchFunctionMode` hears each
+function of PyTorch that the script calls. What ran in one window, from one step of an optimizer to
+the next, is written as a straight-line program of gradcli's language, with the arrays that came
+from outside and, for each line, the place in the user's file. `gradcli help formats` has the format
+of the file.
+
+The script runs as it does under `python`: `torch` is watched for and not imported before the script
+does it, nothing is traced by the interpreter, and a debugger works.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import inspect
+import json
+import keyword
+import math
+import os
+import signal
+import struct
+import sys
+import tempfile
+import types
+import weakref
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+torch: Any = None
+np: Any = None
+
+MAGIC = b"\x89GRUN\r\n\x1a"
+VERSION = 1
+ALIGNED = 64
+HEADER = struct.Struct("<8sIIQQQ")
+"""Magic, version, 0, bytes of the packed index, bytes of the index, bytes of the whole file."""
+
+SAMPLES = 32
+BLOCKS = 16
+"""A result is checked by this many of its elements and sums, or by all where it has no more."""
+
+SMALL = 1 << 16
+"""Elements of a tensor that is copied when it is first read, whatever becomes of it."""
+
+
+# --- the file -----------------------------------------------------------------------------------
+
+
+def write_recording(path: str, index: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Write a recording whole or not at all, readable by its owner alone.
+
+    Args:
+        index: all but the arrays; JSON.
+        arrays: contiguous arrays of NumPy by name, whose rows are added to the index.
+    """
+    offset, rows = 0, []
+    for name, array in arrays.items():
+        rows.append([name, index["dtypes"].get(name, array.dtype.name), list(array.shape), offset])
+        offset += -(-array.nbytes // ALIGNED) * ALIGNED
+    index["arrays"] = rows
+    text = json.dumps(index, separators=(",", ":"), allow_nan=False).encode()
+    packed = zlib.compress(text, 6)
+    start = -(-(HEADER.size + len(packed)) // ALIGNED) * ALIGNED
+    folder = os.path.dirname(os.path.abspath(path))
+    number, temporary = tempfile.mkstemp(prefix=".", suffix=".gradrun", dir=folder)
+    try:
+        with os.fdopen(number, "wb") as file:  # mkstemp: mode 0600
+            file.write(HEADER.pack(MAGIC, VERSION, 0, len(packed), len(text), start + offset))
+            file.write(packed)
+            file.write(bytes(start - HEADER.size - len(packed)))
+            for array in arrays.values():
+                file.write(array.reshape(-1).view("u1").data if array.size else b"")
+                file.write(bytes(-array.nbytes % ALIGNED))
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def array_of(tensor: Any) -> Any:
+    """A tensor's elements as a contiguous array; those that NumPy lacks as integers."""
+    tensor = tensor.detach()
+    if tensor.layout is not torch.strided:
+        tensor = tensor.to_dense()
+    tensor = tensor.resolve_conj().resolve_neg().cpu().contiguous()
+    if tensor.dtype is torch.bfloat16:
+        tensor = tensor.view(torch.int16)
+    return tensor.numpy()
+
+
+def digest(tensor: Any) -> Any:
+    """What a result is known by: its elements, or samples, sums of blocks and sums of absolutes."""
+    flat = tensor.detach().resolve_conj().resolve_neg().reshape(-1)
+    if flat.is_complex():
+        flat = torch.view_as_real(flat).reshape(-1)
+    count = flat.numel()
+    if count <= SAMPLES + 2 * BLOCKS:
+        return flat.to("cpu", torch.float64).numpy()
+    places = torch.tensor([i * (count - 1) // (SAMPLES - 1) for i in range(SAMPLES)])
+    samples = flat[places.to(flat.device)].to(torch.float64)
+    # In pieces: the whole in float64 may be large.
+    sums, sizes = [], []
+    for i in range(BLOCKS):
+        block = flat[i * count // BLOCKS : (i + 1) * count // BLOCKS].to(torch.float64)
+        sums.append(block.sum())
+        sizes.append(block.abs().sum())
+    return torch.cat([samples, torch.stack(sums), torch.stack(sizes)]).cpu().numpy()
+
+
+# --- what a frame does with a value ---------------------------------------------------------------
+
+PASSED, DROPPED = "passed on", "dropped"
+
+_STORES = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF", "STORE_ATTR")
+_SKIPPED = ("CACHE", "EXTENDED_ARG", "NOP", "COPY", "DUP_TOP", "PRECALL", "RESUME", "CHECK_EXC")
+
+_uses: dict[tuple[Any, int], Any] = {}
+
+
+def use_of(code: Any, at: int) -> Any:
+    """What the instruction behind a call does with the result: the names that it is stored under,
+    `PASSED` where it is returned, `DROPPED` for all else.
+    """
+    found = _uses.get((code, at))
+    if found is None:
+        found = _uses[code, at] = _use_of(code, at)
+    return found
+
+
+def _use_of(code: Any, at: int) -> Any:
+    behind = (each for each in dis.get_instructions(code) if each.offset > at)
+    wanted = 1
+    names: list[str] = []
+    # Behind `at` stand the rest of the call itself, which is no instruction to us, and its use.
+    for each in behind:
+        if each.opname in _SKIPPED:
+            continue
+        if each.opname == "UNPACK_SEQUENCE" and not names:
+            wanted = each.arg or 0
+        elif each.opname.startswith(_STORES):
+            held = each.argval if isinstance(each.argval, tuple) else (each.argval,)
+            names += [str(name) for name in held]
+            if "LOAD" in each.opname:
+                names = names[:1]
+            if len(names) >= wanted:
+                return tuple(names[:wanted])
+        elif each.opname.startswith("RETURN"):
+            return PASSED
+        elif each.opname not in ("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_NAME") or wanted == 1:
+            follows = next(behind, None)
+            if (
+                each.opname in ("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_NAME")
+                and follows is not None
+                and follows.opname == "STORE_ATTR"
+            ):
+                return (str(follows.argval),)
+            return DROPPED
+    return DROPPED
+
+
+def line_of(code: Any, at: int) -> int:
+    """The line of an instruction."""
+    line = code.co_firstlineno
+    for start, found in dis.findlinestarts(code):
+        if start > at:
+            break
+        line = found or line
+    return int(line)
+
+
+# --- functions ----------------------------------------------------------------------------------
+
+
+class Spec:
+    """How a function of PyTorch is written down.
+
+    Attributes:
+        kind: "op", "method", "attribute", "assign", "item", "backward", "grad", "ignored".
+        name: its name in the language: `F.relu`, or a method's or an attribute's.
+        writes: whether it writes to its first operand.
+        draws: whether it may take random numbers.
+        known: whether gradcli has it.
+        defaults: the arguments that are left out where they have this value.
+    """
+
+    __slots__ = ("defaults", "draws", "kind", "known", "name", "writes")
+
+    def __init__(self, kind: str, name: str, known: bool = True) -> None:
+        self.kind = kind
+        self.name = name
+        short = name.rpartition(".")[2]
+        self.writes = (short.endswith("_") and not short.endswith("__")) or short in (
+            "__setitem__",
+            *INPLACE,
+        )
+        self.draws = any(word in short for word in DRAWING)
+        self.known = known
+        self.defaults: dict[str, Any] = {}
+
+
+def _defaults(function: Any) -> dict[str, Any]:
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:  # it wraps a function of C
+        return {}
+    return {name: p.default for name, p in parameters.items() if p.default is not p.empty}
+
+
+DRAWING = (
+    "rand", "normal", "bernoulli", "dropout", "multinomial", "poisson", "binomial", "uniform",
+    "exponential", "geometric", "cauchy", "rrelu", "gumbel", "fractional", "attention", "lstm",
+    "gru", "rnn", "gamma", "dirichlet", "trunc_normal", "kaiming", "xavier", "orthogonal",
+)  # fmt: skip
+
+INPLACE = {
+    "__iadd__": "+=", "__isub__": "-=", "__imul__": "*=", "__itruediv__": "/=", "__idiv__": "/=",
+    "__ipow__": "**=", "__iand__": "&=", "__ior__": "|=", "__ixor__": "^=", "__imod__": "%=",
+}  # fmt: skip
+
+INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "true_divide": "/", "matmul": "@", "pow": "**",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "__and__": "&",
+    "__or__": "|", "__xor__": "^", "__pow__": "**", "__eq__": "==", "__ne__": "!=", "__lt__": "<",
+    "__le__": "<=", "__gt__": ">", "__ge__": ">=", "__add__": "+", "__sub__": "-", "__mul__": "*",
+    "__truediv__": "/", "__div__": "/", "__matmul__": "@", "__mod__": "%", "__floordiv__": "//",
+    "__lshift__": "<<", "__rshift__": ">>", "floor_divide": "//", "remainder": "%",
+}  # fmt: skip
+
+REVERSED = {
+    "__radd__": "+", "__rsub__": "-", "__rmul__": "*", "__rdiv__": "/", "__rtruediv__": "/",
+    "__rpow__": "**", "__rmatmul__": "@", "__rmod__": "%", "__rfloordiv__": "//", "__rand__": "&",
+    "__ror__": "|", "__rxor__": "^",
+}  # fmt: skip
+
+PREFIX = {"neg": "-", "__neg__": "-", "__invert__": "~", "bitwise_not": "~"}
+
+IGNORED = frozenset(
+    {
+        "dim", "size", "stride", "numel", "element_size", "__len__", "__bool__", "__hash__",
+        "data_ptr", "storage_offset", "nelement", "get_device", "__repr__", "__format__",
+        "is_complex", "is_floating_point", "is_contiguous", "is_same_size", "untyped_storage",
+        "storage", "_set_grad_enabled", "is_nonzero", "is_signed", "ndimension", "has_names",
+        "__contains__", "is_set_to", "is_shared", "is_pinned", "share_memory_", "__dir__",
+        "broadcast_shapes", "can_cast", "result_type", "promote_types", "__reduce_ex__",
+        "__deepcopy__", "manual_seed", "get_default_dtype", "set_default_dtype", "is_inference",
+        "_is_view", "_version", "is_tensor", "is_storage", "__array_priority__", "__setstate__",
+        "_record_function_enter_new", "_record_function_exit", "get_rng_state", "set_rng_state",
+    }
+)  # fmt: skip
+
+ITEMS = frozenset({"item", "__float__", "__int__", "__index__", "tolist", "numpy", "__array__"})
+
+ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag", "data", "grad"})
+ASSIGNED = frozenset({"data", "grad", "requires_grad", "real", "imag"})
+
+RNNS = frozenset({"torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu"})
+"""Functions that the language has for recordings alone."""
+
+COMPOSITES = frozenset({"multi_head_attention_forward", "gumbel_softmax"})
+"""Functions written in Python that may draw inside: then what they call is heard instead."""
+
+
+class Specs:
+    """Finds out how each function is written down.
+
+    Args:
+        catalogue: the functions and methods that gradcli has, `F.relu` and `.relu`; None for all.
+    """
+
+    def __init__(self, catalogue: frozenset[str] | None) -> None:
+        self.catalogue = catalogue
+        self.by_function: dict[Any, Spec] = {}
+        self.names: dict[Any, str] = {}
+        rooms = (
+            (torch.nn.functional, "F"), (torch, "torch"), (torch.linalg, "torch.linalg"),
+            (torch.special, "torch.special"), (torch.fft, "torch.fft"), (torch.nn.init, "nn.init"),
+        )  # fmt: skip
+        for room, prefix in rooms:
+            for name, value in vars(room).items():
+                if callable(value) and not isinstance(value, type):
+                    plain = not name.startswith("_") and self._has(f"{prefix}.{name}")
+                    if plain or (value not in self.names and value.__module__ != "typing"):
+                        self.names.setdefault(value, f"{prefix}.{name}")
+
+    def _has(self, name: str) -> bool:
+        return self.catalogue is None or name in self.catalogue
+
+    def of(self, function: Any) -> Spec:
+        """How a function is written down."""
+        spec = self.by_function.get(function)
+        if spec is None:
+            spec = self.by_function[function] = self._made(function)
+            if isinstance(function, types.FunctionType):
+                spec.defaults = _defaults(function)
+        return spec
+
+    def _made(self, function: Any) -> Spec:
+        name = getattr(function, "__name__", str(function))
+        if name in ("__get__", "__set__", "__delete__"):
+            attribute = getattr(function.__self__, "__name__", "")
+            wanted, kind = (ATTRIBUTES, "attribute") if name == "__get__" else (ASSIGNED, "assign")
+            return Spec(kind if attribute in wanted else "ignored", attribute)
+        if name in IGNORED:
+            return Spec("ignored", name)
+        if name in ITEMS:
+            return Spec("item", name)
+        if function is torch.Tensor.backward:
+            return Spec("backward", name)
+        if function is torch.autograd.grad:
+            return Spec("grad", name)
+        module = getattr(function, "__module__", None)
+        is_method = hasattr(function, "__objclass__") or module == "torch._tensor"
+        if is_method:
+            known = name in INFIX or name in REVERSED or name in PREFIX or name in INPLACE
+            known = known or name in ("__getitem__", "__setitem__") or self._has(f".{name}")
+            return Spec("method", name, known)
+        full = self.names.get(function)
+        known = full is not None and (self._has(full) or full in RNNS)
+        return Spec("op", full or str(function), known)
+
+
+# --- what ran -----------------------------------------------------------------------------------
+
+
+class Value:
+    """A tensor of the window.
+
+    Attributes:
+        origin: "outside", "op", "grad" (of the leaf `of`), "unseen" (made by what nobody heard).
+        version: the version of its memory when it was last seen.
+        data: a copy of what it held when it was first seen, None while the tensor still holds it.
+        hint: the name that the program gave it.
+        text: its name in the written program.
+        of: for a gradient the leaf.
+        same: the value that stands for this one, where two were made of a tensor.
+        reads: how many events took it.
+    """
+
+    __slots__ = ("data", "hint", "needs_grad", "of", "origin", "reads", "same", "tensor", "text",
+                 "version")  # fmt: skip
+
+    def __init__(self, tensor: Any, origin: str, hint: str = "") -> None:
+        self.tensor = tensor
+        self.origin = origin
+        self.version = version_of(tensor)
+        self.data: Any = None
+        self.hint = hint
+        self.of: Value | None = None
+        self.same: Value | None = None
+        self.reads = 0
+        self.text = ""
+        self.needs_grad = bool(tensor.requires_grad)
+
+
+def version_of(tensor: Any) -> int:
+    """The version of a tensor's memory; -1 where none is kept."""
+    try:
+        return int(tensor._version)
+    except RuntimeError:  # an inference tensor
+        return -1
+
+
+class Place:
+    """Where a function was called, and what became of the result."""
+
+    __slots__ = ("frames", "names")
+
+    def __init__(self, frames: list[tuple[Any, int]], names: tuple[str, ...]) -> None:
+        self.frames = frames
+        self.names = names
+
+
+class Event:
+    """A function that was called in the window, with the values it took and gave.
+
+    Attributes:
+        results: a value, or a list of values and None, as the function returned them.
+        call: the number of the module call that it happened in, -1 outside of all.
+        modes: what has to be said around it, `torch.no_grad()`.
+        grads: what is read from the recording in the place of an op: a mask, or what was written.
+        after: the gradients of leaves behind it.
+        version: that of the result's memory behind it.
+        written: the operands that were written to.
+        is_plain: whether all operands have a text in the language.
+        edges: what hears the gradients of an op that is not computed anew.
+    """
+
+    __slots__ = ("after", "args", "call", "edges", "grads", "is_plain", "kwargs", "modes", "note",
+                 "place", "results", "spec", "version", "written")  # fmt: skip
+
+    def __init__(
+        self, spec: Spec, args: Any, kwargs: dict[str, Any], place: Place, call: int
+    ) -> None:
+        self.spec = spec
+        self.args = args
+        self.kwargs = kwargs
+        self.place = place
+        self.call = call
+        self.modes: tuple[str, ...] = ()
+        self.results: Any = None
+        self.grads: list[tuple[Value, Any]] = []
+        self.note = ""
+        self.is_plain = True
+        self.edges: Edges | None = None
+        self.version = 0
+        self.written: list[Any] = []
+        self.after: list[tuple[Value, Any]] = []
+
+
+class Edges:
+    """Hears the gradients that pass an operation which is not computed anew.
+
+    Attributes:
+        inputs: the operands that gradients flow to.
+        passes: for each backward pass, by its number, the gradients that arrived, one for each
+            result, and those that left, one for each operand.
+    """
+
+    def __init__(
+        self, inputs: list[Value], results: list[Value], current: Callable[[], int]
+    ) -> None:
+        self.inputs = inputs
+        self.results = results
+        self.current = current
+        self.passes: dict[int, tuple[list[Any], list[Any]]] = {}
+        self.node = ""
+        targets = {_edge_of(each.tensor): number for number, each in enumerate(inputs)}
+        nodes = []
+        for number, each in enumerate(results):
+            if each is not None and each.tensor.grad_fn is not None:
+                node, output = _edge_of(each.tensor)
+                self.node = self.node or type(node).__name__
+                node.register_prehook(self._arrived(number, output))
+                nodes.append(node)
+        seen = set(nodes)
+        while nodes:
+            node = nodes.pop()
+            ends: dict[int, int] = {}
+            for position, edge in enumerate(node.next_functions):
+                if edge in targets:
+                    ends[position] = targets[edge]
+                elif edge[0] is not None and edge[0] not in seen:
+                    seen.add(edge[0])
+                    nodes.append(edge[0])
+            if ends:
+                node.register_hook(self._left(ends))
+
+    def _pass(self) -> tuple[list[Any], list[Any]]:
+        number = self.current()
+        if number not in self.passes:
+            self.passes[number] = [None] * len(self.results), [None] * len(self.inputs)
+        return self.passes[number]
+
+    def _arrived(self, number: int, output: int) -> Callable[..., None]:
+        def hook(grads: Any) -> None:
+            if grads[output] is not None:
+                self._pass()[0][number] = grads[output].detach().clone()
+
+        return hook
+
+    def _left(self, ends: dict[int, int]) -> Callable[..., None]:
+        def hook(grads: Any, _arrived: Any) -> None:
+            left = self._pass()[1]
+            for position, number in ends.items():
+                grad = grads[position]
+                if grad is not None:
+                    grad = grad.detach()
+                    left[number] = grad.clone() if left[number] is None else left[number] + grad
+
+        return hook
+
+
+def _edge_of(tensor: Any) -> tuple[Any, int]:
+    """The edge of the graph that a tensor's gradient flows along."""
+    edge = torch.autograd.graph.get_gradient_edge(tensor)
+    return edge.node, edge.output_nr
+
+
+class Window:
+    """What ran since an optimizer last stepped.
+
+    Attributes:
+        known: the values by the `id` of their tensors, which they keep alive.
+        by_storage: those from outside, by their memory.
+        written: the version of each memory behind the last write that was heard.
+        calls: the calls of modules, each with the number of the call around it.
+        roots: the outermost modules and the names that the program has for them.
+        numbers: the numbers that were read out of tensors, by their `id`.
+        steps: the steps of optimizers behind the last backward pass.
+    """
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.known: dict[int, Value] = {}
+        self.by_storage: dict[int, list[Value]] = {}
+        self.written: dict[int, int] = {}
+        self.calls: list[tuple[Any, int]] = []
+        self.roots: dict[int, tuple[Any, str]] = {}
+        self.numbers: dict[int, tuple[Any, Event]] = {}
+        self.notes: list[str] = []
+        self.steps: list[Step] = []
+        self.backwards = 0
+
+    def outside(self) -> list[Value]:
+        """The values that came from outside, in the order in which they were seen."""
+        return [value for value in self.known.values() if value.origin == "outside"]
+
+    def leaves(self) -> list[Value]:
+        """The values that get gradients."""
+        return [
+            value
+            for value in self.known.values()
+            if value.origin != "grad" and value.tensor.requires_grad and value.tensor.is_leaf
+        ]
+
+    def keep(self) -> None:
+        """Copy what came from outside before it changes."""
+        for value in self.outside():
+            if value.data is None and value.version == version_of(value.tensor):
+                value.data = value.tensor.detach().clone()
+
+
+class Step:
+    """A step of an optimizer, with what it started from.
+
+    Attributes:
+        groups: the parameters and settings of each group.
+        state: what the optimizer kept of each parameter.
+        after: the parameters behind the step, with the versions that they had then.
+    """
+
+    def __init__(self, optimizer: Any, name: str, place: Place, of: Callable[[Any], Value]) -> None:
+        self.kind = type(optimizer)
+        self.name = name
+        self.place = place
+        self.ran = False
+        self.groups = [
+            (
+                [of(each) for each in group["params"]],
+                {k: v for k, v in group.items() if k != "params"},
+            )
+            for group in optimizer.param_groups
+        ]
+        self.state: list[tuple[Value, dict[str, Any]]] = []
+        self.after: list[tuple[Value, Any, int]] = []
+
+    def begin(self, optimizer: Any, of: Callable[[Any], Value]) -> None:
+        """Keep what the step starts from."""
+        self.ran = True
+        for parameter, kept in optimizer.state.items():
+            if isinstance(parameter, torch.Tensor) and isinstance(kept, dict):
+                copies = {
+                    name: each.detach().clone() if isinstance(each, torch.Tensor) else each
+                    for name, each in kept.items()
+                }
+                self.state.append((of(parameter), copies))
+
+    def end(self) -> None:
+        """Note what the parameters are behind the step."""
+        for parameters, _ in self.groups:
+            for value in parameters:
+                self.after.append((value, value.tensor, version_of(value.tensor)))
+
+    def keep(self) -> None:
+        """Copy the parameters before they change again."""
+        self.after = [
+            (value, tensor.detach().clone(), 0)
+            for value, tensor, version in self.after
+            if version_of(tensor) == version
+        ]
+
+
+def tensors_in(value: Any) -> Iterator[Any]:
+    """The tensors in what a function took or gave."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from tensors_in(each)
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from tensors_in(each)
+
+
+class Settings:
+    """What is recorded, and where to.
+
+    Attributes:
+        at: "" for the last window, else "backward" or "step" with `number` from 1.
+        data: whether arrays, numbers and strings go into the file.
+    """
+
+    def __init__(self, path: str, at: str = "", number: int = 0, data: bool = True) -> None:
+        self.path = path
+        self.at = at
+        self.number = number
+        self.data = data
+        self.argv: list[str] = []
+        self.catalogue: frozenset[str] | None = None
+
+
+class Recorder:
+    """Hears each function of PyTorch that the program calls."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.specs = Specs(settings.catalogue)
+        self.window = Window()
+        self.found: Window | None = None
+        self.previous: Window | None = None
+        self.stack: list[int] = []
+        self.steps = 0
+        self.backwards = 0
+        self.silent = 0
+        self.recomputed = 0
+        self.is_done = False
+        self.process = os.getpid()
+        self.internal: dict[str, bool] = {}
+        self.handles: list[Any] = []
+        self.optimizers: list[Any] = []
+        self.replaced: list[tuple[Any, str, Any]] = []
+        self.mode: Any = None
+
+    # --- beginning and end ------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Hear everything from now on."""
+        hears = self._hears
+        body = {
+            "__torch_function__": lambda _, f, types, args=(), kwargs=None: hears(f, args, kwargs)
+        }
+        self.mode = type("Recording", (torch.overrides.TorchFunctionMode,), body)()
+        self.mode.__enter__()
+        modules = torch.nn.modules.module
+        optimizers = importlib.import_module("torch.optim.optimizer")
+        self.handles = [
+            modules.register_module_forward_pre_hook(self._module_called),
+            modules.register_module_forward_hook(self._module_returned, always_call=True),
+            optimizers.register_optimizer_step_pre_hook(self._step_begins),
+            optimizers.register_optimizer_step_post_hook(self._step_ends),
+        ]
+
+        self._replace(torch.autograd.Function, "apply", self._applying)
+        self._replace(torch.autograd, "backward", self._differentiating)
+        self._replace(torch.optim.Optimizer, "__init__", self._optimizing)
+        for name in ("clip_grad_norm_", "clip_grad_value_"):
+            self._replace(torch.nn.utils, name, self._clipping)
+
+    def _replace(self, room: Any, name: str, made: Callable[[Any], Any]) -> None:
+        """Put what hears a function into its place."""
+        former = vars(room)[name]
+        self.replaced.append((room, name, former))
+        setattr(room, name, made(former))
+
+    def _applying(self, former: Any) -> Any:
+        recorder, apply = self, former.__func__
+
+        def hear(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            if recorder.silent or recorder.is_done or recorder.mode is None:
+                return apply(cls, *args, **kwargs)
+            if cls.__name__ == "CheckpointFunction":
+                return recorder._checkpointed(apply, cls, args, kwargs)
+
+            with torch._C.DisableTorchFunction():
+                spec = Spec("op", cls.__name__, False)
+                return recorder._op(spec, functools.partial(apply, cls), args, kwargs)
+
+        return classmethod(hear)
+
+    def _checkpointed(self, apply: Any, cls: Any, args: Any, kwargs: Any) -> Any:
+        """A checkpointed region, which is recorded as if it kept its values."""
+        recorded = any(each.requires_grad for each in tensors_in([args, kwargs]))
+        self.recomputed += recorded and torch.is_grad_enabled()
+        try:
+            result = apply(cls, *args, **kwargs)
+        finally:
+            self.recomputed -= recorded and torch.is_grad_enabled()
+        return result
+
+    def _differentiating(self, former: Any) -> Any:
+        def backward(*args: Any, **kwargs: Any) -> Any:
+            if self.silent or self.is_done or self.mode is None:
+                return former(*args, **kwargs)
+            with torch._C.DisableTorchFunction():
+                return self._backward(former, args, kwargs, BACKWARD_OF_SEVERAL)
+
+        return functools.wraps(former)(backward)
+
+    def _optimizing(self, former: Any) -> Any:
+        def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            self.optimizers.append(weakref.ref(optimizer))
+            former(optimizer, *args, **kwargs)
+
+        return functools.wraps(former)(init)
+
+    def _clipping(self, former: Any) -> Any:
+        spec = Spec("op", f"nn.utils.{former.__name__}")
+        spec.defaults = _defaults(former)
+
+        def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.silent or self.is_done or self.mode is None:
+                return former(parameters, *args, **kwargs)
+            if not isinstance(parameters, torch.Tensor):
+                parameters = list(parameters)
+
+            with torch._C.DisableTorchFunction():
+                result = self._op(spec, former, (parameters, *args), kwargs)
+                event = self.window.events[-1]
+                for value in values_in(event.args[:1]):
+                    grad = value.tensor.grad
+                    if grad is not None:
+                        self._wrote(grad)
+                        event.after.append((value, grad.detach().clone()))
+            return result
+
+        return functools.wraps(former)(clip)
+
+    def end(self) -> None:
+        """Hear nothing any more."""
+        for room, name, former in reversed(self.replaced):
+            setattr(room, name, former)
+        self.replaced.clear()
+        if self.mode is not None:
+            mode, self.mode = self.mode, None
+            for handle in self.handles:
+                handle.remove()
+            mode.__exit__(None, None, None)
+
+    def chosen(self) -> Window | None:
+        """The window that is written: the one asked for, or the last with a backward pass."""
+        if self.is_done or self.settings.at:
+            return self.found
+        self._list_optimizers(self.window)
+        if self.window.backwards or self.found is None:
+            return self.window if self.window.events else self.found
+        return self.found
+
+    # --- functions --------------------------------------------------------------------------------
+
+    def _list_optimizers(self, window: Window) -> None:
+        """Enter the optimizers of a window that ended before any of them stepped."""
+        for reference in () if window.steps else self.optimizers:
+            optimizer = reference()
+            if optimizer is not None and window.backwards:
+                self._step_of(optimizer)
+
+    def _hears(self, function: Any, args: Any, kwargs: Any) -> Any:
+        kwargs = kwargs or {}
+        spec = self.specs.of(function)
+        if spec.kind == "ignored" or self.silent or self.is_done:
+            return function(*args, **kwargs)
+        if spec.kind == "backward":
+            return self._backward(function, args, kwargs)
+        if spec.kind == "item":
+            return self._item(spec, function, args, kwargs)
+        if spec.name.rpartition(".")[2] in COMPOSITES and _may_draw(spec, args, kwargs):
+            return self._opened(function, args, kwargs)
+        return self._op(spec, function, args, kwargs)
+
+    def _op(self, spec: Spec, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        place = self._place(sys._getframe(2))
+        if spec.writes:
+            self._keep_before_write(args)
+        event = Event(
+            spec,
+            [self._frozen(each, place) for each in args],
+            {name: self._frozen(each, place) for name, each in kwargs.items()},
+            place,
+            self.stack[-1] if self.stack else -1,
+        )
+        event.modes = self._modes(args, kwargs)
+        state = torch.get_rng_state() if spec.draws else None
+        self.backwards += spec.kind == "grad"
+        before = [(each, version_of(each)) for each in tensors_in([args, kwargs])]
+        result = function(*args, **kwargs)
+        if state is not None:
+            self._drawn(event, state, args, kwargs, result)
+        event.is_plain = all(_is_plain(each) for each in [*args, *kwargs.values()])
+        event.written = [each for each, version in before if version_of(each) != version]
+        if spec.writes and not event.written and spec.kind != "assign":
+            event.written = list(tensors_in(args[:1]))  # by a kernel that counts no version
+        for each in event.written:
+            self._wrote(each)
+        if isinstance(result, torch.Tensor):
+            event.results = self._result(event, result)
+        elif isinstance(result, (list, tuple)) and any(True for _ in tensors_in(result)):
+            event.results = [self._result(event, each) for each in result]
+        elif not event.written and spec.kind != "assign" and spec.name != "retain_grad":
+            return result
+        if event.results is not None or event.written or spec.writes or result is None:
+            self._enter(event)
+        return result
+
+    def _enter(self, event: Event) -> None:
+        """Put an event into the window, unless it is what a leaf began with."""
+        operands = list(values_in([event.args, list(event.kwargs.values())]))
+        written = event.written
+        if (written and not event.spec.known) or event.note == "drawn":
+            # What was written is read from the recording.
+            event.grads = [(self.window.known[id(each)], each.detach().clone()) for each in written]
+        if len(operands) == 1 and len(written) == 1 and operands[0].tensor is written[0]:
+            value = operands[0]
+            if value.origin == "outside" and not value.reads and value.tensor.grad_fn is None:
+                value.data = None
+                value.version = version_of(value.tensor)
+                return
+        results = [event.results] if isinstance(event.results, Value) else event.results or []
+        if not operands and (
+            event.note == "drawn" or event.spec.name in MAKING or not event.is_plain
+        ):
+            for value in results:
+                self._from_outside(value, event)
+            return
+        is_computed = event.spec.known and event.is_plain and not event.note
+        if not is_computed and event.note != "mask" and _differentiable(results):
+            self._hear_edges(event, operands, results)
+        for value in operands:
+            value.reads += 1
+        self.window.events.append(event)
+
+    def _from_outside(self, value: Value | None, event: Event) -> None:
+        """Take what an op made of nothing as data."""
+        if value is None:
+            return
+        value.origin = "outside"
+        value.hint = event.place.names[0] if len(event.place.names) == 1 else ""
+        if event.note == "drawn":
+            value.hint = value.hint or "random"
+        self._hold(value)
+
+    def _hear_edges(self, event: Event, operands: list[Value], results: list[Any]) -> None:
+        inputs: list[Value] = []
+        for each in operands:
+            if each.tensor.requires_grad and each not in inputs:
+                inputs.append(each)
+        event.edges = Edges(inputs, results, lambda: self.backwards)
+
+    def _result(self, event: Event, result: Any) -> Any:
+        """The value of what an op returned, None for what leaves no trace."""
+        if not isinstance(result, torch.Tensor):
+            if isinstance(result, (list, tuple)) and any(True for _ in tensors_in(result)):
+                event.note = "nested"
+            return None
+        known = self.window.known.get(id(result))
+        if known is not None and known.tensor is result:
+            if event.spec.writes or any(each is result for each in event.written):
+                event.version = known.version
+                return known
+            return None  # what was given came back
+        if event.spec.kind == "attribute" and event.spec.name == "grad":
+            return None
+        value = Value(result, "op")
+        event.version = value.version
+        self.window.known[id(result)] = value
+        return value
+
+    def _modes(self, args: Any, kwargs: dict[str, Any]) -> tuple[str, ...]:
+        """What an op runs under that changes its result, as the `with` that the program needs."""
+        found: list[str] = []
+        if (
+            not torch.is_grad_enabled()
+            and not self.recomputed
+            and any(each.requires_grad for each in tensors_in([args, kwargs]))
+        ):
+            found.append("torch.no_grad()")
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                dtype = torch.get_autocast_dtype(device)
+                found.append(f'torch.autocast("cpu", dtype={dtype})')
+                break
+        return tuple(found)
+
+    def _wrote(self, tensor: Any) -> None:
+        """Note that a write was heard."""
+        version = version_of(tensor)
+        self.window.written[_storage(tensor)] = version
+        known = self.window.known.get(id(tensor))
+        if known is not None:
+            known.version = version
+
+    def _keep_before_write(self, args: Any) -> None:
+        """Copy what came from outside and is about to be written to."""
+        if args and isinstance(args[0], torch.Tensor):
+            for value in self.window.by_storage.get(_storage(args[0]), ()):
+                if value.data is None:
+                    value.data = value.tensor.detach().clone()
+
+    def _frozen(self, given: Any, place: Place) -> Any:
+        """An operand with its tensors as values, and lists as they are now."""
+        if isinstance(given, torch.Tensor):
+            return self._value(given, place)
+        if isinstance(given, (list, tuple)):
+            parts = [self._frozen(each, place) for each in given]
+            return parts if isinstance(given, list) else tuple(parts)
+        if isinstance(given, dict):
+            return {key: self._frozen(each, place) for key, each in given.items()}
+        if isinstance(given, slice):
+            parts = [self._frozen(each, place) for each in (given.start, given.stop, given.step)]
+            return slice(*parts)
+        return given
+
+    def _value(self, tensor: Any, place: Place) -> Value:
+        window = self.window
+        found = window.known.get(id(tensor))
+        if found is None:
+            return self._outside(tensor, place)
+        version = version_of(tensor)
+        if version != found.version:
+            if window.written.get(_storage(tensor)) != version:
+                self._changed_unseen(found, tensor, place)
+            found.version = version
+        return found
+
+    def _outside(self, tensor: Any, place: Place) -> Value:
+        """The value of a tensor that no function that was heard has made."""
+        window = self.window
+        value = Value(tensor, "outside" if tensor.grad_fn is None else "unseen")
+        value.hint = self._name_of(tensor)
+        if value.origin == "unseen":
+            former = self.previous.known.get(id(tensor)) if self.previous is not None else None
+            if former is not None and former.origin == "op":
+                return self._adopted(former)
+            return self._unseen(value, place)
+        window.known[id(tensor)] = value
+        self._hold(value)
+        return value
+
+    def _hold(self, value: Value) -> None:
+        """Copy what came from outside if that costs little."""
+        tensor, window = value.tensor, self.window
+        key = _storage(tensor)
+        window.by_storage.setdefault(key, []).append(value)
+        if key in window.written or (not tensor.requires_grad and tensor.numel() <= SMALL):
+            value.data = tensor.detach().clone()
+
+    def _unseen(self, value: Value, place: Place) -> Value:
+        """Enter a value that was made unheard, as an op of what it was made of."""
+        window = self.window
+        event = Event(
+            Spec("op", type(value.tensor.grad_fn).__name__, False),
+            [each for each in window.known.values() if each.tensor.requires_grad],
+            {},
+            place,
+            self.stack[-1] if self.stack else -1,
+        )
+        value.origin = "op"
+        event.results = value
+        event.version = value.version
+        event.note = "unseen"
+        window.known[id(value.tensor)] = value
+        self._hear_edges(event, event.args, [value])
+        window.events.append(event)
+        return value
+
+    def _adopted(self, wanted: Value) -> Value:
+        """Take over from the former window what a value was made by."""
+        window, previous = self.window, self.previous
+        assert previous is not None
+        needed, events = {id(wanted)}, []
+        values = [wanted]
+        for event in reversed(previous.events):
+            made = list(values_in(event.results))
+            if any(id(each) in needed for each in made):
+                operands = list(values_in([event.args, list(event.kwargs.values())]))
+                needed.update(id(each) for each in operands)
+                values += [*operands, *made]
+                events.append(event)
+        first = len(window.calls)
+        window.calls += [(module, up + first if up >= 0 else up) for module, up in previous.calls]
+        window.roots = {**previous.roots, **window.roots}
+        events.reverse()
+        for event in events:
+            if event.call >= 0:
+                event.call += first
+        for value in values:
+            known = window.known.setdefault(id(value.tensor), value)
+            if known is not value:
+                value.same = known
+                if known.data is None:
+                    known.data = value.data
+        window.events[0:0] = [each for each in events if each not in window.events]
+        return wanted
+
+    def _changed_unseen(self, value: Value, tensor: Any, place: Place) -> None:
+        """Let the program take what an operand holds now, and say so."""
+        event = Event(UNSEEN_WRITE, [value], {}, place, self.stack[-1] if self.stack else -1)
+        event.results = value
+        event.note = "written to by something that was not recorded"
+        event.grads = [(value, tensor.detach().clone())]
+        event.version = version_of(tensor)
+        self.window.events.append(event)
+        self._wrote(tensor)
+
+    def _drawn(self, event: Event, state: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """Note what a function drew: then its result is data, or a mask."""
+        if torch.equal(state, torch.get_rng_state()):
+            return
+        event.note = "drawn"
+        if event.spec.name in DROPOUTS and isinstance(result, torch.Tensor):
+            mask = _mask(event.spec.name, state, args, kwargs, result)
+            if mask is not None:
+                event.grads = [(event.args[0], mask)]
+                event.note = "mask"
+
+    def _item(self, spec: Spec, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        result = function(*args, **kwargs)
+        if isinstance(result, float):
+            known = self.window.known.get(id(args[0]))
+            if known is not None:
+                event = Event(spec, [known], {}, self._place(sys._getframe(2)), -1)
+                self.window.numbers[id(result)] = (result, event)
+        return result
+
+    def _opened(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Call a function written in Python so that what it calls is heard in its place."""
+        names = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+        room = getattr(function, "__globals__", {})
+        before = {name: room[name] for name in names if name in room}
+        try:
+            room.update({name: (lambda *_: False) for name in before})
+            with self.mode:
+                return function(*args, **kwargs)
+        finally:
+            room.update(before)
+
+    # --- backward passes --------------------------------------------------------------------------
+
+    def _backward(
+        self, function: Any, args: Any, kwargs: dict[str, Any], spec: Spec | None = None
+    ) -> Any:
+        place = self._place(sys._getframe(2))
+        window = self.window
+        event = Event(
+            spec or self.specs.of(function),
+            [self._frozen(each, place) for each in args],
+            {name: self._frozen(each, place) for name, each in kwargs.items()},
+            place,
+            -1,
+        )
+        leaves = self._leaves()
+        for value in leaves:
+            grad = value.tensor.grad
+            if grad is not None and id(grad) not in window.known:
+                before = Event(GRAD_BEFORE, [value], {}, place, -1)
+                before.grads = [(value, grad.detach().clone())]
+                window.events.append(before)
+        window.events.append(event)
+        self.silent += 1
+        self.backwards += 1
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            self.silent -= 1
+        window.backwards += 1
+        for value in leaves:
+            grad = value.tensor.grad
+            if grad is not None:
+                event.after.append((value, grad.detach().clone()))
+                known = window.known[id(grad)] = Value(grad, "grad")
+                known.of = value
+        if self.settings.at == "backward" and self.backwards == self.settings.number:
+            self._finish()
+        return result
+
+    def _leaves(self) -> list[Value]:
+        """The leaves that may get a gradient: those seen, and all parameters of the modules."""
+        window = self.window
+        for root, _ in window.roots.values():
+            for parameter in root.parameters():
+                if id(parameter) not in window.known:
+                    self._outside(parameter, NOWHERE)
+        return window.leaves()
+
+    # --- modules and optimizers -------------------------------------------------------------------
+
+    def _module_called(self, module: Any, _inputs: Any) -> None:
+        if self.is_done:
+            return
+        window = self.window
+        if not self.stack:
+            self._root(module)
+        window.calls.append((module, self.stack[-1] if self.stack else -1))
+        self.stack.append(len(window.calls) - 1)
+
+    def _module_returned(self, module: Any, _inputs: Any, _result: Any) -> None:
+        if self.stack and not self.is_done:
+            self.stack.pop()
+
+    def _root(self, module: Any) -> None:
+        """Enter the outermost module that holds one which is called, by the name it has there."""
+        roots = self.window.roots
+        if id(module) in roots:
+            return
+        frame: Any = sys._getframe(2)
+        first, found = module, None
+        while frame is not None:
+            if not self._is_internal(frame.f_code.co_filename):
+                holder = frame.f_locals.get("self")
+                if (
+                    isinstance(holder, torch.nn.Module)
+                    and holder is not module
+                    and any(each is module for each in holder.modules())
+                ):
+                    module, found = holder, None
+                found = found or _held_name(frame, module)
+            frame = frame.f_back
+        name = found or type(module).__name__.lower()
+        roots[id(module)] = module, name
+        roots.setdefault(id(first), (module, name))
+
+    def _step_begins(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
+        if self.is_done:
+            return None
+        self.silent += 1
+        if self.window.backwards:
+            self.window.keep()
+            self._step_of(optimizer).begin(optimizer, self._parameter)
+        closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+        if closure is None:
+            return None
+        rest = {name: each for name, each in kwargs.items() if name != "closure"}
+        return (args[0], self._heard_closure(closure)), rest
+
+    def _step_of(self, optimizer: Any) -> Step:
+        """Enter an optimizer into the window, with the name that the program has for it."""
+        place = self._place(sys._getframe(2))
+        step = Step(optimizer, self._name_of(optimizer) or "optimizer", place, self._parameter)
+        self.window.steps.append(step)
+        return step
+
+    def _parameter(self, tensor: Any) -> Value:
+        found = self.window.known.get(id(tensor))
+        return self._outside(tensor, NOWHERE) if found is None else found
+
+    def _heard_closure(self, closure: Callable[[], Any]) -> Callable[[], Any]:
+        """A closure of an optimizer: each call begins a window of its own inside the step."""
+
+        def call() -> Any:
+            self.window = Window()
+            before, self.silent = self.silent, 0
+            depth = torch._C._len_torch_function_stack()
+            try:
+                if depth:
+                    return closure()
+                with self.mode:
+                    return closure()
+            finally:
+                self.silent = before + 1
+                self.window.keep()
+                self.silent = before
+
+        return call
+
+    def _step_ends(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        if self.is_done or not self.silent:
+            return
+        self.silent -= 1
+        self.steps += 1
+        self.previous = self.window
+        if self.window.steps:
+            self.window.steps[-1].end()
+        if self.window.backwards:
+            self.found = self.window
+            if self.settings.at == "step" and self.steps >= self.settings.number:
+                self._finish()
+        self.window = Window()
+        # Calls that are still running belong to the former window.
+        self.stack.clear()
+
+    def _finish(self) -> None:
+        """End with this window."""
+        self.window.keep()
+        for step in self.window.steps:
+            step.keep()
+        self._list_optimizers(self.window)
+        self.found = self.window
+        self.is_done = True
+
+    # --- places and names -------------------------------------------------------------------------
+
+    def _is_internal(self, file: str) -> bool:
+        found = self.internal.get(file)
+        if found is None:
+            own = os.path.dirname(torch.__file__) + os.sep
+            found = file.startswith((own, "<frozen ")) or file == __file__
+            self.internal[file] = found
+        return found
+
+    def _place(self, frame: Any) -> Place:
+        """The user's frames that a function was called from, innermost first."""
+        use: Any = PASSED
+        frames: list[tuple[Any, int]] = []
+        names: tuple[str, ...] = ()
+        internal = self.internal
+        while frame is not None:
+            code = frame.f_code
+            file = code.co_filename
+            is_internal = internal.get(file)
+            if is_internal is None:
+                is_internal = self._is_internal(file)
+            if use is PASSED:
+                use = use_of(code, frame.f_lasti)
+                if type(use) is tuple:
+                    if not is_internal:
+                        names = use
+                    elif code.co_name in HANDING_ON:
+                        use = PASSED
+            if not is_internal:
+                frames.append((code, frame.f_lasti))
+                if use is not PASSED and "site-packages" not in file:
+                    break
+            frame = frame.f_back
+        return Place(frames, names)
+
+    def _name_of(self, tensor: Any) -> str:
+        """The name that the outermost of the user's frames has for a tensor."""
+        frame: Any = sys._getframe(3)
+        found = ""
+        while frame is not None:
+            if not self._is_internal(frame.f_code.co_filename):
+                found = _held_name(frame, tensor) or found
+            frame = frame.f_back
+        return found
+
+
+HANDING_ON = ("inner", "_call_impl", "handle_torch_function")
+"""Functions of PyTorch's that give a name to what they return."""
+
+NOWHERE = Place([], ())
+UNSEEN_WRITE = Spec("unseen write", "copy_")
+GRAD_BEFORE = Spec("grad before", "grad")
+BACKWARD_OF_SEVERAL = Spec("backward", "autograd.backward")
+
+DROPOUTS = {"F.dropout": None, "torch.dropout": None, "F.dropout1d": 1, "F.dropout2d": 2,
+            "F.dropout3d": 3, "torch.feature_dropout": 2}  # fmt: skip
+
+
+def _mask(name: str, state: Any, args: Any, kwargs: Any, result: Any) -> Any:
+    """The mask that dropout drew, drawn once more; None where that does not give the result."""
+    x = args[0] if args else kwargs.get("input")
+    p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+    after = torch.get_rng_state()
+    try:
+        torch.set_rng_state(state)
+        shape = list(x.shape)
+        if DROPOUTS[name] is not None:
+            shape = shape[:2] + [1] * (len(shape) - 2)
+        with torch.no_grad():
+            plain = DROPOUTS[name] is None
+            mask = torch.empty_like(x) if plain else x.new_empty(shape)
+            mask = mask.bernoulli_(1 - p)
+            mask = mask.div_(1 - p) if p < 1 else mask
+            return mask if torch.equal(x * mask, result) else None
+    finally:
+        torch.set_rng_state(after)
+
+
+def _may_draw(spec: Spec, args: Any, kwargs: dict[str, Any]) -> bool:
+    """Whether a composite function takes random numbers with these arguments."""
+    if spec.name.endswith("gumbel_softmax"):
+        return True
+    p = kwargs.get("dropout_p", args[10] if len(args) > 10 else 0.0)
+    training = kwargs.get("training", args[13] if len(args) > 13 else True)
+    return bool(p and training)
+
+
+def _storage(tensor: Any) -> int:
+    """What tensors on the same memory have in common."""
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (RuntimeError, NotImplementedError):
+        return id(tensor)
+
+
+def _held_name(frame: Any, wanted: Any) -> str:
+    """The name that a frame has for an object: a variable's, or an attribute's of its `self`."""
+    for name, held in frame.f_locals.items():
+        if held is wanted and name != "self":
+            return str(name)
+    holder = frame.f_locals.get("self")
+    for name, held in getattr(holder, "__dict__", {}).items():
+        if held is wanted:
+            return str(name)
+    if frame.f_globals is not frame.f_locals:
+        for name, held in frame.f_globals.items():
+            if held is wanted:
+                return str(name)
+    return ""
+
+
+# --- the program --------------------------------------------------------------------------------
+
+RESERVED = frozenset(
+    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "lstm", "gru", "rnn_tanh", "rnn_relu",
+     "print", "float", "slice", "_", *keyword.kwlist}
+)  # fmt: skip
+
+FOREVER = 1 << 60
+
+
+class Unwritable(Exception):
+    """An operand that the language has no text for."""
+
+
+class Names:
+    """Gives values names: each its own as long as another of that name is still read."""
+
+    def __init__(self, reserved: set[str]) -> None:
+        self.reserved = reserved
+        self.free_from: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}
+
+    def take(self, hint: str, now: int, until: int) -> str:
+        """A name like a hint for a value that is made now and read until then."""
+        base = hint if hint.isidentifier() and hint.isascii() else "value"
+        name, number = base, 2
+        while name in self.reserved or name in RESERVED or self.free_from.get(name, -1) > now:
+            name = f"{base}_{number}"
+            number += 1
+        self.free_from[name] = until
+        return name
+
+
+class Line:
+    """A line of the program, with its place and the results that are compared behind it."""
+
+    __slots__ = ("call", "checks", "place", "text")
+
+    def __init__(self, text: str, place: Place = NOWHERE, call: int = -1) -> None:
+        self.text = text
+        self.place = place
+        self.call = call
+        self.checks: list[tuple[str, str, Any]] = []
+
+
+class Writer:
+    """Writes a window as a program and its tables."""
+
+    def __init__(self, window: Window, settings: Settings) -> None:
+        self.window = window
+        self.settings = settings
+        self.lines: list[Line] = []
+        self.arrays: dict[str, Any] = {}
+        self.dtypes: dict[str, str] = {}
+        self.opaque: list[dict[str, Any]] = []
+        self.drawn: list[str] = []
+        self.unwritten: list[str] = []
+        self.notes = list(window.notes)
+        self.modules: dict[int, str] = {}
+        self.counts: dict[str, int] = {}
+        self.has_grad: set[int] = set()
+        self.stepping: set[str] = set()
+        self.read_numbers: list[str] = []
+        self.output = ""
+        self.names = Names(set())
+        self.last_use = self._last_uses()
+
+    # --- values and arrays ------------------------------------------------------------------------
+
+    def _last_uses(self) -> dict[int, int]:
+        """The number of the last event that reads each value, by its `id`."""
+        found: dict[int, int] = {}
+        for number, event in enumerate(self.window.events):
+            operands = [event.args, list(event.kwargs.values())]
+            for value in values_in(operands):
+                found[id(value)] = number
+                if value.of is not None:
+                    found[id(value.of)] = number
+                if event.spec.name == "retain_grad" or event.spec.kind in ("backward", "grad"):
+                    found[id(value)] = FOREVER
+        return found
+
+    def keep(self, name: str, tensor: Any) -> str:
+        """Enter an array of the file; the text that reads it."""
+        if self.settings.data:
+            self.arrays[name] = array_of(tensor)
+            self.dtypes[name] = str(tensor.dtype).removeprefix("torch.")
+        return f"recorded({name!r})"
+
+    # --- what comes from outside ------------------------------------------------------------------
+
+    def write(self) -> None:
+        """Write the whole program."""
+        for root, name in self.window.roots.values():
+            if id(root) not in self.modules:
+                self._module(root, self._root_name(name))
+        for value in list(self.window.known.values()):
+            if value.origin == "outside" and not value.text:
+                self._outside(value)
+        for step in self.window.steps:
+            self._optimizer(step)
+        for number, event in enumerate(self.window.events):
+            self._event(number, event)
+        for step in self.window.steps:
+            if step.ran and step.name in self.stepping:
+                line = Line(f"{step.name}.step()", step.place)
+                line.checks = [
+                    (self.text(value), "step", tensor)
+                    for value, tensor, version in step.after
+                    if version_of(tensor) == version
+                ]
+                self.lines.append(line)
+
+    def _optimizer(self, step: Step) -> None:
+        """An optimizer with its groups, settings and what it kept of its parameters."""
+        step.name = self.names.take(step.name, -1, FOREVER)
+        kind = step.kind.__name__
+        standard = getattr(torch.optim, kind, None) is step.kind and kind not in UNSTEPPED
+        defaults = _defaults(step.kind.__init__) if standard else {}
+        groups = []
+        for parameters, settings in step.groups:
+            held = self._held_by(parameters)
+            given = {
+                name: self._setting(each)
+                for name, each in settings.items()
+                if name in defaults and each != defaults[name] and name not in KERNELS
+            }
+            groups.append((held, given))
+        if len(groups) == 1:
+            texts = [groups[0][0], *(f"{k}={v}" for k, v in groups[0][1].items())]
+        else:
+            texts = [f"[{', '.join(_group(held, given) for held, given in groups)}]"]
+        made = kind
+        if not standard:
+            made, texts = "SGD", [*texts, "lr=0.0"]
+            self.notes.append(f"the step of {step.name}, a {kind}, is not computed again")
+        self.lines.append(Line(f"{step.name} = torch.optim.{made}({', '.join(texts)})"))
+        if standard and step.ran:
+            self.stepping.add(step.name)
+            self._state(step)
+
+    def _held_by(self, parameters: list[Value]) -> str:
+        """Parameters as text: those of a module by its name."""
+        wanted = [id(each.tensor) for each in parameters]
+        for root, _ in self.window.roots.values():
+            for module in root.modules():
+                path = self.modules.get(id(module))
+                if path and wanted and wanted == [id(each) for each in module.parameters()]:
+                    return f"{path}.parameters()"
+        return f"[{', '.join(self.text(each) for each in parameters)}]"
+
+    def _state(self, step: Step) -> None:
+        for value, kept in step.state:
+            rows = []
+            for key, each in kept.items():
+                if isinstance(each, torch.Tensor):
+                    name = f"{step.name} {self.text(value)} {key}"
+                    rows.append(f"{key!r}: {self.keep(name, each)}")
+                else:
+                    rows.append(f"{key!r}: {self._setting(each)}")
+            if rows:
+                text = f"{step.name}.state[{self.text(value)}] = {{{', '.join(rows)}}}"
+                self.lines.append(Line(text))
+
+    def _setting(self, given: Any) -> str:
+        if isinstance(given, torch.Tensor):
+            given = given.item()
+        try:
+            return self.text(given)
+        except Unwritable:
+            return "None"
+
+    def _root_name(self, hint: str) -> str:
+        return self.names.take(hint, -1, FOREVER)
+
+    def _module(self, module: Any, path: str) -> None:
+        """The tree of a module: its parts, parameters and buffers under their names."""
+        self.modules[id(module)] = path
+        kind = type(module).__name__
+        parts = [(name, each) for name, each in module._modules.items() if each is not None]
+        listed = bool(parts) and [name for name, _ in parts] == [str(n) for n in range(len(parts))]
+        made = "nn.Sequential()" if listed else f"{self._class(kind)}()"
+        first, _, last = path.rpartition(".")
+        if path.endswith("]"):
+            holder, _, number = path[:-1].rpartition("[")
+            self.lines.append(Line(f"{holder}.add_module({number!r}, {made})"))
+        elif first and not last.isidentifier():
+            return
+        else:
+            self.lines.append(Line(f"{path} = {made}"))
+        for table, wrapped in ((module._parameters, True), (module._buffers, False)):
+            for name, tensor in table.items():
+                if tensor is not None and name.isidentifier():
+                    self._held(f"{path}.{name}", path, name, tensor, wrapped)
+        for name, each in parts:
+            inner = f"{path}[{name}]" if listed else f"{path}.{name}"
+            if id(each) in self.modules:
+                if not listed:
+                    self.lines.append(Line(f"{inner} = {self.modules[id(each)]}"))
+            elif listed or name.isidentifier():
+                self._module(each, inner)
+
+    def _class(self, kind: str) -> str:
+        """The name of a class of modules, which is defined when it is first needed."""
+        name = kind if kind.isidentifier() and kind not in RESERVED else "Module"
+        if f"class {name}" not in self.counts:
+            self.counts[f"class {name}"] = 1
+            self.names.reserved.add(name)
+            self.lines.append(Line(f"class {name}(nn.Module): pass"))
+        return name
+
+    def _held(self, text: str, path: str, name: str, tensor: Any, is_parameter: bool) -> None:
+        """A parameter or buffer of a module."""
+        value = self.window.known.get(id(tensor))
+        if value is not None and value.text:
+            self.lines.append(Line(f"{text} = {value.text}"))
+            return
+        if value is None or value.origin != "outside":
+            value = self.window.known[id(tensor)] = Value(tensor, "outside")
+        value.text = text
+        data = self.keep(text, self._data(value))
+        grad = "" if value.needs_grad else ", requires_grad=False"
+        if is_parameter:
+            self.lines.append(Line(f"{text} = nn.Parameter({data}{grad})"))
+        else:
+            self.lines.append(Line(f"{path}.register_buffer({name!r}, {data})"))
+
+    def _outside(self, value: Value) -> None:
+        value.text = self.names.take(value.hint or "data", -1, FOREVER)
+        data = self.keep(value.text, self._data(value))
+        grad = ".requires_grad_()" if value.needs_grad else ""
+        if value.hint == "random":
+            self.drawn.append(value.text)
+        self.lines.append(Line(f"{value.text} = {data}{grad}"))
+
+    def _data(self, value: Value) -> Any:
+        """What a value from outside held when it was first read."""
+        if value.data is not None:
+            return value.data
+        if value.version != version_of(value.tensor):
+            self.notes.append(f"{value.text or value.hint or 'a tensor'} was written to since")
+        return value.tensor
+
+    # --- operations -------------------------------------------------------------------------------
+
+    def _event(self, number: int, event: Event) -> None:
+        spec = event.spec
+        if spec is UNSEEN_WRITE:
+            self._unseen_write(event)
+        elif spec is GRAD_BEFORE:
+            value, grad = event.grads[0]
+            data = self.keep(f"{value.text}.grad", grad)
+            self.lines.append(Line(f"{value.text}.grad = {data}", event.place))
+            self.has_grad.add(id(value))
+        elif spec.kind == "backward":
+            self._backward(event)
+        else:
+            self._op(number, event)
+
+    def _unseen_write(self, event: Event) -> None:
+        value, data = event.grads[0]
+        name = self._fresh(f"{value.text} written")
+        line = Line(f"{value.text}.data.copy_({self.keep(name, data)})", event.place, event.call)
+        self.lines.append(line)
+        self.notes.append(f"{value.text} was written to by something that was not recorded")
+
+    def _fresh(self, name: str) -> str:
+        """A name for an array that no other has."""
+        count = self.counts[name] = self.counts.get(name, 0) + 1
+        return name if count == 1 and name not in self.arrays else f"{name} {count}"
+
+    def _backward(self, event: Event) -> None:
+        function = "" if event.spec.name == "backward" else "torch.autograd."
+        roots = list(values_in(event.args[:1]))
+        self.output = self.text(roots[0]) if roots else ""
+        if function:
+            text = f"torch.autograd.backward({self._arguments(event, 0)})"
+        else:
+            text = f"{self._operand(event.args[0])}.backward({self._arguments(event, 1)})"
+        self.has_grad.update(id(value) for value, _ in event.after)
+        line = Line(text, event.place)
+        line.checks = self._gradients(event)
+        self.lines.append(line)
+
+    def _op(self, number: int, event: Event) -> None:
+        if event.spec.kind == "assign" and event.spec.name == "grad":
+            held = id(event.args[0])
+            if event.args[1] is None and held not in self.has_grad:
+                return
+            self.has_grad.add(held)
+        results = [event.results] if isinstance(event.results, Value) else event.results or []
+        drawn = event.note == "drawn"
+        if not event.args and not event.kwargs and not self._is_read(results):
+            return
+        try:
+            text = self._mask(event) if event.note == "mask" else self._call(event)
+            if not event.spec.known or event.note in ("nested", "unseen") or drawn:
+                raise Unwritable(event.spec.name)
+        except Unwritable as reason:
+            text = ""
+            if not (drawn and not _differentiable(results)) and event.spec.name not in MAKING:
+                self.unwritten.append(str(reason))
+        self._named(number, event, results)
+        self._line(event, results, text, drawn)
+
+    def _is_read(self, results: list[Any]) -> bool:
+        return any(id(each) in self.last_use for each in results)
+
+    def _named(self, number: int, event: Event, results: list[Any]) -> None:
+        """Give the results of an op their names."""
+        fresh = [each for each in results if each is not None and not each.text]
+        hints = event.place.names
+        short = event.spec.name.rpartition(".")[2].strip("_") or "value"
+        for place, each in enumerate(results):
+            if each is None or each.text:
+                continue
+            if len(hints) == len(results):
+                hint = hints[place]
+            elif len(hints) == 1 and len(fresh) == 1:
+                hint = hints[0]
+            else:
+                hint = f"{hints[0]}_{place}" if hints else f"{short}_"
+            each.hint = hint
+            if hint.endswith("_"):
+                count = self.counts[hint] = self.counts.get(hint, 0) + 1
+                hint = f"{hint}{count}"
+            each.text = self.names.take(hint, number, self.last_use.get(id(each), number + 1))
+
+    def _line(self, event: Event, results: list[Any], text: str, drawn: bool) -> None:
+        """The statement of an op, and what is compared behind it."""
+        if not text:
+            self._given(event, results, drawn)
+            return
+        targets = ", ".join("_" if each is None else each.text for each in results)
+        known = isinstance(event.results, Value) and event.results.tensor
+        if targets and not any(each is known for each in event.written):
+            ending = "," if len(results) == 1 and not isinstance(event.results, Value) else ""
+            text = f"{targets}{ending} = {text}"
+        if event.modes:
+            text = f"with {', '.join(event.modes)}: {text}"
+        line = Line(text, event.place, event.call)
+        for each in results:
+            if each is not None and version_of(each.tensor) == event.version:
+                line.checks.append((each.text, "value", each.tensor))
+        line.checks += self._gradients(event)
+        self.lines.append(line)
+
+    def _gradients(self, event: Event) -> list[tuple[str, str, Any]]:
+        return [(f"{self.text(value)}.grad", "gradient", grad) for value, grad in event.after]
+
+    def _given(self, event: Event, results: list[Any], drawn: bool) -> None:
+        """Read the results of an op from the recording, and what it wrote, in place of computing
+        them.
+        """
+        written = [(value, data) for value, data in event.grads if self.text(value)]
+        for value, data in written:
+            text = self.text(value)
+            name = self._fresh(f"{text} {event.spec.name}")
+            copied = f"{text}.data.copy_({self.keep(name, data)})"
+            self.lines.append(Line(copied, event.place, event.call))
+            if drawn:
+                self.drawn.append(name)
+        known = [value for value, _ in written]
+        present = [each for each in results if each is not None and each not in known]
+        if event.edges is not None and event.edges.passes and present:
+            self.lines.append(Line(self._opaque(event, present), event.place, event.call))
+            return
+        for each in present:
+            name = self._fresh(each.text)
+            text = f"{each.text} = {self.keep(name, each.tensor)}"
+            self.lines.append(Line(text, event.place, event.call))
+            if drawn:
+                self.drawn.append(name)
+
+    def _opaque(self, event: Event, results: list[Value]) -> str:
+        """An operation with its results and the gradients that PyTorch computed."""
+        edges = event.edges
+        assert edges is not None
+        number = len(self.opaque)
+
+        def keep(tensor: Any, what: str) -> str | None:
+            if tensor is None:
+                return None
+            name = f"opaque {number} {what}"
+            self.keep(name, tensor)
+            return name
+
+        passes = []
+        for count, (arrived, left) in enumerate(edges.passes.values()):
+            passes.append(
+                [
+                    [keep(each, f"arrived {count} {n}") for n, each in enumerate(arrived)],
+                    [keep(each, f"left {count} {n}") for n, each in enumerate(left)],
+                ]
+            )
+        rows = [
+            [keep(each.tensor, f"result {n}"), each.needs_grad] for n, each in enumerate(results)
+        ]
+        self.opaque.append(
+            {"name": event.spec.name, "node": edges.node, "results": rows, "passes": passes}
+        )
+        targets = ", ".join(each.text for each in results)
+        operands = ", ".join([str(number), *map(self.text, edges.inputs)])
+        return f"{targets} = opaque({operands})"
+
+    def _mask(self, event: Event) -> str:
+        value, mask = event.grads[0]
+        name = self._fresh("dropout")
+        self.drawn.append(name)
+        return f"{self.text(value)} * {self.keep(name, mask)}"
+
+    # --- text -------------------------------------------------------------------------------------
+
+    def _call(self, event: Event) -> str:
+        spec, args = event.spec, event.args
+        if spec.kind == "op" or spec.kind == "grad":
+            name = "torch.autograd.grad" if spec.kind == "grad" else spec.name
+            if name in RNNS:
+                if len(args) != 9:
+                    raise Unwritable(name)
+                name = name.removeprefix("torch.")
+            return f"{name}({self._arguments(event, 0)})"
+        if spec.kind == "attribute":
+            return f"{self._operand(args[0])}.{spec.name}"
+        if spec.kind == "assign":
+            return f"{self._operand(args[0])}.{spec.name} = {self.text(args[1])}"
+        return self._method(event)
+
+    def _method(self, event: Event) -> str:
+        name, args = event.spec.name, event.args
+        plain = len(args) == 2 and not event.kwargs
+        if plain and name in INFIX:
+            return f"{self._operand(args[0])} {INFIX[name]} {self._operand(args[1])}"
+        if plain and name in REVERSED:
+            return f"{self._operand(args[1])} {REVERSED[name]} {self._operand(args[0])}"
+        if plain and name in INPLACE:
+            return f"{self._operand(args[0])} {INPLACE[name]} {self._operand(args[1])}"
+        if name in PREFIX and len(args) == 1:
+            return f"{PREFIX[name]}{self._operand(args[0])}"
+        if name == "__getitem__":
+            return f"{self._operand(args[0])}[{self._index(args[1])}]"
+        if name == "__setitem__":
+            return f"{self._operand(args[0])}[{self._index(args[1])}] = {self.text(args[2])}"
+        if name.startswith("__"):
+            raise Unwritable(name)
+        return f"{self._operand(args[0])}.{name}({self._arguments(event, 1)})"
+
+    def _arguments(self, event: Event, first: int) -> str:
+        """The operands from the `first` on, without those that are what they are by default."""
+        texts = [self.text(each) for each in event.args[first:]]
+        defaults = event.spec.defaults
+        for key, each in event.kwargs.items():
+            is_default = key in defaults and each is defaults[key]
+            if not is_default and key not in ELSEWHERE:
+                texts.append(f"{key}={self.text(each)}")
+        return ", ".join(texts)
+
+    def _operand(self, given: Any) -> str:
+        text = self.text(given)
+        return f"({text})" if text.startswith(("-", "math.")) or " " in text else text
+
+    def _index(self, given: Any) -> str:
+        if isinstance(given, tuple) and given:
+            return ", ".join(map(self._index_part, given)) + ("," if len(given) == 1 else "")
+        return self._index_part(given)
+
+    def _index_part(self, given: Any) -> str:
+        if isinstance(given, slice):
+            parts = ["" if each is None else self.text(each) for each in
+                     (given.start, given.stop, given.step)]  # fmt: skip
+            return ":".join(parts if given.step is not None else parts[:2])
+        return self.text(given)
+
+    def text(self, given: Any) -> str:
+        """An operand as text of the language; raises `Unwritable`."""
+        if isinstance(given, Value):
+            while given.same is not None:
+                given = given.same
+            if given.origin == "grad" and given.of is not None:
+                return f"{self.text(given.of)}.grad"
+            if not given.text:
+                raise Unwritable("a tensor of an earlier window")
+            return given.text
+        if given is None or given is Ellipsis or isinstance(given, (bool, str, bytes)):
+            return "..." if given is Ellipsis else repr(given)
+        if isinstance(given, (int, float, complex)):
+            return self._number(given)
+        if isinstance(given, (list, tuple)):
+            inner = ", ".join(map(self.text, given))
+            if isinstance(given, list):
+                return f"[{inner}]"
+            return f"({inner},)" if len(given) == 1 else f"({inner})"
+        if isinstance(given, (torch.dtype, torch.memory_format, torch.layout)):
+            return str(given)
+        if isinstance(given, torch.device):
+            return "'cpu'"
+        if isinstance(given, (np.integer, np.floating, np.bool_)):
+            return self._number(given.item())
+        if isinstance(given, torch.SymInt):
+            return str(int(given))
+        raise Unwritable(type(given).__name__)
+
+    def _number(self, given: Any) -> str:
+        if isinstance(given, float) and not math.isfinite(given):
+            name = "nan" if math.isnan(given) else "inf"
+            return f"-math.{name}" if given < 0 else f"math.{name}"
+        read = self.window.numbers.get(id(given)) if isinstance(given, float) else None
+        if read is not None and read[0] is given:
+            if not self.settings.data:
+                raise Unwritable("a number of the data")
+            value = read[1].args[0]
+            self.read_numbers.append(f"{given!r}, {value.text or 'a tensor'}.{read[1].spec.name}()")
+        return repr(given)
+
+
+ELSEWHERE = ("device", "layout", "pin_memory", "non_blocking")
+"""Arguments that say where a result lies, which is elsewhere when it is computed again."""
+
+
+def _is_plain(given: Any) -> bool:
+    """Whether an operand has a text in the language."""
+    if isinstance(given, (list, tuple)):
+        return all(map(_is_plain, given))
+    if isinstance(given, slice):
+        return all(map(_is_plain, (given.start, given.stop, given.step)))
+    return given is None or given is Ellipsis or isinstance(
+        given,
+        (torch.Tensor, bool, int, float, complex, str, bytes, torch.dtype, torch.memory_format,
+         torch.layout, torch.device, np.integer, np.floating, np.bool_, torch.SymInt),
+    )  # fmt: skip
+
+
+def _group(held: str, settings: dict[str, str]) -> str:
+    """A group of an optimizer's parameters as text."""
+    return (
+        "{" + ", ".join([f"'params': {held}", *(f"{k!r}: {v}" for k, v in settings.items())]) + "}"
+    )
+
+
+KERNELS = ("foreach", "fused", "capturable", "differentiable")
+"""Settings of an optimizer that say how it computes."""
+
+UNSTEPPED = ("LBFGS", "SparseAdam")
+"""Optimizers whose steps are not computed again."""
+
+MAKING = frozenset(
+    {"torch.tensor", "torch.from_numpy", "torch.as_tensor", "torch.empty", "torch.empty_like",
+     "torch.asarray", "torch.frombuffer", "new_empty", "new_tensor", "torch.randperm"}
+)  # fmt: skip
+"""What brings in data: its results come from outside."""
+
+
+def _differentiable(results: list[Any]) -> bool:
+    return any(each is not None and each.needs_grad for each in results)
+
+
+def values_in(given: Any) -> Iterator[Value]:
+    """The values in the operands of an event."""
+    if isinstance(given, Value):
+        yield given
+    elif isinstance(given, (list, tuple)):
+        for each in given:
+            yield from values_in(each)
+    elif isinstance(given, dict):
+        yield from values_in(list(given.values()))
+    elif isinstance(given, slice):
+        yield from values_in([given.start, given.stop, given.step])
+
+
+# --- the tables ---------------------------------------------------------------------------------
+
+
+class Tables:
+    """Puts a written program and its tables into the index of a recording."""
+
+    def __init__(self, writer: Writer, settings: Settings) -> None:
+        self.writer = writer
+        self.settings = settings
+        self.files: dict[str, int] = {}
+        self.places: dict[tuple[int, int, str], int] = {}
+        self.calls: dict[int, int] = {}
+        self.call_rows: list[list[Any]] = []
+
+    def index(self) -> dict[str, Any]:
+        """The index, all but the rows of the arrays."""
+        lines, checks, digests = [], [], []
+        offset = 0
+        for number, line in enumerate(self.writer.lines, 1):
+            lines.append([self._place(line.place), self._call(line.call)])
+            for text, kind, tensor in line.checks if self.settings.data else ():
+                values = digest(tensor)
+                digests.append(values)
+                dtype = str(tensor.dtype).removeprefix("torch.")
+                checks.append([number, text, kind, list(tensor.shape), dtype, offset, len(values)])
+                offset += len(values)
+        if digests:
+            self.writer.arrays["#checks"] = np.concatenate(digests)
+        made = {"python": sys.version.split()[0], "torch": str(torch.__version__),
+                "numpy": str(np.__version__)}  # fmt: skip
+        return {
+            "made": made,
+            "argv": self.settings.argv if self.settings.data else [],
+            "program": "".join(f"{line.text}\n" for line in self.writer.lines),
+            "files": list(self.files),
+            "places": [list(each) for each in self.places],
+            "lines": lines,
+            "calls": self.call_rows,
+            "checks": checks,
+            "opaque": self.writer.opaque,
+            "unwritten": self.writer.unwritten,
+            "drawn": self.writer.drawn,
+            "numbers": self.writer.read_numbers,
+            "output": self.writer.output,
+            "notes": self.writer.notes,
+            "data": self.settings.data,
+            "dtypes": self.writer.dtypes,
+        }
+
+    def _place(self, place: Place) -> int:
+        """The number of a place, -1 for none."""
+        if not place.frames:
+            return -1
+        code, at = place.frames[0]
+        if "site-packages" in code.co_filename:
+            code, at = place.frames[-1]
+        file = self.files.setdefault(_relative(code.co_filename), len(self.files))
+        key = (file, line_of(code, at), code.co_name)
+        return self.places.setdefault(key, len(self.places))
+
+    def _call(self, call: int) -> int:
+        """The number of a call of a module, -1 for none."""
+        if call < 0:
+            return -1
+        found = self.calls.get(call)
+        if found is None:
+            module, parent = self.writer.window.calls[call]
+            above = self._call(parent)
+            path = self.writer.modules.get(id(module), "")
+            found = self.calls[call] = len(self.call_rows)
+            self.call_rows.append([path, above])
+        return found
+
+
+def _relative(path: str) -> str:
+    """A path from the current folder down, or the name alone where it stands elsewhere."""
+    try:
+        found = os.path.relpath(path)
+    except ValueError:  # another drive
+        found = path
+    return os.path.basename(path) if found.startswith("..") else found
+
+
+def save(recorder: Recorder) -> bool:
+    """Write the chosen window; False where there is none."""
+    window = recorder.chosen()
+    if window is None or not window.events:
+        return False
+    writer = Writer(window, recorder.settings)
+    writer.write()
+    tables = Tables(writer, recorder.settings)
+    write_recording(recorder.settings.path, tables.index(), writer.arrays)
+    return True
+
+
+# --- running a script -----------------------------------------------------------------------------
+
+
+class Watcher(importlib.abc.MetaPathFinder):
+    """Waits for the script to import torch, and begins to record behind that import."""
+
+    def __init__(self, begin: Callable[[], None]) -> None:
+        self.begin = begin
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        """The spec of torch, whose loader begins the recording; None for all else."""
+        if fullname != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec("torch")
+        if spec is None or spec.loader is None:
+            return spec
+        loader, begin = spec.loader, self.begin
+        execute = loader.exec_module
+
+        def exec_module(module: types.ModuleType) -> None:
+            execute(module)
+            begin()
+
+        loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+class Session:
+    """One run of a script with a recorder, which begins when torch is imported."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.recorder: Recorder | None = None
+
+    def begin(self) -> None:
+        """Record from now on."""
+        global torch, np
+        import numpy
+        import torch as imported
+
+        torch, np = imported, numpy
+        self.recorder = Recorder(self.settings)
+        self.recorder.begin()
+
+    def end(self) -> str:
+        """Write the recording; what is to be said of it."""
+        recorder = self.recorder
+        if recorder is None:
+            return "nothing was recorded: the script did not import torch"
+        if recorder.process != os.getpid():
+            return ""
+        recorder.end()
+        if not save(recorder):
+            return "nothing was recorded: " + (
+                f"there was no {self.settings.at} {self.settings.number}"
+                if self.settings.at
+                else "PyTorch ran nothing"
+            )
+        return f"wrote {self.settings.path}"
+
+
+def run(command: Sequence[str], settings: Settings) -> int:
+    """Run `SCRIPT ARGS…` or `-m MODULE ARGS…` as `python` does; its exit code."""
+    session = Session(settings)
+    sys.meta_path.insert(0, Watcher(session.begin))
+    code, interrupted = 0, False
+    try:
+        _execute(list(command))
+    except SystemExit as ending:
+        code = _exit_code(ending.code)
+    except BaseException as error:
+        interrupted = isinstance(error, KeyboardInterrupt)
+        code = 1
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename in (__file__,):
+            trace = trace.tb_next
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
+    _say(session)
+    if interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    return code
+
+
+def _say(session: Session) -> None:
+    try:
+        said = session.end()
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        said = f"nothing was recorded: {type(error).__name__}: {error}"
+    if said:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        print(f"gradcli record: {said}", file=sys.stderr)
+
+
+def _exit_code(code: Any) -> int:
+    """The exit code that `sys.exit(code)` ends a process with."""
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _execute(command: list[str]) -> None:
+    """Run a script as the main module."""
+    main = types.ModuleType("__main__")
+    if command[0] == "-m":
+        sys.path[0] = os.getcwd()
+        name = command[1]
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{name}.__main__")
+        if spec is None or spec.loader is None:
+            print(f"{sys.executable}: No module named {name}", file=sys.stderr)
+            raise SystemExit(1)
+        code = spec.loader.get_code(spec.name)  # type: ignore[attr-defined]
+        path = spec.origin or name
+        main.__spec__ = spec
+        main.__package__ = spec.parent
+        main.__loader__ = spec.loader
+        sys.argv = [path, *command[2:]]
+    else:
+        path = os.path.abspath(command[0])
+        sys.path[0] = os.path.dirname(path)
+        sys.argv = list(command)
+        try:
+            with open(path, "rb") as file:
+                text = file.read()
+        except OSError as error:
+            print(f"{sys.executable}: can't open file {path!r}: [Errno"
+                  f" {error.errno}] {error.strerror}", file=sys.stderr)  # fmt: skip
+            raise SystemExit(2) from None
+        main.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
+        code = compile(text, path, "exec")
+    main.__file__ = path
+    main.__builtins__ = __builtins__  # type: ignore[attr-defined]
+    main.__annotations__ = {}
+    sys.modules["__main__"] = main
+    exec(code, main.__dict__)
+
+
+def main(words: list[str]) -> int:
+    """Run what the words of a command line say: settings as JSON, and the script's words."""
+    given = json.loads(words[0])
+    settings = Settings(given["path"], given["at"], given["number"], given["data"])
+    settings.argv = words[1:]
+    if given["catalogue"] is not None:
+        with open(given["catalogue"], encoding="utf-8") as file:  # a descriptor or a path
+            settings.catalogue = frozenset(file.read().split())
+    return run(words[1:], settings)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Runs the programs of recordings, and compares them with what PyTorch computed."""

@@ -1,0 +1,135 @@
+"""Operations that the program of a recording calls and that no other program has: those whose
+results PyTorch computed, and its functions of recurrent layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.autograd.custom.function import Function, once_differentiable
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, runtime_error
+from gradcli.ops.binding.catalogue import modules
+
+if TYPE_CHECKING:
+    from gradcli.arrays.files.recording import Opaque, Recording
+
+_CLOSE = 1e-3
+"""How far a gradient may be from the recorded one, as a share of its largest element."""
+
+
+def opaque_operation(recording: Recording, number: Any, inputs: Sequence[Any]) -> Any:
+    """The results of an operation that is not computed anew, joined to the graph by the gradients
+    that PyTorch computed. Raises as `opaque_name`.
+    """
+    opaque_name(recording, number)
+    given = recording.opaque[number]
+    results = tuple(_tensor(recording.array(name)) for name, _ in given.results)
+    function = _function(recording, given, results, len(inputs))
+    found = function.apply(*inputs)
+    return found if len(results) > 1 else found[0]
+
+
+def opaque_name(recording: Recording, number: Any) -> str:
+    """What PyTorch calls an operation; raises E504 where the recording has none of the number."""
+    if type(number) is not int or not 0 <= number < len(recording.opaque):
+        raise GradcliError("E504", f"{recording.path}: there is no opaque operation {number!r}")
+    return recording.opaque[number].name
+
+
+def _tensor(array: Any) -> Tensor:
+    return Tensor(array if array.ndim else array[()])
+
+
+def _function(
+    recording: Recording, given: Opaque, results: tuple[Tensor, ...], count: int
+) -> type[Function]:
+    """The custom function of one opaque operation."""
+    passes = iter(given.passes)
+
+    def forward(ctx: Any, *inputs: Any) -> Any:
+        ctx.mark_non_differentiable(
+            *(each for each, (_, grad) in zip(results, given.results, strict=True) if not grad)
+        )
+        return results
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        recorded = next(passes, None)
+        if recorded is None:
+            raise runtime_error(
+                f"the derivative of {given.name} is known from the recording alone, for the passes"
+                f" of the run: {len(given.passes)}"
+            )
+        arrived, left = recorded
+        for name, grad in zip(arrived, grads, strict=False):
+            if name is not None:
+                _check_arrived(given.name, recording.array(name), grad)
+        made = [None if name is None else _tensor(recording.array(name)) for name in left]
+        return tuple(made[:count])
+
+    name = given.node.removesuffix("Backward0").removesuffix("Backward") or "Opaque"
+    body = {
+        "__slots__": (),
+        "forward": staticmethod(forward),
+        "backward": staticmethod(once_differentiable(backward)),
+    }
+    return type(name, (Function,), body)
+
+
+def _check_arrived(name: str, theirs: Any, grad: Any) -> None:
+    """Raise E204 where the gradient that arrives is not the one that PyTorch computed with."""
+    ours = np.zeros_like(theirs) if grad is None else np.asarray(to_host(grad.array))
+    largest = float(np.abs(theirs.astype(np.float64)).max()) if theirs.size else 0.0
+    if ours.shape != theirs.shape or not np.allclose(
+        ours.astype(np.float64), theirs.astype(np.float64), rtol=0, atol=_CLOSE * largest,
+        equal_nan=True,
+    ):  # fmt: skip
+        raise runtime_error(
+            f"the derivative of {name} is known from the recording alone, for the gradient that"
+            " arrived in the run, and another one arrived",
+            help="another seed, other inputs, and differences cannot pass through it",
+        )
+
+
+_LAYERS = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"}
+
+
+def recurrent(
+    name: str,
+    input: Any,
+    state: Any,
+    weights: Any,
+    has_biases: Any,
+    layers: Any,
+    dropout: Any,
+    train: Any,
+    bidirectional: Any,
+    batch_first: Any,
+) -> Any:
+    """`torch.lstm` and its like: the layer of these weights, called."""
+    first = state[0] if name == "lstm" else state
+    sizes = {"input_size": weights[0].array.shape[1], "hidden_size": weights[1].array.shape[1]}
+    if name == "lstm" and state[0].array.shape[-1] != state[1].array.shape[-1]:
+        sizes = {
+            "input_size": weights[0].array.shape[1],
+            "hidden_size": state[1].array.shape[-1],
+            "proj_size": first.array.shape[-1],
+        }
+    settings: dict[str, Any] = {
+        **sizes,
+        "num_layers": layers,
+        "bias": has_biases,
+        "batch_first": batch_first,
+        "bidirectional": bidirectional,
+    }
+    if name.startswith("rnn"):
+        settings["nonlinearity"] = name.removeprefix("rnn_")
+    layer = modules["torch.nn"][_LAYERS[name]](**settings, device="meta")
+    for key, weight in zip(layer._flat_weights_names, weights, strict=True):
+        layer._parameters[key] = weight
+    output, last = layer(input, state)
+    return (output, *last) if name == "lstm" else (output, last)

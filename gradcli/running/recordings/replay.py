@@ -1,0 +1,299 @@
+"""Runs the program of a recording again: its arrays, the calls of modules, and the comparison of
+each result with what PyTorch computed.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.arrays.dtypes import DTYPES, cast
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.naming import ModuleCall
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, Span, Warned, runtime_error
+from gradcli.record import Record
+from gradcli.running.recordings.operations import opaque_name, opaque_operation, recurrent
+from gradcli.running.recordings.statements import check_statement
+
+if TYPE_CHECKING:
+    from gradcli.arrays.files.recording import Check, Recording
+    from gradcli.language.tree.syntax import Statement
+    from gradcli.session import Session
+
+SHARE_OF_LARGEST = 5e-3
+"""A gradient is compared by this share of the largest one of its pass, where it is smaller."""
+
+MOST_NAMED = 10
+
+SAMPLES = 32
+BLOCKS = 16
+
+TOLERANCES = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-4, "complex64": 2e-4,
+              "float16": 1e-2, "bfloat16": 6e-2}  # fmt: skip
+"""How far a result may be from PyTorch's, as a share of its largest element."""
+
+
+class Difference(Record):
+    """The first result that differs from PyTorch's.
+
+    Attributes:
+        number: which of the operations it is, from 1.
+        ours, theirs: the elements that differ most, or the shapes.
+    """
+
+    number: int
+    text: str
+    place: Span
+    ours: str
+    theirs: str
+
+
+class Replay:
+    """One run of a recording's program in a session.
+
+    Attributes:
+        compared: how many operations were compared so far.
+        worst: the largest difference as a share of the result's largest element, of results and
+            gradients ("value"), and of parameters behind an optimizer's step ("step").
+        first: the first result that differs.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        session: Session,
+        dtype: str | None,
+        given: Callable[[], list[str]],
+    ) -> None:
+        self.recording = recording
+        self._given = given
+        self.session = session
+        self.dtype = dtype
+        self.compares = recording.has_data and dtype is None
+        self.compared = 0
+        self.tolerance = 0.0
+        self.worst: dict[str, float] = {}
+        self.first: Difference | None = None
+        self._replaced: dict[str, Any] = {}
+        self._names: set[str] = set()
+        self._calls: list[tuple[int, ModuleCall]] = []
+        session.values["recorded"] = lambda name: self._recorded(name)
+        session.values["opaque"] = lambda number, *inputs: self._opaque(number, inputs)
+        for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
+            session.values[name] = partial(recurrent, name)
+
+    def replace(self, values: Mapping[str, Any]) -> None:
+        """Let what came from outside have other values, by name; then nothing is compared."""
+        self._replaced.update(values)
+        self.compares = self.compares and not values
+
+    def _recorded(self, name: Any) -> Tensor:
+        """A tensor that came from outside."""
+        path = str(name).replace("[", ".").replace("]", "")
+        array = self._replaced.get(path)
+        if array is None:
+            array = self.recording.array(str(name))
+        elif self.dtype is None and str(name) in self.recording.entries:
+            array = np.array(array, DTYPES[self.recording.entries[str(name)].dtype].numpy_dtype)
+        else:
+            array = np.array(array)
+        if self.dtype is not None and array.dtype.kind == "f":
+            array = cast(array, DTYPES[self.dtype])
+        return Tensor(array if array.ndim else array[()])
+
+    def _opaque(self, number: Any, inputs: tuple[Any, ...]) -> Any:
+        """The results of an operation that is not computed anew, joined to the graph.
+
+        Raises E204 where other values than those of the run may reach it.
+        """
+        if self._replaced or self.dtype is not None or self._given():
+            raise runtime_error(
+                f"{opaque_name(self.recording, number)} was computed by PyTorch, and its results"
+                " are known for the values of the run alone",
+                help="other inputs, differences and another dtype cannot pass through it",
+            )
+        return opaque_operation(self.recording, number, inputs)
+
+    # --- around each statement --------------------------------------------------------------------
+
+    def before(self, statement: Statement) -> None:
+        """Enter the modules that a line ran in."""
+        source = statement.span.source
+        if source.name != self.recording.path:
+            return
+        if source.origins is None:
+            source.origins = self.recording.origins
+        check_statement(statement, self._names)
+        state = self.session.state
+        if state.recorder is None:
+            return
+        wanted = self._chain(self.recording.call_of[statement.span.line])
+        have = self._calls
+        same = 0
+        while same < min(len(have), len(wanted)) and have[same][0] == wanted[same]:
+            same += 1
+        del have[same:]
+        for number in wanted[same:]:
+            module = self._at(self.recording.calls[number][0])
+            have.append((number, ModuleCall(module)))
+        state.calls[:] = [call for _, call in have if call.module is not None]
+
+    def after(self, statement: Statement) -> None:
+        """Compare the results of a line with PyTorch's."""
+        if statement.span.source.name != self.recording.path:
+            return
+        checks = self.recording.checks.get(statement.span.line, ())
+        for check in checks:
+            value = self._at(check.text)
+            if type(value) is Tensor and self._calls and value.grad_fn is not None:
+                self._calls[-1][1].result = weakref.ref(value.grad_fn)
+        if self.compares and self.first is None:
+            self._compare_all(statement, checks)
+        self.compared += bool(checks)
+
+    def _chain(self, number: int) -> list[int]:
+        """The calls around a line, outermost first."""
+        found: list[int] = []
+        while number >= 0:
+            found.insert(0, number)
+            number = self.recording.calls[number][1]
+        return found
+
+    def _at(self, text: str) -> Any:
+        """The value of a path in the program, None for none."""
+        first, *parts = text.replace("[", ".").replace("]", "").split(".")
+        value = self.session.values.get(first)
+        for part in parts:
+            if type(value) is Tensor:
+                value = value.grad if part == "grad" else None
+                continue
+            for table in ("_modules", "_parameters", "_buffers"):
+                found = getattr(value, table, {}).get(part)
+                if found is not None:
+                    break
+            value = found
+        return value
+
+    # --- comparison -------------------------------------------------------------------------------
+
+    def _compare_all(self, statement: Statement, checks: Sequence[Check]) -> None:
+        """Compare the results of a statement. Gradients of one pass have rounding errors in
+        proportion to the largest of them.
+        """
+        theirs = [self.recording.digest_of(check) for check in checks]
+        largest = max((_largest(each[:SAMPLES]) for each in theirs), default=0.0)
+        for check, numbers in zip(checks, theirs, strict=True):
+            self.tolerance = max(self.tolerance, TOLERANCES.get(check.dtype, 0.0))
+            self._compare(statement.span, check, numbers, largest * SHARE_OF_LARGEST)
+            if self.first is not None:
+                return
+
+    def _compare(self, place: Span, check: Check, theirs: Any, least: float) -> None:
+        value = self._at(check.text)
+        if type(value) is not Tensor or tuple(value.array.shape) != check.shape:
+            what = "none" if value is None else f"shape {list(getattr(value, 'shape', []))}"
+            self.first = Difference(
+                self.compared + 1, check.text, place, what, f"shape {list(check.shape)}"
+            )
+            return
+        ours = digest(to_host(forced(value.array)))
+        if ours.shape != theirs.shape:
+            raise GradcliError("E504", f"{self.recording.path}: a check has another size")
+        error, at = difference(ours, theirs, value.array.size, least)
+        if error > (self.tolerance if value.dtype.is_floating_point else 0.0):
+            self.first = Difference(
+                self.compared + 1, check.text, place, f"{ours[at]:.9g}", f"{theirs[at]:.9g}"
+            )
+        else:
+            kind = "step" if check.kind == "step" else "value"
+            self.worst[kind] = max(self.worst.get(kind, 0.0), error)
+
+    def difference_told(self) -> Warned | None:
+        """The warning that the replay differs from the run; None where it does not."""
+        found = self.first
+        if found is None:
+            return None
+        number = f"operation {found.number} of {len(self.recording.checks)}"
+        return Warned(
+            "W027",
+            f"{number} differs from the run: {found.text} has {found.theirs} in PyTorch and"
+            f" {found.ours} here",
+            found.place,
+            "what follows from it differs too, and no answer below it is the run's",
+        )
+
+    def told_of_replaced(self, names: Sequence[str]) -> str:
+        """What is to be known of a run with other inputs."""
+        said = f"{', '.join(names)} replaced: nothing is compared with the run"
+        kept = [f"the number {each}" for each in self.recording.numbers]
+        kept += [f"what {each} gave" for each in sorted(set(self.recording.unwritten))]
+        if kept:
+            said += f"\n  as in the run stay {'; '.join(kept[:MOST_NAMED])}"
+        return said
+
+    def told(self) -> str:
+        """How the replay compares, in a sentence."""
+        recording = self.recording
+        if not self.compares:
+            return f"{self.compared} operations, not compared with the run"
+        said = f"{self.compared} operations, equal to {self.worst.get('value', 0.0):.0e}"
+        if "step" in self.worst:
+            said += f", the optimizer's step to {self.worst['step']:.0e}"
+        if recording.unwritten:
+            names = sorted(set(recording.unwritten))
+            said += f"; {len(recording.unwritten)} read from the recording: {', '.join(names)}"
+        return said
+
+
+def digest(array: Any) -> Any:
+    """What a result is known by, as the recorder computes it: its elements, or samples, sums of
+    blocks and sums of absolutes.
+    """
+    flat = np.asarray(array).reshape(-1)
+    if flat.dtype.kind == "c":
+        flat = flat.view(flat.real.dtype)
+    count = flat.size
+    if count <= SAMPLES + 2 * BLOCKS:
+        return flat.astype(np.float64)
+    samples = flat[[i * (count - 1) // (SAMPLES - 1) for i in range(SAMPLES)]].astype(np.float64)
+    sums, sizes = np.empty(BLOCKS), np.empty(BLOCKS)
+    for i in range(BLOCKS):
+        block = flat[i * count // BLOCKS : (i + 1) * count // BLOCKS].astype(np.float64)
+        sums[i], sizes[i] = block.sum(), np.abs(block).sum()
+    return np.concatenate([samples, sums, sizes])
+
+
+def difference(ours: Any, theirs: Any, count: int, least: float = 0.0) -> tuple[float, int]:
+    """The largest difference of two digests of so many elements, as a share of the largest element,
+    or of `least` where that is larger, and where it is.
+    """
+    same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+    if same.all():
+        return 0.0, 0
+    with np.errstate(invalid="ignore"):
+        gap = np.where(same, 0.0, np.abs(ours - theirs))
+    gap[np.isnan(gap)] = np.inf
+    scale = np.full(len(gap), _largest(theirs[:SAMPLES]))
+    if count > SAMPLES + 2 * BLOCKS:
+        sizes = theirs[SAMPLES + BLOCKS :]
+        largest = _largest(sizes)
+        scale[:] = max(scale[0], largest * BLOCKS / count)
+        scale[SAMPLES:] = largest
+    else:
+        scale[:] = _largest(theirs)
+    scale = np.maximum(scale, least)
+    share = np.divide(gap, scale, out=np.full(len(gap), np.inf), where=scale > 0)
+    share[gap == 0] = 0.0
+    at = int(np.argmax(share))
+    return float(share[at]), at
+
+
+def _largest(values: Any) -> float:
+    finite = np.abs(values[np.isfinite(values)])
+    return float(finite.max()) if finite.size else 0.0

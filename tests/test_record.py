@@ -1,0 +1,355 @@
+"""Recordings: opened without PyTorch, damaged and hostile ones, and those that PyTorch makes.
+
+`tests/recordings/` has programs and what `gradcli record` made of them under PyTorch 2.13.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import zlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradcli.arrays.files.recording import Recording
+from gradcli.doors.torch.command import known_functions
+from gradcli.running.recordings.replay import Replay, difference, digest
+from tests.command_line import CommandLine, process
+
+FOLDER = Path(__file__).parent / "recordings"
+
+NAMES = sorted(path.stem for path in FOLDER.glob("*.gradrun"))
+
+
+def recording(name: str) -> str:
+    return str(FOLDER / f"{name}.gradrun")
+
+
+# --- without PyTorch ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_replay_is_equal_to_the_run(gradcli: CommandLine, name: str) -> None:
+    shown = gradcli("run", "--strict", recording(name))
+    assert shown.code == 0, shown.err
+    assert " operations, equal to " in shown.err
+
+
+def test_why_names_the_users_place(gradcli: CommandLine) -> None:
+    shown = gradcli("why", "net.fc1.weight.grad", recording("mlp"))
+    assert "h  ReluBackward0" in shown.out
+    assert "mlp.py:17 in forward (" in shown.out
+    shown = gradcli("why", "net.unused.weight", recording("mlp"))
+    assert "net.unused.weight.trains = False" in shown.out
+    assert "no forward() that ran has called it" in shown.out
+
+
+def test_blame_finds_the_row_that_is_masked_whole(gradcli: CommandLine) -> None:
+    shown = gradcli("blame", recording("row"))
+    assert shown.code == 1
+    for part in ("row.py:19 in forward", "in att, Attention", "[1, 2, 0]", "scores  -inf"):
+        assert part in shown.out
+
+
+def test_flow_lists_parameters_without_a_gradient(gradcli: CommandLine) -> None:
+    out = gradcli("explain", "--flow", recording("mlp")).out
+    assert "2 of 6 parameters get no gradient" in out
+
+
+@pytest.mark.parametrize("words", [["explain"], ["explain", "--saved"], ["explain", "--ir"]])
+def test_explain(gradcli: CommandLine, words: list[str]) -> None:
+    shown = gradcli(*words, recording("penalty"))
+    assert shown.code == 0, shown.err
+    assert "penalty" in shown.out
+
+
+def test_check_moves_the_parameters_of_the_recording(gradcli: CommandLine) -> None:
+    shown = gradcli("check", recording("mlp"))
+    assert "wrong" not in shown.out
+    assert "net.fc1.weight.grad" in shown.out
+
+
+def test_an_input_that_is_changed_changes_what_is_behind_it(gradcli: CommandLine) -> None:
+    path = recording("mlp")
+    before = gradcli("run", "--trace=tree", path)
+    shown = gradcli("run", "--trace=tree", path, "data=2 * torch.ones(16, 4)")
+    assert "data replaced: nothing is compared with the run" in shown.err
+    for each in before.out, shown.out:
+        assert each.startswith("loss = tensor(")
+    assert before.out.split("\n")[0] != shown.out.split("\n")[0]
+    gradient = "net.fc1.weight.grad"
+    assert before.out.partition(gradient)[2] != shown.out.partition(gradient)[2]
+
+
+def test_opaque_operations_are_named_and_refuse_what_is_not_known(gradcli: CommandLine) -> None:
+    path = recording("opaque")
+    assert "1 read from the recording: Square" in gradcli("run", path).err
+    for words in (["run", path, "x=torch.ones(6, 4)"], ["check", path]):
+        shown = gradcli(*words)
+        assert shown.code == 3
+        assert "Square was computed by PyTorch" in shown.err
+    shown = gradcli("run", path, "--seed", "2.", "--of", "loss")
+    assert shown.code == 3
+    assert "the derivative of Square is known from the recording alone" in shown.err
+
+
+def test_info_says_what_is_in_it(gradcli: CommandLine) -> None:
+    out = gradcli("info", recording("opaque")).out
+    for part in ("made by ", "torch 2.13", "script ", "opaque.py", "opaque ", "Square"):
+        assert part in out
+
+
+def test_a_recording_in_the_sandbox(gradcli: CommandLine) -> None:
+    shown = gradcli("why", "lin.weight.grad", "--file", recording("opaque"), "--sandbox")
+    assert shown.code == 0, shown.err
+
+
+# --- differences ----------------------------------------------------------------------------------
+
+
+def changed(name: str, to: Path, change: Callable[[dict[str, Any], bytearray], Any]) -> str:
+    """A copy of a recording with another index, or other arrays."""
+    content = (FOLDER / f"{name}.gradrun").read_bytes()
+    magic, version, zero, packed, _, _ = struct.unpack("<8sIIQQQ", content[:40])
+    index = json.loads(zlib.decompress(content[40 : 40 + packed]))
+    arrays = bytearray(content[-(-(40 + packed) // 64) * 64 :])
+    change(index, arrays)
+    text = json.dumps(index).encode()
+    squeezed = zlib.compress(text)
+    start = -(-(40 + len(squeezed)) // 64) * 64
+    head = struct.pack(
+        "<8sIIQQQ", magic, version, zero, len(squeezed), len(text), start + len(arrays)
+    )
+    path = to / "changed.gradrun"
+    path.write_bytes((head + squeezed).ljust(start, b"\0") + arrays)
+    return str(path)
+
+
+def test_the_first_operation_that_differs_is_named(gradcli: CommandLine, tmp_path: Path) -> None:
+    def other(index: dict[str, Any], arrays: bytearray) -> None:
+        index["program"] = index["program"].replace("F.relu(", "F.gelu(")
+
+    path = changed("mlp", tmp_path, other)
+    shown = gradcli("why", "net.fc1.weight.grad", "--file", path, "--strict")
+    assert "warning[W027]: operation 2 of 7 differs from the run: h has " in shown.err
+    assert "mlp.py:17 in forward (" in shown.err
+    assert shown.code == 1
+
+
+def test_digests() -> None:
+    import numpy as np
+
+    x = np.random.default_rng(0).standard_normal((50, 40)).astype(np.float32)
+    assert len(digest(x)) == 64
+    assert difference(digest(x), digest(x), x.size) == (0.0, 0)
+    y = x.copy()
+    y[17, 23] += 1.0  # no sample: a sum of a block shows it
+    assert difference(digest(y), digest(x), x.size)[0] > 1e-3
+    x[3, 3] = y[3, 3] = np.nan
+    y[17, 23] = x[17, 23]
+    assert difference(digest(y), digest(x), x.size) == (0.0, 0)
+
+
+# --- damaged and hostile --------------------------------------------------------------------------
+
+
+def test_cut_off_anywhere(gradcli: CommandLine, tmp_path: Path) -> None:
+    content = (FOLDER / "opaque.gradrun").read_bytes()
+    path = tmp_path / "cut.gradrun"
+    for size in [*range(0, 64, 7), *range(64, len(content), 211), len(content) - 1]:
+        path.write_bytes(content[:size])
+        shown = gradcli("run", str(path))
+        assert shown.code == 4, (size, shown.err)
+        assert "error[E504]" in shown.err
+
+
+def test_any_byte_of_the_index_may_be_damaged(gradcli: CommandLine, tmp_path: Path) -> None:
+    content = (FOLDER / "opaque.gradrun").read_bytes()
+    path = tmp_path / "damaged.gradrun"
+    packed = struct.unpack("<Q", content[16:24])[0]
+    for at in range(0, 40 + packed, 53):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 0x55]) + content[at + 1 :])
+        shown = gradcli("run", str(path))
+        assert shown.code in (0, 3, 4), (at, shown.err)
+        assert "E901" not in shown.err
+
+
+def _row(index: dict[str, Any], name: str) -> Any:
+    return next(row for row in index["arrays"] if row[0] == name)
+
+
+HOSTILE: dict[str, Callable[[dict[str, Any], bytearray], Any]] = {
+    "an array beyond the file": lambda i, a: _row(i, "x").__setitem__(3, 1 << 40),
+    "an array of another size": lambda i, a: _row(i, "x").__setitem__(2, [1 << 20, 1 << 20]),
+    "a negative size": lambda i, a: _row(i, "x").__setitem__(2, [-1, 4]),
+    "a size that is a text": lambda i, a: _row(i, "x").__setitem__(2, ["6", "4"]),
+    "an offset that is not aligned": lambda i, a: _row(i, "x").__setitem__(3, 3),
+    "a foreign dtype": lambda i, a: _row(i, "x").__setitem__(1, "object"),
+    "a dimension too many": lambda i, a: _row(i, "x").__setitem__(2, [1] * 100),
+    "a check outside of its array": lambda i, a: i["checks"][0].__setitem__(5, 1 << 30),
+    "a check of another size": lambda i, a: i["checks"][0].__setitem__(6, 5),
+    "a line without a place": lambda i, a: i["lines"].pop(),
+    "a place that is not there": lambda i, a: i["lines"].__setitem__(0, [99, -1]),
+    "a call inside itself": lambda i, a: i["calls"].__setitem__(0, ["lin", 0]),
+    "no program": lambda i, a: i.pop("program"),
+    "a program that is a list": lambda i, a: i.__setitem__("program", ["x = 1"]),
+    "an index that is nested": lambda i, a: i.__setitem__("notes", [[[[[[[[]]]]]]]]),
+    "an opaque operation that is missing": lambda i, a: i["opaque"].clear(),
+    "no gradients of an opaque operation": lambda i, a: i["opaque"][0].__setitem__("passes", []),
+    "a result that is missing": lambda i, a: i["opaque"][0]["results"].__setitem__(0, ["q", True]),
+    "an array that is missing": lambda i, a: i["arrays"].remove(_row(i, "x")),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile(gradcli: CommandLine, tmp_path: Path, case: str) -> None:
+    shown = gradcli("run", changed("opaque", tmp_path, HOSTILE[case]))
+    assert shown.code in (3, 4), shown.err
+    assert "E901" not in shown.err
+
+
+PROGRAMS = [
+    "import os",
+    "print('hello')",
+    "x = open('/etc/passwd').read()",
+    "x = torch.load('/etc/passwd')",
+    "torch.save(1, 'written.pt')",
+    "save(1, 'written.npy')",
+    "torch.serialization.save(1, 'written.pt')",
+    "while True: pass",
+    "f = lambda: 1",
+    "x = [y for y in torch.ones(3)]",
+    "def f(): pass",
+    "recorded = torch.ones",
+    "x = f'{torch}'",
+    "x = torch.__class__",
+    "class A(nn.Module):\n    def forward(self): pass",
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_that_no_recorder_writes(
+    gradcli: CommandLine, here: Path, tmp_path: Path, program: str
+) -> None:
+    def other(index: dict[str, Any], arrays: bytearray) -> None:
+        index["program"] = f"{program}\n"
+        index["lines"] = [[-1, -1]] * index["program"].count("\n")
+        index["checks"] = []
+
+    shown = gradcli("run", changed("opaque", tmp_path, other))
+    assert shown.code == 4
+    assert "error[E504]: no recorder writes such a statement" in shown.err
+    assert shown.out == ""
+    assert [path.name for path in Path(here).iterdir() if path.suffix != ".gradrun"] == []
+
+
+def test_a_huge_index_is_not_unpacked(gradcli: CommandLine, tmp_path: Path) -> None:
+    squeezed = zlib.compress(b" " * 100_000_000)
+    for said in (100_000_000, 1000):
+        head = struct.pack(
+            "<8sIIQQQ", b"\x89GRUN\r\n\x1a", 1, 0, len(squeezed), said, 40 + len(squeezed)
+        )
+        path = tmp_path / "huge.gradrun"
+        path.write_bytes(head + squeezed)
+        shown = gradcli("run", str(path))
+        assert shown.code == 4
+        assert "error[E504]" in shown.err
+
+
+def test_arrays_are_nobody_elses(fresh_state: Any) -> None:
+    found = Recording(recording("opaque"))
+    first = found.array("x")
+    first[:] = 0
+    assert found.array("x").any()
+
+
+def test_record_is_refused_in_the_sandbox(gradcli: CommandLine) -> None:
+    shown = gradcli("record", "--sandbox", "train.py")
+    assert shown.code == 5
+    assert "E606" in shown.err
+
+
+def test_record_needs_a_script(gradcli: CommandLine) -> None:
+    assert gradcli("record").code == 2
+    assert "none of backward:N" in gradcli("record", "--at", "dawn", "train.py").err
+    assert gradcli("record", "-o", "x.txt", "train.py").code == 2
+
+
+def test_the_recorder_knows_what_gradcli_has() -> None:
+    known = set(known_functions())
+    assert {"F.relu", "torch.einsum", ".add_", "torch.linalg.norm", "nn.init.normal_"} <= known
+
+
+def test_the_replay_compares_nothing_in_another_dtype(fresh_state: Any) -> None:
+    from gradcli.session import Session
+
+    assert not Replay(Recording(recording("mlp")), Session(), "float64", list).compares
+
+
+# --- under PyTorch --------------------------------------------------------------------------------
+
+
+@cache
+def torch_python() -> str | None:
+    """A Python that has PyTorch: GRADCLI_TORCH_PYTHON, or one on the path."""
+    named = os.environ.get("GRADCLI_TORCH_PYTHON")
+    for each in [named] if named else [shutil.which("python3"), shutil.which("python")]:
+        if (
+            each
+            and not subprocess.run([each, "-c", "import torch"], capture_output=True).returncode
+        ):
+            return each
+    return None
+
+
+@pytest.fixture(name="python")
+def _python() -> str:
+    found = torch_python()
+    if found is None:
+        pytest.skip("no Python with PyTorch is here: GRADCLI_TORCH_PYTHON names one")
+    return found
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", NAMES)
+def test_recorded_again(gradcli: CommandLine, python: str, tmp_path: Path, name: str) -> None:
+    path = str(tmp_path / f"{name}.gradrun")
+    made = process("record", "--python", python, "-o", path, str(FOLDER / f"{name}.py"))
+    assert made.code == 0, made.err
+    assert os.stat(path).st_mode & 0o777 == 0o600
+    shown = gradcli("run", "--strict", path)
+    assert shown.code == 0, shown.err
+    assert Recording(path).program == Recording(recording(name)).program
+
+
+@pytest.mark.torch
+def test_a_script_is_what_it_is_under_python(python: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, beside\n"
+        "import torch\n"
+        "print(sys.argv[1:], __name__, __file__, beside.x, sys.modules['__main__'].__file__)\n"
+        "print((torch.ones(2, requires_grad=True) * 2).sum().backward())\n"
+        "if len(sys.argv) > 3: sys.exit(int(sys.argv[3]))\n"
+        "def f(): raise ValueError('no')\n"
+        "f()\n"
+    )
+    (tmp_path / "beside.py").write_text("x = 5\n")
+    for words in (["--trace", "-o"], ["a", "b", "7"]):
+        plain = subprocess.run(
+            [python, str(script), *words], capture_output=True, text=True, check=False
+        )
+        made = process(
+            "record", "--python", python, "-o", str(tmp_path / "x.gradrun"), str(script), *words
+        )
+        assert (made.code, made.out) == (plain.returncode, plain.stdout)
+        said = [line for line in made.err.splitlines() if "gradrun" not in line]
+        assert said == plain.stderr.splitlines()
+    assert Recording(str(tmp_path / "x.gradrun")).output == "sum_1"
