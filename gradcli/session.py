@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from gradcli.autograd.recording.recorder import Event, Recorder
     from gradcli.autograd.tensor import Tensor
     from gradcli.language.compiler.base import Compiler, HotLoop
-    from gradcli.language.functions.control_flow import Run
     from gradcli.language.interpreter import Interpreter
+    from gradcli.language.tree.control_flow import Run
     from gradcli.language.tree.scopes import Scope
     from gradcli.language.tree.syntax import For, Statement, While
     from gradcli.limits import Limits

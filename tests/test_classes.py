@@ -9,7 +9,7 @@ import weakref
 
 import pytest
 
-from gradcli.language.objects.classes.instances import Instance, UserClass
+from gradcli.language.objects.classes.user_classes import Instance, UserClass
 from gradcli.library.torch.nn.module import Module
 from gradcli.limits import Limits
 from tests.running import invoke, run

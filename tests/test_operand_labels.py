@@ -77,12 +77,12 @@ def test_handled_errors_leave_nothing() -> None:
 def test_mends(
     first: tuple[int, ...], second: tuple[int, ...], symbol: str, fits: str | None
 ) -> None:
-    found = shape_fix(Operand("a", True, first), Operand("b", True, second), symbol)
+    found = shape_fix(Operand("a", first), Operand("b", second), symbol)
     assert (found is None) if fits is None else (found is not None and fits in found)
 
 
 def test_the_dimension_that_differs() -> None:
-    note = broadcast_note(Operand("a", True, (5, 2, 3)), Operand("b", True, (4, 3)))
+    note = broadcast_note(Operand("a", (5, 2, 3)), Operand("b", (4, 3)))
     assert note is not None
     assert "dimension -2 is 2 in one and 4 in the other" in note
-    assert broadcast_note(Operand("a", True, (5, 1, 3)), Operand("b", True, (4, 3))) is None
+    assert broadcast_note(Operand("a", (5, 1, 3)), Operand("b", (4, 3))) is None

@@ -105,9 +105,9 @@ def bounds(panel: Panel, axis: int) -> tuple[float, float]:
 
     The first is the larger one where the axis runs backwards.
     """
-    given = panel.limits[axis]
-    if given is not None and all(np.abs(given) <= LARGEST):
-        return given
+    fixed = panel.limits[axis]
+    if fixed is not None and all(np.abs(fixed) <= LARGEST):
+        return fixed
     logarithmic = panel.logarithmic[axis]
     parts = [
         np.ravel(mark.numbers[name])
@@ -120,8 +120,8 @@ def bounds(panel: Panel, axis: int) -> tuple[float, float]:
     ]
     values = np.concatenate(parts) if parts else np.zeros(0)
     values = values[(np.abs(values) <= LARGEST) & ((values > 0) | (not logarithmic))]
-    if given is not None:
-        values = np.append(values, [each for each in given if np.isfinite(each)])
+    if fixed is not None:
+        values = np.append(values, [each for each in fixed if np.isfinite(each)])
     if not values.size:
         return (1.0, 10.0) if logarithmic else (0.0, 1.0)
     low, high = float(values.min()), float(values.max())
@@ -139,8 +139,8 @@ def bounds(panel: Panel, axis: int) -> tuple[float, float]:
         low, high = low if stands and low == 0 else low - room, high + room
         if low == high:
             low, high = low - 0.5, high + 0.5
-    if given is not None:
+    if fixed is not None:
         low, high = (
-            g if np.isfinite(g) else found for g, found in zip(given, (low, high), strict=True)
+            g if np.isfinite(g) else chosen for g, chosen in zip(fixed, (low, high), strict=True)
         )
     return low, high

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcli.arrays.storage import keep_freed_memory
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, Source
+from gradcli.errors import GradcliError, Source, Span
 from gradcli.language.compiler import assignment, names  # noqa: F401  each handler registers itself
 from gradcli.language.compiler.base import Compiler, MakeHotLoop
 from gradcli.language.compiler.expressions import (  # noqa: F401
@@ -30,7 +30,6 @@ from gradcli.language.functions.calls import locate
 from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.exceptions import caught
 from gradcli.language.parser.parser import parse_expression, parse_program
-from gradcli.language.predefined import Predefined
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope
 from gradcli.state import State
@@ -44,6 +43,32 @@ _HOST_FRAMES = 20_000
 It leaves room for `DEEPEST_CALL` calls of the program, whose compiled code takes several frames
 each. Those frames are not on the C stack; what is, `DEEPEST_HOST_CALL` bounds.
 """
+
+
+class Predefined(Protocol):
+    """The library, as `gradcli/library/namespace.py` has it; the session hands it on.
+
+    Attributes:
+        BUILTINS: the built-in functions and classes by their names.
+        INSTEAD: for modules that stay outside of the language, what to write in their place.
+    """
+
+    BUILTINS: dict[str, Any]
+    INSTEAD: dict[str, str]
+
+    def table_of(self, name: str) -> dict[str, Any] | None:
+        """The table that defines a name which the program does not assign; None for no such."""
+
+    def unknown_name(self, name: str, values: dict[str, Any], span: Span) -> GradcliError:
+        """The error of an undefined name, with the one that was likely meant."""
+        raise NotImplementedError
+
+    def module(self, name: str) -> Module:
+        """A module by its dotted name; raises E103 for one that the language does not have."""
+        raise NotImplementedError
+
+    def imported(self, found: Module, name: str) -> Any:
+        """What `from module import name` binds; raises E103 for what there is not."""
 
 
 class Interpreter:
@@ -107,10 +132,10 @@ class Interpreter:
 
         Raises what `program_beside` raises, `SyntaxErrors`, and whatever ends its run.
         """
-        found = self.modules.get(name)
+        known = self.modules.get(name)
         folder = self.state.library.get("folder")
-        if found is not None or folder is None:
-            return found
+        if known is not None or folder is None:
+            return known
         from gradcli.arrays.files.programs import (  # lazy: start-up: one file is the rule
             program_beside,
         )
@@ -121,15 +146,15 @@ class Interpreter:
         if program is None:
             return None
         path, text = program
-        made = self.modules[name] = Module(name, {"__name__": name}, is_file=True)
+        module = self.modules[name] = Module(name, {"__name__": name}, is_file=True)
         try:
-            self._run_file(made, Source(path, text), path.endswith("__init__.py"))
+            self._run_file(module, Source(path, text), path.endswith("__init__.py"))
         except BaseException:
             del self.modules[name]
             raise
         if outer is not None:
-            outer.modules[own] = made
-        return made
+            outer.modules[own] = module
+        return module
 
     def _run_file(self, module: Module, source: Source, is_package: bool) -> None:
         compiler = type(self.compiler)(self)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gradcli.language.compiler.base import Compiler
-from gradcli.language.functions.control_flow import Run
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:

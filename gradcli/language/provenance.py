@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from gradcli.language.compiler.base import Body, Compiler, Evaluate
-from gradcli.language.functions.control_flow import Run
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.record import Record
 
@@ -33,7 +33,7 @@ class Evaluation(Record):
     grad_enabled: bool
 
 
-class Round:
+class Round(Record):
     """The iteration that a running loop is in.
 
     Attributes:
@@ -41,10 +41,9 @@ class Round:
         variables: the names that the loop's body reads and writes.
     """
 
-    def __init__(self, loop: tree.For | tree.While, variables: Variables) -> None:
-        self.loop = loop
-        self.number = 0
-        self.variables = variables
+    loop: tree.For | tree.While
+    variables: Variables
+    number: int = 0
 
 
 class Provenance:

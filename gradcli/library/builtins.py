@@ -24,15 +24,16 @@ from gradcli.language.objects.attributes import (
     get_attribute,
     set_attribute,
 )
-from gradcli.language.objects.classes.descriptors import ClassMethod, Property, StaticMethod
-from gradcli.language.objects.classes.instances import (
-    OBJECT,
-    Super,
-    UserClass,
-    attributes_of,
-    is_dunder,
-    made_class,
+from gradcli.language.objects.classes.definition import make_class
+from gradcli.language.objects.classes.descriptors import (
+    MISSING,
+    ClassMethod,
+    Property,
+    StaticMethod,
 )
+from gradcli.language.objects.classes.instance_attributes import attributes_of
+from gradcli.language.objects.classes.super_lookup import Super
+from gradcli.language.objects.classes.user_classes import OBJECT, UserClass, is_dunder
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.formatting import ascii_of, format_value
 from gradcli.language.objects.iteration import bounded
@@ -45,8 +46,10 @@ from gradcli.language.objects.types import (
     TYPE,
     LanguageType,
     called,
+    check_kind,
     define,
     is_subclass,
+    names,
     type_name,
     type_of,
 )
@@ -81,17 +84,6 @@ def _like_op(function: Callable[..., Any]) -> Callable[..., Any]:
             raise offer_op(error, function.__name__.rstrip("_"), args) from None
 
     return call
-
-
-def _class(full_name: str, *hosts: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a class of the language whose constructor is the function decorated."""
-
-    def enter(construct: Callable[..., Any]) -> Callable[..., Any]:
-        called(full_name, construct)
-        BUILTINS[full_name] = define(full_name, *hosts, construct=construct)
-        return construct
-
-    return enter
 
 
 # --- showing ------------------------------------------------------------------------------
@@ -141,8 +133,7 @@ def trace(tensor: Any, style: str = "tree") -> None:
 
 @_builtin
 def show(tensor: Any, file: str) -> None:
-    if not isinstance(file, str):
-        raise type_error(f"show() takes the name of a file, not {type_name(file)}")
+    check_kind(file, str, "show() takes the name of a file")
     active.state.emit(Shown(_explicable(tensor, "show"), file))
 
 
@@ -199,19 +190,8 @@ def _explicable(tensor: Any, what: str) -> Tensor:
 
 
 @_builtin
-def repr_(value: Any, /) -> str:
-    return display(value)
-
-
-@_builtin
-def ascii_(value: Any, /) -> str:
-    return ascii_of(display(value))
-
-
-@_builtin
 def format_(value: Any, spec: str = "", /) -> str:
-    if not isinstance(spec, str):
-        raise type_error(f"a format spec is a string, not {type_name(spec)}")
+    check_kind(spec, str, "a format spec is a string")
     return format_value(value, spec)
 
 
@@ -291,23 +271,19 @@ def len_(collection: Any, /) -> int:
     return len(collection)
 
 
-@_builtin
-def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> list[Any]:
-    return sort_values(iterable, key, reverse)
+_SHORT: dict[str, Callable[..., Any]] = {
+    "all": _like_op(called("all", lambda iterable, /: host.all(bounded(iterable)))),
+    "any": _like_op(called("any", lambda iterable, /: host.any(bounded(iterable)))),
+    "ascii": lambda value, /: ascii_of(display(value)),
+    "callable": lambda value, /: callable(value),
+    "id": lambda value, /: host.id(value),
+    "repr": lambda value, /: display(value),
+    "sorted": lambda iterable, /, *, key=None, reverse=False: sort_values(iterable, key, reverse),
+}
+"""The functions that are one expression."""
 
-
-@_builtin
-@_like_op
-def any_(iterable: Any, /) -> bool:
-    return host.any(bounded(iterable))
-
-
-@_builtin
-@_like_op
-def all_(iterable: Any, /) -> bool:
-    return host.all(bounded(iterable))
-
-
+for _name, _function in _SHORT.items():
+    _builtin(called(_name, _function))
 _builtin(_like_op(extreme("min", host.min)))
 _builtin(_like_op(extreme("max", host.max)))
 
@@ -352,7 +328,7 @@ def type_(value: Any, /, *parts: Any, **keywords: Any) -> LanguageType:
         return type_of(value)
     if len(parts) != 2:
         raise GradcliError("E201", "type() takes 1 or 3 arguments")
-    return made_class(TYPE, value, *parts, **keywords)
+    return make_class(TYPE, value, *parts, **keywords)
 
 
 TYPE.construct = type_
@@ -366,27 +342,17 @@ def hash_(value: Any, /) -> int:
 
 
 @_builtin
-def id_(value: Any, /) -> int:
-    return host.id(value)
-
-
-@_builtin
 def vars_(value: Any, /) -> dict[str, Any]:
     if type(value) is Module:
         return {name: value.get(name) for name in value.public_names()}
     if isinstance(value, UserClass):
-        return {name: found for name, found in value.names.items() if not is_dunder(name)}
+        return {name: each for name, each in value.names.items() if not is_dunder(name)}
     return attributes_of(value)
 
 
 @_builtin
 def dir_(value: Any, /) -> list[str]:
     return sorted({*attribute_names(value), *getattr(value, "values", ())})
-
-
-@_builtin
-def callable_(value: Any, /) -> bool:
-    return callable(value)
 
 
 @_builtin
@@ -402,10 +368,7 @@ def getattr_(value: Any, name: str, default: Any = _ABSENT, /) -> Any:
 
 @_builtin
 def hasattr_(value: Any, name: str, /) -> bool:
-    return getattr_(value, name, _ABSENT_ATTRIBUTE) is not _ABSENT_ATTRIBUTE
-
-
-_ABSENT_ATTRIBUTE: Any = object()
+    return getattr_(value, name, MISSING) is not MISSING
 
 
 @_builtin
@@ -421,63 +384,24 @@ def delattr_(value: Any, name: str, /) -> None:
 
 
 def _check_name(name: Any) -> None:
-    if not isinstance(name, str):
-        raise type_error(f"an attribute's name is a string, not {type_name(name)}")
+    check_kind(name, str, "an attribute's name is a string")
 
 
 # --- classes that are called --------------------------------------------------------------
 
 
-@_class("bool", bool)
-def _bool(x: Any = False, /) -> bool:
-    return bool(x)
-
-
-@_class("int", int)
 def _int(x: Any = 0, /, base: Any = _ABSENT) -> int:
     if type(x) is Tensor:
         check_constant(x)
     return int(x) if base is _ABSENT else int(x, base)
 
 
-@_class("float", float)
 def _float(x: Any = 0.0, /) -> float:
     if type(x) is Tensor:
         check_constant(x)
     return float(x)
 
 
-@_class("complex", complex)
-def _complex(real: Any = 0, imag: Any = _ABSENT) -> complex:
-    return complex(real) if imag is _ABSENT else complex(real, imag)
-
-
-@_class("str", str)
-def _str(object: Any = "") -> str:
-    return text(object)
-
-
-@_class("list", list)
-def _list(iterable: Any = (), /) -> list[Any]:
-    return list(bounded(iterable))
-
-
-@_class("tuple", tuple)
-def _tuple(iterable: Any = (), /) -> tuple[Any, ...]:
-    return iterable if type(iterable) is tuple else tuple(bounded(iterable))
-
-
-@_class("set", set)
-def _set(iterable: Any = (), /) -> set[Any]:
-    return set_of(iterable)
-
-
-@_class("frozenset", frozenset)
-def _frozenset(iterable: Any = (), /) -> frozenset[Any]:
-    return iterable if type(iterable) is frozenset else frozenset(set_of(iterable))
-
-
-@_class("bytes", bytes)
 def _bytes(source: Any = b"", encoding: str = "", errors: str = "strict", /) -> bytes:
     if isinstance(source, str):
         if not encoding:
@@ -491,25 +415,32 @@ def _bytes(source: Any = b"", encoding: str = "", errors: str = "strict", /) -> 
     return source if type(source) is bytes else bytes(bounded(source))
 
 
-@_class("dict", dict)
-def _dict(*values: Any, **named: Any) -> dict[Any, Any]:
-    return dict_of(*values, **named)
+_CONSTRUCTORS: dict[type, Callable[..., Any]] = {
+    bool: lambda x=False, /: bool(x),
+    int: _int,
+    float: _float,
+    complex: lambda real=0, imag=_ABSENT: complex(real) if imag is _ABSENT else complex(real, imag),
+    str: lambda object="": text(object),
+    list: lambda iterable=(), /: list(bounded(iterable)),
+    tuple: lambda iterable=(), /: iterable if type(iterable) is tuple else tuple(bounded(iterable)),
+    set: lambda iterable=(), /: set_of(iterable),
+    frozenset: lambda iterable=(), /: (
+        iterable if type(iterable) is frozenset else frozenset(set_of(iterable))
+    ),
+    bytes: _bytes,
+    dict: lambda *values, **named: dict_of(*values, **named),
+    range: lambda *limits: range(*limits),
+    slice: lambda *limits: slice(*limits),
+}
+"""The classes of Python's that programs call."""
 
-
-@_class("range", range)
-def _range(*limits: Any) -> range:
-    return range(*limits)
-
-
+for _host, _construct in _CONSTRUCTORS.items():
+    _name = _host.__name__
+    BUILTINS[_name] = define(_name, _host, construct=called(_name, _construct))
 BUILTINS.update({"Ellipsis": ..., "NotImplemented": NotImplemented, "__debug__": True})
 BUILTINS["object"] = OBJECT
-for _host in (ClassMethod, Property, StaticMethod, Super):
-    BUILTINS[_host.language_name] = define(_host.language_name, _host, construct=_host)
-
-
-@_class("slice", slice)
-def _slice(*limits: Any) -> slice:
-    return slice(*limits)
+for _own in (ClassMethod, Property, StaticMethod, Super):
+    BUILTINS[_own.language_name] = define(_own.language_name, _own, construct=_own)
 
 
 def _exception(name: str) -> Callable[..., Raised]:
@@ -527,11 +458,8 @@ def _exception(name: str) -> Callable[..., Raised]:
     return called(name, make)
 
 
-_KNOWN_BY_MODULE = frozenset(
-    {"AxisError", "FrozenInstanceError", "GradcheckError", "JSONDecodeError", "LinAlgError"}
-    | {"DecimalException", "DivisionByZero", "InvalidOperation", "Overflow"}
-    | {"_LinAlgError", "error"}
-)
+_KNOWN_BY_MODULE = names("""AxisError FrozenInstanceError GradcheckError JSONDecodeError LinAlgError
+    DecimalException DivisionByZero InvalidOperation Overflow _LinAlgError error""")
 
 
 def _group(name: str) -> Callable[..., Raised]:

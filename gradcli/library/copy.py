@@ -13,7 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.objects.borders import is_array
 from gradcli.language.objects.classes.descriptors import MISSING
 from gradcli.language.objects.classes.extensible import Extensible
-from gradcli.language.objects.classes.instances import Instance
+from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.objects.repr import HOST_TEXT
 from gradcli.language.objects.types import LanguageType, type_name
 from gradcli.library.torch.nn.copies import copied_module, copied_tensor, not_kept
@@ -41,8 +41,8 @@ def deepcopy(x: Any, memo: Any = None) -> Any:
 def _own_way(value: Any, name: str) -> Any:
     """The method by which the program copies its own objects, None for none."""
     cls = getattr(type(value), "language_class", None)
-    found = MISSING if cls is None or isinstance(value, LanguageType) else cls.find(name)
-    return None if found is MISSING else found
+    method = MISSING if cls is None or isinstance(value, LanguageType) else cls.find(name)
+    return None if method is MISSING else method
 
 
 def _copied(value: Any, of: Any, keep: Any) -> Any:
@@ -50,30 +50,30 @@ def _copied(value: Any, of: Any, keep: Any) -> Any:
     if isinstance(value, Module):
         return copied_module(value, of, keep)
     if isinstance(value, Instance) and not value.language_shared:
-        made: Any = type(value).__new__(type(value))
-        keep(value, made)
-        made.values.update({key: of(each) for key, each in value.values.items()})
-        return made
+        copied: Any = type(value).__new__(type(value))
+        keep(value, copied)
+        copied.values.update({key: of(each) for key, each in value.values.items()})
+        return copied
     if isinstance(value, Extensible):
         return _by_slots(value, of, keep)
-    made = _collection(value, of, keep)
-    if made is None:
+    copied = _collection(value, of, keep)
+    if copied is None:
         return _as_it_is(value)
     if hasattr(value, "stored"):
-        made.stored = {key: of(each) for key, each in value.stored.items()}
-    return made
+        copied.stored = {key: of(each) for key, each in value.stored.items()}
+    return copied
 
 
 def _by_slots(value: Any, of: Any, keep: Any) -> Any:
     """A copy of an optimizer, a schedule or their like."""
-    made = object.__new__(type(value))
-    keep(value, made)
+    copied = object.__new__(type(value))
+    keep(value, copied)
     names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
     for name in (*names, *getattr(value, "__dict__", ())):
         if hasattr(value, name):
             # The first steps of an optimizer are watched for its own program's slips.
-            setattr(made, name, None if name == "_lint" else of(getattr(value, name)))
-    return made
+            setattr(copied, name, None if name == "_lint" else of(getattr(value, name)))
+    return copied
 
 
 def _collection(value: Any, of: Any, keep: Any) -> Any:
@@ -87,21 +87,21 @@ def _collection(value: Any, of: Any, keep: Any) -> Any:
         base = tuple if isinstance(value, tuple) else frozenset
         return base.__new__(kind, parts)
     if isinstance(value, deque):
-        made: Any = kind((), value.maxlen)
+        copied: Any = kind((), value.maxlen)
     elif isinstance(value, (list, dict, set)):
-        made = kind.__new__(kind)
+        copied = kind.__new__(kind)
     else:
         return None
-    keep(value, made)
+    keep(value, copied)
     if not isinstance(value, dict):
         base = next(each for each in (deque, list, set) if isinstance(value, each))
-        (base.update if base is set else base.extend)(made, map(of, value))
-        return made
+        (base.update if base is set else base.extend)(copied, map(of, value))
+        return copied
     if hasattr(value, "default_factory"):
-        made.default_factory = value.default_factory
+        copied.default_factory = value.default_factory
     update = OrderedDict.update if isinstance(value, OrderedDict) else dict.update
-    update(made, {of(key): of(each) for key, each in value.items()})
-    return made
+    update(copied, {of(key): of(each) for key, each in value.items()})
+    return copied
 
 
 def _as_it_is(value: Any) -> Any:

@@ -11,7 +11,7 @@ from gradcli.arrays.backend import on_default_device, to_host
 from gradcli.arrays.dtypes import cast, default_dtype
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error, value_error
-from gradcli.language.objects.types import called, type_name
+from gradcli.language.objects.types import called, check_kind, names, type_name
 from gradcli.ops.binding.functions import torch
 from gradcli.state import active
 
@@ -85,8 +85,7 @@ def save(obj: Any, f: Any, /) -> None:
 
     if isinstance(obj, dict):
         for name in obj:
-            if not isinstance(name, str):
-                raise type_error(f"save() takes a dict with names as keys, not {type_name(name)}")
+            check_kind(name, str, "save() takes a dict with names as keys")
         write_arrays(f, {name: _array(value) for name, value in obj.items()})
     else:
         write_arrays(f, _array(obj))
@@ -129,8 +128,8 @@ def read_file(
     from gradcli.arrays.files.data_file import DataFile  # lazy: start-up
     from gradcli.library.streams import ReadBytes, ReadText  # lazy: start-up
 
-    found = DataFile(f"./{file}" if file == "-" else file)
-    content = found.content()
+    data = DataFile(f"./{file}" if file == "-" else file)
+    content = data.content()
     if "b" in mode:
         return ReadBytes(content, file, mode)
     if (encoding or "utf-8").lower() not in _ENCODINGS or errors not in _DECODING_ERRORS:
@@ -138,17 +137,15 @@ def read_file(
     try:
         text = content.decode(encoding or "utf-8", errors or "strict")
     except UnicodeDecodeError as error:
-        made = found.damaged(f"byte {error.start}", f"it is not {encoding or 'UTF-8'}")
-        made.raises = "UnicodeDecodeError"
-        raise made from error
+        failure = data.damaged(f"byte {error.start}", f"it is not {encoding or 'UTF-8'}")
+        failure.raises = "UnicodeDecodeError"
+        raise failure from error
     return ReadText(text, file, mode, newline)
 
 
 called("open", read_file)
 
-_ENCODINGS = frozenset(
-    {"utf-8", "utf8", "utf-8-sig", "ascii", "latin-1", "latin1", "iso-8859-1", "cp1252", "utf-16"}
-)
+_ENCODINGS = names("utf-8 utf8 utf-8-sig ascii latin-1 latin1 iso-8859-1 cp1252 utf-16")
 _DECODING_ERRORS = frozenset({None, "strict", "ignore", "replace"})
 
 FILES = {"load": load, "open": read_file, "save": save}

@@ -2,7 +2,7 @@
 
 A module is a table of names, made when a program first asks for one of them. To add a module, write
 its table (a dict from name to value) in a file of this folder and give it a line in `LIBRARY`; to
-say what to write in place of one that stays outside, give it a line in `INSTEAD`.
+say what to write in place of one that stays outside, name it in `_REASONS`.
 """
 
 from __future__ import annotations
@@ -142,49 +142,30 @@ _NETWORK = "a program here reaches no network: download first, then bind the fil
 _FILES = "files come in as `NAME=@FILE`, and `load('x.npy')` reads one"
 _MODELS = "write the layers with torch.nn, and load weights with `load('w.safetensors')`"
 
-INSTEAD: dict[str, str] = {
-    "PIL": _DATA,
-    "asyncio": _PROCESSES,
+_REASONS = {
+    "PIL cv2 datasets h5py joblib torchaudio torchtext": _DATA,
+    "asyncio multiprocessing signal subprocess threading": _PROCESSES,
     "ctypes": "no code of the host can be reached",
-    "cv2": _DATA,
-    "datasets": _DATA,
-    "flax": _TENSORS,
-    "glob": _FILES,
-    "h5py": _DATA,
+    "flax jax keras tensorflow": _TENSORS,
+    "glob shutil tempfile": _FILES,
     "importlib": "modules are imported with `import`",
     "inspect": "the host's objects cannot be looked into",
-    "jax": _TENSORS,
-    "joblib": _DATA,
-    "keras": _TENSORS,
-    "multiprocessing": _PROCESSES,
-    "networkx": "`trace(x)` draws the graph of a tensor",
+    "networkx torchviz": "`trace(x)` draws the graph of a tensor",
     "pandas": f"{_DATA}; a column of a table is `NAME=@t.csv:column`",
     "pickle": "pickles could run any code: `save(x, 'x.npz')` and `load` keep tensors",
-    "pytest": "`assert` checks, and a run that fails ends with exit code 1",
-    "pytorch_lightning": "write the training loop with torch.optim",
-    "lightning": "write the training loop with torch.optim",
-    "requests": _NETWORK,
+    "pytest unittest": "`assert` checks, and a run that fails ends with exit code 1",
+    "pytorch_lightning lightning": "write the training loop with torch.optim",
+    "requests socket urllib": _NETWORK,
     "scipy": "special functions are in torch.special, decompositions in torch.linalg",
-    "shutil": _FILES,
-    "signal": _PROCESSES,
     "sklearn": f"{_TENSORS}; data: {_DATA}",
-    "socket": _NETWORK,
-    "subprocess": _PROCESSES,
     "sympy": "`gradcli derive` writes gradients as formulas",
-    "tempfile": _FILES,
-    "tensorflow": _TENSORS,
-    "threading": _PROCESSES,
-    "timm": _MODELS,
-    "torchaudio": _DATA,
-    "torchtext": _DATA,
+    "timm transformers": _MODELS,
     "torchvision": f"data: {_DATA}; models: {_MODELS}",
-    "torchviz": "`trace(x)` draws the graph of a tensor",
-    "transformers": _MODELS,
-    "unittest": "`assert` checks, and a run that fails ends with exit code 1",
-    "urllib": _NETWORK,
     "wandb": "print the values, or keep them with -o",
     "yaml": "settings are written as a dict, or come in as `NAME=VALUE`",
 }
+
+INSTEAD = {name: reason for names, reason in _REASONS.items() for name in names.split()}
 """What to write in place of the modules that programs import most, by their first name."""
 
 
@@ -213,19 +194,19 @@ def library_modules(torch: dict[str, Module]) -> dict[str, Module]:
     """The modules of `LIBRARY` and `ALIASES`, each inside its parent, which may be one of torch's;
     their tables are filled when asked for.
     """
-    found = {name: Module(name, {}) for name in LIBRARY}
-    for name, module in found.items():
+    modules = {name: Module(name, {}) for name in LIBRARY}
+    for name, module in modules.items():
         module.load = _filling(module, LIBRARY[name])
     for name, kept in ALIASES.items():
-        found[name] = module = Module(name, catalogue.modules[kept])
+        modules[name] = module = Module(name, catalogue.modules[kept])
         module.load = torch[kept].load
-    found["torch.functional"].modules["F"] = torch["torch.nn.functional"]
-    around = {**torch, **found}
-    for name, module in found.items():
+    modules["torch.functional"].modules["F"] = torch["torch.nn.functional"]
+    around = {**torch, **modules}
+    for name, module in modules.items():
         parent, _, own = name.rpartition(".")
         if parent:
             around[parent].modules[own] = module
-    return found
+    return modules
 
 
 def _filling(module: Module, place: str) -> Callable[[], None]:

@@ -34,30 +34,30 @@ from gradcli.ops.definition.doc import describe
 
 def _torch_modules() -> dict[str, Module]:
     """The catalogue's modules by their dotted names, each inside its parent."""
-    found: dict[str, Module] = {}
+    modules: dict[str, Module] = {}
     for full_name in catalogue.modules:
         parts = full_name.split(".")
         for length in range(1, len(parts) + 1):
             dotted = ".".join(parts[:length])
-            if dotted not in found:
-                found[dotted] = Module(dotted, catalogue.modules.get(dotted, {}))
+            if dotted not in modules:
+                modules[dotted] = Module(dotted, catalogue.modules.get(dotted, {}))
             if length > 1:
-                found[".".join(parts[: length - 1])].modules[parts[length - 1]] = found[dotted]
-    return found
+                modules[".".join(parts[: length - 1])].modules[parts[length - 1]] = modules[dotted]
+    return modules
 
 
 def _install_classes() -> None:
     """Put the classes of torch that programs name into its module."""
     table = catalogue.modules["torch"]
-    for made in (
+    for cls in (
         TENSOR,
         define("torch.Size", Size),
         define("torch.dtype", DType),
         define("torch.device", Device),
         define("torch.layout", Layout),
     ):
-        made.construct = table.get(made.name)
-        table[made.name] = made
+        cls.construct = table.get(cls.name)
+        table[cls.name] = cls
     PARAMETER.construct = parameter
     catalogue.modules["torch.nn"].update(UNINITIALIZED, Parameter=PARAMETER)
     catalogue.modules["torch.linalg"]["LinAlgError"] = EXCEPTIONS["_LinAlgError"]

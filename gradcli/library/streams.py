@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from gradcli.errors import type_error
 from gradcli.language.limits import check_text
-from gradcli.language.objects.types import Hosted, type_name
+from gradcli.language.objects.types import EnteredAsItself, Hosted, check_kind, names, type_name
 
 
-class _Buffer(Hosted):
+class _Buffer(EnteredAsItself, Hosted):
     """A text or bytes in memory, which are read and written like a file.
 
     Attributes:
@@ -20,7 +20,6 @@ class _Buffer(Hosted):
     __slots__ = ()
 
     content: ClassVar[Any]
-    language_context: ClassVar[bool] = True
 
     def write(self, s: Any, /) -> int:
         """Write something; its length."""
@@ -36,9 +35,6 @@ class _Buffer(Hosted):
             check_text(cookie)
         return int(self.host.seek(cookie, whence))
 
-    def __enter__(self) -> Any:
-        return self
-
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         self.host.close()
 
@@ -53,14 +49,11 @@ class StringIO(_Buffer):
 
     content: ClassVar[Any] = str
     language_name: ClassVar[str] = "_io.StringIO"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"close", "flush", "getvalue", "read", "readline", "readlines", "seek", "tell", "truncate"}
-        | {"write", "writelines"}
-    )
+    language_attributes = names("""close flush getvalue read readline readlines seek tell truncate
+        write writelines""")
 
     def __init__(self, initial_value: str = "", newline: str | None = "\n") -> None:
-        if not isinstance(initial_value, str):
-            raise type_error(f"initial_value must be str or None, not {type_name(initial_value)}")
+        check_kind(initial_value, str, "initial_value must be str or None")
         super().__init__(io.StringIO(initial_value, newline))
 
     def writelines(self, lines: Any, /) -> None:
@@ -78,9 +71,7 @@ class ReadText(StringIO):
     __slots__ = ("mode", "name")
 
     language_name: ClassVar[str] = "_io.TextIOWrapper"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"close", "closed", "mode", "name", "read", "readline", "readlines", "seek", "tell"}
-    )
+    language_attributes = names("close closed mode name read readline readlines seek tell")
 
     def __init__(self, text: str, name: str, mode: str, newline: str | None) -> None:
         check_text(len(text))
@@ -96,9 +87,7 @@ class BytesIO(_Buffer):
 
     content: ClassVar[Any] = bytes
     language_name: ClassVar[str] = "_io.BytesIO"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"close", "flush", "getvalue", "read", "seek", "tell", "write"}
-    )
+    language_attributes = names("close flush getvalue read seek tell write")
 
     def __init__(self, initial_bytes: bytes = b"") -> None:
         if not isinstance(initial_bytes, bytes):
@@ -112,9 +101,7 @@ class ReadBytes(BytesIO):
     __slots__ = ("mode", "name")
 
     language_name: ClassVar[str] = "_io.BufferedReader"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"close", "closed", "mode", "name", "read", "seek", "tell"}
-    )
+    language_attributes = names("close closed mode name read seek tell")
 
     def __init__(self, content: bytes, name: str, mode: str) -> None:
         check_text(len(content))

@@ -12,7 +12,7 @@ from gradcli.language.events import Printed, Reported
 from gradcli.language.limits import DEEPEST_ITERATOR, too_deep
 from gradcli.language.objects.iteration import iterate
 from gradcli.language.objects.repr import text
-from gradcli.language.objects.types import define, type_name
+from gradcli.language.objects.types import EnteredAsItself, define, names, type_name
 from gradcli.state import active
 
 _BETWEEN = 0.1
@@ -21,7 +21,7 @@ _BETWEEN = 0.1
 _WIDTH = 10
 
 
-class Tqdm:
+class Tqdm(EnteredAsItself):
     """`tqdm(iterable, desc=None, total=None, …)`: gives what the iterable gives, and shows how far
     that has come. The settings of the bar's looks are taken and change nothing.
     """
@@ -32,14 +32,11 @@ class Tqdm:
     )  # fmt: skip
 
     language_name: ClassVar[str] = "tqdm.std.tqdm"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"clear", "close", "desc", "disable", "display", "iterable", "n", "postfix", "refresh"}
-        | {"reset", "set_description", "set_description_str", "set_postfix", "set_postfix_str"}
-        | {"total", "unpause", "update", "write"}
-    )
+    language_attributes = names("""clear close desc disable display iterable n postfix refresh reset
+        set_description set_description_str set_postfix set_postfix_str total unpause update
+        write""")
     language_class_attributes: ClassVar[frozenset[str]] = frozenset({"write"})
     settable_attributes: ClassVar[frozenset[str]] = frozenset({"desc", "n", "total"})
-    language_context: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -141,7 +138,8 @@ class Tqdm:
     def set_postfix(self, ordered_dict: Any = None, refresh: bool = True, **named: Any) -> None:
         """The values behind the bar."""
         values = {**(ordered_dict or {}), **named}
-        self.postfix = ", ".join(f"{name}={_value(each)}" for name, each in values.items())
+        shown = {n: f"{v:.3g}" if type(v) in (int, float) else text(v) for n, v in values.items()}
+        self.postfix = ", ".join(f"{name}={words}" for name, words in shown.items())
 
     def set_postfix_str(self, s: str = "", refresh: bool = True) -> None:
         """The words behind the bar."""
@@ -155,9 +153,6 @@ class Tqdm:
             active.state.emit(Printed(line))
         else:
             file.write(line)
-
-    def __enter__(self) -> Tqdm:
-        return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         self.close()
@@ -175,10 +170,6 @@ class Tqdm:
             f"{self.desc}{share:4.0%}|{bar:<{_WIDTH}}| {self.n}/{self.total}"
             f" [{_clock(seconds)}<{left}, {rate:.2f}it/s{words}]"
         )
-
-
-def _value(value: Any) -> str:
-    return f"{value:.3g}" if type(value) in (int, float) else text(value)
 
 
 def _clock(seconds: float) -> str:

@@ -24,13 +24,13 @@ from gradcli.language.compiler.assignment import part_of
 from gradcli.language.compiler.base import HANDLERS, STORES, Evaluate, Store
 from gradcli.language.compiler.names import name_store
 from gradcli.language.compiler.operand_labels import label_operands
-from gradcli.language.functions.control_flow import Run
 from gradcli.language.functions.generators import Running
 from gradcli.language.objects.attributes import set_attribute
 from gradcli.language.objects.classes.descriptors import computes
 from gradcli.language.objects.iteration import Iterator, drawing, enter, iterate
 from gradcli.language.objects.subscripts import set_item
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.language.tree.syntax import Expression, Statement
 from gradcli.loops.kinds import is_of_library, module_class, walk_class

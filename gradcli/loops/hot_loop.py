@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.base import Between
 from gradcli.language.compiler.statements.loops import Iterations, Length
-from gradcli.language.functions.control_flow import CONTINUE, Run
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.loops.capture import Capture
 from gradcli.loops.compiled import Arrays, CompiledIteration, FailedInEffects

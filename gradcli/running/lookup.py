@@ -9,7 +9,8 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.objects.attributes import Module, get_attribute
-from gradcli.language.objects.classes.instances import Instance, attributes_of
+from gradcli.language.objects.classes.instance_attributes import attributes_of
+from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.library.namespace import table_of
 from gradcli.ops.binding import catalogue
 

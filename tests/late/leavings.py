@@ -11,7 +11,7 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, TensorMeta, refresh
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.attributes import Module as Library
-from gradcli.language.objects.classes.instances import Instance, UserClass
+from gradcli.language.objects.classes.user_classes import Instance, UserClass
 from gradcli.library.builtins import vars_
 from gradcli.library.torch.nn.module import Module
 from gradcli.library.torch.optim.optimizer import Optimizer

@@ -10,7 +10,8 @@ import re
 import sys
 from typing import Any
 
-from gradcli.language.parser.tokens import COMMAND, KEYWORDS, QUOTES, STRINGS, TOKEN
+from gradcli.language.parser.lexer import COMMAND, TOKEN
+from gradcli.language.parser.tokens import KEYWORDS, QUOTES, STRINGS
 
 _VALUES = frozenset({"False", "None", "True"})
 _WORDS = frozenset({"and", "in", "is", "not", "or"})

@@ -7,15 +7,22 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
-from gradcli.language.compiler.base import Compiler, Evaluate, Store, binds, compiles
+from gradcli.language.compiler.base import (
+    Compiler,
+    Evaluate,
+    Store,
+    binds,
+    compiles,
+    label_operands,
+)
 from gradcli.language.compiler.names import name_delete
-from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
 from gradcli.language.objects.iteration import bounded, iterate
 from gradcli.language.objects.operators import NUMBERS, augmented, binary
 from gradcli.language.objects.subscripts import delete_item, get_item, set_item
 from gradcli.language.objects.types import type_name
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.ops.binding.catalogue import inplace_operators, setters
 from gradcli.state import State
@@ -28,7 +35,15 @@ def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
         (target,) = node.targets
         store = c.store(target, scope, assigned=True)
         if isinstance(target, tree.Name) and scope.distance(target.name) == 0:
-            return _assign_own(target.name, value)
+            name = target.name
+
+            def run_own(variables: Variables) -> None:  # the commonest statement of a loop
+                new = value(variables)
+                if type(new) is Tensor:
+                    new.set_name(name)
+                variables[name] = new
+
+            return run_own
         return lambda variables: store(variables, value(variables))
     stores = [c.store(target, scope, assigned=True) for target in node.targets]
 
@@ -85,11 +100,7 @@ def _item_store(c: Compiler, target: tree.Subscript, scope: Scope, assigned: boo
         try:
             set_item(receiver, at, value)
         except GradcliError as error:
-            from gradcli.language.compiler import operand_labels  # lazy: start-up
-
-            operand_labels.label_operands(
-                error, ((target.value, receiver), (target.index, at)), "[]="
-            )
+            label_operands(error, ((target.value, receiver), (target.index, at)), "[]=")
             raise
 
     return store_item
@@ -139,7 +150,12 @@ def unpacked(state: State, target: tree.Tuple | tree.List, value: Any) -> list[A
     state.place = target.span
     parts = list(islice(_parts(value), count + 1))
     if len(parts) != count:
-        raise _wrong_number(count, len(parts))
+        number = f"more than {count}" if len(parts) > count else f"only {len(parts)}"
+        text = f"not enough values to unpack (expected {count}, got {len(parts)})"
+        if len(parts) > count:
+            text = f"too many values to unpack (expected {count})"
+        message = f"{count} values are needed, and there are {number}"
+        raise GradcliError("E303", message, text=text)
     return parts
 
 
@@ -151,14 +167,6 @@ def _parts(value: Any) -> Any:
             text=f"cannot unpack non-iterable {type_name(value)} object",
         )
     return iterate(value)
-
-
-def _wrong_number(targets: int, values: int) -> GradcliError:
-    found = f"more than {targets}" if values > targets else f"only {values}"
-    text = f"not enough values to unpack (expected {targets}, got {values})"
-    if values > targets:
-        text = f"too many values to unpack (expected {targets})"
-    return GradcliError("E303", f"{targets} values are needed, and there are {found}", text=text)
 
 
 def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> Run:
@@ -182,11 +190,7 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
                     change = binary if type(left) in NUMBERS else augmented
                     new = change(symbol, left, right)
             except GradcliError as error:
-                from gradcli.language.compiler import operand_labels  # lazy: start-up
-
-                operand_labels.label_operands(
-                    error, ((target, left), (node.value, right)), f"{symbol}="
-                )
+                label_operands(error, ((target, left), (node.value, right)), f"{symbol}=")
                 raise
             store(variables, new)
 

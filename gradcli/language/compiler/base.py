@@ -3,7 +3,7 @@ function of the variables.
 
 What can be decided once is decided here: where a name lives, which operator it is, how many
 arguments there are. A compiled expression returns its value; a compiled statement returns how it
-ends the block around it (`functions/control_flow.py`). Before anything that can fail or make a
+ends the block around it (`tree/control_flow.py`). Before anything that can fail or make a
 node, a closure notes its span in the state.
 
 The other files of this folder hold one handler per class of nodes, which registers itself with
@@ -12,15 +12,16 @@ The other files of this folder hold one handler per class of nodes, which regist
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Iterator as HostIterator
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from gradcli.language.functions.control_flow import Run, control_flow
+from gradcli.errors import GradcliError
 from gradcli.language.objects.iteration import Iterator, drawing, enter, iterate
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run, control_flow
 from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
@@ -64,6 +65,15 @@ def binds(*targets: type[tree.Syntax]) -> Callable[[Binder], Binder]:
         return binder
 
     return register
+
+
+def label_operands(
+    error: GradcliError, operands: Iterable[tuple[tree.Expression, Any]], operation: str
+) -> None:
+    """Label the operands of an operation that failed with what they are."""
+    from gradcli.language.compiler import operand_labels  # lazy: start-up
+
+    operand_labels.label_operands(error, operands, operation)
 
 
 class Between(Enum):

@@ -9,10 +9,10 @@ from typing import Any, TypeGuard
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.language.compiler.base import Compiler, Evaluate, Store, binds, compiles
-from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.absent import when_used
 from gradcli.language.objects.attributes import Module
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
 
 
@@ -30,15 +30,11 @@ def name(c: Compiler, node: tree.Name, scope: Scope) -> Evaluate:
     if distance is None:
         return _program_name(c, node.name, node.span)
     read = _own_name(node.name, distance, node.span)
-    if distance == 0 and scope.is_class:
+    if distance == 0 and scope.is_class:  # it means the one outside until the body binds it
         assert scope.parent is not None
-        return _class_name(node.name, read, name(c, node, scope.parent))
+        text, outer = node.name, name(c, node, scope.parent)
+        return lambda variables: read(variables) if text in variables else outer(variables[PARENT])
     return read
-
-
-def _class_name(name: str, own: Evaluate, outer: Evaluate) -> Evaluate:
-    """A name in a class's body, which means the one outside until the body binds it."""
-    return lambda variables: own(variables) if name in variables else outer(variables[PARENT])
 
 
 def is_direct(node: tree.Expression, scope: Scope) -> TypeGuard[tree.Name]:
@@ -52,7 +48,13 @@ def is_direct(node: tree.Expression, scope: Scope) -> TypeGuard[tree.Name]:
 def _program_name(c: Compiler, name: str, span: Span) -> Evaluate:
     values, predefined = c.values, c.predefined
     if name == "__file__":
-        return lambda variables: _own_file(c, span)
+        # What the file of the program is called, which a program without a file does not have.
+        def own_file(variables: Variables) -> str:
+            if "argv" not in c.state.library:
+                raise predefined.unknown_name("__file__", values, span)
+            return span.source.name
+
+        return own_file
     table = predefined.table_of(name)
     if table is None:
 
@@ -73,13 +75,6 @@ def _program_name(c: Compiler, name: str, span: Span) -> Evaluate:
         return table[name] if value is missing else value
 
     return read_predefined
-
-
-def _own_file(c: Compiler, span: Span) -> str:
-    """`__file__`: what the file of the program is called; raises E101 outside of files."""
-    if "argv" not in c.state.library:
-        raise c.predefined.unknown_name("__file__", c.values, span)
-    return span.source.name
 
 
 def _own_name(name: str, distance: int, span: Span) -> Evaluate:
@@ -261,24 +256,24 @@ def _module(c: Compiler, name: str) -> Module:
     try:
         return c.predefined.module(name)
     except GradcliError as error:
-        found = None
+        beside = None
         if name.partition(".")[0] not in c.predefined.INSTEAD:
-            found = c.interpreter.module_beside(name)
-        if found is None:
+            beside = c.interpreter.module_beside(name)
+        if beside is None:
             raise error from None
-        return found
+        return beside
 
 
 def _imported(c: Compiler, module: str, name: str) -> Any:
     """What `from module import name` binds: a name of a module, or a module in it."""
     if not module.strip("."):
         return _module(c, f"{module}{name}")
-    found = _module(c, module)
-    if found.is_file and name not in found.names:
-        inner = c.interpreter.module_beside(f"{found.name}.{name}")
+    home = _module(c, module)
+    if home.is_file and name not in home.names:
+        inner = c.interpreter.module_beside(f"{home.name}.{name}")
         if inner is not None:
             return inner
-    return c.predefined.imported(found, name)
+    return c.predefined.imported(home, name)
 
 
 def _root(dotted: str) -> str:
@@ -301,8 +296,8 @@ def from_import(c: Compiler, node: tree.FromImport, scope: Scope) -> Run:
 
         def import_all(variables: Variables) -> None:
             state.place = span
-            found = _module(c, module)
-            values.update((name, found.get(name)) for name in found.public_names())
+            source = _module(c, module)
+            values.update((name, source.get(name)) for name in source.public_names())
 
         return import_all
     find = _finder(c, span)
@@ -311,7 +306,7 @@ def from_import(c: Compiler, node: tree.FromImport, scope: Scope) -> Run:
     def run(variables: Variables) -> None:
         for name, store in bindings:
             state.place = span
-            found = find(f"{module}.{name}", partial(_imported, c, module, name))
-            store(variables, found)
+            source = find(f"{module}.{name}", partial(_imported, c, module, name))
+            store(variables, source)
 
     return run

@@ -53,7 +53,7 @@ def label_operands(
         error.help = "pass a seed of the output's shape: `grad_outputs=…`"
     if error.code == "E301":
         tensors = [
-            Operand(node.span.text, _is_primary(node), tuple(value.array.shape))
+            Operand(_primary(node), tuple(value.array.shape))
             for node, value in met
             if type(value) is Tensor
         ]
@@ -121,7 +121,7 @@ def _subject(node: tree.Expression) -> str:
     return f"`{text}`" if len(text) <= _LONGEST and "\n" not in text else "this"
 
 
-def _is_primary(node: tree.Expression) -> bool:
-    """Whether a `.name` or `[index]` can follow the text without parentheses."""
+def _primary(node: tree.Expression) -> str:
+    """The text of an operand as a `.name` or `[index]` can follow it: in parentheses if need be."""
     kinds = (tree.Name, tree.Attribute, tree.Call, tree.Subscript)
-    return isinstance(node, kinds)
+    return node.span.text if isinstance(node, kinds) else f"({node.span.text})"

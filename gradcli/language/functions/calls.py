@@ -10,8 +10,6 @@ from typing import Any
 from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
-from gradcli.language.functions.control_flow import Run
-from gradcli.language.functions.parameters import Signature
 from gradcli.language.functions.rows import rows_of
 from gradcli.language.hints.spelling import closest
 from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
@@ -20,7 +18,15 @@ from gradcli.language.objects.borders import FOREIGN, argument
 from gradcli.language.objects.classes.descriptors import BoundMethod
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.repr import numbered
-from gradcli.language.objects.types import LanguageType, define, host_name, type_name, type_of
+from gradcli.language.objects.types import (
+    LanguageType,
+    define,
+    host_name,
+    names,
+    type_name,
+    type_of,
+)
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield
 from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statement
 from gradcli.limits import Steps
@@ -29,6 +35,37 @@ from gradcli.ops.binding.arguments import NUMPY_NAMES
 from gradcli.ops.binding.lazy import is_of_family
 from gradcli.record import Record
 from gradcli.state import State, active
+
+
+class Signature(Record):
+    """The parameters of a function of the program.
+
+    Attributes:
+        qualified: the function's name with those of the classes and functions around it.
+        rest: the name of `*rest`, "" for none.
+        keywords: the name of `**keywords`, "" for none.
+        by_position: those of the positional names that no keyword gives.
+        simple: how many arguments fill it with nothing else to do, -1 if there are other than
+            positional parameters.
+    """
+
+    qualified: str
+    positional: tuple[str, ...]
+    rest: str
+    keyword_only: tuple[str, ...]
+    keywords: str
+    by_position: frozenset[str]
+    simple: int
+
+    def text(self, defaults: dict[str, Any]) -> str:
+        """The parameters as they are written, with `=…` for those that have a default."""
+        shown = [f"{p}=…" if p in defaults else p for p in self.positional]
+        if self.rest or self.keyword_only:
+            shown.append(f"*{self.rest}")
+        shown += [f"{p}=…" if p in defaults else p for p in self.keyword_only]
+        if self.keywords:
+            shown.append(f"**{self.keywords}")
+        return f"({', '.join(shown)})"
 
 
 class Function(Record):
@@ -289,12 +326,12 @@ def missing(names: Sequence[str], kind: str = "positional") -> str:
     return f"missing {len(names)} required {kind} argument{'s' * bool(others)}: {shown}"
 
 
-def too_many(least: int, most: int, given: int) -> str:
+def too_many(least: int, most: int, count: int) -> str:
     """CPython's words for more arguments by position than a function takes."""
     takes = f"{most}" if least == most else f"from {least} to {most}"
     return (
-        f"takes {takes} positional argument{'s' * (most != 1)} but {given}"
-        f" {'was' if given == 1 else 'were'} given"
+        f"takes {takes} positional argument{'s' * (most != 1)} but {count}"
+        f" {'was' if count == 1 else 'were'} given"
     )
 
 
@@ -334,8 +371,12 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         args = for_op(function, args)
         kwargs = dict(zip(kwargs, for_op(function, tuple(kwargs.values())), strict=True))
     for name in kwargs:
-        if name in _FLAGS and type(kwargs[name]) is not bool:
-            _check_flag(function, name, kwargs[name])
+        if name in _FLAGS and type(kwargs[name]) is not bool and _is_catalogue(function):
+            from gradcli.language.hints import argument_types  # lazy: start-up
+
+            wrong = argument_types.wrong_flag(_name(function), function, name, kwargs[name])
+            if wrong is not None:
+                raise wrong
     try:
         return called(*args, **kwargs)
     except NeedsExamples:
@@ -346,6 +387,11 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             if own is not None:
                 return call(called, args, own)
         raise call_failed(error, function, args, kwargs, bound and bound.__name__) from error
+
+
+def for_host(function: Any) -> Any:
+    """A value that a program calls as a function of the host's; None as it is."""
+    return None if function is None else lambda *values: call(function, values, {})
 
 
 def _own_names(function: Any, kwargs: dict[str, Any], problem: str) -> dict[str, Any] | None:
@@ -372,12 +418,6 @@ _WRITTEN_IN_PYTHON = frozenset({"norm", "split", "stft", "unique", "unique_conse
 """Functions of torch that take the names of their own parameters alone."""
 
 
-def _full_name(value: Any) -> str:
-    """The name of a value's class in Python's errors, of a `torch.Size` with its module's."""
-    kind = type_of(value)
-    return kind.full_name if kind.full_name == "torch.Size" else kind.name
-
-
 def for_op(function: Any, values: Sequence[Any]) -> Sequence[Any]:
     """The arguments of a call as a function of torch sees them; any other function gets them as
     they are.
@@ -401,30 +441,14 @@ def _with_out(function: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any
     return partial(written, name, function, kwargs["out"]), others
 
 
-_FLAGS = frozenset(
-    {
-        "accumulate", "adjoint", "align_corners", "as_tuple", "assume_unique", "ceil_mode",
-        "check_errors", "compute_uv", "copy", "count_include_pad", "descending", "enable_gqa",
-        "equal_nan", "full", "full_matrices", "hermitian", "implicit", "include_self", "increasing",
-        "invert", "is_causal", "keepdim", "largest", "left", "log_input", "log_target",
-        "non_blocking", "normalized", "onesided", "out_int32", "periodic", "pivot", "replacement",
-        "requires_grad", "return_complex", "return_counts", "return_inverse", "right",
-        "scale_grad_by_freq", "some", "sorted", "sparse", "sparse_grad", "stable", "swap", "train",
-        "training", "transpose", "unbiased", "unitriangular", "unpack_data", "unpack_pivots",
-        "upper", "use_input_stats", "with_replacement", "wrap", "zero_infinity",
-    }
-)  # fmt: skip
+_FLAGS = names("""accumulate adjoint align_corners as_tuple assume_unique ceil_mode check_errors
+    compute_uv copy count_include_pad descending enable_gqa equal_nan full full_matrices
+    hermitian implicit include_self increasing invert is_causal keepdim largest left log_input
+    log_target non_blocking normalized onesided out_int32 periodic pivot replacement
+    requires_grad return_complex return_counts return_inverse right scale_grad_by_freq some
+    sorted sparse sparse_grad stable swap train training transpose unbiased unitriangular
+    unpack_data unpack_pivots upper use_input_stats with_replacement wrap zero_infinity""")
 """The keywords of ops for which PyTorch takes True and False alone, and no other value's truth."""
-
-
-def _check_flag(function: Any, name: str, value: Any) -> None:
-    """Raise E202 for a flag of an op that is no bool."""
-    if _is_catalogue(function):
-        from gradcli.language.hints import argument_types  # lazy: start-up
-
-        wrong = argument_types.wrong_flag(_name(function), function, name, value)
-        if wrong is not None:
-            raise wrong
 
 
 def call_failed(
@@ -455,9 +479,11 @@ def _call_failed(
     if isinstance(error, GradcliError):
         return _by_arguments(error, function, args, kwargs)
     if not callable(function):
+        kind = type_of(function)
+        shown = kind.full_name if kind.full_name == "torch.Size" else kind.name
         return type_error(
-            f"a value of type {type_name(function)} cannot be called",
-            text=f"'{_full_name(function)}' object is not callable",
+            f"a value of type {kind.name} cannot be called",
+            text=f"'{shown}' object is not callable",
         )
     if type(function) in (BoundMethod, Method):
         return _call_failed(error, function.function, (function.receiver, *args), kwargs)
@@ -491,15 +517,15 @@ def _call_failed(
     return converted(error) if isinstance(error, _OP_ERRORS) else error
 
 
-def _lacking(error: AttributeError, function: Any, given: list[Any]) -> GradcliError | None:
+def _lacking(error: AttributeError, function: Any, values: list[Any]) -> GradcliError | None:
     """The error of a value that lacks what its user reads, as Python has it, where the program gave
     the value: as an argument, inside one, or as what it set in one. None for any other.
     """
     lacks = error.obj
     if hasattr(type(lacks), "language_class"):
         return None
-    seen = {id(value) for value in given}
-    for value in given:
+    seen = {id(value) for value in values}
+    for value in values:
         if value is lacks:
             kind = type_name(lacks)
             return GradcliError(
@@ -510,7 +536,7 @@ def _lacking(error: AttributeError, function: Any, given: list[Any]) -> GradcliE
             )
         inside = [each for each in _parts(value) if id(each) not in seen]
         seen.update(map(id, inside))
-        given.extend(inside[: _PARTS - len(given)])
+        values.extend(inside[: _PARTS - len(values)])
     return None
 
 
@@ -624,10 +650,8 @@ def _qualified(function: Any, host: Any) -> str:
     return f"Tensor.{name}" if is_method else name
 
 
-_METHODS_IN_PYTHON = frozenset(
-    {"backward", "lu", "norm", "register_hook", "register_post_accumulate_grad_hook", "split"}
-    | {"istft", "stft", "unique", "unique_consecutive"}
-)
+_METHODS_IN_PYTHON = names("""backward lu norm register_hook register_post_accumulate_grad_hook
+    split istft stft unique unique_consecutive""")
 """Methods of tensors that PyTorch writes in Python."""
 
 

@@ -103,9 +103,9 @@ class Running:
             locate(error, state)
             if error.raises != "StopIteration":
                 raise
-            made = runtime_error("generator raised StopIteration")
-            made.cause = error
-            raise locate(made, state) from error
+            failure = runtime_error("generator raised StopIteration")
+            failure.cause = error
+            raise locate(failure, state) from error
         finally:
             self.is_running = False
             self.kept = handled[own:]

@@ -28,7 +28,7 @@ def host_text(
         is_keyword: whether the misfit is a keyword's.
     """
     home = getattr(function, "__module__", None) or ""
-    given: list[Any] = [[] for _ in args]
+    stand_ins: list[Any] = [[] for _ in args]
     target: Any = None
     of_library = home.startswith("gradcli.library.") and not is_of_family(home)
     if isinstance(function, LanguageType) or of_library:
@@ -36,11 +36,11 @@ def host_text(
             target = getattr(builtins, name)
     elif args and METHODS.get(type(args[0]), {}).get(name) is function:
         target = getattr(type(args[0]), name, None)
-        given[0] = type(args[0])()
+        stand_ins[0] = type(args[0])()
     if target is None:
         return None
     try:
-        target(*given, **{key: [] for key in kwargs})
+        target(*stand_ins, **{key: [] for key in kwargs})
     except TypeError as error:
         return str(error)
     except Exception:

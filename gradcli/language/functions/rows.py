@@ -25,10 +25,10 @@ def rows_of(body: Sequence[tree.Statement], parameters: Sequence[str], owner: An
     if not names or cls is None or any(computes(cls.find(name)) for name in names):
         return None
     try:
-        found = [owner.language_getattr(name) for name in names]
+        tensors = [owner.language_getattr(name) for name in names]
     except AttributeError:
         return None
-    return found if all(type(each) is Tensor for each in found) else None
+    return tensors if all(type(each) is Tensor for each in tensors) else None
 
 
 def _names_of(body: Sequence[tree.Statement], parameters: Sequence[str]) -> list[str] | None:
@@ -38,8 +38,8 @@ def _names_of(body: Sequence[tree.Statement], parameters: Sequence[str]) -> list
         if isinstance(statement, tree.Return):
             value = statement.value
             parts = value.elements if isinstance(value, (tree.Tuple, tree.List)) else []
-            found = [_name_of(part, parameters, named) for part in parts]
-            return [name for name in found if name] if all(found) else None
+            attributes = [_name_of(part, parameters, named) for part in parts]
+            return [name for name in attributes if name] if all(attributes) else None
         if isinstance(statement, tree.Assign) and len(statement.targets) == 1:
             target = statement.targets[0]
             name = _name_of(statement.value, parameters, {})

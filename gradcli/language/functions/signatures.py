@@ -47,7 +47,7 @@ def parameters_of(function: Any) -> list[Parameter]:
     if entry is not None and entry.apply is host:
         host = entry.forward
     try:
-        found = inspect.signature(host).parameters.values()
+        parameters = inspect.signature(host).parameters.values()
     except (TypeError, ValueError):
         return []
     return [
@@ -58,19 +58,19 @@ def parameters_of(function: Any) -> list[Parameter]:
             each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD),
             each.kind is each.KEYWORD_ONLY,
         )
-        for each in list(found)[skipped:]
+        for each in list(parameters)[skipped:]
         if not each.name.startswith("_")
     ]
 
 
 def signature_of(function: Any, is_method: bool = False) -> str:
     """`(x, dim=None)`, "" where the parameters are not known; a method's first is left out."""
-    found = parameters_of(function)[1 if is_method else 0 :]
-    if not found:
+    parameters = parameters_of(function)[1 if is_method else 0 :]
+    if not parameters:
         return ""
     words = []
     starred = False
-    for each in found:
+    for each in parameters:
         if each.only and not starred:
             words.append("*")
         starred = starred or each.only or each.stars == "*"
@@ -80,19 +80,17 @@ def signature_of(function: Any, is_method: bool = False) -> str:
 
 def _of_program(function: Function) -> list[Parameter]:
     signature = function.signature
-    found = [
-        Parameter(name, "…" if name in function.defaults else None, "", True, False)
-        for name in signature.positional
-    ]
+
+    def named(name: str, only: bool) -> Parameter:
+        return Parameter(name, "…" if name in function.defaults else None, "", True, only)
+
+    parameters = [named(name, False) for name in signature.positional]
     if signature.rest:
-        found.append(Parameter(signature.rest, None, "*", False, False))
-    found += [
-        Parameter(name, "…" if name in function.defaults else None, "", True, True)
-        for name in signature.keyword_only
-    ]
+        parameters.append(Parameter(signature.rest, None, "*", False, False))
+    parameters += [named(name, True) for name in signature.keyword_only]
     if signature.keywords:
-        found.append(Parameter(signature.keywords, None, "**", False, False))
-    return found
+        parameters.append(Parameter(signature.keywords, None, "**", False, False))
+    return parameters
 
 
 def _takes_anything(function: Any) -> bool:

@@ -8,7 +8,7 @@ mistake, and PyTorch, which asks first, raises TypeError.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
@@ -17,35 +17,15 @@ from gradcli.ops.binding.arguments import not_a_tensor
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.codegen.runtime import type_name
 
-
-def _is_flag(value: Any) -> bool:
-    return type(value) is bool
-
-
-def _is_integer(value: Any) -> bool:
-    """Whether it is an integer, or a 0-dim tensor, which counts as its number."""
-    return type(value) in (bool, int) or _stands_for_a_number(value)
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (bool, int, float, complex) or _stands_for_a_number(value)
-
-
-def _is_text(value: Any) -> bool:
-    return type(value) is str
-
-
-def _stands_for_a_number(value: Any) -> bool:
-    return type(value) is Tensor and not value.array.ndim
-
-
-_ACCEPTED: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "bool": ("True or False", _is_flag),
-    "int": ("an integer", _is_integer),
-    "float": ("a number", _is_number),
-    "str": ("a string", _is_text),
+_ACCEPTED: dict[str, tuple[str, tuple[type, ...]]] = {
+    "bool": ("True or False", (bool,)),
+    "int": ("an integer", (bool, int)),
+    "float": ("a number", (bool, int, float, complex)),
+    "str": ("a string", (str,)),
 }
-"""For an annotation what it asks for, in words and as a test."""
+"""For an annotation what it asks for, in words and as classes. A tensor without dimensions counts
+as its number.
+"""
 
 
 _INPUT = ("input",)
@@ -82,10 +62,10 @@ def lacks_attribute(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) 
             if known is not function:
                 continue
             try:
-                given = inspect.signature(function).bind_partial(*args, **kwargs).arguments
+                bound = inspect.signature(function).bind_partial(*args, **kwargs).arguments
             except TypeError:
                 return False
-            return any(type(given.get(argument)) is not Tensor for argument in arguments)
+            return any(type(bound.get(argument)) is not Tensor for argument in arguments)
     return False
 
 
@@ -141,9 +121,11 @@ def wrong_argument(
             continue
         if value is None and "None" in kinds:
             continue
-        tests = [_ACCEPTED[kind] for kind in kinds if kind != "None"]
-        if tests and not any(accepts(value) for _, accepts in tests):
-            wanted = " or ".join(words for words, _ in tests)
+        accepted = [_ACCEPTED[kind] for kind in kinds if kind != "None"]
+        if type(value) is Tensor and not value.array.ndim and {"int", "float"} & {*kinds}:
+            continue
+        if accepted and not any(type(value) in classes for _, classes in accepted):
+            wanted = " or ".join(words for words, _ in accepted)
             return type_error(
                 f"{name}(): argument '{argument}' must be {wanted}, not {type_name(value)}"
             )

@@ -70,21 +70,21 @@ class _Signature(NamedTuple):
 @cache
 def _signatures() -> dict[str, list[_Signature]]:
     text = resources.files(__package__).joinpath("signatures.txt").read_text("utf-8")
-    found: dict[str, list[_Signature]] = {}
+    signatures: dict[str, list[_Signature]] = {}
     for line in text.splitlines():
         head, _, rest = line.partition("(")
         key, _, name = head.partition(" ")
         body, _, mark = rest.rpartition(")")
         name = name or key.rpartition(".")[2]
-        found.setdefault(key, []).append(_Signature(name, _parameters(body), bool(mark)))
-    return found
+        signatures.setdefault(key, []).append(_Signature(name, _parameters(body), bool(mark)))
+    return signatures
 
 
 _WRITTEN = re.compile(r"(.+?)(\[\d*\])?(\?)? (\w+)(?:=(.*))?$")
 
 
 def _parameters(body: str) -> list[_Parameter]:
-    found, by_name = [], False
+    parameters, by_name = [], False
     for part in body.replace("...", _SETTINGS).split(", ") if body else ():
         written = _WRITTEN.match(part)
         if written is None:
@@ -92,8 +92,8 @@ def _parameters(body: str) -> list[_Parameter]:
             continue
         kind, size, optional, name, default = written.groups()
         none = bool(optional) or default == "None"
-        found.append(_Parameter(kind, name, default, bool(size), none, by_name))
-    return found
+        parameters.append(_Parameter(kind, name, default, bool(size), none, by_name))
+    return parameters
 
 
 # --- one signature --------------------------------------------------------------------------------
@@ -156,21 +156,21 @@ def _problem(signature: _Signature, args: Sequence[Any], kwargs: Named) -> str |
         named = place >= len(args)
         if named:
             key = next((k for k in kwargs if parameter.name in (k, NUMPY_NAMES.get(k))), None)
-            given = kwargs.get(key) if key is not None else None
+            argument = kwargs.get(key) if key is not None else None
             if key is None:
                 if parameter.default is None:
                     return _missing(signature, number)
                 continue
             left.pop(key, None)
         else:
-            given = args[place]
+            argument = args[place]
             place += 1
-        if (given is None and parameter.takes_none) or _fits(signature, parameter, given):
+        if (argument is None and parameter.takes_none) or _fits(signature, parameter, argument):
             continue
-        if spread and place == 1 and not named and _is_integer(given):
+        if spread and place == 1 and not named and _is_integer(argument):
             place = len(args)
             continue
-        return _wrong(signature, parameter, given, 0 if named else place)
+        return _wrong(signature, parameter, argument, 0 if named else place)
     for key in left:
         if any(p.name == key for p in signature.parameters):
             return f"{name}() got multiple values for argument '{key}'"
@@ -178,17 +178,12 @@ def _problem(signature: _Signature, args: Sequence[Any], kwargs: Named) -> str |
     return None
 
 
-def _too_many(signature: _Signature, given: int) -> str:
+def _too_many(signature: _Signature, count: int) -> str:
     least, most = signature.least, len(signature.by_place)
-    if least != most:
-        return (
-            f"{signature.name}() takes from {least} to {most} positional arguments but {given} were"
-            " given"
-        )
-    return (
-        f"{signature.name}() takes {most} positional argument{'' if most == 1 else 's'} but {given}"
-        f" {'was' if given == 1 else 'were'} given"
-    )
+    takes = f"{most}" if least == most else f"from {least} to {most}"
+    many = "" if least == most == 1 else "s"
+    were = "was" if least == most and count == 1 else "were"
+    return f"{signature.name}() takes {takes} positional argument{many} but {count} {were} given"
 
 
 def _missing(signature: _Signature, number: int) -> str:
@@ -202,12 +197,12 @@ def _missing(signature: _Signature, number: int) -> str:
     )
 
 
-def _wrong(signature: _Signature, parameter: _Parameter, given: Any, place: int) -> str:
+def _wrong(signature: _Signature, parameter: _Parameter, argument: Any, place: int) -> str:
     where = f" (position {place})" if place else ""
     start = f"{signature.name}(): argument '{parameter.name}'{where} must be {parameter.kind}, "
-    if parameter.kind.startswith("tuple of") and isinstance(given, (list, tuple)) and place:
-        return f"{start}but found element of type {_kind(given[0])} at pos 0"
-    return f"{start}not {_kind(given)}"
+    if parameter.kind.startswith("tuple of") and isinstance(argument, (list, tuple)) and place:
+        return f"{start}but found element of type {_kind(argument[0])} at pos 0"
+    return f"{start}not {_kind(argument)}"
 
 
 def _kind(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradcli.ops.definition.op import registry
+from gradcli.record import Record
 
 Shape = tuple[int, ...]
 
@@ -18,7 +19,7 @@ _JOINS = ("cat", "concat", "concatenate")
 _LONGEST = 40
 
 
-class Operand:
+class Operand(Record):
     """An operand of the failed operation.
 
     Attributes:
@@ -26,9 +27,8 @@ class Operand:
         shape: its shape.
     """
 
-    def __init__(self, text: str, is_primary: bool, shape: Shape) -> None:
-        self.text = text if is_primary else f"({text})"
-        self.shape = shape
+    text: str
+    shape: Shape
 
 
 def broadcast_note(first: Operand, second: Operand) -> str | None:

@@ -6,27 +6,25 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
 from gradcli.errors import GradcliError, Label, Span
+from gradcli.record import Record
 
 
-class Absent:
+class Absent(Record):
     """The value of `import there_is_none`, or of a name that was imported from a module.
 
     Nothing can be done with it but to pass it on: all else raises E103, with what to write instead.
 
-    Args:
+    Attributes:
         name: the name with its module.
-        error: what the import would have raised.
+        raised: what the import would have raised.
         span: the import.
     """
 
-    __slots__ = ("name", "raised", "span")
+    name: str
+    raised: GradcliError
+    span: Span | None
 
     language_name: ClassVar[str] = "module"
-
-    def __init__(self, name: str, error: GradcliError, span: Span | None) -> None:
-        self.name = name
-        self.raised = error
-        self.span = span
 
     def refuse(self) -> NoReturn:
         """Raise E103."""

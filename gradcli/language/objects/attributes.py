@@ -12,24 +12,19 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.hints.spelling import suggestion
+from gradcli.language.objects.classes.class_attributes import attribute_names as names_of_class
+from gradcli.language.objects.classes.class_attributes import class_attribute
+from gradcli.language.objects.classes.definition import make_class
 from gradcli.language.objects.classes.descriptors import MISSING
-from gradcli.language.objects.classes.instances import (
-    OBJECT,
-    OF_COLLECTIONS,
-    OF_OBJECT,
-    Instance,
-    UserClass,
-    class_attribute,
+from gradcli.language.objects.classes.instance_attributes import (
     computed_attribute,
     delete_instance_attribute,
-    find_init,
     instance_attribute,
-    made_class,
-    new_object,
     set_instance_attribute,
 )
-from gradcli.language.objects.classes.instances import attribute_names as names_of_class
 from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
+from gradcli.language.objects.classes.super_lookup import OF_COLLECTIONS, OF_OBJECT, new_object
+from gradcli.language.objects.classes.user_classes import OBJECT, Instance, UserClass, find_init
 from gradcli.language.objects.exceptions import exception_attribute
 from gradcli.language.objects.methods import (
     CLASS_METHODS,
@@ -100,14 +95,14 @@ class Module:
 
     def get(self, name: str) -> Any:
         """What the module holds under a name; raises KeyError."""
-        found = self.modules.get(name)
-        if found is None:
-            found = self.names[name]
-            if type(found) is PerSession:
-                return found.read()
-            if isinstance(found, type):
-                return class_of_host(found)
-        return found
+        held = self.modules.get(name)
+        if held is None:
+            held = self.names[name]
+            if type(held) is PerSession:
+                return held.read()
+            if isinstance(held, type):
+                return class_of_host(held)
+        return held
 
     def public_names(self) -> list[str]:
         """The names that `from module import *` binds."""
@@ -117,16 +112,13 @@ class Module:
 define("module", Module)
 
 
-class Method:
+class Method(Record):
     """A bound method of a value: the value of `x.exp`."""
 
-    __slots__ = ("function", "name", "number", "receiver")
-
-    def __init__(self, receiver: Any, name: str, function: Callable[..., Any]) -> None:
-        self.receiver = receiver
-        self.name = name
-        self.function = function
-        self.number = 0
+    receiver: Any
+    name: str
+    function: Callable[..., Any]
+    number: int = 0
 
     @property
     def __name__(self) -> str:
@@ -143,14 +135,15 @@ class Method:
 define("builtin_function_or_method", Method)
 
 
-def _operator(symbol: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
-    """The operator of a symbol, from the right where `swapped`."""
-    if swapped:
-        return lambda self, other: catalogue.operators[symbol](other, self)
+def _operator(symbol: str) -> Callable[[Any, Any], Any]:
     return lambda self, other: catalogue.operators[symbol](self, other)
 
 
-def _written(symbol: str) -> Callable[[Any, Any], Any]:
+def _from_the_right(symbol: str) -> Callable[[Any, Any], Any]:
+    return lambda self, other: catalogue.operators[symbol](other, self)
+
+
+def _in_place(symbol: str) -> Callable[[Any, Any], Any]:
     return lambda self, other: catalogue.inplace_operators[symbol](self, other)
 
 
@@ -161,8 +154,8 @@ def _unary(symbol: str) -> Callable[[Any], Any]:
 _SYMBOLS = {name: symbol for symbol, name in ARITHMETIC.items()} | {"div": "/"}
 OPERATOR_METHODS: dict[str, Callable[..., Any]] = {
     **{f"__{name}__": _operator(symbol) for name, symbol in _SYMBOLS.items()},
-    **{f"__r{name}__": _operator(symbol, True) for name, symbol in _SYMBOLS.items()},
-    **{f"__i{name}__": _written(symbol) for name, symbol in _SYMBOLS.items()},
+    **{f"__r{name}__": _from_the_right(symbol) for name, symbol in _SYMBOLS.items()},
+    **{f"__i{name}__": _in_place(symbol) for name, symbol in _SYMBOLS.items()},
     **{f"__{name}__": _operator(symbol) for symbol, name in COMPARISONS.items()},
     "__bool__": bool,
     "__float__": float,
@@ -206,9 +199,9 @@ def get_attribute(value: Any, name: str) -> Any:
         if getter is not None:
             return getter(value)
     else:
-        found = _object_attribute(value, kind, name)
-        if found is not MISSING:
-            return found
+        attribute = _object_attribute(value, kind, name)
+        if attribute is not MISSING:
+            return attribute
     if name in _OF_ANYTHING:
         return _OF_ANYTHING[name](value)
     raise no_attribute(value, name)
@@ -243,38 +236,34 @@ def _object_attribute(value: Any, kind: type, name: str) -> Any:
         return _declared_attribute(value, kind, name)
     gets = getattr(kind, "language_gets", None)
     if gets is None or name == "__class__":
-        found = _own_attribute(value, kind, cls, name)
+        attribute = _own_attribute(value, kind, cls, name)
     else:
         try:
-            found = gets(value, name)
+            attribute = gets(value, name)
         except GradcliError as error:
             if error.raises != "AttributeError" or cls.find("__getattr__") is MISSING:
                 raise
-            found = MISSING
-    return computed_attribute(value, cls, name) if found is MISSING else found
+            attribute = MISSING
+    return computed_attribute(value, cls, name) if attribute is MISSING else attribute
 
 
 def _own_attribute(value: Any, kind: type, cls: UserClass, name: str) -> Any:
     """What the program's classes and ours make of a name, `MISSING` where there is nothing."""
     if isinstance(value, UserClass):  # its class is the program's too, and comes second
-        found = _declared_attribute(value, kind, name)
-        if found is MISSING:
-            found = instance_attribute(value, cls, name)
-    else:
-        found = instance_attribute(value, cls, name)
-        if found is MISSING:
-            found = _declared_attribute(value, kind, name)
-    return found
+        attribute = _declared_attribute(value, kind, name)
+        return instance_attribute(value, cls, name) if attribute is MISSING else attribute
+    attribute = instance_attribute(value, cls, name)
+    return _declared_attribute(value, kind, name) if attribute is MISSING else attribute
 
 
 def _plain_attribute(value: Any, name: Any, /) -> Any:
     """`object.__getattribute__(value, name)`: what a `__getattribute__` of the program's hides."""
     kind = type(value)
     cls = getattr(kind, "language_class", None)
-    found = MISSING if cls is None else _own_attribute(value, kind, cls, name)
-    if found is MISSING:
+    attribute = MISSING if cls is None else _own_attribute(value, kind, cls, name)
+    if attribute is MISSING:
         raise no_attribute(value, name)
-    return found
+    return attribute
 
 
 OF_OBJECT["__getattribute__"] = _plain_attribute
@@ -295,8 +284,8 @@ def _declared_attribute(value: Any, kind: type, name: str) -> Any:
         if name == "__module__":
             return value.full_name.rpartition(".")[0] or "builtins"
         if isinstance(value, UserClass):
-            found = class_attribute(value, name)
-            return found if found is not MISSING else _of_object(value, name)
+            attribute = class_attribute(value, name)
+            return attribute if attribute is not MISSING else _of_object(value, name)
         if value is OBJECT or value is TYPE:
             return _of_object(value, name)
         for host in value.hosts:
@@ -307,9 +296,9 @@ def _declared_attribute(value: Any, kind: type, name: str) -> Any:
                 return CLASS_METHODS[host][name]
             if name in OF_COLLECTIONS and host in (dict, list):
                 return unbound(host, name, getattr(host, name))
-            found = _host_attribute(host, name)
-            if found is not MISSING:
-                return found
+            attribute = _host_attribute(host, name)
+            if attribute is not MISSING:
+                return attribute
         if name == "__new__" and any(host.__module__ == "builtins" for host in value.hosts):
             return new_object
         return catalogue.methods.get(name, MISSING) if Tensor in value.hosts else MISSING
@@ -337,7 +326,7 @@ def _declared_attribute(value: Any, kind: type, name: str) -> Any:
 def _of_object(cls: LanguageType, name: str) -> Any:
     """`object.__setattr__` and its like, `MISSING` for others."""
     if name == "__new__":
-        return made_class if cls is TYPE else new_object
+        return make_class if cls is TYPE else new_object
     if name == "__init__":
         return find_init(Instance)
     return OF_OBJECT.get(name, MISSING)
@@ -454,7 +443,11 @@ _FILES_OF_NUMPY = frozenset({"fromfile", "memmap", "savetxt"})
 
 def no_attribute(value: Any, name: str) -> GradcliError:
     """The error of an attribute that a value does not have, with the one that was likely meant."""
-    owner = f"module '{value.name}'" if type(value) is Module else f"'{_owner(value)}' object"
+    kind = type_of(value)
+    shown = kind.full_name if kind.full_name.startswith("numpy.") else kind.name
+    if isinstance(value, LanguageType):
+        shown = "type"
+    owner = f"module '{value.name}'" if type(value) is Module else f"'{shown}' object"
     from gradcli.language.hints import unsupported  # lazy: start-up
 
     home = value.name if type(value) is Module else unsupported.home_of(value)
@@ -486,10 +479,3 @@ def no_attribute(value: Any, name: str) -> GradcliError:
 
 def _is_of_tensors(name: str) -> bool:
     return name in catalogue.properties or name in catalogue.methods
-
-
-def _owner(value: Any) -> str:
-    if isinstance(value, LanguageType):
-        return "type"
-    kind = type_of(value)
-    return kind.full_name if kind.full_name.startswith("numpy.") else kind.name

@@ -7,12 +7,14 @@ becomes one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.arrays.layout.sizes import no_such_shape
 from gradcli.codes import CODES
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.types import called, is_exception, type_name
+from gradcli.record import Record
 from gradcli.state import active
 
 
@@ -45,16 +47,13 @@ class Raised(GradcliError):
         return status & 0xFF if isinstance(status, int) else 1
 
 
-class Traceback:
+class Traceback(Record):
     """`error.__traceback__`: where an exception was raised."""
 
-    __slots__ = ("error",)
+    error: GradcliError
 
     language_name: ClassVar[str] = "traceback"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"tb_lineno"})
-
-    def __init__(self, error: GradcliError) -> None:
-        self.error = error
 
     @property
     def tb_lineno(self) -> int:
@@ -80,40 +79,41 @@ def arguments_of(error: GradcliError) -> tuple[Any, ...]:
 
 def exception_attribute(error: GradcliError, name: str) -> Any:
     """An attribute that exceptions of the host's have; raises AttributeError."""
-    if name == "args":
-        return arguments_of(error)
+    if name in _ATTRIBUTES:
+        return _ATTRIBUTES[name](error)
     wanted = {"StopIteration": "value", "SystemExit": "code", "ImportError": "msg"}
     arguments = arguments_of(error) if isinstance(error, Raised) else ()
     if wanted.get(error.raises) == name:
         return arguments[0] if arguments else None
-    if name == "__traceback__":
-        return None if error.span is None else Traceback(error)
-    if name == "__cause__":
-        return error.cause
-    if name == "__context__":
-        return error.context
     if name == "__notes__" and error.remarks:
         return error.remarks
     if name == "name" and error.raises in _NAMING and "'" in error.text:
         return error.text.split("'")[-2]
     if name == "add_note":
-        return called("add_note", lambda note: _add_note(error, note))
-    if name == "with_traceback":
-        return called("with_traceback", lambda tb: error)
+
+        def add_note(note: Any) -> None:
+            if not isinstance(note, str):
+                text = f"note must be a str, not '{type_name(note)}'"
+                raise type_error("a note is text", text=text)
+            error.remarks.append(note)
+
+        return add_note
     if isinstance(error, Raised):
         return error.attribute(name)
     raise AttributeError(name)
 
 
+_ATTRIBUTES: dict[str, Callable[[GradcliError], Any]] = {
+    "__cause__": lambda error: error.cause,
+    "__context__": lambda error: error.context,
+    "__traceback__": lambda error: None if error.span is None else Traceback(error),
+    "args": arguments_of,
+    "with_traceback": lambda error: called("with_traceback", lambda tb: error),
+}
+"""The attributes that every exception has."""
+
 _NAMING = frozenset({"AttributeError", "ModuleNotFoundError", "NameError"})
 """The classes of errors that say the name which was not found, in quotes, last."""
-
-
-def _add_note(error: GradcliError, note: Any) -> None:
-    if not isinstance(note, str):
-        text = f"note must be a str, not '{type_name(note)}'"
-        raise type_error("a note is text", text=text)
-    error.remarks.append(note)
 
 
 # What the host may raise on a program's values, derived classes before their bases: the code and
@@ -152,11 +152,11 @@ def converted(error: Exception) -> GradcliError:
             text = _unwrapped(str(error))
             if kind is KeyError and not isinstance(error.args[0] if error.args else "", str):
                 text = _message(error)  # what stands there may be an object of the host's
-            made = GradcliError(
+            failure = GradcliError(
                 code, _message(error) or CODES[code].title, text=text, raises=raises
             )
-            made.__cause__ = error
-            return made
+            failure.__cause__ = error
+            return failure
     raise error
 
 
@@ -179,11 +179,11 @@ def caught(error: Exception) -> GradcliError:
     shape = no_such_shape(error)
     if shape is not None:
         return shape
-    made = _without_init(error) if isinstance(error, AttributeError) else None
-    if made is None:
-        made = unexpected(error)
-    made.__cause__ = error
-    return made
+    failure = _without_init(error) if isinstance(error, AttributeError) else None
+    if failure is None:
+        failure = unexpected(error)
+    failure.__cause__ = error
+    return failure
 
 
 def _without_init(error: AttributeError) -> GradcliError | None:
@@ -193,26 +193,26 @@ def _without_init(error: AttributeError) -> GradcliError | None:
     cls = getattr(type(error.obj), "language_class", None)
     if cls is None or str(error.name).startswith("__"):
         return None
-    made = GradcliError("E102", f"'{cls.name}' object has no attribute '{error.name}'")
-    made.help = "its `__init__` has to call that of its base: `super().__init__(…)`"
-    return made
+    failure = GradcliError("E102", f"'{cls.name}' object has no attribute '{error.name}'")
+    failure.help = "its `__init__` has to call that of its base: `super().__init__(…)`"
+    return failure
 
 
 def unexpected(error: Exception) -> GradcliError:
     """E209 for an exception of the host's that nothing was expected to raise."""
     kind = next(each for each in type(error).__mro__ if each.__module__ == "builtins")
-    made = GradcliError("E209", _message(error) or kind.__name__, raises=kind.__name__)
-    made.help = "if the program is right here, this is a bug of gradcli: please report it"
-    return made
+    failure = GradcliError("E209", _message(error) or kind.__name__, raises=kind.__name__)
+    failure.help = "if the program is right here, this is a bug of gradcli: please report it"
+    return failure
 
 
 def _out_of_memory(error: MemoryError) -> GradcliError:
     """The error of an allocation that failed; NumPy says what it was for."""
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     wanted = "" if shape is None else f"an array of shape {shape} and dtype {dtype}"
-    made = active.state.limits.out_of_memory(wanted)
-    made.__cause__ = error
-    return made
+    failure = active.state.limits.out_of_memory(wanted)
+    failure.__cause__ = error
+    return failure
 
 
 def _message(error: Exception) -> str:

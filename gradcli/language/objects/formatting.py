@@ -17,6 +17,7 @@ from gradcli.language.objects.borders import SCALARS, is_array
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
 from gradcli.language.objects.repr import display, text
 from gradcli.language.objects.types import type_name
+from gradcli.record import Record
 
 HOST_FORMAT: set[type] = set()
 """Further types that the host formats: dates and times."""
@@ -90,21 +91,19 @@ def ascii_of(shown: str) -> str:
     return shown.encode("ascii", "backslashreplace").decode("ascii")
 
 
-class _Fields:
-    """The arguments of one `format` call, handed out by number, by name or in turn."""
+class Fields(Record):
+    """The arguments of one `format` call, handed out by number, by name or in turn.
 
-    def __init__(
-        self,
-        arguments: Sequence[Any],
-        keywords: Mapping[str, Any],
-        attribute: Callable[[Any, str], Any],
-        item: Callable[[Any, Any], Any],
-    ) -> None:
-        self.arguments = arguments
-        self.keywords = keywords
-        self.attribute = attribute
-        self.item = item
-        self.next_number = 0  # -1 once fields were numbered by hand
+    Attributes:
+        attribute, item: read what a field such as `{0.shape[1]}` names, as far as programs may.
+        next_number: -1 once fields were numbered by hand.
+    """
+
+    arguments: Sequence[Any]
+    keywords: Mapping[str, Any]
+    attribute: Callable[[Any, str], Any]
+    item: Callable[[Any, Any], Any]
+    next_number: int = 0
 
     def value(self, field: str) -> Any:
         """The value of a field such as `0`, `name`, `0.shape[1]` or the empty one."""
@@ -174,20 +173,6 @@ class _Fields:
             length += len(piece)
             check_text(length)
         return "".join(pieces)
-
-
-def format_template(
-    template: str,
-    arguments: Sequence[Any],
-    keywords: Mapping[str, Any],
-    attribute: Callable[[Any, str], Any],
-    item: Callable[[Any, Any], Any],
-) -> str:
-    """`template.format(*arguments, **keywords)`.
-
-    `attribute` and `item` read what a field such as `{0.shape[1]}` names, as far as programs may.
-    """
-    return _Fields(arguments, keywords, attribute, item).fill(template)
 
 
 def percent(template: str, values: Any) -> str:

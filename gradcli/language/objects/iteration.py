@@ -23,24 +23,20 @@ from gradcli.language.limits import (
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
 from gradcli.language.objects.repr import numbered, text
 from gradcli.language.objects.types import LanguageType, called, is_exception, type_name
+from gradcli.record import Record
 from gradcli.state import active
 
 
-class Iterator:
+class Iterator(Record):
     """An iterator of a kind; `depth` is how many iterators it draws from in a row, `values` are
     what it draws from.
     """
 
-    __slots__ = ("depth", "kind", "number", "source", "values")
-
-    def __init__(
-        self, kind: str, source: HostIterator[Any], depth: int = 0, values: tuple[Any, ...] = ()
-    ) -> None:
-        self.kind = kind
-        self.source = source
-        self.depth = depth
-        self.values = values
-        self.number = 0
+    kind: str
+    source: HostIterator[Any]
+    depth: int = 0
+    values: tuple[Any, ...] = ()
+    number: int = 0
 
     def __iter__(self) -> HostIterator[Any]:
         return self.source

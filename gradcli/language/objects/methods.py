@@ -3,56 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.limits import charge_copy, check_collection, check_nesting, check_text
-from gradcli.language.objects.formatting import format_template
+from gradcli.language.objects.formatting import Fields
 from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.ordering import sort_values
 from gradcli.language.objects.subscripts import get_item
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import by_name, called, type_name
 
 Function = Callable[..., Any]
 
 
-def _host(kind: type, *names: str) -> dict[str, Function]:
+def _host(kind: type, names: str) -> dict[str, Function]:
     """Methods that the host may run as they are: their work is the value's own size."""
-    return {name: getattr(kind, name) for name in names}
+    return {name: getattr(kind, name) for name in names.split()}
 
 
-def _walking(kind: type, *names: str) -> dict[str, Function]:
-    """Methods of the host that walk through the value, which counts."""
-
-    def counted(name: str) -> Function:
-        method = getattr(kind, name)
-
-        def walk(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-            if args or name not in _AT_THE_END:
-                charge_copy(len(self))
-            return method(self, *args, **kwargs)
-
-        walk.__name__ = name
-        return walk
-
-    return {name: counted(name) for name in names}
+def _each(make: Callable[[str, Function], Function], kind: type, names: str) -> dict[str, Function]:
+    """Methods that are made of the host's of the same names."""
+    return {name: called(name, make(name, getattr(kind, name))) for name in names.split()}
 
 
-_AT_THE_END = frozenset({"pop"})
-"""Methods that walk only where they are given a position."""
+def _walking(name: str, method: Function) -> Function:
+    """A method of the host that walks through the value, which counts; `pop` does so only where it
+    is given a position.
+    """
+
+    def walk(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if args or name != "pop":
+            charge_copy(len(self))
+        return method(self, *args, **kwargs)
+
+    return walk
+
 
 # --- str ----------------------------------------------------------------------------------
 
 
-def _padded(name: str) -> Function:
-    method = getattr(str, name)
-
+def _padded(name: str, method: Function) -> Function:
     def pad(self: str, width: int, *fill: str) -> Any:
         if isinstance(width, int):
             check_text(width)
         return method(self, width, *fill)
 
-    pad.__name__ = name
     return pad
 
 
@@ -78,8 +74,8 @@ def join(self: str, values: Any, /) -> str:
 def replace(self: str, old: str, new: str, count: int = -1, /) -> str:
     """`text.replace(old, new)`."""
     if isinstance(old, str) and isinstance(new, str):
-        found = self.count(old)
-        times = found if count < 0 else min(found, count)
+        occurrences = self.count(old)
+        times = occurrences if count < 0 else min(occurrences, count)
         check_text(len(self) + times * (len(new) - len(old)))
     return self.replace(old, new, count)
 
@@ -98,56 +94,22 @@ def formatting(get_attribute: Callable[[Any, str], Any]) -> Function:
     """
 
     def format(self: str, /, *args: Any, **kwargs: Any) -> str:
-        return format_template(self, args, kwargs, get_attribute, get_item)
+        return Fields(args, kwargs, get_attribute, get_item).fill(self)
 
     return format
 
 
 _STR: dict[str, Function] = {
-    **_walking(
+    **_each(
+        _walking,
         str,
-        "capitalize",
-        "casefold",
-        "count",
-        "encode",
-        "endswith",
-        "find",
-        "index",
-        "isalnum",
-        "isalpha",
-        "isascii",
-        "isdecimal",
-        "isdigit",
-        "isidentifier",
-        "islower",
-        "isnumeric",
-        "isprintable",
-        "isspace",
-        "istitle",
-        "isupper",
-        "lower",
-        "lstrip",
-        "partition",
-        "removeprefix",
-        "removesuffix",
-        "rfind",
-        "rindex",
-        "rpartition",
-        "rsplit",
-        "rstrip",
-        "split",
-        "splitlines",
-        "startswith",
-        "strip",
-        "swapcase",
-        "title",
-        "translate",
-        "upper",
+        """capitalize casefold count encode endswith find index isalnum isalpha isascii isdecimal
+        isdigit isidentifier islower isnumeric isprintable isspace istitle isupper lower lstrip
+        partition removeprefix removesuffix rfind rindex rpartition rsplit rstrip split splitlines
+        startswith strip swapcase title translate upper""",
     ),
-    **{name: _padded(name) for name in ("center", "ljust", "rjust", "zfill")},
-    "expandtabs": expandtabs,
-    "join": join,
-    "replace": replace,
+    **_each(_padded, str, "center ljust rjust zfill"),
+    **by_name(expandtabs, join, replace),
 }
 
 
@@ -172,22 +134,19 @@ def sort(self: list[Any], *, key: Any = None, reverse: Any = False) -> None:
     self[:] = sort_values(self, key, reverse)
 
 
-def _searching(kind: type, name: str) -> Function:
+def _searching(name: str, method: Function) -> Function:
     """A method that compares the elements of a list or tuple with a value."""
-    method = getattr(kind, name)
 
     def search(self: Any, value: Any, /, *limits: int) -> Any:
         check_nesting(self)
         check_nesting(value)
         return method(self, value, *limits)
 
-    search.__name__ = name
     return search
 
 
-def _range_searching(name: str) -> Function:
+def _range_searching(name: str, method: Function) -> Function:
     """`count` and `index` of a range, which the host would search step by step."""
-    method = getattr(range, name)
 
     def search(self: range, value: Any, /) -> Any:
         if isinstance(value, float) and value.is_integer():
@@ -198,34 +157,27 @@ def _range_searching(name: str) -> Function:
             raise value_error("the value is not in the range")
         return method(self, value)
 
-    search.__name__ = name
     return search
 
 
 _LIST: dict[str, Function] = {
     **_host(list, "clear"),
-    **_walking(list, "copy", "insert", "pop", "reverse"),
-    **{name: _searching(list, name) for name in ("count", "index", "remove")},
-    "append": append,
-    "extend": extend,
-    "sort": sort,
+    **_each(_walking, list, "copy insert pop reverse"),
+    **_each(_searching, list, "count index remove"),
+    **by_name(append, extend, sort),
 }
-_TUPLE = {name: _searching(tuple, name) for name in ("count", "index")}
-_RANGE = {name: _range_searching(name) for name in ("count", "index")}
 
 
 # --- dict, set ------------------------------------------------------------------------------
 
 
-def _keyed(kind: type, name: str) -> Function:
+def _keyed(name: str, method: Function) -> Function:
     """A method that hashes its first argument."""
-    method = getattr(kind, name)
 
     def look_up(self: Any, key: Any, /, *others: Any) -> Any:
         check_key(key)
         return method(self, key, *others)
 
-    look_up.__name__ = name
     return look_up
 
 
@@ -233,10 +185,10 @@ def dict_of(*values: Any, **named: Any) -> dict[Any, Any]:
     """`dict(pairs or another dict, **named)`; raises E202, E303 for pairs that are none."""
     if len(values) > 1:
         raise GradcliError("E201", f"dict() takes at most one value by position, not {len(values)}")
-    made: dict[Any, Any] = {}
+    entries: dict[Any, Any] = {}
     for value in values:
         if isinstance(value, Mapping):
-            made.update(value)
+            entries.update(value)
             continue
         for number, pair in enumerate(bounded(value)):
             if not hasattr(type(pair), "__iter__"):
@@ -254,9 +206,9 @@ def dict_of(*values: Any, **named: Any) -> dict[Any, Any]:
                     " is required",
                 )
             check_key(parts[0])
-            made[parts[0]] = parts[1]
-    made.update(named)
-    return made
+            entries[parts[0]] = parts[1]
+    entries.update(named)
+    return entries
 
 
 def update(self: dict[Any, Any], *values: Any, **named: Any) -> None:
@@ -264,26 +216,16 @@ def update(self: dict[Any, Any], *values: Any, **named: Any) -> None:
     self.update(dict_of(*values, **named))
 
 
-def _with_sets(name: str, kind: type = set) -> Function:
+def _with_sets(name: str, method: Function) -> Function:
     """A method of sets that takes any number of collections."""
-    method = getattr(kind, name)
 
     def combine(self: Any, /, *others: Any) -> Any:
         return method(self, *[set_of(other) for other in others])
 
-    combine.__name__ = name
     return combine
 
 
-_FROZEN = (
-    "difference",
-    "intersection",
-    "isdisjoint",
-    "issubset",
-    "issuperset",
-    "symmetric_difference",
-    "union",
-)
+_COMBINING = "difference intersection isdisjoint issubset issuperset symmetric_difference union"
 
 
 def set_of(values: Any) -> set[Any]:
@@ -296,80 +238,61 @@ def set_of(values: Any) -> set[Any]:
     return set(items)
 
 
-_DICT = {
-    **_host(dict, "clear", "copy", "items", "keys", "popitem", "values"),
-    **{name: _keyed(dict, name) for name in ("get", "pop", "setdefault")},
-    "update": update,
-}
-_SET = {
-    **_host(set, "clear", "copy", "pop"),
-    **{name: _keyed(set, name) for name in ("add", "discard", "remove")},
-    **{
-        name: _with_sets(name)
-        for name in (
-            *_FROZEN,
-            "difference_update",
-            "intersection_update",
-            "symmetric_difference_update",
-            "update",
-        )
-    },
-}
-
-
 def fromkeys(keys: Any, value: Any = None, /) -> dict[Any, Any]:
     """`dict.fromkeys(keys, value)`."""
-    made: dict[Any, Any] = {}
+    entries: dict[Any, Any] = {}
     for key in bounded(keys):
         check_key(key)
-        made[key] = value
-    return made
+        entries[key] = value
+    return entries
 
 
 # --- the tables -----------------------------------------------------------------------------
 
-_INT = _host(int, "as_integer_ratio", "bit_count", "bit_length", "conjugate")
-
-_BYTES = _host(
-    bytes,
-    "count", "decode", "endswith", "find", "hex", "isdigit", "lower", "lstrip", "rstrip", "split",
-    "startswith", "strip", "upper",
-)  # fmt: skip
+_INT = _host(int, "as_integer_ratio bit_count bit_length conjugate")
 
 METHODS: dict[type, dict[str, Function]] = {
     bool: _INT,
-    bytes: _BYTES,
+    bytes: _host(
+        bytes,
+        "count decode endswith find hex isdigit lower lstrip rstrip split startswith strip upper",
+    ),
     complex: _host(complex, "conjugate"),
-    dict: _DICT,
-    frozenset: {
-        "copy": lambda self: self,
-        **{name: _with_sets(name, frozenset) for name in _FROZEN},
+    dict: {
+        **_host(dict, "clear copy items keys popitem values"),
+        **_each(_keyed, dict, "get pop setdefault"),
+        "update": update,
     },
-    float: _host(float, "as_integer_ratio", "conjugate", "hex", "is_integer"),
+    frozenset: {"copy": lambda self: self, **_each(_with_sets, frozenset, _COMBINING)},
+    float: _host(float, "as_integer_ratio conjugate hex is_integer"),
     int: _INT,
     list: _LIST,
-    range: _RANGE,
-    set: _SET,
+    range: _each(_range_searching, range, "count index"),
+    set: {
+        **_host(set, "clear copy pop"),
+        **_each(_keyed, set, "add discard remove"),
+        **_each(_with_sets, set, _COMBINING),
+        **_each(
+            _with_sets,
+            set,
+            "difference_update intersection_update symmetric_difference_update update",
+        ),
+    },
     slice: {},
     str: _STR,
-    tuple: _TUPLE,
+    tuple: _each(_searching, tuple, "count index"),
 }
 """The methods of each type; the value is their first argument."""
 
 
-def _data(*names: str) -> dict[str, Callable[[Any], Any]]:
-    from operator import attrgetter
-
-    return {name: attrgetter(name) for name in names}
+def _data(names: str) -> dict[str, Callable[[Any], Any]]:
+    return {name: attrgetter(name) for name in names.split()}
 
 
 VALUES: dict[type, dict[str, Callable[[Any], Any]]] = {
-    bool: _data("denominator", "imag", "numerator", "real"),
-    complex: _data("imag", "real"),
-    float: _data("imag", "real"),
-    int: _data("denominator", "imag", "numerator", "real"),
-    range: _data("start", "step", "stop"),
-    slice: _data("start", "step", "stop"),
+    **dict.fromkeys((bool, int), _data("denominator imag numerator real")),
+    **dict.fromkeys((complex, float), _data("imag real")),
+    **dict.fromkeys((range, slice), _data("start step stop")),
 }
 """The data attributes of each type, each with the function that reads it."""
 

@@ -135,8 +135,8 @@ HOST_OPERATORS: dict[str, Operation] = {
 
 def on_host(operation: Operation, left: Any, right: Any) -> Any:
     """The value of one of them; a number of NumPy's and a list make an array."""
-    found = operation(left, right)
-    return borders.wrapped(found) if type(found) is np.ndarray else found
+    result = operation(left, right)
+    return borders.wrapped(result) if type(result) is np.ndarray else result
 
 
 def tensor_operator(symbol: str) -> Operation:
@@ -159,15 +159,15 @@ def operator_failed(symbol: str, left: Any, right: Any, error: Exception) -> Exc
         return error
     if not isinstance(error, (TypeError, AttributeError)):
         return converted(error)
-    made = type_error(
+    failure = type_error(
         f"`{symbol}` is not defined for {type_name(left)} and {type_name(right)}",
         text=_not_defined(symbol, left, right, error),
     )
     if isinstance(left, str) != isinstance(right, str) and symbol == "+":
-        made.help = "turn the number into text first: `str(x)`, or use an f-string"
+        failure.help = "turn the number into text first: `str(x)`, or use an f-string"
     elif symbol == "^":
-        made.help = "a power is written `**`"
-    return made
+        failure.help = "a power is written `**`"
+    return failure
 
 
 def word_failure(error: GradcliError, symbol: str, left: Any, right: Any) -> None:

@@ -60,15 +60,6 @@ def numbered(kind: str, value: Any) -> str:
     return f"<{kind} at {hex(value.number)}>"
 
 
-def _numbered_beside(kind: str, value: Any) -> str:
-    """The same for a value that has no place for its number: the session keeps it."""
-    state = active.state
-    if id(value) not in state.printed:
-        state.object_ids += 1
-        state.printed[id(value)] = value, state.object_ids
-    return f"<{kind} at {hex(state.printed[id(value)][1])}>"
-
-
 _PIECE = 16
 """What a piece of text counts for beside its characters: many small ones take long."""
 
@@ -184,7 +175,12 @@ def _display_object(value: Any) -> str:
     written: Any = (type(value.host) if isinstance(value, Hosted) else kind).__repr__
     if written is object.__repr__ and kind.__module__.startswith("gradcli."):
         cls = getattr(kind, "language_class", None)
-        return _numbered_beside(f"{cls.full_name if cls else host_name(kind)} object", value)
+        state = active.state
+        if id(value) not in state.printed:  # it has no place for its number: the session keeps it
+            state.object_ids += 1
+            state.printed[id(value)] = value, state.object_ids
+        number = hex(state.printed[id(value)][1])
+        return f"<{cls.full_name if cls else host_name(kind)} object at {number}>"
     if isinstance(value, LanguageType) or kind.__module__.startswith("gradcli."):
         return repr(value)
     function_name = getattr(value, "__name__", None)

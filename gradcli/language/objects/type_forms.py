@@ -9,9 +9,10 @@ from gradcli.errors import type_error
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import LanguageType
+from gradcli.record import Record
 
 
-class TypeForm:
+class TypeForm(Record):
     """A name of `typing`, or a class or such a name with parameters.
 
     Attributes:
@@ -19,17 +20,12 @@ class TypeForm:
         members: the classes that it stands for, if it is a union.
     """
 
-    __slots__ = ("members", "origin", "text")
+    text: str
+    origin: LanguageType | None = None
+    members: tuple[Any, ...] = ()
 
     language_name: ClassVar[str] = "typing._GenericAlias"
     language_attributes: ClassVar[frozenset[str]] = frozenset()
-
-    def __init__(
-        self, text: str, origin: LanguageType | None = None, members: tuple[Any, ...] = ()
-    ) -> None:
-        self.text = text
-        self.origin = origin
-        self.members = members
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """An instance of the class that has the parameters."""

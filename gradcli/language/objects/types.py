@@ -22,6 +22,22 @@ def called(name: str, function: Named) -> Named:
     return function
 
 
+def by_name(*functions: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """Functions and classes by their names, as the table of a module has them."""
+    return {function.__name__: function for function in functions}
+
+
+def names(text: str) -> frozenset[str]:
+    """The names in a text, such as those of the attributes that programs reach."""
+    return frozenset(text.split())
+
+
+def check_kind(value: Any, kinds: type | tuple[type, ...], wanted: str) -> None:
+    """Raise E202 for a value of none of these classes, where `wanted` says what is taken."""
+    if not isinstance(value, kinds):
+        raise type_error(f"{wanted}, not {type_name(value)}")
+
+
 class Hosted:
     """A value that shows of a host's object the attributes that its class allows: data that are
     plain, and methods with plain results.
@@ -37,13 +53,27 @@ class Hosted:
     def __getattr__(self, name: str) -> Any:
         if name not in self.language_attributes:
             raise AttributeError(name)
-        found = getattr(self.host, name)
-        if not callable(found):
-            return found
-        return called(name, lambda *values, **named: found(*values, **named))
+        attribute = getattr(self.host, name)
+        if not callable(attribute):
+            return attribute
+        return called(name, lambda *values, **named: attribute(*values, **named))
 
     def __repr__(self) -> str:
         return repr(self.host)
+
+
+class EnteredAsItself:
+    """The base of contexts that are entered as themselves; by default nothing ends with them."""
+
+    __slots__ = ()
+
+    language_context: ClassVar[bool] = True
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> Any:
+        """Nothing ends."""
 
 
 class LanguageType:
@@ -86,73 +116,37 @@ class LanguageType:
         return getattr(type(value), "language_also", None) in self.hosts
 
 
-_BASES = {
-    "BaseException": "",
-    "Exception": "BaseException",
-    "BaseExceptionGroup": "BaseException",
-    "ExceptionGroup": "Exception",
-    "GeneratorExit": "BaseException",
-    "KeyboardInterrupt": "BaseException",
-    "SystemExit": "BaseException",
-    "ArithmeticError": "Exception",
-    "AssertionError": "Exception",
-    "AttributeError": "Exception",
-    "AxisError": "ValueError",
-    "DecimalException": "ArithmeticError",
-    "DivisionByZero": "ZeroDivisionError",
-    "EOFError": "Exception",
-    "FileExistsError": "OSError",
-    "FileNotFoundError": "OSError",
-    "GradcheckError": "RuntimeError",
-    "FloatingPointError": "ArithmeticError",
-    "FrozenInstanceError": "AttributeError",
-    "ImportError": "Exception",
-    "IndexError": "LookupError",
-    "JSONDecodeError": "ValueError",
-    "InvalidOperation": "DecimalException",
-    "IsADirectoryError": "OSError",
-    "KeyError": "LookupError",
-    "LinAlgError": "ValueError",
-    "LookupError": "Exception",
-    "MemoryError": "Exception",
-    "ModuleNotFoundError": "ImportError",
-    "NameError": "Exception",
-    "NotImplementedError": "RuntimeError",
-    "OSError": "Exception",
-    "Overflow": "DecimalException",
-    "OverflowError": "ArithmeticError",
-    "PermissionError": "OSError",
-    "RecursionError": "RuntimeError",
-    "RuntimeError": "Exception",
-    "StopIteration": "Exception",
-    "Warning": "Exception",
-    "UserWarning": "Warning",
-    "DeprecationWarning": "Warning",
-    "FutureWarning": "Warning",
-    "RuntimeWarning": "Warning",
-    "ResourceWarning": "Warning",
-    "SyntaxWarning": "Warning",
-    "SyntaxError": "Exception",
-    "TimeoutError": "OSError",
-    "TypeError": "Exception",
-    "UnboundLocalError": "NameError",
-    "UnicodeError": "ValueError",
-    "UnicodeDecodeError": "UnicodeError",
-    "ValueError": "Exception",
-    "ZeroDivisionError": "ArithmeticError",
-    "_LinAlgError": "RuntimeError",
-    "error": "Exception",
+_DERIVED = {
+    "": "BaseException",
+    "BaseException": "Exception BaseExceptionGroup GeneratorExit KeyboardInterrupt SystemExit",
+    "Exception": """ExceptionGroup ArithmeticError AssertionError AttributeError EOFError
+        ImportError LookupError MemoryError NameError OSError RuntimeError StopIteration Warning
+        SyntaxError TypeError ValueError error""",
+    "ValueError": "AxisError JSONDecodeError LinAlgError UnicodeError",
+    "ArithmeticError": "DecimalException FloatingPointError OverflowError ZeroDivisionError",
+    "ZeroDivisionError": "DivisionByZero",
+    "OSError": "FileExistsError FileNotFoundError IsADirectoryError PermissionError TimeoutError",
+    "RuntimeError": "GradcheckError NotImplementedError RecursionError _LinAlgError",
+    "AttributeError": "FrozenInstanceError",
+    "LookupError": "IndexError KeyError",
+    "DecimalException": "InvalidOperation Overflow",
+    "ImportError": "ModuleNotFoundError",
+    "Warning": """UserWarning DeprecationWarning FutureWarning RuntimeWarning ResourceWarning
+        SyntaxWarning""",
+    "NameError": "UnboundLocalError",
+    "UnicodeError": "UnicodeDecodeError",
 }
+_BASES = {name: base for base, derived in _DERIVED.items() for name in derived.split()}
 """Each class of exceptions with the one that it derives from."""
 
 
 def lineage(name: str) -> list[str]:
     """The name of a class of exceptions and those of all above it, "" for none."""
-    found = []
+    classes = []
     while name:
-        found.append(name)
+        classes.append(name)
         name = _BASES[name]
-    return found
+    return classes
 
 
 class ExceptionType(LanguageType):
@@ -208,18 +202,18 @@ def define(
     full_name: str, *hosts: type, construct: Callable[..., Any] | None = None
 ) -> LanguageType:
     """Make a class of the language for host classes."""
-    made = LanguageType(full_name, hosts, construct)
+    cls = LanguageType(full_name, hosts, construct)
     for host in hosts:
-        _by_host[host] = made
-    return made
+        _by_host[host] = cls
+    return cls
 
 
 def class_of_host(host: type) -> LanguageType:
     """The class of the language for a host class that programs name, and make instances of."""
-    made = _by_host.get(host) or define(host_name(host), host)
-    if made.construct is None:
-        made.construct = host
-    return made
+    cls = _by_host.get(host) or define(host_name(host), host)
+    if cls.construct is None:
+        cls.construct = host
+    return cls
 
 
 def known_type(host: type) -> LanguageType | None:
@@ -260,19 +254,19 @@ def type_of(value: Any) -> LanguageType:
         return UNINITIALIZED[value.array.named]
     if host is Tensor and PARAMETER.has_instance(value):
         return PARAMETER
-    found = _by_host.get(host)
-    if found is None:
-        found = getattr(host, "language_class", None)  # the program's own
+    cls = _by_host.get(host)
+    if cls is None:
+        cls = getattr(host, "language_class", None)  # the program's own
         if hasattr(host, "language_type"):
-            found = value.language_type()
-        if found is None and isinstance(value, GradcliError):
+            cls = value.language_type()
+        if cls is None and isinstance(value, GradcliError):
             return exception_type(value.raises)
-        if found is None and isinstance(value, (LanguageType, type)):
+        if cls is None and isinstance(value, (LanguageType, type)):
             return TYPE
-        if found is None:
+        if cls is None:
             # An object of ours: its class is named as it is, once for all sessions.
-            found = define(host_name(host), host)
-    return found
+            cls = define(host_name(host), host)
+    return cls
 
 
 def type_name(value: Any) -> str:

@@ -155,19 +155,19 @@ class Parser:
 
     def statement(self, source: Source, tokens: Lexer) -> list[Statement]:
         """The statements on the tokens of one top-level statement: several where `;` joins them."""
-        found: list[Statement]
-        found, height = self.run(source, tokens, "start")
-        check_nesting(found, tokens, height)
+        statements: list[Statement]
+        statements, height = self.run(source, tokens, "start")
+        check_nesting(statements, tokens, height)
         if not PLACED.isdisjoint(tokens.kinds):
-            check_placement(found)
-        return found
+            check_placement(statements)
+        return statements
 
     def expression(self, source: Source, tokens: Lexer) -> Expression:
         """The expression on the tokens of a whole text."""
-        found: Expression
-        found, height = self.run(source, tokens, "value")
-        check_nesting([found], tokens, height)
-        return found
+        tree: Expression
+        tree, height = self.run(source, tokens, "value")
+        check_nesting([tree], tokens, height)
+        return tree
 
 
 def find_builder(name: str) -> Callable[..., Any]:
@@ -178,8 +178,8 @@ def find_builder(name: str) -> Callable[..., Any]:
         builder: Callable[..., Any] | None = getattr(room, name, None)
         if builder is not None:
             return builder
-    found = expressions.NODES.get(name) or statements.NODES.get(name)
-    return found or getattr(syntax, name.title().replace("_", ""))
+    row = expressions.NODES.get(name) or statements.NODES.get(name)
+    return row or getattr(syntax, name.title().replace("_", ""))
 
 
 def picker(mode: int, places: tuple[Any, ...]) -> Pick:

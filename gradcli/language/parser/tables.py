@@ -55,10 +55,15 @@ def grammar_path() -> str:
     return os.path.join(os.path.dirname(package), "grammar", "gradcli.lark")
 
 
+def read_grammar() -> str:
+    """The text of the grammar."""
+    with open(grammar_path(), encoding="utf-8") as file:
+        return file.read()
+
+
 def load() -> Tables:
     """The tables of the grammar: those beside it, those in the cache, or built afresh."""
-    with open(grammar_path(), encoding="utf-8") as file:
-        grammar = file.read()
+    grammar = read_grammar()
     installed = read_beside_grammar(grammar)
     if installed is not None:
         return installed
@@ -84,16 +89,15 @@ def read_beside_grammar(grammar: str) -> Tables | None:
     """The tables of an installation; None where there are none, or those of another grammar."""
     try:
         with open(path_beside_grammar(), "rb") as file:
-            found, *content = cache.unpacked(file.read())
+            key, *content = cache.unpacked(file.read())
     except (OSError, ValueError, EOFError, TypeError):
         return None
-    return Tables(*content) if found == (FORMAT, grammar) else None
+    return Tables(*content) if key == (FORMAT, grammar) else None
 
 
 def write_beside_grammar() -> None:
     """Make the tables that a wheel carries; raises OSError where they cannot be written."""
-    with open(grammar_path(), encoding="utf-8") as file:
-        grammar = file.read()
+    grammar = read_grammar()
     tables = build(grammar)
     content = cache.packed(
         (FORMAT, grammar), tables.rows, tables.rules, tables.gotos, tables.starts

@@ -12,6 +12,7 @@ from typing import Any
 
 from gradcli.errors import GradcliError
 from gradcli.language.tree import syntax as tree
+from gradcli.record import Record
 
 Variables = dict[str, Any]
 
@@ -29,7 +30,7 @@ def names_around(variables: Variables) -> Variables:
     return variables
 
 
-class Scope:
+class Scope(Record):
     """The names that a function, lambda or comprehension binds; without a parent, those of the
     program.
 
@@ -39,33 +40,13 @@ class Scope:
         prefix: what stands before the qualified names of what it defines, such as `Net.`.
     """
 
-    __slots__ = (
-        "bound",
-        "comprehension",
-        "first_parameter",
-        "global_names",
-        "is_class",
-        "parent",
-        "prefix",
-    )
-
-    def __init__(
-        self,
-        parent: Scope | None = None,
-        bound: Iterable[str] = (),
-        global_names: Iterable[str] = (),
-        comprehension: bool = False,
-        is_class: bool = False,
-        first_parameter: str = "",
-        prefix: str = "",
-    ) -> None:
-        self.parent = parent
-        self.bound = frozenset(bound)
-        self.global_names = frozenset(global_names)
-        self.comprehension = comprehension
-        self.is_class = is_class
-        self.first_parameter = first_parameter
-        self.prefix = prefix
+    parent: Scope | None = None
+    bound: frozenset[str] = frozenset()
+    global_names: frozenset[str] = frozenset()
+    comprehension: bool = False
+    is_class: bool = False
+    first_parameter: str = ""
+    prefix: str = ""
 
     def distance(self, name: str) -> int | None:
         """How many scopes outward a name lives, None for a name of the program."""
@@ -110,7 +91,7 @@ def class_scope(parent: Scope, name: str, body: list[tree.Statement]) -> Scope:
 
 def _bindings(
     parent: Scope, bound: set[str], body: list[tree.Statement]
-) -> tuple[set[str], set[str]]:
+) -> tuple[frozenset[str], frozenset[str]]:
     """The names that a body binds for itself beside `bound`, and those it declares global."""
     global_names: set[str] = set()
     nonlocal_names: set[str] = set()
@@ -127,12 +108,12 @@ def _bindings(
             nonlocal_names.update(node.names)
         else:
             bound.update(bound_by(node))
-    return bound - global_names - nonlocal_names, global_names
+    return frozenset(bound - global_names - nonlocal_names), frozenset(global_names)
 
 
 def comprehension_scope(parent: Scope, clauses: list[tree.ComprehensionFor]) -> Scope:
     """The scope of a comprehension: its targets are its own."""
-    bound = {name for clause in clauses for name in target_names(clause.target)}
+    bound = frozenset(name for clause in clauses for name in target_names(clause.target))
     return Scope(parent, bound, comprehension=True, prefix=parent.prefix)
 
 

@@ -23,23 +23,23 @@ def array(value: Any, what: str) -> Any:
     """An array of the host's, of numbers or strings; raises E202 for what cannot be drawn."""
     if isinstance(value, _VIEWS):
         value = list(iterate(value))
-    found = compute(np.asarray, (unwrap(value),), {}, 0)
-    found = np.asarray(found.data if type(found) is NDArray else found)
-    if found.dtype.kind not in "biufcU":
+    result = compute(np.asarray, (unwrap(value),), {}, 0)
+    result = np.asarray(result.data if type(result) is NDArray else result)
+    if result.dtype.kind not in "biufcU":
         raise type_error(f"{what} takes numbers, not {type_name(value)}")
-    charge(found.size)
-    return found
+    charge(result.size)
+    return result
 
 
 def numbers(value: Any, what: str) -> Any:
     """An array of float64, of complex numbers the real parts."""
-    found = array(value, what)
-    if found.dtype.kind == "U":
+    values = array(value, what)
+    if values.dtype.kind == "U":
         try:
-            return found.astype(np.float64)
+            return values.astype(np.float64)
         except ValueError:
             raise value_error(f"could not convert string to float: {display(value)}") from None
-    return np.real(found).astype(np.float64)
+    return np.real(values).astype(np.float64)
 
 
 def pair(x: Any, y: Any, what: str) -> tuple[Any, Any, list[str] | None]:
@@ -66,9 +66,9 @@ def pair(x: Any, y: Any, what: str) -> tuple[Any, Any, list[str] | None]:
 
 def words_of(value: Any) -> str:
     """A text that stands in a picture: `$x^2$` loses what TeX needs."""
-    found = text(value)
-    check_text(len(found))
-    return re.sub(r"\$([^$]*)\$", lambda tex: _plain(tex[1]), found)
+    words = text(value)
+    check_text(len(words))
+    return re.sub(r"\$([^$]*)\$", lambda tex: _plain(tex[1]), words)
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -114,13 +114,13 @@ _NAMED |= _pairs(_LETTERS) | _pairs(_OTHERS)
 
 def color(value: Any) -> str:
     """A colour of the document; raises E204 for what is none."""
-    found = _color(value)
-    if found is None:
+    shade = _color(value)
+    if shade is None:
         shown = display(value)
         raise value_error(
             f"{shown} is not a valid value for color", f"{shown} is not a valid color"
         )
-    return found
+    return shade
 
 
 def _color(value: Any) -> str | None:
@@ -167,7 +167,7 @@ _FORMAT = re.compile(r"(--|-\.|-|:)|(C\d|[bgrcmykw])|([o.,xX+*sdD^v<>|_pPhH1-48]
 
 def format_of(short: str) -> dict[str, str]:
     """What a format such as `r--o` says: `color`, `dash`, `marker`; raises E204 for another."""
-    found: dict[str, str] = {}
+    looks: dict[str, str] = {}
     at = 0
     if short and _color(short) is not None and len(short) > 2:
         return {"color": short}
@@ -178,11 +178,11 @@ def format_of(short: str) -> dict[str, str]:
             raise value_error(words, f"{words} (unrecognized character {display(short[at])})")
         for name, value in zip(("dash", "color", "marker"), part.groups(), strict=True):
             if value is not None:
-                found[name] = DASHES[value] if name == "dash" else value
+                looks[name] = DASHES[value] if name == "dash" else value
         at = part.end()
-    if "marker" in found:
-        found.setdefault("dash", "none")
-    return found
+    if "marker" in looks:
+        looks.setdefault("dash", "none")
+    return looks
 
 
 def dash(value: Any) -> str:

@@ -12,6 +12,7 @@ from gradcli.language.drawing import COLORS, Mark, Panel, bounds, panel
 from gradcli.language.limits import check_collection
 from gradcli.language.objects.iteration import iterate
 from gradcli.language.objects.repr import display
+from gradcli.language.objects.types import names
 from gradcli.library.drawing.arguments import (
     MARKERS,
     array,
@@ -25,32 +26,26 @@ from gradcli.library.drawing.arguments import (
 )
 from gradcli.library.drawing.undrawn import Undrawn, not_drawn, undrawn
 from gradcli.library.numpy.array import NDArray
+from gradcli.record import Record
 from gradcli.state import charge_steps
 
 _MOST_BINS = 100_000
 
-_WORDS = """autoscale autoscale_view clabel get_legend get_xaxis get_yaxis margins minorticks_off
-    minorticks_on relim set_axisbelow set_facecolor set_prop_cycle set_zorder spines tick_params
-    ticklabel_format transAxes transData xaxis yaxis set_position locator_params"""
-
-_LOOKS = frozenset(_WORDS.split())
+_LOOKS = names("""autoscale autoscale_view clabel get_legend get_xaxis get_yaxis margins
+    minorticks_off minorticks_on relim set_axisbelow set_facecolor set_prop_cycle set_zorder spines
+    tick_params ticklabel_format transAxes transData xaxis yaxis set_position locator_params""")
 """What changes only the looks of a picture, or is asked for in order to do so."""
 
 
-class Artist:
+class Artist(Record):
     """Something that was drawn, as programs get it back: they may rename, recolour or remove it."""
 
-    __slots__ = ("axes", "mark")
+    axes: Axes
+    mark: Mark
 
     language_name: ClassVar[str] = "matplotlib.artist.Artist"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"axes", "get_color", "get_label", "remove", "set_alpha", "set_color", "set_data"}
-        | {"set_label", "set_linestyle", "set_linewidth", "set_ydata"}
-    )
-
-    def __init__(self, axes: Axes, mark: Mark) -> None:
-        self.axes = axes
-        self.mark = mark
+    language_attributes = names("""axes get_color get_label remove set_alpha set_color set_data
+        set_label set_linestyle set_linewidth set_ydata""")
 
     def language_getattr(self, name: str) -> Undrawn:
         """Anything else is taken, and changes nothing."""
@@ -117,24 +112,29 @@ class Axes:
         """What gradcli does not draw: it is taken, and said so where it would show."""
         return undrawn(name, quiet=name in _LOOKS)
 
-    def _next(self, given: Any, *, fills: bool = False) -> str:
-        """The colour that was given, or the next of the palette: lines and areas count apart."""
-        if given is not None:
-            return color(given)
+    def _next(self, wanted: Any, *, fills: bool = False) -> str:
+        """The colour that is wanted, or the next of the palette: lines and areas count apart."""
+        if wanted is not None:
+            return color(wanted)
         number = self.fills if fills else self.cycle
         self.cycle += not fills
         self.fills += fills
         return f"C{number % COLORS}"
 
     def _add(
-        self, kind: str, given: dict[str, Any], color: str, style: dict[str, Any], label: Any = None
+        self, kind: str, data: dict[str, Any], color: str, style: dict[str, Any], label: Any = None
     ) -> Artist:
         marks = self.panel.marks
         check_collection(len(marks) + 1)
         words = "" if label is None else words_of(label)
-        mark = Mark(kind, given, color, style, "" if words.startswith("_") else words)
+        mark = Mark(kind, data, color, style, "" if words.startswith("_") else words)
         marks.append(mark)
         return Artist(self, mark)
+
+    def _fill(self, kind: str, data: dict[str, Any], wanted: Any, looks: dict[str, Any]) -> Artist:
+        """Add bars or an area, with the keywords that they share."""
+        style = {"alpha": _alpha(looks.get("alpha"))}
+        return self._add(kind, data, self._next(wanted, fills=True), style, looks.get("label"))
 
     # --- lines and points -----------------------------------------------------------------------
 
@@ -143,17 +143,17 @@ class Axes:
         drawn: list[Artist] = []
         rest = list(args)
         while rest:
-            given = [rest.pop(0)]
+            arrays = [rest.pop(0)]
             if rest and not isinstance(rest[0], str):
-                given.append(rest.pop(0))
+                arrays.append(rest.pop(0))
             form = rest.pop(0) if rest and isinstance(rest[0], str) else ""
-            drawn += self._lines(given, format_of(form), looks)
+            drawn += self._lines(arrays, format_of(form), looks)
         return drawn
 
     def _lines(
-        self, given: Sequence[Any], form: dict[str, str], looks: dict[str, Any]
+        self, arrays: Sequence[Any], form: dict[str, str], looks: dict[str, Any]
     ) -> list[Artist]:
-        y = array(given[-1], "plot()")
+        y = array(arrays[-1], "plot()")
         columns = [y] if y.ndim < 2 else list(y.T)
         labels = looks.get("label")
         if not isinstance(labels, (list, tuple)) or len(labels) != len(columns):
@@ -161,8 +161,8 @@ class Axes:
         drawn: list[Artist] = []
         for column, label in zip(columns, labels, strict=True):
             x: Any = NDArray(np.arange(column.size))
-            if len(given) > 1:
-                x = given[0]
+            if len(arrays) > 1:
+                x = arrays[0]
                 whole = array(x, "plot()")
                 if whole.ndim > 1:  # a column each, or one for all
                     at = len(drawn) if whole.shape[1] == len(columns) else 0
@@ -210,10 +210,11 @@ class Axes:
         if yerr is not None:
             first, second, _ = pair(x, y, "errorbar()")
             below, above = np.broadcast_to(numbers(yerr, "errorbar()"), (2, second.size))
-            gap = np.full(second.size, np.nan)
-            along = np.stack([first, first, gap], axis=1).ravel()
-            up = np.stack([second - below, second + above, gap], axis=1).ravel()
-            self._add("line", {"x": along, "y": up}, line.mark.color, _line_style(looks, {}))
+            data = {
+                "x": _apart(first, first, np.nan),
+                "y": _apart(second - below, second + above, np.nan),
+            }
+            self._add("line", data, line.mark.color, _line_style(looks, {}))
         return (line,)
 
     def scatter(
@@ -235,31 +236,31 @@ class Axes:
         """Points, of sizes `s` in points squared, of colours `c` or values in colours of `cmap`."""
         first, second, words = pair(x, y, "scatter()")
         self._name_ticks(0, words)
-        given = {"x": first, "y": second}
+        data = {"x": first, "y": second}
         style = {"marker": _marker(marker), "alpha": _alpha(alpha), "size": 36.0}
         if s is not None:
             sizes = np.ravel(numbers(s, "scatter()"))
             if sizes.size == 1:
                 style["size"] = float(sizes[0])
             else:
-                given["size"] = _for_each(sizes, first.size, "s")
+                data["size"] = _for_each(sizes, first.size, "s")
         wanted = _first({"c": c, **looks}, "color", "c")
         shade = "C0"
         if wanted is None or isinstance(wanted, str):
             shade = self._next(wanted, fills=True)
         else:
-            found = array(wanted, "scatter()")
-            if found.dtype.kind == "U":
-                style["colors"] = [color(each) for each in found.ravel().tolist()]
-                _for_each(found.ravel(), first.size, "c")
-            elif found.ndim == 2 and found.shape[1] in (3, 4):
-                style["colors"] = [color(row) for row in found.tolist()]
-            elif found.size == first.size:
-                given["value"] = np.ravel(found).astype(np.float64)
+            shades = array(wanted, "scatter()")
+            if shades.dtype.kind == "U":
+                style["colors"] = [color(each) for each in shades.ravel().tolist()]
+                _for_each(shades.ravel(), first.size, "c")
+            elif shades.ndim == 2 and shades.shape[1] in (3, 4):
+                style["colors"] = [color(row) for row in shades.tolist()]
+            elif shades.size == first.size:
+                data["value"] = np.ravel(shades).astype(np.float64)
                 style |= {"map": map_name(cmap), "low": _number(vmin), "high": _number(vmax)}
             else:
                 shade = self._next(wanted, fills=True)
-        return self._add("points", given, shade, style, label)
+        return self._add("points", data, shade, style, label)
 
     # --- bars and areas ---------------------------------------------------------------------------
 
@@ -274,7 +275,7 @@ class Axes:
         **looks: Any,
     ) -> Artist:
         """Upright bars."""
-        return self._bars(0, x, height, width, bottom, align, looks)
+        return self._bars(0, (x, height, width, bottom), align, looks)
 
     def barh(
         self,
@@ -287,18 +288,13 @@ class Axes:
         **looks: Any,
     ) -> Artist:
         """Bars to the right."""
-        return self._bars(1, y, width, height, left, align, looks)
+        return self._bars(1, (y, width, height, left), align, looks)
 
     def _bars(
-        self,
-        axis: int,
-        at: Any,
-        length: Any,
-        breadth: Any,
-        base: Any,
-        align: str,
-        looks: dict[str, Any],
+        self, axis: int, measures: tuple[Any, ...], align: str, looks: dict[str, Any]
     ) -> Artist:
+        """Bars at places, of lengths and breadths, from a base."""
+        at, length, breadth, base = measures
         what = ("bar()", "barh()")[axis]
         places, lengths, words = pair(at, length, what)
         self._name_ticks(axis, words)
@@ -311,13 +307,14 @@ class Axes:
         first, second = (edge, edge + breadths), (bases, bases + lengths)
         (x0, x1), (y0, y1) = (second, first) if axis else (first, second)
         corners = np.broadcast_arrays(x0, x1, y0, y1)
-        given = dict(zip(("x0", "x1", "y0", "y1"), corners, strict=True))
+        data = dict(zip(("x0", "x1", "y0", "y1"), corners, strict=True))
         wanted = _first(looks, "color", "c")
-        style: dict[str, Any] = {"alpha": _alpha(looks.get("alpha"))}
-        if isinstance(wanted, (list, tuple)) and wanted and isinstance(wanted[0], str):
-            style["colors"] = [color(wanted[n % len(wanted)]) for n in range(places.size)]
-            wanted = wanted[0]
-        return self._add("bars", given, self._next(wanted, fills=True), style, looks.get("label"))
+        if not isinstance(wanted, (list, tuple)) or not wanted or not isinstance(wanted[0], str):
+            return self._fill("bars", data, wanted, looks)
+        shades = [color(wanted[n % len(wanted)]) for n in range(places.size)]
+        drawn = self._fill("bars", data, wanted[0], looks)
+        drawn.mark.style["colors"] = shades
+        return drawn
 
     def hist(
         self,
@@ -354,19 +351,18 @@ class Axes:
             list(each) if several and isinstance(each, (list, tuple)) else [each] * len(sets)
             for each in (looks.get("label"), _first(looks, "color", "c"))
         )
-        style = {"alpha": _alpha(looks.get("alpha"))}
         drawn = []
         wide = np.diff(edges) / len(sets)
+        counts = [each.astype(np.float64) for each in counts]
         for number, count in enumerate(counts):
             left = edges[:-1] + number * wide
-            given = {"x0": left, "x1": left + wide, "y0": np.zeros(count.size)}
-            given["y1"] = count.astype(np.float64)
-            shade = self._next(colors[number % len(colors)], fills=True)
-            drawn.append(self._add("bars", given, shade, dict(style), labels[number % len(labels)]))
-        found = [NDArray(each.astype(np.float64)) for each in counts]
+            data = {"x0": left, "x1": left + wide, "y0": np.zeros(count.size), "y1": count}
+            own = {**looks, "label": labels[number % len(labels)]}
+            drawn.append(self._fill("bars", data, colors[number % len(colors)], own))
+        results = list(map(NDArray, counts))
         if several:
-            return found, NDArray(edges), drawn
-        return found[0], NDArray(edges), drawn[0]
+            return results, NDArray(edges), drawn
+        return results[0], NDArray(edges), drawn[0]
 
     def fill_between(self, x: Any, y1: Any, y2: Any = 0, where: Any = None, **looks: Any) -> Artist:
         """The area between two curves."""
@@ -376,9 +372,7 @@ class Axes:
             kept = np.ravel(numbers(where, "fill_between()")) != 0
             low, high = np.where(kept, low, np.nan), np.where(kept, high, np.nan)
         wanted = _first(looks, "color", "facecolor")
-        style = {"alpha": _alpha(looks.get("alpha"))}
-        given = {"x": first, "low": low, "high": high}
-        return self._add("area", given, self._next(wanted, fills=True), style, looks.get("label"))
+        return self._fill("area", {"x": first, "low": low, "high": high}, wanted, looks)
 
     def axhline(self, y: Any = 0, xmin: Any = 0, xmax: Any = 1, **looks: Any) -> Artist:
         """A line across the whole picture."""
@@ -408,14 +402,11 @@ class Axes:
     ) -> Artist:
         ends = [np.ravel(numbers(each, what)) for each in (at, low, high)]
         places, first, last = np.broadcast_arrays(*ends)
-        gap = np.full(places.size, np.nan)
-        across = np.stack([first, last, gap], axis=1).ravel()
-        along = np.repeat(places, 3)
-        x, y = (along, across) if what == "vlines()" else (across, along)
+        ways = [_apart(places, places, places), _apart(first, last, np.nan)]
+        x, y = ways if what == "vlines()" else ways[::-1]
         shade = self._next(_first({"colors": colors, **looks}, "color", "colors"))
-        return self._add(
-            "line", {"x": x, "y": y}, shade, _line_style(looks, {}), looks.get("label")
-        )
+        style = _line_style(looks, {})
+        return self._add("line", {"x": x, "y": y}, shade, style, looks.get("label"))
 
     # --- numbers over a plane -------------------------------------------------------------------
 
@@ -435,13 +426,13 @@ class Axes:
         **looks: Any,
     ) -> Artist:
         """A matrix as an image, or one with its colours along a third dimension."""
-        found = array(X, "imshow()")
-        found = np.squeeze(found) if found.ndim > 2 and 1 in found.shape else found
-        if found.ndim != 2 and not (found.ndim == 3 and found.shape[2] in (3, 4)):
-            raise type_error(f"Invalid shape {found.shape} for image data")
-        values = np.real(found).astype(np.float64)
+        image = array(X, "imshow()")
+        image = np.squeeze(image) if image.ndim > 2 and 1 in image.shape else image
+        if image.ndim != 2 and not (image.ndim == 3 and image.shape[2] in (3, 4)):
+            raise type_error(f"Invalid shape {image.shape} for image data")
+        values = np.real(image).astype(np.float64)
         if values.ndim == 3:
-            values = np.clip(values / (255 if found.dtype.kind in "iu" else 1), 0, 1)[:, :, :3]
+            values = np.clip(values / (255 if image.dtype.kind in "iu" else 1), 0, 1)[:, :, :3]
         rows, columns = values.shape[:2]
         x0, x1, y0, y1 = -0.5, columns - 0.5, -0.5, rows - 0.5
         if extent is not None:
@@ -452,13 +443,13 @@ class Axes:
         # The first row of `values` stands at y0, counted as the axis counts.
         values = values[::-1] if downward and extent is not None else values
         corners = {"x0": x0, "x1": x1, "y0": y0, "y1": y1}
-        given = {name: np.array([each]) for name, each in corners.items()}
+        edges = {name: np.array([each]) for name, each in corners.items()}
         style = {
             "map": map_name(cmap), "low": _number(vmin), "high": _number(vmax),
             "alpha": _alpha(alpha),
         }  # fmt: skip
         self.panel.equal = aspect != "auto"
-        return self._add("image", {"values": values, **given}, "C0", style)
+        return self._add("image", {"values": values, **edges}, "C0", style)
 
     def matshow(self, Z: Any, **looks: Any) -> Artist:
         """A matrix as an image."""
@@ -497,11 +488,11 @@ class Axes:
         low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
         if levels is None or isinstance(levels, int):
             count = 8 if levels is None else max(levels, 1)
-            found = _even_levels(low, high, count, filled=what == "contourf()")
+            heights = _even_levels(low, high, count, filled=what == "contourf()")
         else:
-            found = np.unique(numbers(levels, what))
-        check_collection(found.size)
-        charge_steps(found.size * (z.size // 256 + 1))
+            heights = np.unique(numbers(levels, what))
+        check_collection(heights.size)
+        charge_steps(heights.size * (z.size // 256 + 1))
         wanted = looks.get("colors")
         shade = color(wanted[0] if isinstance(wanted, (list, tuple)) else wanted) if wanted else ""
         style = {
@@ -509,8 +500,8 @@ class Axes:
             "alpha": _alpha(looks.get("alpha")),
             "width": _positive(_first(looks, "linewidths", "linewidth") or 1.5),
         }  # fmt: skip
-        given = {"x": x, "y": y, "z": z, "levels": found}
-        return self._add("contour", given, shade, style)
+        data = {"x": x, "y": y, "z": z, "levels": heights}
+        return self._add("contour", data, shade, style)
 
     # --- words ------------------------------------------------------------------------------------
 
@@ -527,11 +518,11 @@ class Axes:
 
     def _words(self, x: Any, y: Any, words: Any, looks: dict[str, Any]) -> Artist:
         across = isinstance(looks.get("transform"), Undrawn)  # shares of the axes, not data
-        given = {"x": numbers(x, "text()").ravel()[:1], "y": numbers(y, "text()").ravel()[:1]}
+        data = {"x": numbers(x, "text()").ravel()[:1], "y": numbers(y, "text()").ravel()[:1]}
         style = {"text": words_of(words), "anchor": _first(looks, "ha", "horizontalalignment")}
         style |= {"share": across}
         wanted = looks.get("color")
-        return self._add("text", given, "ink" if wanted is None else color(wanted), style)
+        return self._add("text", data, "ink" if wanted is None else color(wanted), style)
 
     def set_title(self, label: Any, *args: Any, **looks: Any) -> None:
         """The title above the panel."""
@@ -553,8 +544,8 @@ class Axes:
             names = looks.get("labels")
         if not isinstance(names, (list, tuple)) or not names or isinstance(names[0], Artist):
             return
-        given = handles[-1] if isinstance(handles[-1], (list, tuple)) else None
-        marks = [each.mark for each in given or () if isinstance(each, Artist)]
+        drawn = handles[-1] if isinstance(handles[-1], (list, tuple)) else None
+        marks = [each.mark for each in drawn or () if isinstance(each, Artist)]
         for mark, name in zip(marks or self.panel.marks, names, strict=False):
             mark.label = words_of(name)
 
@@ -570,11 +561,11 @@ class Axes:
 
     def _limit(self, axis: int, low: Any, high: Any, least: Any) -> tuple[float, float]:
         if high is None and low is not None and not isinstance(low, (int, float)):
-            found = numbers(low, "limits").ravel().tolist()
-            low, high = found if len(found) == 2 else (found[0], None)
+            both = numbers(low, "limits").ravel().tolist()
+            low, high = both if len(both) == 2 else (both[0], None)
         before = self.panel.limits[axis] or (np.nan, np.nan)
-        given = (low if least is None else least, high)
-        ends = [b if new is None else _number(new) for new, b in zip(given, before, strict=True)]
+        limits = (low if least is None else least, high)
+        ends = [b if new is None else _number(new) for new, b in zip(limits, before, strict=True)]
         self.panel.limits[axis] = ends[0], ends[1]
         return bounds(self.panel, axis)
 
@@ -622,10 +613,8 @@ class Axes:
 
     def _name_again(self, axis: int, labels: Any) -> None:
         texts = [words_of(each) for each in iterate(labels)]
-        places = [at for at, _ in self.panel.ticks[axis] or ()] or list(
-            map(float, range(len(texts)))
-        )
-        self.panel.ticks[axis] = list(zip(places, texts, strict=False))
+        places = [at for at, _ in self.panel.ticks[axis] or ()] or np.arange(float(len(texts)))
+        self.panel.ticks[axis] = list(zip(map(float, places), texts, strict=False))
 
     def _name_ticks(self, axis: int, words: list[str] | None) -> None:
         if words is not None:
@@ -778,6 +767,11 @@ def _grid(args: Sequence[Any], what: str) -> tuple[Any, Any, Any]:
             x, y, z = x.T, y.T, z.T
         x, y = x[0], y[:, 0]
     return np.ravel(x), np.ravel(y), z
+
+
+def _apart(*points: Any) -> Any:
+    """The points of several lines in a row: the first of each, the second, the gap behind it."""
+    return np.stack(np.broadcast_arrays(*points), axis=1).ravel()
 
 
 def _outer(places: Any) -> tuple[float, float]:

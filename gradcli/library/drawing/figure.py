@@ -7,15 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.errors import type_error, value_error
+from gradcli.errors import value_error
 from gradcli.language.drawing import Plot, panel
 from gradcli.language.events import Plotted
 from gradcli.language.limits import check_collection
-from gradcli.language.objects.types import called, type_name
+from gradcli.language.objects.types import called, check_kind, names
 from gradcli.library.drawing.arguments import numbers, words_of
 from gradcli.library.drawing.axes import Artist, Axes
 from gradcli.library.drawing.undrawn import Undrawn, not_drawn, undrawn
 from gradcli.library.python.system.pathlib import Path
+from gradcli.record import Record
 from gradcli.state import active
 
 _INCH = 100.0
@@ -23,28 +24,21 @@ _INCH = 100.0
 
 _SMALLEST, _LARGEST = 50.0, 20_000.0
 
-_WORDS = """align_labels autofmt_xdate canvas dpi draw legend patch set_dpi set_facecolor
-    set_tight_layout subplots_adjust tight_layout set_constrained_layout"""
-
-_LOOKS = frozenset(_WORDS.split())
+_LOOKS = names("""align_labels autofmt_xdate canvas dpi draw legend patch set_dpi set_facecolor
+    set_tight_layout subplots_adjust tight_layout set_constrained_layout""")
 
 
-class Grid:
+class Grid(Record):
     """The axes of `plt.subplots(rows, columns)`, arranged as there: an array of things to draw on.
 
     Attributes:
         array: what there is, by row and column.
     """
 
-    __slots__ = ("array",)
+    array: Any
 
     language_name: ClassVar[str] = "numpy.ndarray"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"T", "flat", "flatten", "ndim", "ravel", "reshape", "shape", "size", "tolist"}
-    )
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
+    language_attributes = names("T flat flatten ndim ravel reshape shape size tolist")
 
     @property
     def flat(self) -> Grid:
@@ -54,15 +48,14 @@ class Grid:
     def __getattr__(self, name: str) -> Any:
         if name not in self.language_attributes:
             raise AttributeError(name)
-        found = getattr(self.array, name)
-        if not callable(found):
-            return _one_or_more(found)
-        return called(name, lambda *shape: _one_or_more(found(*shape)))
+        attribute = getattr(self.array, name)
+        if not callable(attribute):
+            return _one_or_more(attribute)
+        return called(name, lambda *shape: _one_or_more(attribute(*shape)))
 
     def __getitem__(self, index: Any) -> Any:
         for each in index if isinstance(index, tuple) else (index,):
-            if not isinstance(each, (int, slice)):
-                raise type_error(f"an index of axes is a number, not {type_name(each)}")
+            check_kind(each, (int, slice), "an index of axes is a number")
         return _one_or_more(self.array[index])
 
     def __iter__(self) -> Iterator[Any]:
@@ -72,8 +65,8 @@ class Grid:
         return len(self.array)
 
 
-def _one_or_more(found: Any) -> Any:
-    return Grid(found) if isinstance(found, np.ndarray) else found
+def _one_or_more(picked: Any) -> Any:
+    return Grid(picked) if isinstance(picked, np.ndarray) else picked
 
 
 class Figure:
@@ -82,10 +75,8 @@ class Figure:
     __slots__ = ("axes", "current", "number", "plot")
 
     language_name: ClassVar[str] = "matplotlib.figure.Figure"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"add_axes", "add_subplot", "axes", "clear", "clf", "colorbar", "gca", "number", "savefig"}
-        | {"set_size_inches", "show", "subplots", "suptitle"}
-    )
+    language_attributes = names("""add_axes add_subplot axes clear clf colorbar gca number savefig
+        set_size_inches show subplots suptitle""")
 
     def __init__(self, number: int, figsize: Any = None) -> None:
         width, height = (6.4, 4.8) if figsize is None else numbers(figsize, "figsize").ravel()
@@ -123,8 +114,8 @@ class Figure:
             )
         (row, column), (end, right) = divmod(first - 1, columns), divmod(last - 1, columns)
         cell = _in_grid(self.plot, rows, columns, (row, column, end + 1, right + 1))
-        found = next((each for each in self.axes if each.panel.cell == cell), None)
-        return self._with(found or Axes(self, panel(cell)))
+        same = next((each for each in self.axes if each.panel.cell == cell), None)
+        return self._with(same or Axes(self, panel(cell)))
 
     def add_axes(self, *args: Any, **looks: Any) -> Any:
         """Axes in the whole figure; where they are to stand is not kept."""
@@ -181,8 +172,7 @@ class Figure:
 
     def savefig(self, fname: Any, **looks: Any) -> None:
         """Write the figure to a file, .svg or .png."""
-        if not isinstance(fname, (str, Path)):
-            raise type_error(f"savefig() takes the name of a file here, not {type_name(fname)}")
+        check_kind(fname, (str, Path), "savefig() takes the name of a file here")
         active.state.emit(Plotted(self.plot, str(fname)))
 
     def show(self, *args: Any, **looks: Any) -> None:

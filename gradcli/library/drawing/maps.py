@@ -67,8 +67,8 @@ class ColorMap(Record):
     N: ClassVar[int] = 256
 
     def __call__(self, X: Any, alpha: Any = None, bytes: bool = False) -> Any:
-        found = compute(np.asarray, (unwrap(X),), {}, 0)
-        values = np.real(found.data if type(found) is NDArray else found)
+        numbers = compute(np.asarray, (unwrap(X),), {}, 0)
+        values = np.real(numbers.data if type(numbers) is NDArray else numbers)
         shares = values / (self.N - 1) if values.dtype.kind in "iu" else values.astype(np.float64)
         colors = rgb(self.name, shares)
         alphas = np.full((*colors.shape[:-1], 1), 1.0 if alpha is None else float(alpha))
@@ -90,10 +90,9 @@ MAPS = {
 
 def color_map(name: Any = None, lut: Any = None) -> ColorMap:
     """`plt.get_cmap(name)`."""
-    found = (
-        MAPS.get("viridis" if name is None else name) if not isinstance(name, ColorMap) else name
-    )
-    if found is None:
-        words = f"{display(name)} is not a valid value for cmap"
-        raise value_error(words)
-    return found
+    if isinstance(name, ColorMap):
+        return name
+    chosen = MAPS.get("viridis" if name is None else name)
+    if chosen is None:
+        raise value_error(f"{display(name)} is not a valid value for cmap")
+    return chosen

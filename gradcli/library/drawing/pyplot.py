@@ -7,18 +7,16 @@ from typing import Any
 
 from gradcli.language.limits import check_collection
 from gradcli.language.objects.attributes import Module
-from gradcli.language.objects.types import called, define
+from gradcli.language.objects.types import called, define, names
 from gradcli.library.drawing.axes import Axes
 from gradcli.library.drawing.figure import Figure
 from gradcli.library.drawing.maps import MAPS, color_map
 from gradcli.library.drawing.undrawn import Anything, Undrawn, undrawn
 from gradcli.state import active
 
-_WORDS = """clabel draw get_current_fig_manager ion ioff isinteractive locator_params margins
+_LOOKS = names("""clabel draw get_current_fig_manager ion ioff isinteractive locator_params margins
     minorticks_on pause rc rcParams rcdefaults rc_context setp style subplots_adjust switch_backend
-    tick_params ticklabel_format tight_layout use get_backend box"""
-
-_LOOKS = frozenset(_WORDS.split())
+    tick_params ticklabel_format tight_layout use get_backend box""")
 
 
 class _Figures:
@@ -32,8 +30,8 @@ class _Figures:
 
 
 def _figures() -> _Figures:
-    found: _Figures = active.state.library.setdefault("figures", _Figures())
-    return found
+    figures: _Figures = active.state.library.setdefault("figures", _Figures())
+    return figures
 
 
 def figure(num: Any = None, figsize: Any = None, *args: Any, **looks: Any) -> Figure:
@@ -46,9 +44,9 @@ def figure(num: Any = None, figsize: Any = None, *args: Any, **looks: Any) -> Fi
             return each
     check_collection(len(figures.open) + 1)
     figures.made += 1
-    made = Figure(num if isinstance(num, int) else figures.made, figsize)
-    figures.open.append(made)
-    return made
+    new = Figure(num if isinstance(num, int) else figures.made, figsize)
+    figures.open.append(new)
+    return new
 
 
 def gcf() -> Figure:
@@ -72,8 +70,8 @@ def subplots(
     nrows: int = 1, ncols: int = 1, *, figsize: Any = None, squeeze: bool = True, **settings: Any
 ) -> Any:
     """A figure, and one axes or an array of them."""
-    made = figure(settings.pop("num", None), figsize)
-    return made, made.subplots(nrows, ncols, squeeze=squeeze, **settings)
+    new = figure(settings.pop("num", None), figsize)
+    return new, new.subplots(nrows, ncols, squeeze=squeeze, **settings)
 
 
 def subplot(*args: Any, **looks: Any) -> Any:
@@ -117,10 +115,10 @@ def clf() -> None:
 
 def delaxes(ax: Any = None) -> None:
     """Take axes out of their figure."""
-    found = gcf().gca() if ax is None else ax
-    if isinstance(found, Axes) and found in found.figure.axes:
-        found.figure.axes.remove(found)
-        found.figure.plot.panels.remove(found.panel)
+    axes = gcf().gca() if ax is None else ax
+    if isinstance(axes, Axes) and axes in axes.figure.axes:
+        axes.figure.axes.remove(axes)
+        axes.figure.plot.panels.remove(axes.panel)
 
 
 def colorbar(mappable: Any = None, *args: Any, **looks: Any) -> Undrawn:
@@ -134,22 +132,15 @@ def fignums() -> list[int]:
 
 
 def _of_axes(method: str) -> Callable[..., Any]:
-    def draw(*args: Any, **named: Any) -> Any:
-        axes = gca()
-        if axes is not None:
-            return getattr(axes, method)(*args, **named)
-        return None
-
-    return draw
+    return lambda *args, **named: getattr(gca(), method)(*args, **named)
 
 
 def _limits(axis: str) -> Callable[..., Any]:
     """`plt.xlim`, which sets, or without arguments gives."""
 
     def limit(*args: Any, **named: Any) -> Any:
-        return getattr(gca(), f"set_{axis}lim" if args or named else f"get_{axis}lim")(
-            *args, **named
-        )
+        does = "set" if args or named else "get"
+        return getattr(gca(), f"{does}_{axis}lim")(*args, **named)
 
     return limit
 
@@ -166,10 +157,8 @@ def _ticks(axis: str) -> Callable[..., Any]:
     return ticks
 
 
-_OWN = frozenset(
-    {"figure", "cla", "clear", "set", "get_figure", "set_axis_off", "twinx", "get_title"}
-    | {"invert_xaxis", "invert_yaxis", "get_legend_handles_labels"}
-)
+_OWN = names("""figure cla clear set get_figure set_axis_off twinx get_title invert_xaxis
+    invert_yaxis get_legend_handles_labels""")
 """Methods of axes that pyplot has not."""
 
 
@@ -200,10 +189,7 @@ PYPLOT: dict[str, Any] = _PyPlot(
         },
         **{f"{axis}lim": called(f"{axis}lim", _limits(axis)) for axis in "xy"},
         **{f"{axis}ticks": called(f"{axis}ticks", _ticks(axis)) for axis in "xy"},
-        **{
-            name: called(name, function)
-            for name, function in _FUNCTIONS.items()
-        },
+        **{name: called(name, function) for name, function in _FUNCTIONS.items()},
         "Axes": define(Axes.language_name, Axes),
         "Figure": define(Figure.language_name, Figure, construct=figure),
     }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from gradcli.errors import type_error, value_error
@@ -39,40 +40,38 @@ def plot(
     if len(values) == 1 and isinstance(values[0], dict):
         named = {words_of(name): each for name, each in values[0].items()}
         values = ()
-    made = Plot(720.0, 400.0, [panel()])
-    axes = Axes(None, made.panels[0])
-    draw = _KINDS[kind]
-    state = active.state
-    before, state.grad_enabled = state.grad_enabled, False  # a value is drawn, whatever its graph
-    try:
+    drawn = Plot(720.0, 400.0, [panel()])
+    axes = Axes(None, drawn.panels[0])
+    with _values_alone():
         if values:
-            _draw(draw, axes, values, kind)
+            _draw(axes, values, kind)
         for name, each in named.items():
-            _draw(draw, axes, (each,), kind, label=name)
-    finally:
-        state.grad_enabled = before
+            _draw(axes, (each,), kind, label=name)
     axes.panel.legend = bool(named)
     axes.panel.title = words_of(title)
-    state.emit(Plotted(made, file, asked=True))
+    active.state.emit(Plotted(drawn, file, asked=True))
 
 
-def _draw(
-    draw: Callable[..., Any], axes: Axes, values: tuple[Any, ...], kind: str, **looks: Any
-) -> None:
+@contextmanager
+def _values_alone() -> Iterator[None]:
+    """A value is drawn, whatever its graph."""
+    state = active.state
+    before, state.grad_enabled = state.grad_enabled, False
+    try:
+        yield
+    finally:
+        state.grad_enabled = before
+
+
+def _draw(axes: Axes, values: tuple[Any, ...], kind: str, **looks: Any) -> None:
     """Draw one set of values; points and bars have numbers for their places."""
     if kind in ("points", "bars") and len(values) == 1:
         values = (list(range(numbers(values[0], "plot()").size)), *values)
-    if kind == "image":
-        looks = {}
-    draw(axes, *values, **looks)
+    _KINDS[kind](axes, *values, **({} if kind == "image" else looks))
 
 
 def sparkline(values: Any) -> None:
     """Print a line of bars with the first and the last of the values."""
-    state = active.state
-    before, state.grad_enabled = state.grad_enabled, False
-    try:
-        found = numbers(values, "sparkline()").ravel()
-    finally:
-        state.grad_enabled = before
-    state.emit(Sparkline(found))
+    with _values_alone():
+        bars = numbers(values, "sparkline()").ravel()
+    active.state.emit(Sparkline(bars))

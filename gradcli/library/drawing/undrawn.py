@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from gradcli.language.objects.types import called
+from gradcli.language.objects.types import EnteredAsItself, called
 from gradcli.state import active
 
 
@@ -21,7 +21,7 @@ def _say(what: str, help: str) -> None:
         active.state.warn("W012", what, help=help)
 
 
-class Undrawn:
+class Undrawn(EnteredAsItself):
     """Anything of a library that draws.
 
     Args:
@@ -33,7 +33,6 @@ class Undrawn:
 
     language_name: ClassVar[str] = "Undrawn"
     language_attributes: ClassVar[frozenset[str]] = frozenset()
-    language_context: ClassVar[bool] = True
 
     def __init__(self, name: str, quiet: bool = False) -> None:
         self.name = name
@@ -64,12 +63,6 @@ class Undrawn:
     def __len__(self) -> int:
         return 1
 
-    def __enter__(self) -> Undrawn:
-        return self
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        """Nothing to leave."""
-
     def __repr__(self) -> str:
         return f"<{self.name}, not drawn>"
 
@@ -89,10 +82,6 @@ def not_drawn(name: str) -> None:
     )
 
 
-def _bounds(*values: Any, **named: Any) -> tuple[float, float]:
-    return 0.0, 1.0
-
-
 def _parts(count: int) -> Callable[..., tuple[Undrawn, ...]]:
     return lambda *values, **named: tuple(Undrawn("item") for _ in range(count))
 
@@ -101,7 +90,9 @@ _RESULTS: dict[str, Callable[..., Any]] = {
     "axis": lambda *values, **named: (0.0, 1.0, 0.0, 1.0),
     "hist": _parts(3),
     "hist2d": _parts(4),
-    **dict.fromkeys(("get_xlim", "get_ylim", "get_zlim", "xlim", "ylim", "zlim"), _bounds),
+    **dict.fromkeys(
+        ("get_xlim", "get_ylim", "get_zlim", "xlim", "ylim", "zlim"), lambda *_, **__: (0.0, 1.0)
+    ),
 }
 """What calls give whose results programs take apart."""
 
@@ -127,14 +118,13 @@ DRAWING: dict[str, Any] = Anything()
 """What the modules hold that are not drawn: everything."""
 
 
-class SummaryWriter:
+class SummaryWriter(EnteredAsItself):
     """`torch.utils.tensorboard.SummaryWriter(log_dir)`: it takes all calls, and writes nothing."""
 
     __slots__ = ("log_dir",)
 
     language_name: ClassVar[str] = "torch.utils.tensorboard.writer.SummaryWriter"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"log_dir"})
-    language_context: ClassVar[bool] = True
 
     def __init__(self, log_dir: Any = None, *args: Any, **settings: Any) -> None:
         _say(
@@ -143,21 +133,13 @@ class SummaryWriter:
         )
         self.log_dir = log_dir or "runs"
 
-    def language_getattr(self, name: str) -> Callable[..., None]:
+    def language_getattr(self, name: str) -> Callable[..., Any]:
         """`add_scalar`, `flush`, `close` and their like; raises AttributeError for others."""
         if not name.startswith("add_") and name not in ("close", "flush", "get_logdir"):
             raise AttributeError(name)
 
-        def take(*values: Any, **named: Any) -> Any:
-            return self.log_dir if name == "get_logdir" else None
-
-        return called(name, take)
-
-    def __enter__(self) -> SummaryWriter:
-        return self
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        """Nothing to close."""
+        result = self.log_dir if name == "get_logdir" else None
+        return called(name, lambda *values, **named: result)
 
 
 TENSORBOARD: dict[str, Any] = {"SummaryWriter": SummaryWriter}

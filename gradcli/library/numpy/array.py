@@ -65,7 +65,10 @@ def unwrap(value: Any) -> Any:
     if kind is int:
         return _integer(value)
     if kind is str:
-        return _text(value)
+        if len(value) > LONGEST_TEXT:
+            words = "characters of a string in an array"
+            raise active.state.limits.too_many_elements(len(value), words)
+        return value
     if isinstance(value, (list, tuple, range)):
         return _items(value)
     if kind is Dtype:
@@ -74,9 +77,7 @@ def unwrap(value: Any) -> Any:
         return array_of(value)
     if kind is slice:
         return slice(*[unwrap(part) for part in (value.start, value.stop, value.step)])
-    if isinstance(value, LanguageType):
-        return dtype_of(value)
-    if kind is DType:
+    if isinstance(value, (LanguageType, DType)):
         return dtype_of(value)
     raise type_error(
         f"NumPy takes numbers, lists of them and arrays here, not {type_name(value)}",
@@ -90,26 +91,18 @@ def _integer(value: int) -> int:
     raise GradcliError("E204", "Python int too large to convert to C long", raises="OverflowError")
 
 
-def _text(value: str) -> str:
-    if len(value) > LONGEST_TEXT:
-        raise active.state.limits.too_many_elements(
-            len(value), "characters of a string in an array"
-        )
-    return value
-
-
 def _items(values: Any) -> Any:
     """A list or tuple, with what it holds unwrapped and its size charged."""
     known: dict[int, tuple[Any, int]] = {}  # a list may hold another one many times
 
     def walk(items: Any, depth: int) -> tuple[Any, int]:
-        found = known.get(id(items))
-        if found is None:
+        walked = known.get(id(items))
+        if walked is None:
             if depth > DEEPEST:
                 raise too_deep("lists")
-            found = known[id(items)] = unwrapped(items, depth + 1)
-        check_collection(found[1])
-        return found
+            walked = known[id(items)] = unwrapped(items, depth + 1)
+        check_collection(walked[1])
+        return walked
 
     def unwrapped(items: Any, depth: int) -> tuple[Any, int]:
         charge(len(items))
@@ -120,15 +113,15 @@ def _items(values: Any) -> Any:
                     if type(each) is int:
                         _integer(each)
             return items, len(items)
-        made: list[Any] = []
+        parts: list[Any] = []
         count = 0
         for each in items:
             inside = isinstance(each, (list, tuple, range))
             part, size = walk(each, depth) if inside else (unwrap(each), 1)
-            made.append(part)
+            parts.append(part)
             count += size
             check_collection(count)
-        return (tuple(made) if isinstance(items, tuple) else made), count
+        return (tuple(parts) if isinstance(items, tuple) else parts), count
 
     return walk(values, 0)[0]
 
@@ -182,9 +175,9 @@ def tensor_on(array: Any) -> Tensor:
             " strides are not currently supported. (You can probably work around this by making a"
             " copy of your array  with array.copy().) "
         )
-    made = Tensor(array)
-    storage_of(made)
-    return made
+    tensor = Tensor(array)
+    storage_of(tensor)
+    return tensor
 
 
 def check_numbers(array: Any) -> None:
@@ -214,9 +207,8 @@ def wrap(value: Any) -> Any:
         return [wrap(each) for each in value]
     if isinstance(value, tuple):
         parts = [wrap(each) for each in value]
-        return (
-            _named(kind.__name__, kind._fields)(parts) if hasattr(kind, "_fields") else tuple(parts)
-        )
+        named = hasattr(kind, "_fields")
+        return _named(kind.__name__, kind._fields)(parts) if named else tuple(parts)
     if isinstance(value, np.dtype):
         return dtype_value(supported(value))
     if isinstance(value, np.ndarray):  # `np.matrix` and others
@@ -261,14 +253,14 @@ def refused(error: Exception) -> Exception:
     """An error of NumPy's as the language's own, with NumPy's words and class."""
     for kind, code, raises in _ERRORS:
         if isinstance(error, kind):
-            made = GradcliError(code, str(error) or kind.__name__, raises=raises)
+            failure = GradcliError(code, str(error) or kind.__name__, raises=raises)
             break
     else:
-        made = converted(error)
+        failure = converted(error)
         if not isinstance(error, MemoryError):
-            made.message = str(error) or made.message
-    made.__cause__ = error
-    return made
+            failure.message = str(error) or failure.message
+    failure.__cause__ = error
+    return failure
 
 
 def charge_elements(count: int, work: int = 0) -> None:
@@ -283,6 +275,19 @@ def charge_elements(count: int, work: int = 0) -> None:
         charge_steps(count + work >> _ELEMENTS_PER_STEP)
 
 
+def _run(name: str, function: Function, args: Any, kwargs: dict[str, Any]) -> Any:
+    """What a function of NumPy's returns, its errors and warnings the language's own."""
+
+    def warn(kind: str, flag: int) -> None:
+        warned(f"{kind} encountered in {name}")
+
+    try:
+        with np.errstate(all="call", under="ignore", call=warn):
+            return function(*args, **kwargs)
+    except Exception as error:
+        raise refused(error) from error
+
+
 def compute(host: Function, args: Any, kwargs: dict[str, Any], elements: int, work: int = 0) -> Any:
     """What a function of NumPy gives for unwrapped arguments.
 
@@ -292,22 +297,11 @@ def compute(host: Function, args: Any, kwargs: dict[str, Any], elements: int, wo
     """
     charge_elements(elements, work)
     name = getattr(host, "__name__", "function")
-
-    def warn(kind: str, flag: int) -> None:
-        warned(f"{kind} encountered in {name}")
-
-    def run() -> Any:
-        try:
-            with np.errstate(all="call", under="ignore", call=warn):
-                return host(*args, **kwargs)
-        except Exception as error:
-            raise refused(error) from error
-
     if type(host) is np.ufunc:  # it warns of nothing else
-        return wrap(run())
+        return wrap(_run(name, host, args, kwargs))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = run()
+        result = _run(name, host, args, kwargs)
     for each in caught:
         warned(str(each.message), each.category.__name__)
     return wrap(result)
@@ -344,8 +338,8 @@ def session_of() -> Session:
     state = active.state
     if state.arrays is None:
         state.arrays = Session()
-    found: Session = state.arrays
-    return found
+    session: Session = state.arrays
+    return session
 
 
 # --- the array ----------------------------------------------------------------------------------
@@ -371,12 +365,12 @@ class NDArray:
     @property
     def shape(self) -> tuple[int, ...]:
         """The sizes."""
-        found: tuple[int, ...] = self.data.shape
-        return found
+        sizes: tuple[int, ...] = self.data.shape
+        return sizes
 
     @shape.setter
     def shape(self, sizes: Any) -> None:
-        view = _called(lambda: self.data.view().reshape(unwrap(sizes), copy=False))
+        view = in_numpy(lambda: self.data.view().reshape(unwrap(sizes), copy=False))
         self.data = view
 
     @property
@@ -402,44 +396,43 @@ class NDArray:
         return tensor_on(self.data)
 
     def __len__(self) -> int:
-        return int(_called(lambda: len(self.data)))
+        return int(in_numpy(lambda: len(self.data)))
 
     def __iter__(self) -> Iterator[Any]:
-        rows = _called(lambda: iter(self.data))
-        return map(wrap, rows)
+        return map(wrap, in_numpy(lambda: iter(self.data)))
 
     def __reversed__(self) -> Iterator[Any]:
-        return map(wrap, _called(lambda: iter(self.data[::-1])))
+        return map(wrap, in_numpy(lambda: iter(self.data[::-1])))
 
     def __contains__(self, value: Any) -> bool:
-        return bool(_called(lambda: unwrap(value) in self.data, self.data.size))
+        return bool(in_numpy(lambda: unwrap(value) in self.data, self.data.size))
 
     def __bool__(self) -> bool:
-        return bool(_called(lambda: bool(self.data)))
+        return bool(in_numpy(lambda: bool(self.data)))
 
     def __int__(self) -> int:
-        return int(_called(lambda: int(self.data)))
+        return int(in_numpy(lambda: int(self.data)))
 
     def __float__(self) -> float:
-        return float(_called(lambda: float(self.data)))
+        return float(in_numpy(lambda: float(self.data)))
 
     def __complex__(self) -> complex:
-        return complex(_called(lambda: complex(self.data)))
+        return complex(in_numpy(lambda: complex(self.data)))
 
     def __index__(self) -> int:
-        return int(_called(lambda: operator.index(self.data)))
+        return int(in_numpy(lambda: operator.index(self.data)))
 
     def __getitem__(self, index: Any) -> Any:
         at = index_of(index)
         charge_elements(_picked(self.data, at))
-        return wrap(_called(lambda: self.data[at]))
+        return wrap(in_numpy(lambda: self.data[at]))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         at = index_of(index)
         new = unwrap(value)
         charge_elements(max(_picked(self.data, at), np.size(new)))
         before_write(self.data)
-        _called(lambda: self.data.__setitem__(at, new))
+        in_numpy(lambda: self.data.__setitem__(at, new))
 
     def __str__(self) -> str:
         return written(np.array_str, self.data)
@@ -452,7 +445,7 @@ NDArray.__name__ = "numpy.ndarray"  # as the host's messages have it
 NDARRAY = define("numpy.ndarray", NDArray)
 
 
-def _called(function: Callable[[], Any], elements: int = 0) -> Any:
+def in_numpy(function: Callable[[], Any], elements: int = 0) -> Any:
     """What a short piece of NumPy gives, its errors the language's own."""
     charge_elements(elements)
     try:
@@ -483,7 +476,7 @@ def written(host: Function, array: Any, **options: Any) -> str:
         with np.printoptions(**session):
             return str(host(array))
 
-    return str(_called(write))
+    return str(in_numpy(write))
 
 
 # --- indexing ------------------------------------------------------------------------------------
@@ -499,8 +492,8 @@ def index_of(index: Any) -> Any:
             "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or"
             " boolean arrays are valid indices",
         )
-    found = unwrap(index)
-    return np.asarray(found) if type(found) in (range, tuple) else found
+    host_index = unwrap(index)
+    return np.asarray(host_index) if type(host_index) in (range, tuple) else host_index
 
 
 def _picked(array: Any, index: Any) -> int:
@@ -539,8 +532,8 @@ def _picked(array: Any, index: Any) -> int:
 def _axes(part: Any) -> int:
     if part is None:
         return 0
-    found = np.asarray(part) if type(part) in (list, np.ndarray) else None
-    return found.ndim if found is not None and found.dtype == np.bool_ else 1
+    array = np.asarray(part) if type(part) in (list, np.ndarray) else None
+    return array.ndim if array is not None and array.dtype == np.bool_ else 1
 
 
 # --- operators -----------------------------------------------------------------------------------
@@ -579,22 +572,14 @@ def product_size(left: Any, right: Any) -> tuple[int, int]:
         batches = math.prod(np.broadcast_shapes(a[:-2], b[:-2]))
     except ValueError:
         batches = 1
-    made = max(batches, 1) * (a[-2] if len(a) > 1 else 1) * columns
-    return made, max(made, rows) * a[-1] >> 6
+    elements = max(batches, 1) * (a[-2] if len(a) > 1 else 1) * columns
+    return elements, max(elements, rows) * a[-1] >> 6
 
 
 def _apply(symbol: str, run: Function, left: Any, right: Any) -> Any:
     """A binary operator on unwrapped operands, one of them an array."""
     charge_operator(symbol, left, right)
-
-    def warn(kind: str, flag: int) -> None:
-        warned(f"{kind} encountered in {UFUNCS[symbol].__name__}")
-
-    try:
-        with np.errstate(all="call", under="ignore", call=warn):
-            return run(left, right)
-    except Exception as error:
-        raise refused(error) from error
+    return _run(UFUNCS[symbol].__name__, run, (left, right), {})
 
 
 def charge_operator(symbol: str, left: Any, right: Any) -> None:
@@ -635,16 +620,12 @@ def _define(symbol: str, name: str) -> None:
     setattr(NDArray, f"__i{name}__", update)
 
 
-def _define_unary(name: str) -> None:
+def _unary(name: str) -> Callable[[NDArray], Any]:
     run = getattr(operator, name)
-
-    def apply(self: NDArray) -> Any:
-        return wrap(_called(lambda: run(self.data), self.data.size))
-
-    setattr(NDArray, f"__{name}__", apply)
+    return lambda self: wrap(in_numpy(lambda: run(self.data), self.data.size))
 
 
 for _symbol, _name in (ARITHMETIC | COMPARISONS).items():
     _define(_symbol, _name)
 for _name in ("abs", "invert", "neg", "pos"):
-    _define_unary(_name)
+    setattr(NDArray, f"__{_name}__", _unary(_name))

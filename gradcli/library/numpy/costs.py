@@ -51,12 +51,9 @@ def held(values: Any) -> int:
     if isinstance(values, np.ndarray):
         return int(values.size)
     if isinstance(values, (list, tuple, range)):
-        return sum(map(held, values)) if values and _nested(values) else len(values)
+        nested = any(isinstance(each, (list, tuple, range, np.ndarray)) for each in values)
+        return sum(map(held, values)) if nested else len(values)
     return 1
-
-
-def _nested(values: Any) -> bool:
-    return any(isinstance(each, (list, tuple, range, np.ndarray)) for each in values)
 
 
 def _arange(start: Any, stop: Any = None, step: Any = 1, **_: Any) -> int:
@@ -111,8 +108,8 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> tuple[int, int]:
     else:
         summed = tuple([left[axis] for axis in np.atleast_1d(axes[0])])
     inner = max(math.prod(summed), 1)
-    made = math.prod(left) // inner * (math.prod(right) // inner)
-    return made, made * inner >> 6
+    elements = math.prod(left) // inner * (math.prod(right) // inner)
+    return elements, elements * inner >> 6
 
 
 def _repeat(a: Any, repeats: Any, axis: Any = None) -> int:
@@ -122,10 +119,6 @@ def _repeat(a: Any, repeats: Any, axis: Any = None) -> int:
     along = held(a) if axis is None else np.shape(a)[axis]
     total = sum(map(count, times.reshape(-1)))
     return total * (held(a) // max(along, 1)) * (along if times.size == 1 else 1)
-
-
-def _tile(A: Any, reps: Any) -> int:
-    return held(A) * room(reps)
 
 
 def _pad(array: Any, pad_width: Any, *_: Any, **__: Any) -> int:
@@ -150,24 +143,16 @@ def _diag(v: Any, k: Any = 0) -> int:
     return (shape[0] + abs(operator.index(k))) ** 2 if len(shape) == 1 else held(v)
 
 
-def _grid(*xi: Any, **_: Any) -> int:
-    return len(xi) * math.prod(map(held, xi))
-
-
-def _samples(value: Any, q: Any, *_: Any, **__: Any) -> int:
-    return held(value) * (1 if np.ndim(q) == 0 else max(1, held(q)))
-
-
 def _transform(a: Any, n: Any = None, axis: Any = -1, *_: Any, **__: Any) -> tuple[int, int]:
     size = held(a)
     along = max(np.shape(a)[axis], 1)
-    made = size // along * max(along, 2 * count(n)) if n is not None else 2 * size
-    return made, 16 * made
+    elements = size // along * max(along, 2 * count(n)) if n is not None else 2 * size
+    return elements, 16 * elements
 
 
 def _transforms(a: Any, s: Any = None, *_: Any, **__: Any) -> tuple[int, int]:
-    made = max(2 * held(a), 2 * (room(s) if s is not None else 0) * held(a))
-    return made, 16 * made
+    elements = max(2 * held(a), 2 * (room(s) if s is not None else 0) * held(a))
+    return elements, 16 * elements
 
 
 def _covariance(m: Any, y: Any = None, rowvar: Any = True, *_: Any, **__: Any) -> tuple[int, int]:
@@ -175,11 +160,6 @@ def _covariance(m: Any, y: Any = None, rowvar: Any = True, *_: Any, **__: Any) -
     rows = (shape[0] if rowvar else shape[-1]) if len(shape) > 1 else 1
     more = 0 if y is None else np.shape(y)[0]
     return (rows + more) ** 2 + held(m), (rows + more) * held(m) >> 6
-
-
-def _bincount(x: Any, weights: Any = None, minlength: Any = 0) -> int:
-    largest = int(np.max(np.asarray(x), initial=0))
-    return max(largest + 1, count(minlength)) + held(x)
 
 
 def _matrix_power(a: Any, n: Any) -> tuple[int, int]:
@@ -199,14 +179,12 @@ def _sections(ary: Any, indices_or_sections: Any, *_: Any) -> tuple[int, int]:
     return max(held(ary), parts), parts << 10
 
 
-def _unravel(indices: Any, shape: Any, *_: Any) -> int:
-    return held(indices) * max(1, held(shape))
-
-
 _COSTS: dict[str, Cost] = {
     "arange": _arange,
     "array_split dsplit hsplit split vsplit": _sections,
-    "bincount": _bincount,
+    "bincount": lambda x, weights=None, minlength=0: (
+        max(int(np.max(np.asarray(x), initial=0)) + 1, count(minlength)) + held(x)
+    ),
     "bartlett blackman hamming hanning": count,
     "broadcast_to": lambda array, shape, **_: room(shape),
     (
@@ -246,9 +224,11 @@ _COSTS: dict[str, Cost] = {
     "kron": lambda a, b: held(a) * held(b),
     "matmul": lambda a, b, *_, **__: product_size(a, b),
     "matrix_power": _matrix_power,
-    "meshgrid": _grid,
+    "meshgrid": lambda *xi, **_: len(xi) * math.prod(map(held, xi)),
     "multi_dot": lambda arrays, **_: max(product_size(a, b) for a in arrays for b in arrays),
-    "nanpercentile nanquantile percentile quantile": _samples,
+    "nanpercentile nanquantile percentile quantile": lambda value, q, *_, **__: (
+        held(value) * (1 if np.ndim(q) == 0 else max(1, held(q)))
+    ),
     "ones_like zeros_like": _like,
     "outer": lambda a, b, *_: held(a) * held(b),
     "pad": _pad,
@@ -267,11 +247,11 @@ _COSTS: dict[str, Cost] = {
         held(indices) * (1 if axis is None else held(a) // max(1, np.shape(a)[axis]))
     ),
     "tensordot": _tensordot,
-    "tile": _tile,
+    "tile": lambda A, reps: held(A) * room(reps),
     "tril_indices triu_indices": lambda n, k=0, m=None: (
         2 * count(n) * (count(n) if m is None else count(m))
     ),
-    "unravel_index": _unravel,
+    "unravel_index": lambda indices, shape, *_: held(indices) * max(1, held(shape)),
     "vander": lambda x, N=None, *_, **__: held(x) * (held(x) if N is None else count(N)),
     "vdot": lambda a, b: (1, held(a)),
 }
@@ -284,10 +264,10 @@ def cost_of(name: str, args: Any, kwargs: dict[str, Any]) -> tuple[int, int]:
     """The elements and the work of a call with unwrapped arguments."""
     cost: Cost = COSTS.get(name, usual)
     try:
-        found = cost(*args, **kwargs)
+        total = cost(*args, **kwargs)
     except (ArithmeticError, IndexError, KeyError, TypeError, ValueError):
         if name in ("einsum", "pad"):  # NumPy takes more there than is counted
             raise
-        found = usual(*args, **kwargs)
-    elements, work = found if isinstance(found, tuple) else (found, 0)
+        total = usual(*args, **kwargs)
+    elements, work = total if isinstance(total, tuple) else (total, 0)
     return int(elements), int(work)

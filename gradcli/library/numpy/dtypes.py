@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays.dtypes import DType
 from gradcli.errors import GradcliError, type_error, value_error
-from gradcli.language.objects.types import Hosted, LanguageType, called, define, type_name
+from gradcli.language.objects.types import Hosted, LanguageType, called, define, names, type_name
 
 LONGEST_TEXT = 1000
 """Characters of a string in an array: each element takes the room of the longest."""
@@ -136,14 +136,12 @@ class TypeLimits(Hosted):
     __slots__ = ()
 
     language_name = "numpy.finfo"
-    language_attributes = frozenset(
-        {"bits", "dtype", "eps", "epsneg", "max", "min", "precision", "resolution",
-         "smallest_normal", "smallest_subnormal", "tiny"}
-    )  # fmt: skip
+    language_attributes = names("""bits dtype eps epsneg max min precision resolution
+        smallest_normal smallest_subnormal tiny""")
 
     def __getattr__(self, name: str) -> Any:
-        found = super().__getattr__(name)
-        return dtype_value(found) if isinstance(found, np.dtype) else found
+        limit = super().__getattr__(name)
+        return dtype_value(limit) if isinstance(limit, np.dtype) else limit
 
 
 def _limits(host: Any) -> Any:
@@ -161,12 +159,12 @@ def _limits(host: Any) -> Any:
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """`np.issubdtype(dtype, class)`."""
     kinds = []
-    for given in (arg1, arg2):
-        host = given.hosts[0] if isinstance(given, LanguageType) and given.hosts else None
+    for argument in (arg1, arg2):
+        host = argument.hosts[0] if isinstance(argument, LanguageType) and argument.hosts else None
         if host is not None and issubclass(host, np.generic):
             kinds.append(host)
         else:
-            kinds.append(dtype_of(given).type)
+            kinds.append(dtype_of(argument).type)
     return issubclass(*kinds)
 
 

@@ -5,38 +5,28 @@ called.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
-from gradcli.language.objects.types import called
-from gradcli.library.numpy.array import (
-    NDArray,
-    before_write,
-    compute,
-    unwrap,
-)
+from gradcli.language.objects.types import by_name, called, names
+from gradcli.library.numpy.array import NDArray, before_write, compute, unwrap
 from gradcli.library.numpy.costs import cost_of, held, usual
 from gradcli.library.numpy.dtypes import dtype_of, supported
 from gradcli.library.numpy.exchange import as_tensor
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.functions import methods
 
-_REFUSED = frozenset(
-    {"device", "extobj", "formatter", "like", "overwrite_input", "sig", "signature", "subok"}
-)
+_REFUSED = names("device extobj formatter like overwrite_input sig signature subok")
 """Keywords of NumPy's functions that are for NumPy's own machinery."""
 
-_TEXTS = frozenset(
-    {"append", "choice", "einsum", "equal", "insert", "isin", "not_equal", "select", "where"}
-)
+_TEXTS = names("append choice einsum equal insert isin not_equal select where")
 """The functions whose strings are data, never dtypes."""
 
-_WRITES = frozenset(
-    {"copyto", "fill_diagonal", "nan_to_num", "place", "put", "put_along_axis", "putmask"}
-)
+_WRITES = names("copyto fill_diagonal nan_to_num place put put_along_axis putmask")
 """The functions that write to their first argument."""
 
 
@@ -55,8 +45,9 @@ def given(name: str, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict
         named["dtype"] = dtype_of(named["dtype"])
     if name not in _TEXTS:
         for value in values[2 if name in ("full", "full_like") else 1 :]:
-            if type(value) is str:
-                _check_dtype(value)
+            if type(value) is str:  # NumPy may take it for the name of a dtype
+                with suppress(TypeError, ValueError, SyntaxError):
+                    supported(np.dtype(value))
     for value in (*values, *named.values()):
         if isinstance(value, np.dtype):
             supported(value)
@@ -65,17 +56,6 @@ def given(name: str, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict
             if isinstance(array, np.ndarray):
                 before_write(array)
     return values, named
-
-
-def _check_dtype(text: str) -> None:
-    """Raise E205 for a string that NumPy may take for the name of a dtype which arrays do not
-    have.
-    """
-    try:
-        found = np.dtype(text)
-    except (TypeError, ValueError, SyntaxError):
-        return
-    supported(found)
 
 
 def call(host: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -87,10 +67,7 @@ def call(host: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any])
 
 
 def _function(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
-    def function(*args: Any, **kwargs: Any) -> Any:
-        return call(host, name, args, kwargs)
-
-    return called(name, function)
+    return called(name, lambda *args, **kwargs: call(host, name, args, kwargs))
 
 
 def _of_tensors(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
@@ -137,18 +114,15 @@ class Ufunc:
     __slots__ = ("__name__", "host")
 
     language_name: ClassVar[str] = "numpy.ufunc"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"__name__", "accumulate", "at", "nin", "nout", "outer", "reduce", "reduceat"}
-    )
+    language_attributes = names("__name__ accumulate at nin nout outer reduce reduceat")
 
     def __init__(self, host: Any) -> None:
         self.host = host
         self.__name__ = host.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if Tensor in map(type, args):
-            return as_tensor(call(self.host, self.__name__, args, kwargs))
-        return call(self.host, self.__name__, args, kwargs)
+        result = call(self.host, self.__name__, args, kwargs)
+        return as_tensor(result) if Tensor in map(type, args) else result
 
     def __repr__(self) -> str:
         return f"<ufunc '{self.__name__}'>"
@@ -268,9 +242,7 @@ FUNCTIONS: dict[str, Any] = {
     **_table(_UFUNCS, np, lambda name, host: Ufunc(host)),
     **_table(_PLAIN, np, _function),
     **_table(_METHODS, np, _by_method),
-    "asarray": asarray,
-    "astype": astype,
-    "shape": shape,
+    **by_name(asarray, astype, shape),
 }
 """The functions of `numpy` that NumPy computes."""
 

@@ -17,7 +17,7 @@ from gradcli.language.limits import charge
 from gradcli.language.objects import borders
 from gradcli.language.objects.iteration import Iterator, bounded, drawing
 from gradcli.language.objects.methods import METHODS, VALUES
-from gradcli.language.objects.types import EXCEPTIONS, called
+from gradcli.language.objects.types import EXCEPTIONS, by_name, called
 from gradcli.library.numpy import dtypes, exchange, functions, methods, random
 from gradcli.library.numpy.array import (
     NDARRAY,
@@ -45,10 +45,10 @@ _OPTIONS = (
 _WIDEST = 10_000
 
 
-def _options(given: dict[str, Any]) -> dict[str, Any]:
+def _options(settings: dict[str, Any]) -> dict[str, Any]:
     """Print options as NumPy takes them; raises E201, E204."""
-    found = {}
-    for name, value in given.items():
+    options = {}
+    for name, value in settings.items():
         if name not in _OPTIONS:
             raise GradcliError(
                 "E201",
@@ -63,13 +63,13 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
             value = min(value, _WIDEST if name == "precision" else 10**9)
         if name in ("nanstr", "infstr") and len(value) > 80:
             raise GradcliError("E602", f"{name} is too long")
-        found[name] = value
+        options[name] = value
     with np.printoptions():  # NumPy checks them, and forgets them
         try:
-            np.set_printoptions(**found)
+            np.set_printoptions(**options)
         except (TypeError, ValueError, OverflowError) as error:
             raise value_error(str(error)) from None
-    return found
+    return options
 
 
 def set_printoptions(precision: Any = None, threshold: Any = None, **options: Any) -> None:
@@ -139,14 +139,8 @@ def seterr(**settings: Any) -> None:
 def _text_of(host: Callable[..., Any]) -> Callable[..., str]:
     def text(a: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None,
              separator: Any = None, **more: Any) -> str:  # fmt: skip
-        options = _options(
-            {
-                "linewidth": max_line_width,
-                "precision": precision,
-                "suppress": suppress_small,
-                **more,
-            }
-        )
+        kept = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
+        options = _options({**kept, **more})
         array = np.asarray(unwrap(a))
         if separator is None:
             return written(host, array, **options)
@@ -217,11 +211,10 @@ def vectorize(pyfunc: Any, otypes: Any = None, **options: Any) -> Callable[..., 
         shape = arrays[0].shape if arrays else ()
         charge(arrays[0].size if arrays else 1)
         columns = [map(wrap, array.reshape(-1)) for array in arrays]
-        made = [pyfunc(*each) for each in bounded(list(zip(*columns, strict=True)))]
+        results = [pyfunc(*each) for each in bounded(list(zip(*columns, strict=True)))]
         dtype = None if otypes is None else otypes[0]
-        array = functions.call(
-            np.array, "array", (made,), {} if dtype is None else {"dtype": dtype}
-        )
+        settings = {} if dtype is None else {"dtype": dtype}
+        array = functions.call(np.array, "array", (results,), settings)
         return wrap(array.data.reshape(shape)[()])
 
     return vectorized
@@ -232,8 +225,8 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
     array = np.moveaxis(np.asarray(unwrap(arr)), axis, -1)
     lines = array.reshape(-1, array.shape[-1])
     charge(len(lines))
-    made = [func1d(NDArray(line), *args, **kwargs) for line in lines]
-    results = functions.call(np.array, "array", (made,), {}).data
+    outcomes = [func1d(NDArray(line), *args, **kwargs) for line in lines]
+    results = functions.call(np.array, "array", (outcomes,), {}).data
     whole = results.reshape(array.shape[:-1] + results.shape[1:])
     if results.ndim > 1:
         whole = np.moveaxis(whole, -1, axis)
@@ -257,13 +250,13 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any) -> Any:
     """`np.piecewise(x, conditions, functions)`."""
     array = np.asarray(unwrap(x))
     conditions = [np.asarray(unwrap(each), bool) for each in condlist]
-    made = np.zeros_like(array)
+    result = np.zeros_like(array)
     if len(funclist) == len(conditions) + 1:
         conditions.append(~np.any(conditions, axis=0))
     for mask, function in zip(conditions, funclist, strict=True):
         value = function(wrap(array[mask]), *args) if callable(function) else function
-        made[mask] = unwrap(value)
-    return wrap(made)
+        result[mask] = unwrap(value)
+    return wrap(result)
 
 
 # --- testing -----------------------------------------------------------------------------------
@@ -285,43 +278,24 @@ TESTING = {
 }  # fmt: skip
 """What `numpy.testing` holds."""
 
+_INDEXED = "c_ index_exp mgrid ogrid r_ s_"
+
 NUMPY: dict[str, Any] = {
     **functions.FUNCTIONS,
     **dtypes.FUNCTIONS,
     **dtypes.TYPES,
     **TABLES,
-    "False_": np.False_,
-    "True_": np.True_,
-    "__version__": np.__version__,
-    "apply_along_axis": apply_along_axis,
-    "array2string": _text_of(np.array2string),
-    "array_repr": _text_of(np.array_repr),
-    "array_str": _text_of(np.array_str),
-    "c_": Indexed(np.c_),
-    "e": np.e,
+    **{name: getattr(np, name) for name in ("False_", "True_", "__version__", "e", "euler_gamma")},
+    **{name: getattr(np, name) for name in ("inf", "nan", "pi")},
+    **{name: Indexed(getattr(np, name)) for name in _INDEXED.split()},
+    **by_name(_text_of(np.array2string), _text_of(np.array_repr), _text_of(np.array_str)),
+    **by_name(apply_along_axis, fromfunction, fromiter, get_printoptions, ndenumerate, ndindex),
+    **by_name(piecewise, set_printoptions, seterr, vectorize),
     "errstate": ErrorState,
-    "euler_gamma": np.euler_gamma,
-    "fromfunction": fromfunction,
-    "fromiter": fromiter,
-    "get_printoptions": get_printoptions,
-    "index_exp": Indexed(np.index_exp),
-    "inf": np.inf,
-    "mgrid": Indexed(np.mgrid),
-    "nan": np.nan,
     "ndarray": NDARRAY,
-    "ndenumerate": ndenumerate,
-    "ndindex": ndindex,
     "newaxis": None,
-    "ogrid": Indexed(np.ogrid),
-    "pi": np.pi,
-    "piecewise": piecewise,
     "poly1d": Polynomial,
     "printoptions": PrintOptions,
-    "r_": Indexed(np.r_),
-    "s_": Indexed(np.s_),
-    "set_printoptions": set_printoptions,
-    "seterr": seterr,
-    "vectorize": vectorize,
 }
 """What `numpy` holds."""
 
@@ -338,8 +312,8 @@ def _make_known() -> None:
     """Let the language know arrays and scalars."""
     METHODS[NDArray] = methods.ARRAY_METHODS
     VALUES[NDArray] = methods.ARRAY_VALUES
-    for host, made in dtypes.CLASSES.items():
-        made.construct = functions.scalar_of(host)
+    for host, cls in dtypes.CLASSES.items():
+        cls.construct = functions.scalar_of(host)
         METHODS[host] = methods.methods_of(host)
         VALUES[host] = {} if host is np.str_ else dict(methods.SCALAR_VALUES)
     borders.open_border(

@@ -12,13 +12,13 @@ import numpy as np
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.limits import check_collection
 from gradcli.language.objects.methods import METHODS
-from gradcli.language.objects.types import called
+from gradcli.language.objects.types import by_name, called, names
 from gradcli.library.numpy.array import (
     NDArray,
     before_write,
     charge_elements,
     compute,
-    refused,
+    in_numpy,
     unwrap,
     wrap,
 )
@@ -96,10 +96,7 @@ def view(self: NDArray, dtype: Any = None) -> NDArray:
     wanted = dtype_of(dtype)
     if "U" in (wanted.kind, self.data.dtype.kind) or "b" in (wanted.kind, self.data.dtype.kind):
         raise GradcliError("E205", "view() reads numbers as numbers", raises="TypeError")
-    try:
-        return NDArray(self.data.view(wanted))
-    except Exception as error:
-        raise refused(error) from error
+    return NDArray(in_numpy(lambda: self.data.view(wanted)))
 
 
 class Flags:
@@ -108,9 +105,7 @@ class Flags:
     __slots__ = ("_flags",)
 
     language_name = "numpy.flagsobj"
-    language_attributes = frozenset(
-        {"c_contiguous", "contiguous", "f_contiguous", "owndata", "writeable"}
-    )
+    language_attributes = names("c_contiguous contiguous f_contiguous owndata writeable")
     settable_attributes = frozenset({"writeable"})
 
     def __init__(self, flags: Any) -> None:
@@ -129,21 +124,13 @@ class Flags:
 
 
 def _read(name: str) -> Method:
-    def read(array: Any) -> Any:
-        try:
-            return wrap(getattr(array.data, name))
-        except ValueError as error:  # `mT` of a vector
-            raise refused(error) from error
-
-    return read
+    # There is no `mT` of a vector.
+    return lambda array: wrap(in_numpy(lambda: getattr(array.data, name)))
 
 
 ARRAY_METHODS: dict[str, Method] = {
     **{name: _method(name) for name in (*_READING.split(), *_WRITING.split())},
-    "astype": astype,
-    "resize": resize,
-    "tolist": tolist,
-    "view": view,
+    **by_name(astype, resize, tolist, view),
 }
 """The methods of arrays."""
 
@@ -180,13 +167,13 @@ def methods_of(host: type) -> dict[str, Method]:
     """The methods of a class of NumPy's scalars."""
     if host is np.str_:
         return METHODS[str]
-    made = {name: _scalar_method(name) for name in _SCALAR.split()}
-    made["astype"] = _scalar_astype
+    table = {name: _scalar_method(name) for name in _SCALAR.split()}
+    table["astype"] = _scalar_astype
     if issubclass(host, np.floating):
-        made["is_integer"] = lambda self: bool(self.is_integer())
+        table["is_integer"] = lambda self: bool(self.is_integer())
     if issubclass(host, np.integer):
-        made["bit_count"] = lambda self: int(self.bit_count())
-    return made
+        table["bit_count"] = lambda self: int(self.bit_count())
+    return table
 
 
 SCALAR_VALUES = {

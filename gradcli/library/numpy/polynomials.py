@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.errors import type_error
+from gradcli.language.objects.types import names
 from gradcli.library.numpy.array import compute, unwrap, wrap, written
 from gradcli.library.numpy.costs import held
 
@@ -22,16 +23,16 @@ def host_of(value: Any) -> Any:
 
 def _wrapped(function: Callable[[], Any], elements: int, work: int = 0) -> Any:
     """What a function of NumPy gives, its polynomials the language's."""
-    found: list[Any] = []
+    results: list[Any] = []
     # A polynomial is no array, so it passes by `wrap`.
-    compute(lambda: found.append(function()), (), {}, elements, work)
-    made = found[0]
-    parts = [_value(each) for each in made] if isinstance(made, tuple) else _value(made)
-    return tuple(parts) if isinstance(made, tuple) else parts
+    compute(lambda: results.append(function()), (), {}, elements, work)
+    result = results[0]
+    parts = [_value(each) for each in result] if isinstance(result, tuple) else _value(result)
+    return tuple(parts) if isinstance(result, tuple) else parts
 
 
-def _value(made: Any) -> Any:
-    return Polynomial.of(made) if isinstance(made, np.poly1d) else wrap(made)
+def _value(result: Any) -> Any:
+    return Polynomial.of(result) if isinstance(result, np.poly1d) else wrap(result)
 
 
 class Polynomial:
@@ -41,10 +42,7 @@ class Polynomial:
 
     language_name: ClassVar[str] = "numpy.poly1d"
     language_str: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"c", "coef", "coefficients", "coeffs", "deriv", "integ", "o", "order", "r", "roots"}
-        | {"variable"}
-    )
+    language_attributes = names("c coef coefficients coeffs deriv integ o order r roots variable")
 
     __array_ufunc__: ClassVar[None] = None
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
@@ -54,21 +52,21 @@ class Polynomial:
             type(variable) is not str or len(variable) > _LONGEST_VARIABLE
         ):
             raise type_error("the variable of a polynomial is a short string")
-        given = host_of(c_or_r)
-        terms = held(np.atleast_1d(given))
+        numbers = host_of(c_or_r)
+        terms = held(np.atleast_1d(numbers))
         self.host: Any = None
 
         def make() -> None:
-            self.host = np.poly1d(given, bool(r), variable)
+            self.host = np.poly1d(numbers, bool(r), variable)
 
         compute(make, (), {}, terms, terms**2 if r else 0)
 
     @classmethod
     def of(cls, host: Any) -> Polynomial:
         """A polynomial that NumPy made."""
-        made = cls.__new__(cls)
-        made.host = host
-        return made
+        polynomial = cls.__new__(cls)
+        polynomial.host = host
+        return polynomial
 
     def __getattr__(self, name: str) -> Any:
         if name not in self.language_attributes:

@@ -10,12 +10,12 @@ import numpy as np
 from gradcli.arrays.random.generator import session_seed
 from gradcli.errors import type_error, value_error
 from gradcli.language.limits import charge
-from gradcli.language.objects.types import called, define
+from gradcli.language.objects.types import by_name, called, define, names
 from gradcli.library.numpy.array import (
     NDArray,
     before_write,
     compute,
-    refused,
+    in_numpy,
     session_of,
     unwrap,
     wrap,
@@ -41,12 +41,8 @@ _OLD_SIZE_AT = {
 }
 _NEW_SIZE_AT = {**_SIZE_AT, "integers": 2}
 
-_OF_ANY_FLOAT = frozenset(
-    (
-        *("choice", "exponential", "gumbel", "laplace", "logistic", "lognormal"),
-        *("multivariate_normal", "normal", "uniform"),
-    )
-)
+_OF_ANY_FLOAT = names("""choice exponential gumbel laplace logistic lognormal multivariate_normal
+    normal uniform""")
 """The draws that come to an end for a parameter that is not finite."""
 
 
@@ -64,16 +60,16 @@ def _elements(name: str, at: int, values: list[Any], named: dict[str, Any]) -> t
             ):
                 raise value_error(f"{name}() takes parameters that are finite")
     inner = sum(map(held, arrays))
-    made = 1 if size is None else room(size)
+    drawn = 1 if size is None else room(size)
     if name in ("multivariate_normal", "dirichlet", "multinomial"):
-        return made * max(1, inner), inner**2
+        return drawn * max(1, inner), inner**2
     if name == "choice":
         replaces = named.get("replace", values[2] if len(values) > 2 else True)
         if not replaces and not arrays:
             inner = room(given_in[0])
         elif arrays and np.ndim(arrays[0]) > 1:
-            made *= held(arrays[0])
-    return max(made, inner), inner
+            drawn *= held(arrays[0])
+    return max(drawn, inner), inner
 
 
 def _draw(generator: Any, name: str, at: int) -> Callable[..., Any]:
@@ -81,10 +77,7 @@ def _draw(generator: Any, name: str, at: int) -> Callable[..., Any]:
 
     def draw(*args: Any, **kwargs: Any) -> Any:
         values, named = given(name, args, kwargs)
-        try:
-            cost = _elements(name, at, values, named)
-        except (TypeError, ValueError, OverflowError, IndexError) as error:
-            raise refused(error) from error
+        cost = in_numpy(lambda: _elements(name, at, values, named))
         return compute(getattr(generator(), name), values, named, *cost)
 
     return called(name, draw)
@@ -95,11 +88,7 @@ def _draw_of_sizes(generator: Any, name: str) -> Callable[..., Any]:
 
     def draw(*sizes: Any) -> Any:
         values = tuple(map(unwrap, sizes))
-        try:
-            cost = room(values)
-        except TypeError as error:
-            raise refused(error) from error
-        return compute(getattr(generator(), name), values, {}, cost)
+        return compute(getattr(generator(), name), values, {}, in_numpy(lambda: room(values)))
 
     return called(name, draw)
 
@@ -187,7 +176,7 @@ def methods_of(generator: Callable[[], Any]) -> dict[str, Any]:
 
     def seed(seed: Any = None) -> None:
         value = unwrap(seed)
-        _checked(lambda: generator().seed(session_seed() if value is None else value))
+        in_numpy(lambda: generator().seed(session_seed() if value is None else value))
 
     def get_state(legacy: bool = True) -> Any:
         state = generator().get_state(legacy=bool(legacy))
@@ -206,36 +195,27 @@ def methods_of(generator: Callable[[], Any]) -> dict[str, Any]:
         fits = len(host) in (3, 5) and isinstance(host[2], int) and 0 <= host[2] <= 624
         if not fits or np.shape(host[1]) != (624,):  # NumPy trusts the position
             raise value_error("set_state() takes what get_state() gave")
-        _checked(lambda: generator().set_state(host))
+        in_numpy(lambda: generator().set_state(host))
 
     return {
         **{name: _draw(generator, name, at) for name, at in _OLD_SIZE_AT.items()},
         **{name: _draw_of_sizes(generator, name) for name in ("rand", "randn")},
-        "get_state": get_state,
+        **by_name(get_state, seed, set_state),
         "permutation": _permutation(generator, "permutation"),
-        "seed": seed,
-        "set_state": set_state,
         "shuffle": _shuffle(generator),
     }
-
-
-def _checked(function: Callable[[], Any]) -> Any:
-    try:
-        return function()
-    except Exception as error:
-        raise refused(error) from error
 
 
 def _seed(value: Any) -> Any:
     """The seed of a new generator; those that were given none differ from each other and are the
     same in every run.
     """
-    found = unwrap(value)
-    if found is None:
+    seed = unwrap(value)
+    if seed is None:
         session = session_of()
         session.made += 1
         return [session_seed(), session.made]
-    return found
+    return seed
 
 
 def default_rng(seed: Any = None) -> Generator:
@@ -243,13 +223,13 @@ def default_rng(seed: Any = None) -> Generator:
     if type(seed) is Generator:
         return seed
     value = _seed(seed)
-    return Generator(_checked(lambda: np.random.default_rng(value)))
+    return Generator(in_numpy(lambda: np.random.default_rng(value)))
 
 
 def random_state(seed: Any = None) -> RandomState:
     """`np.random.RandomState(seed)`."""
     value = _seed(seed)
-    return RandomState(_checked(lambda: np.random.RandomState(value)))
+    return RandomState(in_numpy(lambda: np.random.RandomState(value)))
 
 
 def _of_session() -> Any:

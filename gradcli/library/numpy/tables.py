@@ -15,7 +15,7 @@ from gradcli.language.limits import check_text
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
-from gradcli.language.objects.types import called
+from gradcli.language.objects.types import EnteredAsItself, by_name, called
 from gradcli.library.load_save import file_name, read_file
 from gradcli.library.numpy.array import compute, unwrap, wrap
 from gradcli.library.numpy.functions import given
@@ -64,13 +64,12 @@ def _reader(host: Callable[..., Any]) -> Callable[..., Any]:
     return called(name, read)
 
 
-class Archive:
+class Archive(EnteredAsItself):
     """What `np.load` gives for an .npz file: its arrays by name, read when they are asked for."""
 
     __slots__ = ("_arrays",)
 
     language_name: ClassVar[str] = "numpy.lib.npyio.NpzFile"
-    language_context: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset({"close", "files", "keys"})
 
     def __init__(self, arrays: Mapping[str, Any]) -> None:
@@ -103,12 +102,6 @@ class Archive:
     def __len__(self) -> int:
         return len(self._arrays)
 
-    def __enter__(self) -> Archive:
-        return self
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        """Nothing is open."""
-
 
 def load(file: Any, mmap_mode: Any = None, allow_pickle: Any = False, **named: Any) -> Any:
     """`np.load("x.npy")`: an array; the arrays by name of an .npz file. No pickle is read."""
@@ -118,8 +111,8 @@ def load(file: Any, mmap_mode: Any = None, allow_pickle: Any = False, **named: A
     path = file_name("np.load()", file)
     active.state.limits.check_file(path)
     kind = "npz" if path.endswith(".npz") else "npy"
-    found = read(DataFile(f"./{path}" if path == "-" else path, "", kind))
-    return Archive(found) if isinstance(found, Mapping) else wrap(found)
+    content = read(DataFile(f"./{path}" if path == "-" else path, "", kind))
+    return Archive(content) if isinstance(content, Mapping) else wrap(content)
 
 
 def save(file: Any, arr: Any, allow_pickle: Any = True, **named: Any) -> None:
@@ -144,9 +137,7 @@ def _write(file: Any, suffix: str, value: Any) -> None:
 
 
 TABLES = {
-    "load": load,
-    "save": save,
-    "savez": savez,
+    **by_name(load, save, savez),
     "savez_compressed": called("savez_compressed", lambda file, *a, **k: savez(file, *a, **k)),
     "genfromtxt": _reader(np.genfromtxt),
     "loadtxt": _reader(np.loadtxt),

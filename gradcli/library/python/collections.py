@@ -12,7 +12,7 @@ from gradcli.language.limits import check_collection
 from gradcli.language.objects.classes.derived import Derived
 from gradcli.language.objects.iteration import bounded, check_key, drawing, sized
 from gradcli.language.objects.methods import dict_of
-from gradcli.language.objects.types import define, host_name, type_name
+from gradcli.language.objects.types import check_kind, define, host_name, names, type_name
 from gradcli.library.python.classes.named_tuples import named_tuple
 from gradcli.library.torch.nn.state_dict import OrderedDict
 
@@ -54,9 +54,7 @@ class Counter(host.Counter[Any]):
     """`collections.Counter(values)`."""
 
     language_name: ClassVar[str] = "collections.Counter"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"copy", "elements", "most_common", "subtract", "total", "update"}
-    )
+    language_attributes = names("copy elements most_common subtract total update")
 
     def copy(self) -> Counter:
         """Another counter of the same values."""
@@ -83,16 +81,14 @@ class Counter(host.Counter[Any]):
         writer.put(")")
 
 
-def _of_counters(name: str) -> Callable[[Counter, Any], Counter]:
+def _of_counters(name: str) -> Callable[..., Counter]:
     """An operator of counters, whose result is one of the language's."""
     compute = getattr(host.Counter, name)
-    return lambda self, other: Counter(compute(self, other))
+    return lambda self, *other: Counter(compute(self, *other))
 
 
-for _name in ("__add__", "__sub__", "__and__", "__or__"):
+for _name in ("__add__", "__sub__", "__and__", "__or__", "__pos__", "__neg__"):
     setattr(Counter, _name, _of_counters(_name))
-Counter.__pos__ = lambda self: Counter(host.Counter.__pos__(self))  # type: ignore[method-assign]
-Counter.__neg__ = lambda self: Counter(host.Counter.__neg__(self))  # type: ignore[method-assign]
 
 
 def _counted(values: Any) -> Any:
@@ -106,22 +102,20 @@ def _counted(values: Any) -> Any:
 
 
 def counter(*values: Any, **named: Any) -> Counter:
-    made = Counter()
+    counts = Counter()
     for each in values:
         if each is not None:
-            made.update(each)
-    made.update(**named)
-    return made
+            counts.update(each)
+    counts.update(**named)
+    return counts
 
 
 class Deque(host.deque[Any]):
     """`collections.deque(values, maxlen)`."""
 
     language_name: ClassVar[str] = "collections.deque"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"append", "appendleft", "clear", "copy", "count", "extend", "extendleft", "index"}
-        | {"insert", "maxlen", "pop", "popleft", "remove", "reverse", "rotate"}
-    )
+    language_attributes = names("""append appendleft clear copy count extend extendleft index insert
+        maxlen pop popleft remove reverse rotate""")
 
     def append(self, value: Any) -> None:
         check_collection(len(self) + 1)
@@ -174,15 +168,12 @@ class ChainMap(host.ChainMap[Any, Any]):
     """`collections.ChainMap(*maps)`: several dictionaries read as one; the first is written to."""
 
     language_name: ClassVar[str] = "collections.ChainMap"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"clear", "copy", "get", "items", "keys", "maps", "new_child", "parents", "pop", "popitem"}
-        | {"setdefault", "update", "values"}
-    )
+    language_attributes = names("""clear copy get items keys maps new_child parents pop popitem
+        setdefault update values""")
 
     def __init__(self, *maps: Any) -> None:
         for each in maps:
-            if not isinstance(each, (dict, ChainMap)):
-                raise type_error(f"ChainMap() takes dictionaries, not {type_name(each)}")
+            check_kind(each, (dict, ChainMap), "ChainMap() takes dictionaries")
         super().__init__(*maps)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -221,12 +212,11 @@ def namedtuple(
         names = field_names.replace(",", " ").split()
     else:
         names = [str(name) for name in bounded(field_names)]
-    given = list(bounded(defaults)) if defaults is not None else []
-    if len(given) > len(names):
+    default_values = list(bounded(defaults)) if defaults is not None else []
+    if len(default_values) > len(names):
         raise type_error("Got more default values than field names")
-    return named_tuple(
-        typename, names, dict(zip(names[len(names) - len(given) :], given, strict=True))
-    )
+    last = names[len(names) - len(default_values) :]
+    return named_tuple(typename, names, dict(zip(last, default_values, strict=True)))
 
 
 def _derived(kind: Any, fill: Callable[..., None]) -> None:
@@ -236,23 +226,19 @@ def _derived(kind: Any, fill: Callable[..., None]) -> None:
 
 
 def _fill_default_dict(self: Any, *values: Any, **named: Any) -> None:
-    made = default_dict(*values, **named)
-    DefaultDict.__init__(self, made.default_factory, made)
+    filled = default_dict(*values, **named)
+    DefaultDict.__init__(self, filled.default_factory, filled)
 
 
 def _fill_deque(self: Any, *values: Any, **named: Any) -> None:
-    made = deque(*values, **named)
-    Deque.__init__(self, made, made.maxlen)
-
-
-def _fill_ordered_dict(self: Any, *values: Any, **named: Any) -> None:
-    OrderedDict.__init__(self, dict_of(*values, **named))
+    filled = deque(*values, **named)
+    Deque.__init__(self, filled, filled.maxlen)
 
 
 _derived(Counter, Counter.update)
 _derived(DefaultDict, _fill_default_dict)
 _derived(Deque, _fill_deque)
-_derived(OrderedDict, _fill_ordered_dict)
+_derived(OrderedDict, lambda self, *v, **named: OrderedDict.__init__(self, dict_of(*v, **named)))
 
 sized(ChainMap, Counter, DefaultDict, Deque, OrderedDict)
 

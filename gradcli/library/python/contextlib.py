@@ -11,16 +11,11 @@ from gradcli.language.events import Printed, Reported
 from gradcli.language.functions.calls import Function, call
 from gradcli.language.functions.generators import Running
 from gradcli.language.objects.attributes import get_attribute
-from gradcli.language.objects.classes.instances import (
-    OBJECT,
-    Instance,
-    Metaclass,
-    host_of,
-    made_class,
-)
+from gradcli.language.objects.classes.definition import Metaclass, host_of, make_class
+from gradcli.language.objects.classes.user_classes import OBJECT, Instance
 from gradcli.language.objects.exceptions import handles
 from gradcli.language.objects.iteration import Iterator
-from gradcli.language.objects.types import called, type_name
+from gradcli.language.objects.types import EnteredAsItself, by_name, called, names, type_name
 from gradcli.state import active
 
 
@@ -54,10 +49,10 @@ class GeneratorContext:
         return called(str(getattr(function, "__name__", "function")), inside)
 
     def __enter__(self) -> Any:
-        made = call(self.function, self.args, self.kwargs)
-        if type(made) is not Iterator or type(made.source) is not Running:
+        generator = call(self.function, self.args, self.kwargs)
+        if type(generator) is not Iterator or type(generator.source) is not Running:
             raise type_error("a function under @contextmanager has a `yield`")
-        self.running = made.source
+        self.running = generator.source
         try:
             return next(self.running)
         except StopIteration:
@@ -155,16 +150,13 @@ class Redirect:
         active.state.emit = self.before
 
 
-class ExitStack:
+class ExitStack(EnteredAsItself):
     """`contextlib.ExitStack()`: contexts that are left in reverse."""
 
     __slots__ = ("leaves",)
 
     language_name: ClassVar[str] = "contextlib.ExitStack"
-    language_context: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"callback", "close", "enter_context"}
-    )
+    language_attributes = names("callback close enter_context")
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
@@ -186,9 +178,6 @@ class ExitStack:
         """Leave them all."""
         self.__exit__(None, None, None)
 
-    def __enter__(self) -> ExitStack:
-        return self
-
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
         taken = False
         while self.leaves:
@@ -202,22 +191,18 @@ def redirect_stderr(new_target: Any) -> Redirect:
     return Redirect(new_target, Reported)
 
 
-class closing:
+class closing(NullContext):
     """`contextlib.closing(thing)`: its `close()` is called at the end."""
 
-    __slots__ = ("thing",)
+    __slots__ = ()
 
     language_name: ClassVar[str] = "contextlib.closing"
-    language_context: ClassVar[bool] = True
 
     def __init__(self, thing: Any) -> None:
-        self.thing = thing
-
-    def __enter__(self) -> Any:
-        return self.thing
+        super().__init__(thing)
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        call(get_attribute(self.thing, "close"), (), {})
+        call(get_attribute(self.value, "close"), (), {})
 
 
 class ContextDecorator(Instance):
@@ -229,27 +214,16 @@ class ContextDecorator(Instance):
         return decorated(self, func)
 
 
-class AbstractContextManager(Instance):
+class AbstractContextManager(EnteredAsItself, Instance):
     """`contextlib.AbstractContextManager`: a context that is entered as itself."""
 
     language_name: ClassVar[str] = "contextlib.AbstractContextManager"
-    language_context: ClassVar[bool] = True
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        """Nothing ends."""
 
 
 CONTEXTLIB: dict[str, Any] = {
-    "AbstractContextManager": AbstractContextManager,
-    "ContextDecorator": ContextDecorator,
-    "ExitStack": ExitStack,
-    "closing": closing,
-    "contextmanager": contextmanager,
+    **by_name(AbstractContextManager, ContextDecorator, ExitStack, closing, contextmanager),
+    **by_name(redirect_stderr),
     "nullcontext": NullContext,
-    "redirect_stderr": redirect_stderr,
     "redirect_stdout": Redirect,
     "suppress": Suppress,
 }
@@ -289,7 +263,7 @@ class ABCMeta(Metaclass):
         known = [host_of(base) for base in bases]
         if not any(issubclass(base, ABC) for base in known):
             bases = (*[base for base in bases if base is not OBJECT], ABC)
-        return made_class(metaclass, name, bases, names, **keywords)
+        return make_class(metaclass, name, bases, names, **keywords)
 
 
 def _check_concrete(host: Any) -> None:
@@ -305,19 +279,14 @@ def _check_concrete(host: Any) -> None:
 
 def _abstract(cls: Any) -> list[str]:
     """The methods that a class leaves abstract."""
-    names = {name for host in cls.host.__mro__ for name in _names_of(host)}
-    found = {name: cls.find(name) for name in names}
-    return sorted(name for name, each in found.items() if _is_abstract(each))
-
-
-def _names_of(host: Any) -> dict[str, Any]:
-    own = vars(host).get("language_class")
-    return {} if own is None else own.names
-
-
-def _is_abstract(value: Any) -> bool:
-    inner = getattr(value, "fget", None) or getattr(value, "function", value)
-    return type(inner) is Function and getattr(inner, "wrapped", None) is abstractmethod
+    classes = [vars(host).get("language_class") for host in cls.host.__mro__]
+    abstract = []
+    for name in sorted({name for each in classes if each is not None for name in each.names}):
+        value = cls.find(name)
+        inner = getattr(value, "fget", None) or getattr(value, "function", value)
+        if type(inner) is Function and getattr(inner, "wrapped", None) is abstractmethod:
+            abstract.append(name)
+    return abstract
 
 
 def abstractmethod(funcobj: Any) -> Any:
@@ -328,8 +297,6 @@ def abstractmethod(funcobj: Any) -> Any:
 
 
 ABSTRACT_CLASSES: dict[str, Any] = {
-    "ABC": ABC,
-    "ABCMeta": ABCMeta,
-    "abstractmethod": abstractmethod,
+    **by_name(ABC, ABCMeta, abstractmethod),
 }
 """What `abc` holds."""

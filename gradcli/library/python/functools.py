@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -11,10 +12,17 @@ from gradcli.language.functions.calls import Function, call
 from gradcli.language.limits import check_nesting
 from gradcli.language.objects.attributes import documentation
 from gradcli.language.objects.classes.descriptors import bound
-from gradcli.language.objects.classes.instances import OBJECT, Instance, UserClass
+from gradcli.language.objects.classes.user_classes import OBJECT, Instance, UserClass
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
-from gradcli.language.objects.types import LanguageType, is_subclass, type_name, type_of
+from gradcli.language.objects.types import (
+    LanguageType,
+    by_name,
+    is_subclass,
+    names,
+    type_name,
+    type_of,
+)
 from gradcli.library.python.classes.named_tuples import named_tuple
 from gradcli.record import Record
 
@@ -86,9 +94,7 @@ class LruCache:
 
     language_name: ClassVar[str] = "functools._lru_cache_wrapper"
     language_decorated: ClassVar[bool] = True  # in a class it is a method
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"__name__", "__wrapped__", "cache_clear", "cache_info"} | {"cache_parameters"}
-    )
+    language_attributes = names("__name__ __wrapped__ cache_clear cache_info cache_parameters")
 
     def __init__(self, function: Any, maxsize: int | None, typed: bool = False) -> None:
         self.function = function
@@ -204,9 +210,7 @@ class SingleDispatch:
 
     language_name: ClassVar[str] = "functools.singledispatch"
     language_decorated: ClassVar[bool] = True  # in a class it is a method
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"__name__", "dispatch", "register", "registry"}
-    )
+    language_attributes = names("__name__ dispatch register registry")
 
     def __init__(self, func: Any) -> None:
         self.default = func
@@ -310,53 +314,43 @@ class _Compared(Record):
         return bool(call(self.compare, (self.value, other.value), {}) < 0)
 
 
-_ORDERINGS: dict[str, dict[str, Callable[[Any, Any], Any]]] = {
-    "__lt__": {
-        "__gt__": lambda a, b: not (a < b or a == b),
-        "__le__": lambda a, b: a < b or a == b,
-        "__ge__": lambda a, b: not a < b,
-    },
-    "__gt__": {
-        "__lt__": lambda a, b: not (a > b or a == b),
-        "__ge__": lambda a, b: a > b or a == b,
-        "__le__": lambda a, b: not a > b,
-    },
-    "__le__": {
-        "__ge__": lambda a, b: not a <= b or a == b,
-        "__lt__": lambda a, b: a <= b and a != b,
-        "__gt__": lambda a, b: not a <= b,
-    },
-    "__ge__": {
-        "__le__": lambda a, b: not a >= b or a == b,
-        "__gt__": lambda a, b: a >= b and a != b,
-        "__lt__": lambda a, b: not a >= b,
-    },
-}
+_ORDERINGS = {
+    "lt": ("gt", "le", "ge"), "gt": ("lt", "ge", "le"),
+    "le": ("ge", "lt", "gt"), "ge": ("le", "gt", "lt"),
+}  # fmt: skip
+"""For each comparison that a class may have those made of it: the same from the other side, the
+same with or without equality, the opposite.
+"""
+
+
+def _orderings(root: str) -> dict[str, Callable[[Any, Any], Any]]:
+    holds = getattr(operator, root)
+    functions: tuple[Callable[[Any, Any], Any], ...]
+    if root in ("lt", "gt"):
+        functions = (lambda a, b: not (holds(a, b) or a == b), lambda a, b: holds(a, b) or a == b)
+    else:
+        functions = (lambda a, b: not holds(a, b) or a == b, lambda a, b: holds(a, b) and a != b)
+    return dict(zip(_ORDERINGS[root], (*functions, lambda a, b: not holds(a, b)), strict=True))
 
 
 def total_ordering(cls: Any) -> Any:
     """`@total_ordering`: the comparisons that a class leaves out, from one that it has."""
-    root = next((name for name in _ORDERINGS if name in getattr(cls, "names", ())), None)
+    own = getattr(cls, "names", ())
+    root = next((name for name in _ORDERINGS if f"__{name}__" in own), None)
     if not isinstance(cls, UserClass) or root is None:
         raise value_error("must define at least one ordering operation: < > <= >=")
-    for name, function in _ORDERINGS[root].items():
-        if name not in cls.names:
-            cls.bind(name, function)
+    for name, function in _orderings(root).items():
+        if f"__{name}__" not in own:
+            cls.bind(f"__{name}__", function)
     return cls
 
 
 FUNCTOOLS: dict[str, Any] = {
-    "cache": cache,
+    **by_name(cache, cmp_to_key, lru_cache, reduce, total_ordering, update_wrapper, wraps),
     "cached_property": CachedProperty,
-    "cmp_to_key": cmp_to_key,
-    "lru_cache": lru_cache,
     "partial": Partial,
     "partialmethod": PartialMethod,
-    "reduce": reduce,
     "singledispatch": SingleDispatch,
     "singledispatchmethod": SingleDispatchMethod,
-    "total_ordering": total_ordering,
-    "update_wrapper": update_wrapper,
-    "wraps": wraps,
 }
 """What `functools` holds."""

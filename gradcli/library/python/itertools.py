@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools as host
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from collections.abc import Iterator as HostIterator
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error
-from gradcli.language.functions.calls import call
+from gradcli.language.functions.calls import call, for_host
 from gradcli.language.limits import check_collection, too_many_steps
 from gradcli.language.objects.iteration import Iterator, bounded, drawing, iterate
 from gradcli.language.objects.operators import binary
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import by_name, check_kind
 from gradcli.state import active
 
 
@@ -30,11 +30,6 @@ def _pool(values: Any) -> tuple[Any, ...]:
     return tuple(bounded(values))
 
 
-def _function(function: Any) -> Callable[..., Any]:
-    """A value of a program as a function of the host's."""
-    return lambda *values: call(function, values, {})
-
-
 def count(start: Any = 0, step: Any = 1) -> Iterator:
     if not all(isinstance(value, (int, float, complex)) for value in (start, step)):
         raise type_error("a number is required")
@@ -50,7 +45,7 @@ def repeat(object: Any, times: Any = None) -> Iterator:
 
 
 def accumulate(iterable: Any, func: Any = None, *, initial: Any = None) -> Iterator:
-    add = (lambda left, right: binary("+", left, right)) if func is None else _function(func)
+    add = for_host(func) or (lambda left, right: binary("+", left, right))
     values = host.accumulate(_counted(iterable), add, initial=initial)
     return drawing("accumulate", values, iterable)
 
@@ -106,26 +101,24 @@ def compress(data: Any, selectors: Any) -> Iterator:
 
 
 def dropwhile(predicate: Any, iterable: Any, /) -> Iterator:
-    values = host.dropwhile(_function(predicate), _counted(iterable))
+    values = host.dropwhile(for_host(predicate), _counted(iterable))
     return drawing("dropwhile", values, iterable)
 
 
 def takewhile(predicate: Any, iterable: Any, /) -> Iterator:
-    values = host.takewhile(_function(predicate), _counted(iterable))
+    values = host.takewhile(for_host(predicate), _counted(iterable))
     return drawing("takewhile", values, iterable)
 
 
 def filterfalse(function: Any, iterable: Any, /) -> Iterator:
-    test = None if function is None else _function(function)
-    return drawing("filterfalse", host.filterfalse(test, _counted(iterable)), iterable)
+    values = host.filterfalse(for_host(function), _counted(iterable))
+    return drawing("filterfalse", values, iterable)
 
 
 def groupby(iterable: Any, key: Any = None) -> Iterator:
-    of = None if key is None else _function(key)
-    groups = (
-        (at, drawing("_grouper", values)) for at, values in host.groupby(_counted(iterable), of)
-    )
-    return drawing("groupby", groups, iterable)
+    groups = host.groupby(_counted(iterable), for_host(key))
+    drawn = ((at, drawing("_grouper", values)) for at, values in groups)
+    return drawing("groupby", drawn, iterable)
 
 
 def islice(iterable: Any, /, *limits: Any) -> Iterator:
@@ -159,13 +152,12 @@ def pairwise(iterable: Any, /) -> Iterator:
 
 
 def starmap(function: Any, iterable: Any, /) -> Iterator:
-    values = (call(function, tuple(bounded(given)), {}) for given in _counted(iterable))
+    values = (call(function, tuple(bounded(arguments)), {}) for arguments in _counted(iterable))
     return drawing("starmap", values, iterable)
 
 
 def tee(iterable: Any, n: Any = 2, /) -> tuple[Iterator, ...]:
-    if not isinstance(n, int):
-        raise type_error(f"tee() takes a number, not {type_name(n)}")
+    check_kind(n, int, "tee() takes a number")
     check_collection(max(n, 0))
     return tuple(drawing("_tee", each, iterable) for each in host.tee(_counted(iterable), n))
 
@@ -176,11 +168,9 @@ def zip_longest(*iterables: Any, fillvalue: Any = None) -> Iterator:
 
 
 ITERTOOLS: dict[str, Any] = {
-    function.__name__: function
-    for function in (
-        accumulate, combinations, combinations_with_replacement, compress, count, cycle, dropwhile,
-        filterfalse, groupby, islice, pairwise, permutations, product, repeat, starmap, takewhile,
-        tee, zip_longest,
-    )
-} | {"chain": Chain()}  # fmt: skip
+    "chain": Chain(),
+    **by_name(accumulate, combinations, combinations_with_replacement, compress, count, cycle),
+    **by_name(dropwhile, filterfalse, groupby, islice, pairwise, permutations, product, repeat),
+    **by_name(starmap, takewhile, tee, zip_longest),
+}
 """What `itertools` holds."""

@@ -6,12 +6,12 @@ import json as host
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error
-from gradcli.language.functions.calls import call
+from gradcli.language.functions.calls import call, for_host
 from gradcli.language.limits import check_nesting, check_text
 from gradcli.language.objects.attributes import get_attribute
-from gradcli.language.objects.classes.instances import Instance
+from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.objects.exceptions import Raised
-from gradcli.language.objects.types import EXCEPTIONS, type_name
+from gradcli.language.objects.types import EXCEPTIONS, by_name, check_kind, type_name
 
 _DEEPEST = 1000
 
@@ -86,20 +86,12 @@ def loads(
     object_pairs_hook: Any = None,
 ) -> Any:
     """`json.loads(text)`; raises E204 for a text that is no JSON."""
-    if not isinstance(s, (str, bytes)):
-        raise type_error(f"the JSON object must be str, bytes or bytearray, not {type_name(s)}")
-    hooks: dict[str, Any] = {
-        name: (lambda value, hook=hook: call(hook, (value,), {}))
-        for name, hook in (
-            ("object_hook", object_hook),
-            ("parse_float", parse_float),
-            ("parse_int", parse_int),
-            ("object_pairs_hook", object_pairs_hook),
-        )
-        if hook is not None
-    }
+    check_kind(s, (str, bytes), "the JSON object must be str, bytes or bytearray")
     try:
-        return host.loads(s, **hooks)
+        return host.loads(
+            s, object_hook=for_host(object_hook), parse_float=for_host(parse_float),
+            parse_int=for_host(parse_int), object_pairs_hook=for_host(object_pairs_hook),
+        )  # fmt: skip
     except host.JSONDecodeError as error:
         raise Raised("JSONDecodeError", str(error), (str(error),), "E204") from error
 
@@ -116,10 +108,6 @@ def dump(obj: Any, fp: Any, **named: Any) -> None:
 
 JSON: dict[str, Any] = {
     "JSONDecodeError": EXCEPTIONS["JSONDecodeError"],
-    "JSONEncoder": JSONEncoder,
-    "dump": dump,
-    "dumps": dumps,
-    "load": load,
-    "loads": loads,
+    **by_name(JSONEncoder, dump, dumps, load, loads),
 }
 """What `json` holds."""

@@ -66,10 +66,10 @@ def _found(a: Any, b: Any) -> list[bool]:
 
 
 def _index_of(a: Any, b: Any) -> int:
-    found = _found(a, b)
-    if True not in found:
+    equal = _found(a, b)
+    if True not in equal:
         raise value_error("sequence.index(x): x not in sequence")
-    return found.index(True)
+    return equal.index(True)
 
 
 def _length(value: Any, default: int) -> int:

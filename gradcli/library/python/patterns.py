@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re._constants as sre  # type: ignore[import-not-found]
 import re._parser as parser  # type: ignore[import-not-found]
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gradcli.errors import GradcliError
@@ -29,44 +29,43 @@ def checked_pattern(pattern: str, flags: int) -> int:
         raise GradcliError("E602", f"a pattern of more than {_LONGEST:,} characters is too long")
     tree = parser.parse(pattern, flags)
     _check(tree, False)
-    return sum(1 for op, given in _items(tree) if op in _REPEATS and given[1] >= _MANY)
+    return sum(1 for op, argument in _items(tree) if op in _REPEATS and argument[1] >= _MANY)
 
 
 def _items(tree: Any) -> Iterator[tuple[Any, Any]]:
     """Every part of a pattern."""
-    for op, given in tree:
-        yield op, given
-        for inner in _inside(op, given):
+    for op, argument in tree:
+        yield op, argument
+        for inner in _inside(op, argument):
             yield from _items(inner)
 
 
-def _inside(op: Any, given: Any) -> list[Any]:
-    if op in _REPEATS or op is sre.POSSESSIVE_REPEAT:
-        return [given[2]]
-    if op is sre.BRANCH:
-        return list(given[1])
-    if op is sre.SUBPATTERN:
-        return [given[3]]
-    if op in (sre.ASSERT, sre.ASSERT_NOT):
-        return [given[1]]
-    if op is sre.ATOMIC_GROUP:
-        return [given]
-    if op is sre.GROUPREF_EXISTS:
-        return [part for part in given[1:] if part is not None]
-    return []
+_INSIDE: dict[Any, Callable[[Any], list[Any]]] = {
+    **dict.fromkeys((*_REPEATS, sre.POSSESSIVE_REPEAT), lambda argument: [argument[2]]),
+    **dict.fromkeys((sre.ASSERT, sre.ASSERT_NOT), lambda argument: [argument[1]]),
+    sre.ATOMIC_GROUP: lambda argument: [argument],
+    sre.BRANCH: lambda argument: list(argument[1]),
+    sre.GROUPREF_EXISTS: lambda argument: [part for part in argument[1:] if part is not None],
+    sre.SUBPATTERN: lambda argument: [argument[3]],
+}
+"""The patterns inside a part, by its kind."""
+
+
+def _inside(op: Any, argument: Any) -> list[Any]:
+    return _INSIDE[op](argument) if op in _INSIDE else []
 
 
 def _check(tree: Any, repeated: bool) -> None:
     parts = list(tree)
-    for number, (op, given) in enumerate(parts):
-        many = op in _REPEATS and given[1] >= _MANY
-        if repeated and many and not _is_ended(given[2], parts[number + 1 :]):
+    for number, (op, argument) in enumerate(parts):
+        many = op in _REPEATS and argument[1] >= _MANY
+        if repeated and many and not _is_ended(argument[2], parts[number + 1 :]):
             raise _endless("a repeat inside a repeat")
-        if repeated and op is sre.BRANCH and not _are_different(given[1]):
+        if repeated and op is sre.BRANCH and not _are_different(argument[1]):
             raise _endless("choices that begin alike inside a repeat")
         if repeated and op is sre.GROUPREF:
             raise _endless("a group is repeated inside a repeat")
-        for inner in _inside(op, given):
+        for inner in _inside(op, argument):
             _check(inner, repeated or many)
 
 
@@ -81,11 +80,11 @@ def _endless(what: str) -> GradcliError:
 def _is_ended(body: Any, following: list[Any]) -> bool:
     """Whether a repeat is followed by what it does not take."""
     taken = _first(list(body))
-    for op, given in following:
-        ending = _first([(op, given)])
+    for op, argument in following:
+        ending = _first([(op, argument)])
         if taken is None or ending is None or taken & ending:
             return False
-        return not (op in _REPEATS and given[0] == 0)
+        return not (op in _REPEATS and argument[0] == 0)
     return False
 
 
@@ -103,46 +102,46 @@ def _first(parts: list[Any]) -> set[str] | None:
     """The characters that a part may begin with; None where that is not known."""
     if not parts:
         return None
-    op, given = parts[0]
+    op, argument = parts[0]
     if op is sre.SUBPATTERN:
-        return _first(list(given[3]))
+        return _first(list(argument[3]))
     if op in _REPEATS:
-        return _first(list(given[2])) if given[0] > 0 else None
+        return _first(list(argument[2])) if argument[0] > 0 else None
     if op is sre.BRANCH:
-        found: set[str] = set()
-        for choice in given[1]:
+        signs: set[str] = set()
+        for choice in argument[1]:
             first = _first(list(choice))
             if first is None:
                 return None
-            found |= first
-        return found
+            signs |= first
+        return signs
     if op in (sre.LITERAL, sre.NOT_LITERAL, sre.IN, sre.ANY):
-        return {sign for sign in _TRIED if _takes(op, given, sign)} | (
-            {chr(given)} if op is sre.LITERAL else set()
+        return {sign for sign in _TRIED if _takes(op, argument, sign)} | (
+            {chr(argument)} if op is sre.LITERAL else set()
         )
     return None
 
 
-def _takes(op: Any, given: Any, sign: str) -> bool:
+def _takes(op: Any, argument: Any, sign: str) -> bool:
     """Whether a part that is one character is this one, in either case."""
     codes = {ord(sign.lower()), ord(sign.upper()[0])}
     if op is sre.ANY:
         return True
     if op is sre.LITERAL:
-        return given in codes
+        return argument in codes
     if op is sre.NOT_LITERAL:
-        return given not in codes
+        return argument not in codes
     if op is sre.RANGE:
-        return any(given[0] <= code <= given[1] for code in codes)
+        return any(argument[0] <= code <= argument[1] for code in codes)
     if op is sre.CATEGORY:
-        negated = "NOT" in str(given)
-        kind = str(given).rpartition("_")[2]
+        negated = "NOT" in str(argument)
+        kind = str(argument).rpartition("_")[2]
         member = {
             "DIGIT": sign.isdigit(),
             "SPACE": sign.isspace(),
             "WORD": sign.isalnum() or sign == "_",
         }.get(kind, True)
         return member != negated
-    negated = bool(given) and given[0][0] is sre.NEGATE
-    listed = given[1:] if negated else given
+    negated = bool(argument) and argument[0][0] is sre.NEGATE
+    listed = argument[1:] if negated else argument
     return any(_takes(inner, value, sign) for inner, value in listed) != negated

@@ -9,25 +9,20 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.errors import type_error, value_error
-from gradcli.language.functions.calls import call
+from gradcli.language.functions.calls import for_host
 from gradcli.language.limits import charge, check_collection, check_nesting
 from gradcli.language.objects.iteration import Iterator, bounded, drawing, iterate
 from gradcli.language.objects.ordering import sort_values
-from gradcli.language.objects.types import called, type_name
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise type_error(f"heap argument must be a list, not {type_name(value)}")
-    check_nesting(value)
-    return value
+from gradcli.language.objects.types import by_name, called, check_kind, type_name
 
 
 def _on_heap(name: str) -> Callable[..., Any]:
     function = getattr(host_heapq, name)
 
     def change(heap: Any, *items: Any) -> Any:
-        check_collection(len(_list(heap)) + len(items))
+        check_kind(heap, list, "heap argument must be a list")
+        check_nesting(heap)
+        check_collection(len(heap) + len(items))
         charge(len(heap) if name == "heapify" else 0)
         return function(heap, *items)
 
@@ -46,17 +41,13 @@ def nsmallest(n: int, iterable: Any, key: Any = None) -> list[Any]:
 
 def merge(*iterables: Any, key: Any = None, reverse: Any = False) -> Iterator:
     """`heapq.merge(…)`."""
-    of = None if key is None else lambda value: call(key, (value,), {})
     sources = [iterate(values) for values in iterables]
-    return drawing(
-        "generator", host_heapq.merge(*sources, key=of, reverse=bool(reverse)), *iterables
-    )
+    merged = host_heapq.merge(*sources, key=for_host(key), reverse=bool(reverse))
+    return drawing("generator", merged, *iterables)
 
 
 HEAPQ: dict[str, Any] = {
-    "merge": merge,
-    "nlargest": nlargest,
-    "nsmallest": nsmallest,
+    **by_name(merge, nlargest, nsmallest),
     **{
         name: _on_heap(name)
         for name in ("heapify", "heappop", "heappush", "heappushpop", "heapreplace")
@@ -71,8 +62,7 @@ def _bisection(name: str) -> Callable[..., Any]:
     def find(a: Any, x: Any, lo: int = 0, hi: Any = None, *, key: Any = None) -> Any:
         if not hasattr(type(a), "__getitem__"):
             raise type_error(f"a value of type {type_name(a)} has no items")
-        of = None if key is None else lambda value: call(key, (value,), {})
-        return function(a, x, lo, hi, key=of)
+        return function(a, x, lo, hi, key=for_host(key))
 
     return called(name, find)
 
@@ -88,13 +78,13 @@ def _statistic(name: str) -> Callable[..., Any]:
     function = getattr(host_statistics, name)
 
     def measure(data: Any, *more: Any, **named: Any) -> Any:
-        given = [list(bounded(each)) if hasattr(type(each), "__iter__") else each for each in more]
+        others = [list(bounded(each)) if hasattr(type(each), "__iter__") else each for each in more]
         values = list(bounded(data))
         if not all(isinstance(value, (int, float, str)) for value in values):
             raise type_error(f"{name}() takes numbers")
         charge(20 * len(values))
         try:
-            return function(values, *given, **named)
+            return function(values, *others, **named)
         except host_statistics.StatisticsError as error:
             raise value_error(str(error)) from error
 

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import GradcliError
 from gradcli.language.events import Printed
 from gradcli.language.functions.calls import call
 from gradcli.language.limits import charge, check_nesting, check_text
@@ -18,7 +18,7 @@ from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.iteration import Iterator, drawing
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.repr import text as written
-from gradcli.language.objects.types import EXCEPTIONS, Hosted, called, type_name
+from gradcli.language.objects.types import EXCEPTIONS, Hosted, by_name, called, check_kind, names
 from gradcli.library.python.patterns import checked_pattern
 from gradcli.state import active
 
@@ -29,9 +29,7 @@ class Template:
     __slots__ = ("template",)
 
     language_name: ClassVar[str] = "string.Template"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"safe_substitute", "substitute", "template"}
-    )
+    language_attributes = names("safe_substitute substitute template")
 
     def __init__(self, template: str) -> None:
         self.template = _string(template)
@@ -66,8 +64,7 @@ STRING: dict[str, Any] = {
 
 
 def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise type_error(f"expected a string, not {type_name(value)}")
+    check_kind(value, str, "expected a string")
     return value
 
 
@@ -80,10 +77,8 @@ class Match(Hosted):
     __slots__ = ()
 
     language_name: ClassVar[str] = "re.Match"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"end", "expand", "group", "groupdict", "groups", "lastgroup", "lastindex", "pos", "span"}
-        | {"start", "string"}
-    )
+    language_attributes = names("""end expand group groupdict groups lastgroup lastindex pos span
+        start string""")
 
     def expand(self, template: str) -> str:
         """The template with the groups in it."""
@@ -100,10 +95,8 @@ class Pattern(Hosted):
     __slots__ = ("power",)
 
     language_name: ClassVar[str] = "re.Pattern"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"findall", "finditer", "flags", "fullmatch", "groups", "match", "pattern", "search"}
-        | {"split", "sub", "subn"}
-    )
+    language_attributes = names("""findall finditer flags fullmatch groups match pattern search
+        split sub subn""")
 
     def __init__(self, pattern: str, flags: int) -> None:
         try:
@@ -125,8 +118,8 @@ class Pattern(Hosted):
         return str(text)
 
     def _one(self, name: str, text: Any, limits: tuple[int, ...]) -> Match | None:
-        found = getattr(self.host, name)(self._checked(text), *limits)
-        return None if found is None else Match(found)
+        match = getattr(self.host, name)(self._checked(text), *limits)
+        return None if match is None else Match(match)
 
     def match(self, string: str, *limits: int) -> Match | None:
         """A match at the start of the text."""
@@ -146,8 +139,8 @@ class Pattern(Hosted):
 
     def finditer(self, string: str, *limits: int) -> Iterator:
         """All matches."""
-        found = self.host.finditer(self._checked(string), *limits)
-        return drawing("callable_iterator", map(Match, found))
+        matches = self.host.finditer(self._checked(string), *limits)
+        return drawing("callable_iterator", map(Match, matches))
 
     def split(self, string: str, maxsplit: int = 0) -> list[Any]:
         """The text between the matches."""
@@ -191,11 +184,8 @@ def escape(pattern: str) -> str:
 _FLAGS = "A ASCII DOTALL I IGNORECASE M MULTILINE S U UNICODE VERBOSE X"
 
 RE: dict[str, Any] = {
-    "Match": Match,
-    "Pattern": Pattern,
-    "compile": compile,
+    **by_name(Match, Pattern, compile, escape),
     "error": EXCEPTIONS["error"],
-    "escape": escape,
     **{name: int(getattr(re, name)) for name in _FLAGS.split()},
     **{
         name: _on_pattern(name)
@@ -295,10 +285,8 @@ class PrettyPrinter:
 
 
 PPRINT: dict[str, Any] = {
-    "PrettyPrinter": PrettyPrinter,
-    "pformat": pformat,
+    **by_name(PrettyPrinter, pformat, pprint),
     "pp": pprint,
-    "pprint": pprint,
 }
 """What `pprint` holds."""
 

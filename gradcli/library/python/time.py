@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.errors import GradcliError, value_error
 from gradcli.language.functions.calls import call
 from gradcli.language.limits import check_text, too_many_steps
-from gradcli.language.objects.types import called, type_name
+from gradcli.language.objects.types import by_name, called, check_kind
 from gradcli.library.python.classes.named_tuples import named_tuple
 from gradcli.state import active
 
@@ -21,21 +21,12 @@ def sleep(seconds: float, /) -> None:
     time.sleep(seconds)
 
 
-_STRUCT = named_tuple(
-    "struct_time",
-    [
-        f"tm_{name}"
-        for name in ["year", "mon", "mday", "hour", "min", "sec", "wday", "yday", "isdst"]
-    ],
-    {},
-)
+_FIELDS = "tm_year tm_mon tm_mday tm_hour tm_min tm_sec tm_wday tm_yday tm_isdst"
+_STRUCT = named_tuple("struct_time", _FIELDS.split(), {})
 
 
 def _moment(convert: Callable[[Any], Any]) -> Callable[..., Any]:
-    def moment(seconds: Any = None, /) -> Any:
-        return _STRUCT(*convert(seconds))
-
-    return moment
+    return called("moment", lambda seconds=None, /: _STRUCT(*convert(seconds)))
 
 
 localtime, gmtime = _moment(time.localtime), _moment(time.gmtime)
@@ -48,8 +39,7 @@ def strftime(format: str, t: Any = None, /) -> str:
 
 def checked_format(format: Any) -> str:
     """The format of a date; raises E202, E602 where it is none or too long."""
-    if not isinstance(format, str):
-        raise type_error(f"a format is a string, not {type_name(format)}")
+    check_kind(format, str, "a format is a string")
     check_text(1000 * len(format))
     if any(sign.isdigit() for sign in format.replace("%%", "").split("%")[1:] for sign in sign[:2]):
         raise value_error("a width in the format of a date is outside the language")
@@ -128,9 +118,7 @@ class Timer:
 
 
 TIMEIT: dict[str, Callable[..., Any]] = {
-    "Timer": Timer,
+    **by_name(Timer, repeat, timeit),
     "default_timer": time.perf_counter,
-    "repeat": repeat,
-    "timeit": timeit,
 }
 """What `timeit` holds."""

@@ -9,11 +9,11 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.assignment import part_of
 from gradcli.language.compiler.statements.loops import for_statement
-from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.attributes import get_attribute, set_attribute
 from gradcli.language.objects.operators import augmented
 from gradcli.language.objects.subscripts import get_item, set_item
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.language.tree.syntax import Expression
 from gradcli.loops.capture import RECORDED, Capture

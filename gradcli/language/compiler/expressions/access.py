@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_operands
 from gradcli.language.objects import borders
 from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.subscripts import get_item
@@ -55,9 +55,7 @@ def subscript(c: Compiler, node: tree.Subscript, scope: Scope) -> Evaluate:
                 return operators.getitem(value, borders.index(at))
             return get_item(value, at)
         except GradcliError as error:
-            from gradcli.language.compiler import operand_labels  # lazy: start-up
-
-            operand_labels.label_operands(error, ((node.value, value), (node.index, at)), "[]")
+            label_operands(error, ((node.value, value), (node.index, at)), "[]")
             raise
 
     return read

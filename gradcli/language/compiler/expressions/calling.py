@@ -7,8 +7,8 @@ from typing import Any
 
 from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, Label, type_error
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles
+from gradcli.errors import GradcliError, Label
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_operands
 from gradcli.language.compiler.statements.classes import super_call
 from gradcli.language.functions.calls import Function, call_failed, for_op
 from gradcli.language.functions.calls import call as call_value
@@ -17,7 +17,7 @@ from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.descriptors import BoundMethod
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import check_kind
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables
 from gradcli.ops.binding import catalogue
@@ -103,7 +103,7 @@ def _failed(error: Exception, node: tree.Call, called: Any, values: Iterable[Any
             nodes.insert(0, node.function.value)
         if not callable(called):
             failure.help = failure.help or _not_callable(node.function, called)
-        _label(failure, node, zip(nodes, values, strict=False))
+        label_operands(failure, zip(nodes, values, strict=False), node.function.span.text)
     if failure is error:
         raise error
     raise failure from error
@@ -118,14 +118,6 @@ def _not_callable(function: tree.Expression, called: Any) -> str | None:
     if type(called) in (Tensor, list, tuple, dict):
         return f"an item is picked with brackets: `{function.span.text}[…]`"
     return None
-
-
-def _label(
-    error: GradcliError, node: tree.Call, operands: Iterable[tuple[tree.Expression, Any]]
-) -> None:
-    from gradcli.language.compiler import operand_labels  # lazy: start-up
-
-    operand_labels.label_operands(error, operands, node.function.span.text)
 
 
 def _positional(arguments: list[Evaluate]) -> Evaluate:
@@ -223,43 +215,37 @@ def _with_keywords(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
             return call_value(called, values, named)
         except GradcliError as error:
             if error.code == "E201" and error.span is None:
-                _label_keyword(error, node)
-            _label(error, node, _operands(node, called, values, named))
+                for argument in node.arguments:
+                    if argument.name and f"has no argument {argument.name!r}" in error.message:
+                        error.labels = (Label(argument.span, "no such argument"),)
+            operands = _operands(node, called, values, named)
+            label_operands(error, operands, node.function.span.text)
             raise
 
     return run
-
-
-def _label_keyword(error: GradcliError, node: tree.Call) -> None:
-    """Label the keyword that the function does not have."""
-    for argument in node.arguments:
-        if argument.name and f"has no argument {argument.name!r}" in error.message:
-            error.labels = (Label(argument.span, "no such argument"),)
 
 
 def _operands(
     node: tree.Call, called: Any, values: Sequence[Any], named: dict[str, Any]
 ) -> list[tuple[tree.Expression, Any]]:
     """The syntax and value of each argument, the receiver first; none behind `*values`."""
-    found: list[tuple[tree.Expression, Any]] = []
+    operands: list[tuple[tree.Expression, Any]] = []
     if type(called) is Method and isinstance(node.function, tree.Attribute):
-        found.append((node.function.value, called.receiver))
-    given = iter(values)
+        operands.append((node.function.value, called.receiver))
+    positional = iter(values)
     for argument in node.arguments:
         if argument.kind:
-            return found
-        value = named[argument.name] if argument.name else next(given)
-        found.append((argument.value, value))
-    return found
+            return operands
+        value = named[argument.name] if argument.name else next(positional)
+        operands.append((argument.value, value))
+    return operands
 
 
 def _merge(named: dict[str, Any], more: Any) -> None:
     """Add the keywords of `**more`."""
-    if not isinstance(more, dict):
-        raise type_error(f"`**` takes a dict, not {type_name(more)}")
+    check_kind(more, dict, "`**` takes a dict")
     for name, value in more.items():
-        if not isinstance(name, str):
-            raise type_error(f"keywords are strings, not {type_name(name)}")
+        check_kind(name, str, "keywords are strings")
         if name in named:
             raise _given_twice(name)
         named[name] = value

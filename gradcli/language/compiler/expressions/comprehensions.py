@@ -58,18 +58,14 @@ def comprehension(c: Compiler, node: tree.Comprehension, scope: Scope) -> Evalua
 def _single(c: Compiler, clause: _Clause, element: Evaluate) -> Evaluate:
     """`[element for target in iterable if condition]`, the common case."""
     state, steps, iterate = c.state, c.steps, c.iterate
-    iterable, store, conditions, span = (
-        clause.iterable,
-        clause.store,
-        clause.conditions,
-        clause.span,
-    )
+    iterable, store = clause.iterable, clause.store
+    conditions, span = clause.conditions, clause.span
 
     def collect(variables: Variables) -> list[Any]:
         values = iterable(variables)
         state.place = span
         inside: Variables = {PARENT: variables}
-        found = []
+        elements = []
         for value in iterate(values):
             steps.left -= 1
             if steps.left < 0:
@@ -79,9 +75,9 @@ def _single(c: Compiler, clause: _Clause, element: Evaluate) -> Evaluate:
                 if not condition(inside):
                     break
             else:
-                found.append(element(inside))
+                elements.append(element(inside))
             state.place = span
-        return found
+        return elements
 
     return collect
 
@@ -126,13 +122,13 @@ def _dict(
     state, enter = c.state, c.enter
 
     def collect(variables: Variables) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
+        items: dict[Any, Any] = {}
         for inside in _iterations(c, clauses, variables):
             at = key(inside)
             new = value(inside)
             state.place = span
-            enter(found, at, new)
-        return found
+            enter(items, at, new)
+        return items
 
     return collect
 

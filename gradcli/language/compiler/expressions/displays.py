@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.errors import type_error
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.limits import check_text
 from gradcli.language.objects.exceptions import converted
 from gradcli.language.objects.formatting import convert, format_value
 from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.repr import display
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import check_kind
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 
@@ -22,11 +21,10 @@ def _elements(c: Compiler, elements: list[tree.Expression], scope: Scope) -> Eva
         parts = [c.expression(element, scope) for element in elements]
         return lambda variables: [part(variables) for part in parts]
     state = c.state
+    starred = [each.value if isinstance(each, tree.Starred) else None for each in elements]
     mixed = [
-        (True, c.expression(element.value, scope), element.span)
-        if isinstance(element, tree.Starred)
-        else (False, c.expression(element, scope), element.span)
-        for element in elements
+        (inner is not None, c.expression(inner or each, scope), each.span)
+        for each, inner in zip(elements, starred, strict=True)
     ]
 
     def collect(variables: Variables) -> list[Any]:
@@ -88,20 +86,19 @@ def dict_display(c: Compiler, node: tree.Dict, scope: Scope) -> Evaluate:
     ]
 
     def collect(variables: Variables) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         for key, evaluate, span in items:
             if key is None:
                 more = evaluate(variables)
                 state.place = span
-                if not isinstance(more, dict):
-                    raise type_error(f"`**` takes a dict, not {type_name(more)}")
-                found.update(more)
+                check_kind(more, dict, "`**` takes a dict")
+                entries.update(more)
                 continue
             at = key(variables)
             value = evaluate(variables)
             state.place = span
-            enter(found, at, value)
-        return found
+            enter(entries, at, value)
+        return entries
 
     return collect
 

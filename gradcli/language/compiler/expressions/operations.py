@@ -7,23 +7,10 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_operands
 from gradcli.language.compiler.names import is_direct
+from gradcli.language.objects import operators
 from gradcli.language.objects.borders import FOREIGN, beside
-from gradcli.language.objects.operators import (
-    HOST_OPERATORS,
-    OPERATOR_ERRORS,
-    Operation,
-    contains,
-    identity,
-    on_host,
-    operator_failed,
-    own_operator,
-    tensor_operator,
-    word_failure,
-)
-from gradcli.language.objects.operators import binary as apply_binary
-from gradcli.language.objects.operators import unary as apply_unary
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.state import State
@@ -47,12 +34,14 @@ def unary(c: Compiler, node: tree.Unary, scope: Scope) -> Evaluate:
 
         return negate
 
-    def apply(variables: Variables) -> Any:
+    apply = operators.unary
+
+    def run(variables: Variables) -> Any:
         value = evaluate(variables)
         state.place = span
-        return apply_unary(symbol, value)
+        return apply(symbol, value)
 
-    return apply
+    return run
 
 
 @compiles(tree.Binary)
@@ -93,7 +82,7 @@ def _name_and_name(
     state: State, symbol: str, nodes: tuple[tree.Name, tree.Name], sides: Sides, span: Span
 ) -> Evaluate:
     """`a op b`."""
-    on_tensors, host = tensor_operator(symbol), HOST_OPERATORS[symbol]
+    on_tensors, host = operators.tensor_operator(symbol), operators.HOST_OPERATORS[symbol]
     left, right = sides
     left_node, right_node = nodes
     left_name, right_name = left_node.name, right_node.name
@@ -111,7 +100,7 @@ def _name_and_name(
                 if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
                     return beside(symbol, a, b, on_tensors)
                 return on_tensors(a, b)
-            return on_host(host, a, b) if FOREIGN else host(a, b)
+            return operators.on_host(host, a, b) if FOREIGN else host(a, b)
         except _FAILURES as error:
             return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
@@ -127,7 +116,7 @@ def _name_and_constant(
     span: Span,
 ) -> Evaluate:
     """`a op 2`."""
-    on_tensors, host = tensor_operator(symbol), HOST_OPERATORS[symbol]
+    on_tensors, host = operators.tensor_operator(symbol), operators.HOST_OPERATORS[symbol]
     name, constant = left_node.name, right_node.value
 
     def run(variables: Variables) -> Any:
@@ -148,7 +137,7 @@ def _name_and_any(
     state: State, symbol: str, nodes: tuple[tree.Name, tree.Expression], sides: Sides, span: Span
 ) -> Evaluate:
     """`a op f(b)`."""
-    on_tensors, host = tensor_operator(symbol), HOST_OPERATORS[symbol]
+    on_tensors, host = operators.tensor_operator(symbol), operators.HOST_OPERATORS[symbol]
     left, right = sides
     left_node, right_node = nodes
     name = left_node.name
@@ -165,7 +154,7 @@ def _name_and_any(
                 if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
                     return beside(symbol, a, b, on_tensors)
                 return on_tensors(a, b)
-            return on_host(host, a, b) if FOREIGN else host(a, b)
+            return operators.on_host(host, a, b) if FOREIGN else host(a, b)
         except _FAILURES as error:
             return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
@@ -180,7 +169,7 @@ def _any_and_any(
     span: Span,
 ) -> Evaluate:
     """`f(a) op g(b)`."""
-    on_tensors, host = tensor_operator(symbol), HOST_OPERATORS[symbol]
+    on_tensors, host = operators.tensor_operator(symbol), operators.HOST_OPERATORS[symbol]
     left, right = sides
     left_node, right_node = nodes
 
@@ -193,14 +182,14 @@ def _any_and_any(
                 if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
                     return beside(symbol, a, b, on_tensors)
                 return on_tensors(a, b)
-            return on_host(host, a, b) if FOREIGN else host(a, b)
+            return operators.on_host(host, a, b) if FOREIGN else host(a, b)
         except _FAILURES as error:
             return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
     return run
 
 
-_FAILURES: tuple[type[Exception], ...] = (*OPERATOR_ERRORS, GradcliError)
+_FAILURES: tuple[type[Exception], ...] = (*operators.OPERATOR_ERRORS, GradcliError)
 
 
 def _otherwise(
@@ -210,18 +199,16 @@ def _otherwise(
     right: tuple[tree.Expression, Any],
 ) -> Any:
     """What an object's own method gives for an operator that failed, or its labelled failure."""
-    method = own_operator(symbol, left[1], right[1])
+    method = operators.own_operator(symbol, left[1], right[1])
     if method is not None:
         return method()
     failure = error
     if not isinstance(error, GradcliError):
-        failure = operator_failed(symbol, left[1], right[1], error)
+        failure = operators.operator_failed(symbol, left[1], right[1], error)
     else:
-        word_failure(error, symbol, left[1], right[1])
+        operators.word_failure(error, symbol, left[1], right[1])
     if isinstance(failure, GradcliError):
-        from gradcli.language.compiler import operand_labels  # lazy: start-up
-
-        operand_labels.label_operands(failure, (left, right), symbol)
+        label_operands(failure, (left, right), symbol)
     if failure is error:
         raise error
     raise failure from error
@@ -237,8 +224,8 @@ def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
     steps = [
         (
             symbol,
-            tensor_operator(symbol),
-            HOST_OPERATORS[symbol],
+            operators.tensor_operator(symbol),
+            operators.HOST_OPERATORS[symbol],
             c.expression(operand, scope),
             operand,
             Span(source, start, end_of_step(source.text, operand.span.end, node.span.end)),
@@ -258,7 +245,7 @@ def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
                 elif either:
                     a = on_tensors(a, b)
                 else:
-                    a = on_host(host, a, b) if FOREIGN else host(a, b)
+                    a = operators.on_host(host, a, b) if FOREIGN else host(a, b)
             except _FAILURES as error:
                 spans = [step[-1] for step in steps]
                 done = spans.index(span)
@@ -285,10 +272,12 @@ def comparison(c: Compiler, node: tree.Comparison, scope: Scope) -> Evaluate:
     state, span = c.state, node.span
     if len(node.rest) == 1:
         ((symbol, right_node),) = node.rest
-        if symbol in HOST_OPERATORS:
+        if symbol in operators.HOST_OPERATORS:
             return operation(c, symbol, node.first, right_node, span, scope)
         if symbol in ("is", "is not"):
-            return _identity(c, node.first, right_node, symbol == "is", scope)
+            one, other = c.expression(node.first, scope), c.expression(right_node, scope)
+            same = symbol == "is"
+            return lambda variables: (one(variables) is other(variables)) is same
     first = c.expression(node.first, scope)
     steps = [(_COMPARISONS[symbol], c.expression(right, scope)) for symbol, right in node.rest]
     last = len(steps) - 1
@@ -307,23 +296,11 @@ def comparison(c: Compiler, node: tree.Comparison, scope: Scope) -> Evaluate:
     return run
 
 
-def _identity(
-    c: Compiler,
-    left_node: tree.Expression,
-    right_node: tree.Expression,
-    same: bool,
-    scope: Scope,
-) -> Evaluate:
-    left = c.expression(left_node, scope)
-    right = c.expression(right_node, scope)
-    return lambda variables: (left(variables) is right(variables)) is same
-
-
-_COMPARISONS: dict[str, Operation] = {
-    **{symbol: partial(apply_binary, symbol) for symbol in ("==", "!=", "<", "<=", ">", ">=")},
-    "in": contains,
-    "not in": lambda left, right: not contains(left, right),
-    "is": identity,
+_COMPARISONS: dict[str, operators.Operation] = {
+    **{symbol: partial(operators.binary, symbol) for symbol in ("==", "!=", "<", "<=", ">", ">=")},
+    "in": operators.contains,
+    "not in": lambda left, right: not operators.contains(left, right),
+    "is": operators.identity,
     "is not": lambda left, right: left is not right,
 }
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from gradcli.errors import GradcliError
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
-from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables
 
 

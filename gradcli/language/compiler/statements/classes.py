@@ -10,16 +10,12 @@ from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.compiler.statements.annotations import values_of
 from gradcli.language.functions.calls import call, docstring
-from gradcli.language.functions.control_flow import Run
-from gradcli.language.objects.classes.instances import (
-    Cell,
-    Super,
-    UserClass,
-    define_class,
-    metaclass_of,
-)
+from gradcli.language.objects.classes.definition import Cell, define_class, metaclass_of
+from gradcli.language.objects.classes.super_lookup import Super
+from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.objects.methods import dict_of
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables, class_scope, target_names
 
 
@@ -74,15 +70,15 @@ def _made(
     known: Callable[[Any], None],
 ) -> Any:
     """The class that the metaclass makes, the one named or that of a base."""
-    found = metaclass_of(metaclass, bases)
-    if found is None:
+    maker = metaclass_of(metaclass, bases)
+    if maker is None:
         return define_class(name, bases, names, fields, keywords, known)
     names = {"__module__": "__main__", "__qualname__": name, **names, "__classcell__": Cell(known)}
     if fields:
         names["__annotations__"] = fields
-    make = found if isinstance(found, UserClass) else found.hosts[0].language_new
-    given = (name, tuple(bases), names) if make is found else (found, name, tuple(bases), names)
-    return call(make, given, keywords)
+    make = maker if isinstance(maker, UserClass) else maker.hosts[0].language_new
+    arguments = (name, tuple(bases), names) if make is maker else (maker, name, tuple(bases), names)
+    return call(make, arguments, keywords)
 
 
 def _annotated(body: list[tree.Statement]) -> Iterator[tuple[str, str]]:
@@ -97,20 +93,20 @@ def _annotated(body: list[tree.Statement]) -> Iterator[tuple[str, str]]:
 
 def _keywords(c: Compiler, node: tree.Class, scope: Scope) -> Callable[[Variables], Any]:
     """What stands among the bases by name, the metaclass first."""
-    given = [
+    parts = [
         (each.kind, each.name, c.expression(each.value, scope), each.span) for each in node.keywords
     ]
-    for kind, _, _, span in given:
+    for kind, _, _, span in parts:
         if kind == "*":
             raise GradcliError("E007", "`*` among the bases is outside the language", span=span)
-    if not given:
+    if not parts:
         return lambda variables: (None, {})
 
     def keywords(variables: Variables) -> tuple[Any, dict[str, Any]]:
-        found: dict[str, Any] = {}
-        for kind, name, value, _ in given:
-            found.update(dict_of(value(variables)) if kind else {name or "": value(variables)})
-        return found.pop("metaclass", None), found
+        named: dict[str, Any] = {}
+        for kind, name, value, _ in parts:
+            named.update(dict_of(value(variables)) if kind else {name or "": value(variables)})
+        return named.pop("metaclass", None), named
 
     return keywords
 

@@ -7,10 +7,9 @@ from typing import Any
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.compiler.statements.annotations import values_of
-from gradcli.language.functions.calls import Function, call
-from gradcli.language.functions.control_flow import Run
-from gradcli.language.functions.parameters import Signature
+from gradcli.language.functions.calls import Function, Signature, call
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables, function_scope, has_yield
 
 
@@ -68,11 +67,11 @@ def _function(
         texts["return"] = returns
 
     def make(variables: Variables) -> Any:
-        given = {name: default(variables) for name, default in defaults}
-        made = Function(name, signature, given, body, inside, run, variables, state, steps)
+        values = {name: default(variables) for name, default in defaults}
+        function = Function(name, signature, values, body, inside, run, variables, state, steps)
         if texts:
-            made.annotate = values_of(c, texts, scope, variables)
-        return made
+            function.annotate = values_of(c, texts, scope, variables)
+        return function
 
     return make
 
@@ -85,11 +84,8 @@ def _signature(qualified: str, parameters: tree.Parameters) -> Signature:
             by_position = list(by_kind[""])
         else:
             by_kind[parameter.kind].append(parameter.name)
-    return Signature(
-        qualified,
-        tuple(by_kind[""]),
-        "".join(by_kind["*"]),
-        tuple(by_kind["keyword"]),
-        "".join(by_kind["**"]),
-        frozenset(by_position),
-    )
+    rest, keywords = "".join(by_kind["*"]), "".join(by_kind["**"])
+    positional, keyword_only = tuple(by_kind[""]), tuple(by_kind["keyword"])
+    simple = -1 if rest or keyword_only or keywords else len(positional)
+    by_place = frozenset(by_position)
+    return Signature(qualified, positional, rest, keyword_only, keywords, by_place, simple)

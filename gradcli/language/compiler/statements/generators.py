@@ -8,7 +8,7 @@ generator would cost a switch of threads for each value, and share the session's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
 from gradcli.errors import GradcliError, Span
@@ -18,15 +18,16 @@ from gradcli.language.compiler.statements.handling import (
     clause_of,
     forget_frames,
     matching,
+    unbound,
 )
 from gradcli.language.compiler.statements.matching import case_test
 from gradcli.language.functions.calls import locate
-from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.functions.generators import Running
 from gradcli.language.limits import too_many_steps
 from gradcli.language.objects.exceptions import Raised, caught
 from gradcli.language.objects.iteration import Iterator, iterate
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables, has_yield
 
 Resume = Callable[[Variables], Generator[Any, Any, Any]]
@@ -61,20 +62,15 @@ def generator_body(c: Compiler, name: str, body: list[tree.Statement], scope: Sc
 
 
 def _block(c: Compiler, body: list[tree.Statement], scope: Scope) -> Resume:
-    parts: list[tuple[Resume | None, Run | None]] = []
+    parts: list[tuple[bool, Any]] = []
     for statement in body:
-        if has_yield([statement]):
-            parts.append((_statement(c, statement, scope), None))
-        else:
-            parts.append((None, c.statement(statement, scope)))
+        waits = has_yield([statement])
+        compiled = _statement(c, statement, scope) if waits else c.statement(statement, scope)
+        parts.append((waits, compiled))
 
     def run(variables: Variables) -> Generator[Any, Any, Any]:
-        for resume, plain in parts:
-            if resume is not None:
-                ended = yield from resume(variables)
-            else:
-                assert plain is not None
-                ended = plain(variables)
+        for waits, part in parts:
+            ended = (yield from part(variables)) if waits else part(variables)
             if ended is not None:
                 return ended
         return None
@@ -98,22 +94,15 @@ def _resumed(
     c: Compiler, node: Any, scope: Scope, closure: Callable[[Any, Scope], Evaluate]
 ) -> Resume:
     """What runs the `yield`s in an expression or a simple statement, and then the rest of it."""
-    yields, rewritten = _hoisted(c, node, scope)
-    run = closure(rewritten, scope)
+    hoist = _Hoist(c, scope)
+    run = closure(hoist.of(node), scope)
 
     def resume(variables: Variables) -> Generator[Any, Any, Any]:
-        for name, wait in yields:
+        for name, wait in hoist.steps:
             variables[name] = yield from wait(variables)
         return run(variables)
 
     return resume
-
-
-def _hoisted(c: Compiler, node: Any, scope: Scope) -> tuple[list[tuple[str, Resume]], Any]:
-    """What runs the `yield`s of a part of the tree, and that part with variables in their place."""
-    hoist = _Hoist(c, scope)
-    rewritten = hoist.of(node)
-    return hoist.steps, rewritten
 
 
 class _Hoist:
@@ -132,7 +121,10 @@ class _Hoist:
     def of(self, part: Any, followed: bool = False) -> Any:
         """The part without its `yield`s; `followed` says that another one comes behind it."""
         if isinstance(part, (list, tuple)):
-            return type(part)(self._row(part, followed))
+            later = self._later(part)
+            return type(part)(
+                [self.of(p, followed or yes) for p, yes in zip(part, later, strict=True)]
+            )
         if not isinstance(part, tree.Syntax):
             return part
         if not _yields(part):
@@ -152,12 +144,6 @@ class _Hoist:
             raise _misplaced(part)
         return self._rebuilt(part, followed)
 
-    def _row(self, parts: Any, followed: bool) -> list[Any]:
-        return [
-            self.of(part, followed or _yields(list(parts[number + 1 :])))
-            for number, part in enumerate(parts)
-        ]
-
     def _rebuilt(self, part: Any, followed: bool) -> Any:
         """The part with its own parts looked at in their order in the text."""
         parts = {name: getattr(part, name) for name in part.fields}
@@ -170,7 +156,7 @@ class _Hoist:
         return type(part)(*parts.values())
 
     @staticmethod
-    def _later(parts: list[Any]) -> list[bool]:
+    def _later(parts: Sequence[Any]) -> list[bool]:
         """For each part, whether there is a `yield` behind it."""
         return [_yields(parts[number + 1 :]) for number in range(len(parts))]
 
@@ -430,30 +416,26 @@ def _handled(c: Compiler, body: Resume, node: tree.Try, scope: Scope) -> Resume:
         try:
             ended = yield from body(variables)
         except (Exception, GeneratorExit) as raised:
-            error = locate(_seen(raised), state)
+            if isinstance(raised, GeneratorExit):  # the end that `close` brings
+                error = locate(Raised("GeneratorExit", "", ()), state)
+            else:
+                error = locate(caught(raised), state)
         else:
             return (yield from orelse(variables)) if ended is None else ended
-        found = matching(clauses, error, variables, state)
-        if found is None:
+        clause = matching(clauses, error, variables, state)
+        if clause is None:
             raise error from error.__cause__
         handled.append(error)
         try:
-            found.begin(variables, error)
-            ended = yield from bodies[clauses.index(found)](variables)
+            clause.store(variables, error)
+            ended = yield from bodies[clauses.index(clause)](variables)
             forget_frames(error)
             return ended
         finally:
             handled.pop()
-            found.end(variables)
+            clause.unbind(variables)
 
     return run
-
-
-def _seen(raised: Exception | GeneratorExit) -> GradcliError:
-    """What a program sees of an error, and of the end that `close` brings."""
-    if isinstance(raised, GeneratorExit):
-        return Raised("GeneratorExit", "", ())
-    return caught(raised)
 
 
 def _finally(c: Compiler, body: Resume, final: Resume) -> Resume:
@@ -479,7 +461,7 @@ def _finally(c: Compiler, body: Resume, final: Resume) -> Resume:
 def _with(c: Compiler, node: tree.With, scope: Scope) -> Resume:
     run = _block(c, node.body, scope)
     for context, target in reversed(node.items):
-        store = None if target is None else c.store(target, scope)
+        store = unbound if target is None else c.store(target, scope)
         run = _within(Context(c.state, context.span, store), _expression(c, context, scope), run)
     return run
 
@@ -488,7 +470,7 @@ def _within(context: Context, value: Resume, body: Resume) -> Resume:
     def run(variables: Variables) -> Generator[Any, Any, Any]:
         entered, leave = context.enter((yield from value(variables)))
         try:
-            context.bind(variables, entered)
+            context.store(variables, entered)
             ended = yield from body(variables)
         except BaseException as error:
             if context.takes(leave, error):

@@ -10,12 +10,12 @@ from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
 from gradcli.language.compiler.names import name_store, name_unbind
 from gradcli.language.functions.calls import call, locate
-from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.exceptions import Raised, caught, handles
 from gradcli.language.objects.repr import text
 from gradcli.language.objects.types import is_exception, type_name, type_of
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.record import Record
 
@@ -28,23 +28,17 @@ Handle = Callable[[GradcliError, Variables], Any]
 
 
 class Clause(Record):
-    """One `except`, compiled."""
+    """One `except`, compiled.
+
+    Attributes:
+        store, unbind: bind the name of `except … as name`, and take its value away.
+    """
 
     classes: Evaluate | None
     span: Span
-    store: Store | None
-    unbind: Run | None
+    store: Store
+    unbind: Run
     body: Run
-
-    def begin(self, variables: Variables, error: GradcliError) -> None:
-        """Bind the name of `except … as name`."""
-        if self.store is not None:
-            self.store(variables, error)
-
-    def end(self, variables: Variables) -> None:
-        """Take its value away."""
-        if self.unbind is not None:
-            self.unbind(variables)
 
 
 def matching(
@@ -104,13 +98,13 @@ def _by_the_first(c: Compiler, clauses: list[Clause]) -> Handle:
     state, handled = c.state, c.interpreter.handled
 
     def handle(error: GradcliError, variables: Variables) -> Any:
-        found = matching(clauses, error, variables, state)
-        if found is None:
+        clause = matching(clauses, error, variables, state)
+        if clause is None:
             raise error
         handled.append(error)
         try:
-            found.begin(variables, error)
-            ended = found.body(variables)
+            clause.store(variables, error)
+            ended = clause.body(variables)
             forget_frames(error)
             return ended
         except GradcliError as another:
@@ -119,7 +113,7 @@ def _by_the_first(c: Compiler, clauses: list[Clause]) -> Handle:
             raise
         finally:
             handled.pop()
-            found.end(variables)
+            clause.unbind(variables)
 
     return handle
 
@@ -144,13 +138,13 @@ def _in_groups(c: Compiler, clauses: list[Clause]) -> Handle:
                 continue
             handled.append(taken)
             try:
-                clause.begin(variables, taken)
+                clause.store(variables, taken)
                 clause.body(variables)
             except GradcliError as another:
                 anew.append(another)
             finally:
                 handled.pop()
-                clause.end(variables)
+                clause.unbind(variables)
         left = groups.raised_again(error, rest, anew)
         if left is not None:
             raise left
@@ -162,17 +156,18 @@ def _in_groups(c: Compiler, clauses: list[Clause]) -> Handle:
 
 def clause_of(c: Compiler, node: tree.Handler, scope: Scope, body: Run) -> Clause:
     """An `except` with its body's closure."""
-    store = unbind = None
-    if node.name is not None:
-        store = name_store(c, node.name, scope)
-        unbind = name_unbind(c, node.name, scope)
+    named, caught_by = node.name, node.exception
     return Clause(
-        None if node.exception is None else c.expression(node.exception, scope),
-        node.span if node.exception is None else node.exception.span,
-        store,
-        unbind,
+        None if caught_by is None else c.expression(caught_by, scope),
+        node.span if caught_by is None else caught_by.span,
+        unbound if named is None else name_store(c, named, scope),
+        unbound if named is None else name_unbind(c, named, scope),
         body,
     )
+
+
+def unbound(variables: Variables, value: Any = None) -> None:
+    """There is no name to bind a value to."""
 
 
 def _finally(c: Compiler, body: Run, final: Run) -> Run:
@@ -265,7 +260,7 @@ def with_statement(c: Compiler, node: tree.With, scope: Scope) -> Run:
     """`with context as target, …`: contexts are left in reverse, whatever happens."""
     run = c.block(node.body, scope)
     for context, target in reversed(node.items):
-        store = None if target is None else c.store(target, scope)
+        store = unbound if target is None else c.store(target, scope)
         run = within(c, c.context(context, scope), context.span, store, run)
     return run
 
@@ -275,7 +270,7 @@ class Context(Record):
 
     state: State
     span: Span
-    store: Store | None
+    store: Store
 
     def enter(self, value: Any) -> tuple[Any, Any]:
         """What entering a context gives, and what leaves it; E202 for a value that is none."""
@@ -298,11 +293,6 @@ class Context(Record):
         enter = value.__enter__
         return (enter() if type(enter) is MethodType else call(enter, (), {})), leave
 
-    def bind(self, variables: Variables, entered: Any) -> None:
-        """Bind the target."""
-        if self.store is not None:
-            self.store(variables, entered)
-
     def takes(self, leave: Any, error: BaseException) -> bool:
         """Leave after an error; whether the context takes the error on itself."""
         if not isinstance(error, GradcliError):
@@ -321,14 +311,14 @@ class Context(Record):
             call(leave, (None, None, None), {})
 
 
-def within(c: Compiler, context: Evaluate, span: Span, store: Store | None, body: Run) -> Run:
+def within(c: Compiler, context: Evaluate, span: Span, store: Store, body: Run) -> Run:
     """What runs a body within a context."""
     item = Context(c.state, span, store)
 
     def run(variables: Variables) -> Any:
         entered, leave = item.enter(context(variables))
         try:
-            item.bind(variables, entered)
+            item.store(variables, entered)
             ended = body(variables)
         except BaseException as error:
             if item.takes(leave, error):

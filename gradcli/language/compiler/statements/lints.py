@@ -13,9 +13,11 @@ from gradcli.errors import Span
 from gradcli.language.compiler import assignment
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.statements import loops
-from gradcli.language.functions.control_flow import Run
-from gradcli.language.objects.classes.instances import Instance, attributes_of
+from gradcli.language.objects.classes.instance_attributes import attributes_of
+from gradcli.language.objects.classes.user_classes import Instance
+from gradcli.language.objects.types import names
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables, names_around
 
 
@@ -195,23 +197,21 @@ def _summing(c: Compiler, span: Span, target: tree.Name, scope: Scope, run: Run)
 
 # --- an evaluation --------------------------------------------------------------------------------
 
-_TRAINING = frozenset(
-    {"backward", "enable_grad", "grad", "inference_mode", "no_grad", "requires_grad"}
-    | {"requires_grad_", "set_grad_enabled", "step", "train"}
-)
+_TRAINING = names("""backward enable_grad grad inference_mode no_grad requires_grad requires_grad_
+    set_grad_enabled step train""")
 """What stands in a loop that trains, or that says itself whether it is recorded."""
 
 
 def _evaluated(loop: tree.For) -> list[tree.Call]:
     """The calls of names, dotted ones too, in a loop that does nothing with gradients."""
-    found = []
+    calls = []
     for node in tree.nodes_of(list(loop.body)):
         name = getattr(node, "name", "")
         if name in _TRAINING and isinstance(node, (tree.Attribute, tree.Name)):
             return []
         if isinstance(node, tree.Call) and isinstance(node.function, (tree.Attribute, tree.Name)):
-            found.append(node)
-    return found
+            calls.append(node)
+    return calls
 
 
 def _held(node: tree.Expression, variables: Variables) -> Any:

@@ -8,10 +8,10 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.base import Between, Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import is_direct
-from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.limits import too_many_steps
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables
 
 _COUNTED = frozenset({range, list, tuple})
@@ -48,7 +48,7 @@ def between_values(values: Any) -> Between:
 
 def between_tests(test: tree.Expression) -> Between:
     """What may run where a `while` loop makes its test."""
-    found = Between.NOTHING
+    between = Between.NOTHING
     for each in tree.nodes_of(test):
         if isinstance(each, (tree.NamedExpression, tree.Comprehension)):
             return Between.ANYTHING
@@ -56,10 +56,10 @@ def between_tests(test: tree.Expression) -> Between:
             name = each.function.span.text
             if name not in _QUIET_CALLS and not name.startswith("math."):
                 return Between.ANYTHING
-            found = Between.COUNTED
+            between = Between.COUNTED
         elif isinstance(each, (tree.Attribute, tree.Subscript)):
-            found = Between.COUNTED
-    return found
+            between = Between.COUNTED
+    return between
 
 
 _MANY = 64
@@ -143,8 +143,8 @@ def _beginning(
     hot_loop = c.hot_loop(node, scope, body)
 
     def begin(variables: Variables, length: Length | None, between: Between) -> Iterations:
-        found = hot_loop()
-        begun = None if found is None else found.begin(variables, length, between)
+        hot = hot_loop()
+        begun = None if hot is None else hot.begin(variables, length, between)
         return begun or (body, _nothing)
 
     return begin
@@ -156,9 +156,9 @@ def _counting(
     """What finds how many iterations a loop over values has; None for those that do not tell."""
     drawn: list[Evaluate] = []
     if isinstance(iterable, tree.Call) and iterable.function.span.text in _DRAWING:
-        given = [argument.value for argument in iterable.arguments]
-        if all(isinstance(each, tree.Name) for each in given):
-            drawn = [c.expression(each, scope) for each in given]
+        arguments = [argument.value for argument in iterable.arguments]
+        if all(isinstance(each, tree.Name) for each in arguments):
+            drawn = [c.expression(each, scope) for each in arguments]
 
     def count(variables: Variables, values: Any) -> Length | None:
         if type(values) in _COUNTED:

@@ -9,10 +9,10 @@ from typing import Any
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.compiler.base import Compiler
 from gradcli.language.compiler.names import name_store
-from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.iteration import iterate
 from gradcli.language.objects.operators import binary
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables, captured_names
 
 Bound = dict[str, Any]
@@ -165,7 +165,7 @@ def _class(c: Compiler, node: tree.Call, scope: Scope) -> Matches:
 def _named(get: Any, parts: Any, value: Any, variables: Variables, bound: Bound) -> bool:
     missing = object()
     for name, part in parts:
-        found = get(value, name, missing)
-        if found is missing or not part(found, variables, bound):
+        attribute = get(value, name, missing)
+        if attribute is missing or not part(attribute, variables, bound):
             return False
     return True

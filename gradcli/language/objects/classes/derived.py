@@ -20,9 +20,9 @@ class Derived:
     stored: dict[str, Any]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        made: Any = super().__new__(cls)
-        made.stored = {}
-        return made
+        instance: Any = super().__new__(cls)
+        instance.stored = {}
+        return instance
 
     def language_getattr(self, name: str) -> Any:
         """What the program stored under a name; raises AttributeError."""
@@ -75,9 +75,9 @@ class _Immutable(Derived):
     """What those have whose value is given when they are made."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        made: Any = cls.language_value(*args, **kwargs)
-        made.stored = {}
-        return made
+        instance: Any = cls.language_value(*args, **kwargs)
+        instance.stored = {}
+        return instance
 
     @classmethod
     def language_value(cls, *args: Any, **kwargs: Any) -> Any:

@@ -7,23 +7,21 @@ from typing import Any, ClassVar
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import LanguageType, type_name
+from gradcli.record import Record
 
 MISSING: Any = object()
 """The result of a lookup of a name that does not exist."""
 
 
-class BoundMethod:
+class BoundMethod(Record):
     """A method with its receiver: an instance, or a class for a class method."""
 
-    __slots__ = ("function", "receiver")
+    receiver: Any
+    function: Any
 
     language_name: ClassVar[str] = "method"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"__func__", "__name__", "__self__"})
     language_qualified: ClassVar[bool] = True
-
-    def __init__(self, receiver: Any, function: Any) -> None:
-        self.receiver = receiver
-        self.function = function
 
     @property
     def __name__(self) -> str:
@@ -153,23 +151,23 @@ class Property:
         property_function(self.fdel, "deletes it")(instance)
 
 
-def computes(found: Any) -> bool:
+def computes(attribute: Any) -> bool:
     """Whether reading or setting what a class holds under a name runs a function: a property, an
     object of the program's with `__get__`.
     """
-    return getattr(type(found), "language_computes", False)
+    return getattr(type(attribute), "language_computes", False)
 
 
-def is_data(found: Any) -> bool:
+def is_data(attribute: Any) -> bool:
     """Whether it comes before what is stored in the instance: it says how it is set."""
-    return hasattr(type(found), "language_set")
+    return hasattr(type(attribute), "language_set")
 
 
-def bound(found: Any, instance: Any, owner: LanguageType) -> Any:
+def bound(attribute: Any, instance: Any, owner: LanguageType) -> Any:
     """The value of a class's attribute, read from an instance or (None) from the class."""
-    get = getattr(type(found), "language_get", None)
+    get = getattr(type(attribute), "language_get", None)
     if get is not None:
-        return get(found, instance, owner)
-    if instance is not None and getattr(found, "language_decorated", False):
-        return BoundMethod(instance, found)  # a function that a decorator of ours wrapped
-    return found
+        return get(attribute, instance, owner)
+    if instance is not None and getattr(attribute, "language_decorated", False):
+        return BoundMethod(instance, attribute)  # a function that a decorator of ours wrapped
+    return attribute

@@ -31,10 +31,10 @@ class ExceptionInstance(Raised):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> ExceptionInstance:
         # As in Python, the arguments are there even if the program's __init__ passes none on.
-        made: ExceptionInstance = Raised.__new__(cls)
-        made.values = {}
-        ExceptionInstance.__init__(made, *args)
-        return made
+        instance: ExceptionInstance = Raised.__new__(cls)
+        instance.values = {}
+        ExceptionInstance.__init__(instance, *args)
+        return instance
 
     def __init__(self, *args: Any) -> None:
         message = text(args[0]) if len(args) == 1 else display(args) if args else ""
@@ -98,17 +98,14 @@ class Group(Raised):
 
     def attribute(self, name: str) -> Any:
         """What a program reads of a group; raises AttributeError."""
-        if name == "message":
-            return self.title
-        if name == "exceptions":
-            return self.exceptions
-        if name == "derive":
-            return called("derive", lambda excs: made_group(self.raises, self.title, excs))
-        if name == "split":
-            return called("split", lambda condition: self.split(_condition(condition)))
-        if name == "subgroup":
-            return called("subgroup", lambda condition: self.split(_condition(condition))[0])
-        return super().attribute(name)
+        if name in ("exceptions", "message"):
+            return self.title if name == "message" else self.exceptions
+        methods: dict[str, Callable[..., Any]] = {
+            "derive": lambda excs: made_group(self.raises, self.title, excs),
+            "split": lambda condition: self.split(_condition(condition)),
+            "subgroup": lambda condition: self.split(_condition(condition))[0],
+        }
+        return called(name, methods[name]) if name in methods else super().attribute(name)
 
 
 def _condition(condition: Any) -> Fits:

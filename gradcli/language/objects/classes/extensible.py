@@ -23,6 +23,11 @@ def stored_value(self: Any, name: str) -> Any:
         raise AttributeError(name) from None
 
 
+def stored_names(self: Any) -> list[str]:
+    """The names under which a program stored something there."""
+    return list(self.values)
+
+
 def store_value(self: Any, name: str, value: Any) -> None:
     self.values[name] = value
 
@@ -76,15 +81,12 @@ class Extensible:
             modules[table][name] = cls
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = object.__new__(cls)
+        instance = object.__new__(cls)
         # A program's class may set attributes before it calls `super().__init__()`.
-        made.values = {}
-        return made
+        instance.values = {}
+        return instance
 
-    def language_names(self) -> list[str]:
-        """The names of what the program set."""
-        return list(self.values)
-
+    language_names = stored_names
     language_getattr = stored_value
     language_setattr = store_value
     language_delattr = discard_value

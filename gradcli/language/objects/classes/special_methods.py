@@ -23,18 +23,16 @@ ARITHMETIC = {
 COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 """The names of comparisons in theirs."""
 
-_PLAIN = frozenset(
-    {
-        *(f"__{prefix}{name}__" for name in ARITHMETIC.values() for prefix in ("", "r", "i")),
-        *(f"__{name}__" for name in COMPARISONS.values()),
-        *(f"__{name}__" for name in ("neg", "pos", "invert", "abs", "round", "divmod", "rdivmod")),
-        *(f"__{name}__" for name in ("call", "getitem", "setitem", "delitem", "contains")),
-        *(f"__{name}__" for name in ("iter", "missing", "reversed", "enter", "exit", "getattr")),
-    }
+_OF_ANY_TYPE = (
+    *(f"__{prefix}{name}__" for name in ARITHMETIC.values() for prefix in ("", "r", "i")),
+    *(f"__{name}__" for name in COMPARISONS.values()),
+    *(f"__{name}__" for name in ("neg", "pos", "invert", "abs", "round", "divmod", "rdivmod")),
+    *(f"__{name}__" for name in ("call", "getitem", "setitem", "delitem", "contains", "iter")),
+    *(f"__{name}__" for name in ("next", "missing", "reversed", "enter", "exit", "getattr")),
 )
-"""Methods whose result may be any value."""
 
-_RESULTS: dict[str, type] = {
+SPECIAL_METHODS: dict[str, Any] = {
+    **dict.fromkeys(_OF_ANY_TYPE, object),
     "__bool__": bool,
     "__complex__": complex,
     "__float__": float,
@@ -46,25 +44,44 @@ _RESULTS: dict[str, type] = {
     "__repr__": str,
     "__str__": str,
 }
-"""Methods that must return a value of one type."""
+"""The special methods that the host calls, each with the type of its result."""
 
+RENAMED = {
+    "__delattr__": "language_deletes",
+    "__delete__": "language_delete",
+    "__get__": "language_get",
+    "__getattribute__": "language_gets",
+    "__new__": "language_new",
+    "__set__": "language_set",
+    "__set_name__": "language_set_name",
+    "__setattr__": "language_sets",
+}
+"""Those that the interpreter calls, each with its name in the host class: under their own names
+they would change how the host itself treats the object.
+"""
 
-def is_special(name: str) -> bool:
-    """Whether a class of the language may define a special method."""
-    return name in _PLAIN or name in _RESULTS or name == "__next__"
+OF_THE_CLASS = frozenset({"__class_getitem__", "__init_subclass__"})
+"""Those that are class methods without a decorator."""
+
+CALLED_HERE = frozenset(
+    {"__copy__", "__deepcopy__", "__doc__", "__getattr__", "__init__", "__match_args__"}
+    | {"__post_init__", "__slots__"}
+)
+"""What the interpreter and the library look up in the table of the class: the host class lacks it.
+"""
 
 
 def special_method(name: str, function: Any) -> Callable[..., Any]:
     """The host's method that calls the program's; raises E202 for a result of the wrong type."""
     if not callable(function):
         raise type_error(f"{name} of a class is a function, not {type_name(function)}")
-    kind = _RESULTS.get(name)
     if name == "__next__":
         return _next(function)
+    kind = SPECIAL_METHODS[name]
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = function(self, *args, **kwargs)
-        if kind is not None and not isinstance(result, kind):
+        if not isinstance(result, kind):
             raise type_error(
                 f"{name}() must return {kind.__name__}, not {type_name(result)}",
                 text=f"{name} returned non-string (type {type_name(result)})"

@@ -10,66 +10,38 @@ from collections.abc import Callable
 
 from gradcli.errors import GradcliError, Label, Span
 from gradcli.language.parser.actions.targets import check_target
-from gradcli.language.tree.syntax import (
-    Argument,
-    Attribute,
-    Binary,
-    Call,
-    Comparison,
-    Comprehension,
-    ComprehensionFor,
-    Conditional,
-    Constant,
-    Dict,
-    Expression,
-    Lambda,
-    List,
-    Logical,
-    Name,
-    NamedExpression,
-    Parameter,
-    Parameters,
-    Slice,
-    Starred,
-    Tuple,
-)
+from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.syntax import Expression
 
 # Operators of one level form one flat chain.
 LEVELS = {
-    "|": 0,
-    "^": 1,
-    "&": 2,
-    "<<": 3,
-    ">>": 3,
-    "+": 4,
-    "-": 4,
-    "*": 5,
-    "/": 5,
-    "//": 5,
-    "%": 5,
-    "@": 5,
-    "**": 6,
+    operator: level
+    for level, operators in enumerate(("|", "^", "&", "<< >>", "+ -", "* / // % @", "**"))
+    for operator in operators.split()
 }
 
 
 # ---- atoms ----
 
 
-def longer_tuple_display(span: Span, elements: list[Expression], last: Expression) -> Tuple:
+def longer_tuple_display(span: Span, elements: list[Expression], last: Expression) -> tree.Tuple:
     """A tuple that ends with an element."""
     elements.append(last)
-    return Tuple(span, elements)
+    return tree.Tuple(span, elements)
 
 
 # ---- comprehensions ----
 
 
 def clause(
-    span: Span, target: Expression, iterable: Expression, conditions: list[Expression] | None
-) -> ComprehensionFor:
+    span: Span,
+    target: Expression,
+    iterable: Expression,
+    conditions: list[Expression] | None,
+) -> tree.ComprehensionFor:
     """`for target in iterable if condition`."""
     check_target(target)
-    return ComprehensionFor(span, target, iterable, conditions or [])
+    return tree.ComprehensionFor(span, target, iterable, conditions or [])
 
 
 # ---- operators ----
@@ -79,64 +51,64 @@ def clause(
 # where the chain does; otherwise it is a parenthesised operand.
 
 
-def binary(span: Span, left: Expression, operator: str, right: Expression) -> Binary:
+def binary(span: Span, left: Expression, operator: str, right: Expression) -> tree.Binary:
     """`left operator right`."""
     if (
-        type(left) is Binary
+        type(left) is tree.Binary
         and left.span.start == span.start
         and LEVELS[left.rest[0][0]] == LEVELS[operator]
     ):
         left.rest.append((operator, right))
         left.span = span
         return left
-    return Binary(span, left, [(operator, right)])
+    return tree.Binary(span, left, [(operator, right)])
 
 
-def comparison(span: Span, left: Expression, operator: str, right: Expression) -> Comparison:
+def comparison(span: Span, left: Expression, operator: str, right: Expression) -> tree.Comparison:
     """`left operator right`, which chains."""
-    if type(left) is Comparison and left.span.start == span.start:
+    if type(left) is tree.Comparison and left.span.start == span.start:
         left.rest.append((operator, right))
         left.span = span
         return left
-    return Comparison(span, left, [(operator, right)])
+    return tree.Comparison(span, left, [(operator, right)])
 
 
 def two_word_comparison(
     span: Span, left: Expression, first: str, second: str, right: Expression
-) -> Comparison:
+) -> tree.Comparison:
     """`left not in right`, `left is not right`."""
     return comparison(span, left, f"{first} {second}", right)
 
 
-def logical(span: Span, left: Expression, operator: str, right: Expression) -> Logical:
+def logical(span: Span, left: Expression, operator: str, right: Expression) -> tree.Logical:
     """`left and right`, `left or right`."""
-    if type(left) is Logical and left.operator == operator and left.span.start == span.start:
+    if type(left) is tree.Logical and left.operator == operator and left.span.start == span.start:
         left.operands.append(right)
         left.span = span
         return left
-    return Logical(span, operator, [left, right])
+    return tree.Logical(span, operator, [left, right])
 
 
-def named(span: Span, text: str, value: Expression) -> NamedExpression:
+def named(span: Span, text: str, value: Expression) -> tree.NamedExpression:
     """`name := value`."""
     place = Span(span.source, span.start, span.start + len(text))
-    return NamedExpression(span, Name(place, text), value)
+    return tree.NamedExpression(span, tree.Name(place, text), value)
 
 
 # ---- attributes, calls, subscripts ----
 
 
-def attribute(span: Span, value: Expression, text: str) -> Attribute:
+def attribute(span: Span, value: Expression, text: str) -> tree.Attribute:
     """`value.name`."""
-    return Attribute(span, value, text, Span(span.source, span.end - len(text), span.end))
+    return tree.Attribute(span, value, text, Span(span.source, span.end - len(text), span.end))
 
 
-def call(span: Span, function: Expression, arguments: list[Argument] | None) -> Call:
+def call(span: Span, function: Expression, arguments: list[tree.Argument] | None) -> tree.Call:
     """`function(arguments)`; E006 for arguments in an impossible order or a keyword given twice."""
     if arguments is None:
-        return Call(span, function, [])
-    keywords: dict[str, Argument] = {}
-    unpacked: Argument | None = None
+        return tree.Call(span, function, [])
+    keywords: dict[str, tree.Argument] = {}
+    unpacked: tree.Argument | None = None
     for argument in arguments:
         if argument.name is not None:
             if argument.name in keywords:
@@ -164,23 +136,23 @@ def call(span: Span, function: Expression, arguments: list[Argument] | None) -> 
                 span=argument.span,
                 help="write them around it",
             )
-    return Call(span, function, arguments)
+    return tree.Call(span, function, arguments)
 
 
 # ---- functions ----
 
 
-def checked_parameters(owner: Span, parameters: list[Parameter] | None) -> Parameters:
+def checked_parameters(owner: Span, parameters: list[tree.Parameter] | None) -> tree.Parameters:
     """The parameters of a function, those after `*` marked as keyword-only.
 
     Raises E006 if their order is impossible or a name stands twice.
     """
     if not parameters:
-        return Parameters(Span(owner.source, owner.start, owner.start), [])
-    seen: dict[str, Parameter] = {}
-    star: Parameter | None = None
-    default: Parameter | None = None
-    previous: Parameter | None = None
+        return tree.Parameters(Span(owner.source, owner.start, owner.start), [])
+    seen: dict[str, tree.Parameter] = {}
+    star: tree.Parameter | None = None
+    default: tree.Parameter | None = None
+    previous: tree.Parameter | None = None
     for number, parameter in enumerate(parameters):
         before = parameters[:number]
         if parameter.name in seen:
@@ -217,50 +189,46 @@ def checked_parameters(owner: Span, parameters: list[Parameter] | None) -> Param
     if star is not None and not star.name and not named_after:
         raise GradcliError("E006", "a bare `*` needs a parameter after it", span=star.span)
     last = parameters[-1].span.end
-    return Parameters(Span(owner.source, parameters[0].span.start, last), parameters)
+    return tree.Parameters(Span(owner.source, parameters[0].span.start, last), parameters)
 
 
 NODES: dict[str, Callable[..., Expression | tuple[Expression | None, Expression]]] = {
-    "true": lambda span: Constant(span, True),
-    "false": lambda span: Constant(span, False),
-    "none": lambda span: Constant(span, None),
-    "ellipsis": lambda span: Constant(span, ...),
-    "empty_tuple": lambda span: Tuple(span, []),
-    "list_display": lambda span, elements: List(span, elements or []),
-    "dict_display": lambda span, entries: Dict(span, entries or []),
+    "true": lambda span: tree.Constant(span, True),
+    "false": lambda span: tree.Constant(span, False),
+    "none": lambda span: tree.Constant(span, None),
+    "ellipsis": lambda span: tree.Constant(span, ...),
+    "empty_tuple": lambda span: tree.Tuple(span, []),
+    "list_display": lambda span, elements: tree.List(span, elements or []),
+    "dict_display": lambda span, entries: tree.Dict(span, entries or []),
     "entry": lambda span, key, value: (key, value),
     "merged_entry": lambda span, value: (None, value),
-    "generator": lambda span, element, clauses: _comprehension(span, "generator", element, clauses),
-    "list_comprehension": lambda span, element, clauses: _comprehension(
-        span, "list", element, clauses
-    ),
-    "set_comprehension": lambda span, element, clauses: _comprehension(
-        span, "set", element, clauses
-    ),
-    "dict_comprehension": lambda span, *parts: Comprehension(span, "dict", *parts),
+    "generator": lambda span, *parts: _comprehension(span, "generator", *parts),
+    "list_comprehension": lambda span, *parts: _comprehension(span, "list", *parts),
+    "set_comprehension": lambda span, *parts: _comprehension(span, "set", *parts),
+    "dict_comprehension": lambda span, *parts: tree.Comprehension(span, "dict", *parts),
     # `**` is a chain of its own, since it groups to the right.
-    "power": lambda span, base, operator, exponent: Binary(span, base, [(operator, exponent)]),
-    "conditional": lambda span, body, test, orelse: Conditional(span, test, body, orelse),
-    "argument": lambda span, value: Argument(span, "", None, value),
-    "generator_argument": lambda span, element, clauses: Argument(
-        span, "", None, _comprehension(span, "generator", element, clauses)
+    "power": lambda span, base, operator, exponent: tree.Binary(span, base, [(operator, exponent)]),
+    "conditional": lambda span, body, test, orelse: tree.Conditional(span, test, body, orelse),
+    "argument": lambda span, value: tree.Argument(span, "", None, value),
+    "generator_argument": lambda span, *parts: tree.Argument(
+        span, "", None, _comprehension(span, "generator", *parts)
     ),
-    "keyword_argument": lambda span, text, value: Argument(span, "", text, value),
-    "starred_argument": lambda span, value: Argument(span, "*", None, value),
-    "keywords_argument": lambda span, value: Argument(span, "**", None, value),
-    "unpacked_index": lambda span, value: Tuple(span, [Starred(span, value)]),
-    "slicing": lambda span, lower, colon, upper, second_colon, step: Slice(
+    "keyword_argument": lambda span, text, value: tree.Argument(span, "", text, value),
+    "starred_argument": lambda span, value: tree.Argument(span, "*", None, value),
+    "keywords_argument": lambda span, value: tree.Argument(span, "**", None, value),
+    "unpacked_index": lambda span, value: tree.Tuple(span, [tree.Starred(span, value)]),
+    "slicing": lambda span, lower, colon, upper, second_colon, step: tree.Slice(
         span, lower, upper, step
     ),
-    "lambda_expression": lambda span, parameters, body: Lambda(
+    "lambda_expression": lambda span, parameters, body: tree.Lambda(
         span, checked_parameters(span, parameters), body
     ),
-    "lambda_parameter": lambda span, text, default: Parameter(span, text, "", default),
-    "rest_parameter": lambda span, text, annotation=None: Parameter(
+    "lambda_parameter": lambda span, text, default: tree.Parameter(span, text, "", default),
+    "rest_parameter": lambda span, text, annotation=None: tree.Parameter(
         span, text or "", "*", None, annotation_text(annotation)
     ),
-    "positional_marker": lambda span: Parameter(span, "", "/", None),
-    "keywords_parameter": lambda span, text, annotation=None: Parameter(
+    "positional_marker": lambda span: tree.Parameter(span, "", "/", None),
+    "keywords_parameter": lambda span, text, annotation=None: tree.Parameter(
         span, text, "**", None, annotation_text(annotation)
     ),
 }
@@ -273,6 +241,6 @@ def annotation_text(annotation: Expression | None) -> str:
 
 
 def _comprehension(
-    span: Span, kind: str, element: Expression, clauses: list[ComprehensionFor]
-) -> Comprehension:
-    return Comprehension(span, kind, element, None, clauses)
+    span: Span, kind: str, element: Expression, clauses: list[tree.ComprehensionFor]
+) -> tree.Comprehension:
+    return tree.Comprehension(span, kind, element, None, clauses)

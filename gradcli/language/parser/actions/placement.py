@@ -5,23 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.errors import GradcliError
-from gradcli.language.tree.syntax import (
-    Break,
-    Class,
-    Continue,
-    Def,
-    For,
-    FromImport,
-    Global,
-    If,
-    Match,
-    Return,
-    Statement,
-    Syntax,
-    Try,
-    While,
-    With,
-)
+from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import blocks_of
 
 # The interpreter works on a tree by recursion; this many levels are far from Python's own limit.
 DEPTH_LIMIT = 400
@@ -31,54 +16,44 @@ PLACED = frozenset({"return", "break", "continue", "nonlocal", "import"})
 
 
 def check_placement(
-    statements: list[Statement],
+    statements: list[tree.Statement],
     in_function: bool = False,
     in_loop: bool = False,
     in_class: bool = False,
 ) -> None:
     """Passes statements that stand where they may; the first that does not is an E006."""
     for statement in statements:
-        if isinstance(statement, Return):
+        if isinstance(statement, tree.Return):
             if not in_function:
                 raise GradcliError("E006", "`return` outside a function", span=statement.span)
-        elif isinstance(statement, (Break, Continue)):
+        elif isinstance(statement, (tree.Break, tree.Continue)):
             if not in_loop:
                 word = statement.span.text
                 raise GradcliError("E006", f"`{word}` outside a loop", span=statement.span)
-        elif isinstance(statement, Global):
+        elif isinstance(statement, tree.Global):
             if statement.keyword == "nonlocal" and not in_function:
                 raise GradcliError("E006", "`nonlocal` outside a function", span=statement.span)
-        elif isinstance(statement, FromImport):
+        elif isinstance(statement, tree.FromImport):
             if (in_function or in_class) and statement.names[0][0] == "*":
                 inside = "class" if in_class else "function"
                 raise GradcliError("E006", f"`import *` inside a {inside}", span=statement.span)
-        elif isinstance(statement, Def):
+        elif isinstance(statement, tree.Def):
             check_placement(statement.body, in_function=True)
-        elif isinstance(statement, Class):
+        elif isinstance(statement, tree.Class):
             check_placement(statement.body, in_class=True)
-        elif isinstance(statement, (For, While)):
+        elif isinstance(statement, (tree.For, tree.While)):
             check_placement(statement.body, in_function, in_loop=True)
             check_placement(statement.orelse, in_function, in_loop)
-        elif isinstance(statement, If):
-            for _, body in statement.branches:
-                check_placement(body, in_function, in_loop)
-            check_placement(statement.orelse, in_function, in_loop)
-        elif isinstance(statement, With):
-            check_placement(statement.body, in_function, in_loop)
-        elif isinstance(statement, Match):
-            for case in statement.cases:
-                check_placement(case.body, in_function, in_loop)
-        elif isinstance(statement, Try):
-            handlers = [handler.body for handler in statement.handlers]
-            for body in (statement.body, *handlers, statement.orelse, statement.final):
+        else:
+            for body in blocks_of(statement):
                 check_placement(body, in_function, in_loop)
 
 
-def check_depth(trees: Sequence[Syntax]) -> None:
+def check_depth(trees: Sequence[tree.Syntax]) -> None:
     """Passes trees of at most `DEPTH_LIMIT` levels; a deeper one is an E005."""
-    level: list[Syntax] = list(trees)
+    level: list[tree.Syntax] = list(trees)
     for _ in range(DEPTH_LIMIT):
-        level = [part for tree in level for part in _parts(tree)]
+        level = [part for node in level for part in _parts(node)]
         if not level:
             return
     raise GradcliError(
@@ -89,15 +64,15 @@ def check_depth(trees: Sequence[Syntax]) -> None:
     )
 
 
-def _parts(tree: Syntax) -> list[Syntax]:
+def _parts(node: tree.Syntax) -> list[tree.Syntax]:
     """The trees right below a tree."""
-    found: list[Syntax] = []
-    for name in tree.fields:
-        waiting = [getattr(tree, name)]
+    parts: list[tree.Syntax] = []
+    for name in node.fields:
+        waiting = [getattr(node, name)]
         while waiting:
             value = waiting.pop()
-            if isinstance(value, Syntax):
-                found.append(value)
+            if isinstance(value, tree.Syntax):
+                parts.append(value)
             elif isinstance(value, (list, tuple)):
                 waiting.extend(value)
-    return found
+    return parts

@@ -15,30 +15,8 @@ from gradcli.language.parser.actions.targets import (
     check_single_target,
     check_target,
 )
-from gradcli.language.tree.syntax import (
-    Argument,
-    Assign,
-    AugmentedAssign,
-    Class,
-    Command,
-    Declare,
-    Def,
-    Del,
-    Expression,
-    For,
-    FromImport,
-    Global,
-    Handler,
-    If,
-    Name,
-    Parameter,
-    Starred,
-    Statement,
-    Try,
-    Tuple,
-    While,
-    With,
-)
+from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.syntax import Expression, Statement
 
 Body = list[Statement]
 WithItem = tuple[Expression, Expression | None]
@@ -47,13 +25,13 @@ WithItem = tuple[Expression, Expression | None]
 # ---- simple statements ----
 
 
-def assignment(span: Span, target: Expression, value: Expression) -> Assign:
+def assignment(span: Span, target: Expression, value: Expression) -> tree.Assign:
     """`target = value`."""
     check_target(target, "use `==` to compare")
-    return Assign(span, [target], value)
+    return tree.Assign(span, [target], value)
 
 
-def chained_assignment(span: Span, first: Assign, value: Expression) -> Assign:
+def chained_assignment(span: Span, first: tree.Assign, value: Expression) -> tree.Assign:
     """`target = target = value`: what was the value so far is a target too."""
     check_target(first.value, "use `==` to compare")
     first.targets.append(first.value)
@@ -64,10 +42,10 @@ def chained_assignment(span: Span, first: Assign, value: Expression) -> Assign:
 
 def augmented_assignment(
     span: Span, target: Expression, operator: str, value: Expression
-) -> AugmentedAssign:
+) -> tree.AugmentedAssign:
     """`target operator= value`."""
     check_single_target(target, f"be changed by `{operator}`")
-    return AugmentedAssign(span, target, operator[:-1], value)
+    return tree.AugmentedAssign(span, target, operator[:-1], value)
 
 
 def annotated_assignment(
@@ -76,17 +54,17 @@ def annotated_assignment(
     """`target: annotation = value`, which is an assignment; without a value, a declaration."""
     check_single_target(target, "be annotated")
     if value is not None:
-        return Assign(span, [target], value, annotation_text(annotation))
-    return Declare(
-        span, target.name if isinstance(target, Name) else "", annotation_text(annotation)
+        return tree.Assign(span, [target], value, annotation_text(annotation))
+    return tree.Declare(
+        span, target.name if isinstance(target, tree.Name) else "", annotation_text(annotation)
     )
 
 
-def del_statement(span: Span, targets: list[Expression]) -> Del:
+def del_statement(span: Span, targets: list[Expression]) -> tree.Del:
     """`del targets`."""
     for target in targets:
         check_deletable(target)
-    return Del(span, targets)
+    return tree.Del(span, targets)
 
 
 # ---- compound statements ----
@@ -94,10 +72,10 @@ def del_statement(span: Span, targets: list[Expression]) -> Del:
 
 def for_statement(
     span: Span, target: Expression, iterable: Expression, body: Body, orelse: Body | None
-) -> For:
+) -> tree.For:
     """`for target in iterable: body else: orelse`."""
     check_target(target)
-    return For(span, target, iterable, body, orelse or [])
+    return tree.For(span, target, iterable, body, orelse or [])
 
 
 def with_item(_span: Span, context: Expression, target: Expression | None) -> WithItem:
@@ -113,23 +91,28 @@ def grouped_item(_span: Span, context: Expression, target: Expression) -> WithIt
     return context, target
 
 
-def with_statement(span: Span, items: list[WithItem | Expression], body: Body) -> With:
+def with_statement(span: Span, items: list[WithItem | Expression], body: Body) -> tree.With:
     """`with items: body`."""
     pairs = [item if isinstance(item, tuple) else (item, None) for item in items]
     first, target = pairs[0]
     alone = len(pairs) == 1 and target is None
     before = span.source.text[span.start + len("with") : first.span.start]
-    if alone and isinstance(first, Tuple) and first.elements and not before.strip(" \t\f\\\r\n"):
+    if (
+        alone
+        and isinstance(first, tree.Tuple)
+        and first.elements
+        and not before.strip(" \t\f\\\r\n")
+    ):
         pairs = [(element, None) for element in first.elements]
     for context, _ in pairs:
-        if isinstance(context, Starred):
+        if isinstance(context, tree.Starred):
             raise GradcliError("E006", "a context cannot be starred", span=context.span)
-    return With(span, pairs, body)
+    return tree.With(span, pairs, body)
 
 
 def try_statement(
-    span: Span, body: Body, handlers: list[Handler], orelse: Body | None, final: Body | None
-) -> Try:
+    span: Span, body: Body, handlers: list[tree.Handler], orelse: Body | None, final: Body | None
+) -> tree.Try:
     """`try: body except: … else: orelse finally: final`."""
     for clause in handlers[:-1]:
         if clause.exception is None:
@@ -138,40 +121,40 @@ def try_statement(
     if len({clause.takes_groups for clause in handlers}) > 1:
         message = "cannot have both `except` and `except*` on the same `try`"
         raise GradcliError("E006", message, span=handlers[-1].span)
-    return Try(span, body, handlers, orelse or [], final or [])
+    return tree.Try(span, body, handlers, orelse or [], final or [])
 
 
 def class_statement(
     span: Span,
     decorators: list[Expression] | None,
     text: str,
-    arguments: list[Argument] | None,
+    arguments: list[tree.Argument] | None,
     body: Body,
-) -> Class:
+) -> tree.Class:
     """`class name(bases, keyword=value): body`."""
     bases = [given.value for given in arguments or () if not given.name and not given.kind]
     keywords = [given for given in arguments or () if given.name or given.kind]
-    return Class(span, text, bases, keywords, body, decorators or [])
+    return tree.Class(span, text, bases, keywords, body, decorators or [])
 
 
 NODES: dict[str, Callable[..., Any]] = {
-    "command": lambda span, text: Command(span),
+    "command": lambda span, text: tree.Command(span),
     "longer_dotted_name": lambda span, dotted, text: f"{dotted}.{text}",
     "imported": lambda span, name, alias: (name, alias),
     "import_all": lambda span: ("*", None),
     "dots": lambda span, parts: "".join(parts),
-    "relative_import": lambda span, dots, module, names: FromImport(
+    "relative_import": lambda span, dots, module, names: tree.FromImport(
         span, dots + (module or ""), names
     ),
-    "global_statement": lambda span, names: Global(span, "global", names),
-    "nonlocal_statement": lambda span, names: Global(span, "nonlocal", names),
-    "if_statement": lambda span, test, body, elifs, orelse: If(
+    "global_statement": lambda span, names: tree.Global(span, "global", names),
+    "nonlocal_statement": lambda span, names: tree.Global(span, "nonlocal", names),
+    "if_statement": lambda span, test, body, elifs, orelse: tree.If(
         span, [(test, body), *(elifs or ())], orelse or []
     ),
     "elif_clause": lambda span, test, body: (test, body),
-    "while_statement": lambda span, test, body, orelse: While(span, test, body, orelse or []),
-    "try_finally": lambda span, body, final: Try(span, body, [], [], final),
-    "def_statement": lambda span, decorators, text, parameters, annotation, body: Def(
+    "while_statement": lambda span, test, body, orelse: tree.While(span, test, body, orelse or []),
+    "try_finally": lambda span, body, final: tree.Try(span, body, [], [], final),
+    "def_statement": lambda span, decorators, text, parameters, annotation, body: tree.Def(
         span,
         text,
         checked_parameters(span, parameters),
@@ -179,8 +162,10 @@ NODES: dict[str, Callable[..., Any]] = {
         decorators or [],
         annotation_text(annotation),
     ),
-    "group_handler": lambda span, exception, name, body: Handler(span, exception, name, body, True),
-    "parameter": lambda span, text, annotation, default: Parameter(
+    "group_handler": lambda span, exception, name, body: tree.Handler(
+        span, exception, name, body, True
+    ),
+    "parameter": lambda span, text, annotation, default: tree.Parameter(
         span, text, "", default, annotation_text(annotation)
     ),
 }

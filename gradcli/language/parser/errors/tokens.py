@@ -13,34 +13,25 @@ from gradcli.language.parser.tokens import (
 )
 
 # Characters that word processors, formulas and other languages bring along, and what to write.
-REPLACEMENTS = {
-    "“": '"',
-    "”": '"',
-    "„": '"',
-    "«": '"',
-    "»": '"',
-    "‘": "'",
-    "’": "'",
-    "−": "-",
-    "–": "-",
-    "—": "-",
-    "×": "*",
-    "·": "*",
-    "⋅": "*",
-    "∗": "*",
-    "÷": "/",
-    "≤": "<=",
-    "≥": ">=",
-    "≠": "!=",
-    "²": "**2",
-    "³": "**3",
-    "…": "...",
-    "，": ",",
-    "：": ":",
-    "（": "(",
-    "）": ")",
-    "\u00a0": " ",
+_CHARACTERS = {
+    '"': "“”„«»",
+    "'": "‘’",
+    "-": "−–—",
+    "*": "×·⋅∗",
+    "/": "÷",
+    "<=": "≤",
+    ">=": "≥",
+    "!=": "≠",
+    "**2": "²",
+    "**3": "³",
+    "...": "…",
+    ",": "，",
+    ":": "：",
+    "(": "（",
+    ")": "）",
+    " ": "\u00a0",
 }
+REPLACEMENTS = {each: ours for ours, others in _CHARACTERS.items() for each in others}
 
 # Characters that begin something in other languages, and what stands for it here.
 HABITS = {

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.functions.calls import call, misfit, missing, too_many, unknown_keyword
-from gradcli.language.objects.classes.instances import (
-    UserClass,
-    define_class,
+from gradcli.language.objects.classes.definition import define_class
+from gradcli.language.objects.classes.instance_attributes import (
     set_instance_attribute,
     store_attribute,
 )
+from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.type_forms import TypeForm
-from gradcli.language.objects.types import EXCEPTIONS, type_name, type_of
+from gradcli.language.objects.types import (
+    EXCEPTIONS,
+    by_name,
+    check_kind,
+    names,
+    type_name,
+    type_of,
+)
 from gradcli.library.copy import deepcopy
 from gradcli.record import Record
 
@@ -40,9 +48,7 @@ class Field(Record):
     """`dataclasses.field(…)`: what is known of one name."""
 
     language_name: ClassVar[str] = "dataclasses.Field"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"compare", "default", "default_factory", "init", "kw_only", "name", "repr", "type"}
-    )
+    language_attributes = names("compare default default_factory init kw_only name repr type")
 
     default: Any = MISSING
     default_factory: Any = MISSING
@@ -97,20 +103,19 @@ def dataclass(
     """`@dataclass` and `@dataclass(order=True, …)`."""
 
     def make(cls: Any) -> Any:
-        if not isinstance(cls, UserClass):
-            raise type_error(f"dataclass() is for classes, not {type_name(cls)}")
-        found = _fields(cls, bool(kw_only))
+        check_kind(cls, UserClass, "dataclass() is for classes")
+        fields = _fields(cls, bool(kw_only))
         methods: dict[str, Callable[..., Any]] = {}
         if init:
-            methods["__init__"] = _init(cls, found)
+            methods["__init__"] = _init(cls, fields)
         if repr:
-            methods["__repr__"] = _repr(found)
-        compared = [each.name for each in found if each.compare and each.is_stored]
+            methods["__repr__"] = _repr(fields)
+        compared = [each.name for each in fields if each.compare and each.is_stored]
         if eq:
-            methods["__eq__"] = _comparison(compared, lambda left, right: left == right)
+            methods["__eq__"] = _comparison(compared, operator.eq)
         if order:
-            for name, test in _ORDERS.items():
-                methods[name] = _comparison(compared, test)
+            for name in ("lt", "le", "gt", "ge"):
+                methods[f"__{name}__"] = _comparison(compared, getattr(operator, name))
         if (frozen and eq) or unsafe_hash:
             methods["__hash__"] = lambda self: hash(_values(self, compared))
         for name, method in methods.items():
@@ -118,31 +123,23 @@ def dataclass(
                 cls.bind(name, method)
         if eq and "__hash__" not in methods and "__hash__" not in cls.names:
             cls.host.__hash__ = None
-        cls.names["__dataclass_fields__"] = {each.name: each for each in found}
+        cls.names["__dataclass_fields__"] = {each.name: each for each in fields}
         if match_args:
-            cls.names.setdefault("__match_args__", tuple(f.name for f in found if not f.kw_only))
+            cls.names.setdefault("__match_args__", tuple(f.name for f in fields if not f.kw_only))
         cls.host.language_frozen = bool(frozen)
         return cls
 
     return make if cls is None else make(cls)
 
 
-_ORDERS: dict[str, Callable[[Any, Any], Any]] = {
-    "__lt__": lambda left, right: left < right,
-    "__le__": lambda left, right: left <= right,
-    "__gt__": lambda left, right: left > right,
-    "__ge__": lambda left, right: left >= right,
-}
-
-
 def _fields(cls: UserClass, keyword_only: bool) -> list[Field]:
     """The fields of a class, those of its bases first; raises E204 and E202 as Python does."""
-    found: dict[str, Field] = {}
+    by_name: dict[str, Field] = {}
     types = {} if cls.annotate is None else cls.annotate()
     for host in reversed(cls.host.__mro__[1:]):
         base = vars(host).get("language_class")
         if base is not None:
-            found.update(base.names.get("__dataclass_fields__", {}))
+            by_name.update(base.names.get("__dataclass_fields__", {}))
     for name, written in cls.fields.items():
         last = written.partition("[")[0].rpartition(".")[2]
         if last == "ClassVar":
@@ -164,14 +161,14 @@ def _fields(cls: UserClass, keyword_only: bool) -> list[Field]:
             cls.names.pop(name)
             if each.default is not MISSING:
                 cls.names[name] = each.default
-        found[name] = each
+        by_name[name] = each
     seen = ""
-    for each in found.values():
-        given = each.default is not MISSING or each.default_factory is not MISSING
-        if each.init and not each.kw_only and not given and seen:
+    for each in by_name.values():
+        has_default = each.default is not MISSING or each.default_factory is not MISSING
+        if each.init and not each.kw_only and not has_default and seen:
             raise type_error(f"non-default argument {each.name!r} follows default argument")
-        seen = seen or (each.name if given and each.init and not each.kw_only else "")
-    return list(found.values())
+        seen = seen or (each.name if has_default and each.init and not each.kw_only else "")
+    return list(by_name.values())
 
 
 def _init(cls: UserClass, fields: list[Field]) -> Callable[..., None]:
@@ -191,20 +188,19 @@ def _init(cls: UserClass, fields: list[Field]) -> Callable[..., None]:
             raise type_error(f"{cls.name}.__init__() takes an instance, not {type_name(self)}")
         store = store_attribute if own.host.language_frozen else set_instance_attribute
         passed: list[Any] = []
-        given = dict(zip(by_place, args, strict=False))
+        values = dict(zip(by_place, args, strict=False))
         for name, value in kwargs.items():
             if name not in known:
                 raise unknown_keyword(cls.name, name, list(known), written)
-            if name in given:
+            if name in values:
                 raise misfit(cls.name, f"got the argument {name!r} twice", written)
-            given[name] = value
+            values[name] = value
         for each in fields:
-            value = given[each.name] if each.name in given else each.value()
+            value = values[each.name] if each.name in values else each.value()
             if value is MISSING:
                 if each.init:
-                    left = [f.name for f in fields if f.init and f.name not in given]
-                    left = [name for name in left if known[name].value() is MISSING]
-                    text = f"{cls.name}.__init__() {missing(left)}"
+                    lacking = [n for n in known if n not in values and known[n].value() is MISSING]
+                    text = f"{cls.name}.__init__() {missing(lacking)}"
                     raise misfit(cls.name, f"needs a value for {each.name!r}", written, text)
                 continue
             if each.is_stored:
@@ -263,16 +259,16 @@ def _comparison(names: list[str], test: Callable[[Any, Any], Any]) -> Callable[[
 
 def _known(value: Any) -> dict[str, Field] | None:
     cls = value if isinstance(value, UserClass) else getattr(type(value), "language_class", None)
-    found = None if cls is None else cls.find("__dataclass_fields__")
-    return found if isinstance(found, dict) else None
+    known = None if cls is None else cls.find("__dataclass_fields__")
+    return known if isinstance(known, dict) else None
 
 
 def fields(class_or_instance: Any, /) -> tuple[Field, ...]:
     """`dataclasses.fields(value)`."""
-    found = _known(class_or_instance)
-    if found is None:
+    known = _known(class_or_instance)
+    if known is None:
         raise type_error("must be called with a dataclass type or instance")
-    return tuple([each for each in found.values() if each.is_stored])
+    return tuple([each for each in known.values() if each.is_stored])
 
 
 def is_dataclass(obj: Any, /) -> bool:
@@ -314,16 +310,15 @@ def _plain(value: Any, make: Callable[[list[tuple[str, Any]]], Any], top: bool =
 def replace(obj: Any, /, **changes: Any) -> Any:
     """`dataclasses.replace(value, name=…)`."""
     known = fields(obj)
-    given = {each.name: _value(obj, each.name) for each in known if each.init}
-    return type_of(obj)(**{**given, **changes})
+    values = {each.name: _value(obj, each.name) for each in known if each.init}
+    return type_of(obj)(**{**values, **changes})
 
 
 def make_dataclass(cls_name: str, fields: Any, /, *, bases: Any = (), **settings: Any) -> Any:
     """`dataclasses.make_dataclass(name, fields)`: a field is a name, or a tuple of a name, a type
     and a default.
     """
-    if not isinstance(cls_name, str):
-        raise type_error(f"the name of a class is a string, not {type_name(cls_name)}")
+    check_kind(cls_name, str, "the name of a class is a string")
     names = dict(settings.pop("namespace", None) or {})
     types: dict[str, Any] = {}
     for each in bounded(fields):
@@ -333,9 +328,9 @@ def make_dataclass(cls_name: str, fields: Any, /, *, bases: Any = (), **settings
         types[name] = rest[0] if rest else "typing.Any"
         if len(rest) > 1:
             names[name] = rest[1]
-    made = define_class(cls_name, list(bounded(bases)), names, dict.fromkeys(types, ""))
-    made.annotate = lambda: dict(types)
-    return dataclass(made, **settings)
+    cls = define_class(cls_name, list(bounded(bases)), names, dict.fromkeys(types, ""))
+    cls.annotate = lambda: dict(types)
+    return dataclass(cls, **settings)
 
 
 DATACLASSES: dict[str, Any] = {
@@ -343,13 +338,6 @@ DATACLASSES: dict[str, Any] = {
     "InitVar": TypeForm("dataclasses.InitVar"),
     "KW_ONLY": _KEYWORD_ONLY,
     "MISSING": MISSING,
-    "asdict": asdict,
-    "astuple": astuple,
-    "dataclass": dataclass,
-    "field": field,
-    "fields": fields,
-    "is_dataclass": is_dataclass,
-    "make_dataclass": make_dataclass,
-    "replace": replace,
+    **by_name(asdict, astuple, dataclass, field, fields, is_dataclass, make_dataclass, replace),
 }
 """What `dataclasses` holds."""

@@ -14,13 +14,13 @@ from gradcli.language.objects.classes.descriptors import (
     Property,
     StaticMethod,
 )
-from gradcli.language.objects.classes.instances import Instance, UserClass, is_dunder
-from gradcli.language.objects.classes.special_methods import is_special
+from gradcli.language.objects.classes.special_methods import SPECIAL_METHODS
+from gradcli.language.objects.classes.user_classes import Instance, UserClass, is_dunder
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import inherited_method
 from gradcli.language.objects.repr import display, text
-from gradcli.language.objects.types import define
+from gradcli.language.objects.types import by_name, define
 
 
 class EnumClass(UserClass):
@@ -109,19 +109,19 @@ class Enum(Instance):
         bases = [host for host in hosts if host not in _MIXED]
         if mixed is not None:
             bases = [mixed if host is Enum else host for host in bases]
-        made = EnumClass(name, rest, tuple(bases))
-        made.members = {}
+        cls = EnumClass(name, rest, tuple(bases))
+        cls.members = {}
         last: Any = None
         values: list[Any] = []
         for key, value in members.items():
             if type(value) is Auto:
-                value = _next_value(made, key, last, values)
+                value = _next_value(cls, key, last, values)
             last = value
             values.append(value)
-            made.members[key] = _alias(made, value) or _member(made, key, value)
-        made.names.update(made.members)
-        made.names["__members__"] = dict(made.members)
-        return made
+            cls.members[key] = _alias(cls, value) or _member(cls, key, value)
+        cls.names.update(cls.members)
+        cls.names["__members__"] = dict(cls.members)
+        return cls
 
 
 def _functional(base: type[Enum], value: Any, names: Any = None, **named: Any) -> UserClass:
@@ -149,7 +149,7 @@ def _shown(base: type[Enum]) -> str:
 
 
 def _is_member(name: str, value: Any) -> bool:
-    if is_dunder(name) or is_special(name) or name.startswith("_"):
+    if is_dunder(name) or name in SPECIAL_METHODS or name.startswith("_"):
         return False
     methods = (BoundMethod, ClassMethod, Property, StaticMethod, UserClass)
     return not isinstance(value, methods) and type(value).__name__ != "Function"
@@ -174,12 +174,12 @@ def _alias(cls: EnumClass, value: Any) -> Any:
 
 
 def _member(cls: EnumClass, name: str, value: Any) -> Any:
-    made = cls.host.__new__(cls.host)
-    made.name, made.language_value = name, value
+    member = cls.host.__new__(cls.host)
+    member.name, member.language_value = name, value
     init = cls.names.get("__init__")
     if init is not None:
-        init(made, *(value if isinstance(value, tuple) else (value,)))
-    return made
+        init(member, *(value if isinstance(value, tuple) else (value,)))
+    return member
 
 
 def _value(other: Any) -> Any:
@@ -202,13 +202,8 @@ def _of_bits(name: str) -> Callable[[Any, Any], Any]:
     return combine
 
 
-class _Number(Enum):
-    """What members of numbers share: they are compared and counted with as numbers."""
-
-    def __int__(self) -> int:
-        return int(self.language_value)
-
-    __index__ = __int__
+class _Value(Enum):
+    """What members share that are values as well: they are equal to their value."""
 
     def __eq__(self, other: object) -> bool:
         return bool(self.language_value == _value(other))
@@ -219,11 +214,16 @@ class _Number(Enum):
     __lt__, __le__, __gt__, __ge__ = map(_of_values, ("lt", "le", "gt", "ge"))
 
 
-class IntEnum(_Number):
+class IntEnum(_Value):
     """`enum.IntEnum`."""
 
     language_name: ClassVar[str] = "enum.IntEnum"
     language_also: ClassVar[type] = int
+
+    def __int__(self) -> int:
+        return int(self.language_value)
+
+    __index__ = __int__
 
     def __str__(self) -> str:
         return text(self.language_value)
@@ -232,7 +232,7 @@ class IntEnum(_Number):
     __radd__, __rmul__ = __add__, __mul__
 
 
-class StrEnum(Enum):
+class StrEnum(_Value):
     """`enum.StrEnum`: equal to its text."""
 
     language_name: ClassVar[str] = "enum.StrEnum"
@@ -248,13 +248,7 @@ class StrEnum(Enum):
             return Enum.language_getattr(self, name)
         return BoundMethod(self.language_value, method)
 
-    __add__, __lt__, __le__, __gt__, __ge__ = map(_of_values, ("add", "lt", "le", "gt", "ge"))
-
-    def __eq__(self, other: object) -> bool:
-        return bool(self.language_value == _value(other))
-
-    def __hash__(self) -> int:
-        return hash(self.language_value)
+    __add__ = _of_values("add")
 
 
 class _Text(StrEnum):
@@ -299,9 +293,9 @@ def _bits(value: Any) -> int:
 
 def _combined(cls: Any, bits: int) -> Any:
     """The member of some bits, made where there is none."""
-    found = _alias(cls, bits)
-    if found is not None:
-        return found
+    member = _alias(cls, bits)
+    if member is not None:
+        return member
     parts = [each.name for each in cls.members.values() if each.language_value & bits]
     return _member(cls, "|".join(parts) or "0", bits)
 
@@ -323,12 +317,8 @@ def unique(enumeration: Any) -> Any:
 
 
 ENUM: dict[str, Any] = {
-    "Enum": Enum,
-    "Flag": Flag,
-    "IntEnum": IntEnum,
+    **by_name(Enum, Flag, IntEnum, StrEnum, unique),
     "IntFlag": Flag,
-    "StrEnum": StrEnum,
     "auto": define("enum.auto", Auto, construct=Auto),
-    "unique": unique,
 }
 """What `enum` holds."""

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.functions.calls import misfit, missing, unknown_keyword
-from gradcli.language.objects.classes.instances import UserClass
+from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import define, type_of
@@ -34,21 +34,19 @@ class NamedTuple(tuple[Any, ...]):
         written = f"({', '.join(fields)})"
         if len(args) > len(fields):
             raise misfit(name, f"takes {len(fields)} values and got {len(args)}", written)
-        given = dict(zip(fields, args, strict=False))
+        by_name = dict(zip(fields, args, strict=False))
         for key, value in kwargs.items():
             if key not in fields:
                 raise unknown_keyword(name, key, list(fields), written)
-            if key in given:
+            if key in by_name:
                 raise misfit(name, f"got the argument {key!r} twice", written)
-            given[key] = value
-        for key in fields:
-            if key not in given:
-                if key not in cls.language_defaults:
-                    left = [f for f in fields if f not in {**given, **cls.language_defaults}]
-                    text = f"{name}.__new__() {missing(left)}"
-                    raise misfit(name, f"needs a value for {key!r}", written, text)
-                given[key] = cls.language_defaults[key]
-        return [given[key] for key in fields]
+            by_name[key] = value
+        values = {**cls.language_defaults, **by_name}
+        lacking = [key for key in fields if key not in values]
+        if lacking:
+            text = f"{name}.__new__() {missing(lacking)}"
+            raise misfit(name, f"needs a value for {lacking[0]!r}", written, text)
+        return [values[key] for key in fields]
 
     def language_getattr(self, name: str) -> Any:
         """An item by its name; raises AttributeError."""
@@ -116,18 +114,18 @@ def named_tuple(
         if field not in defaults and left:
             raise type_error(f"the field {field!r} without a default follows one with it")
         left = left or field in defaults
-    made = UserClass(name, methods or {}, (NamedTuple,), dict.fromkeys(fields, ""))
-    host: Any = made.host
+    cls = UserClass(name, methods or {}, (NamedTuple,), dict.fromkeys(fields, ""))
+    host: Any = cls.host
     host.language_fields, host.language_defaults = tuple(fields), dict(defaults)
-    made.names.update(_fields=tuple(fields), __match_args__=tuple(fields))
-    made.names["_field_defaults"] = dict(defaults)
+    cls.names.update(_fields=tuple(fields), __match_args__=tuple(fields))
+    cls.names["_field_defaults"] = dict(defaults)
 
     def make(iterable: Any, /) -> Any:
-        return made(*bounded(iterable))
+        return cls(*bounded(iterable))
 
     make.__name__ = "_make"
-    made.names["_make"] = make
-    return made
+    cls.names["_make"] = make
+    return cls
 
 
 NAMED_TUPLE = define("typing.NamedTuple", NamedTuple)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from gradcli.errors import type_error
 from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.classes.descriptors import BoundMethod
-from gradcli.language.objects.classes.instances import Instance
+from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.objects.methods import dict_of
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.type_forms import TypeForm
@@ -73,11 +73,11 @@ def get_type_hints(obj: Any, *names: Any, **settings: Any) -> dict[str, Any]:
     """`typing.get_type_hints(value)`: the annotations of a function or class, with those above."""
     above = reversed(getattr(getattr(obj, "host", None), "__mro__", ()))
     known = [each for host in above if (each := vars(host).get("language_class")) is not None]
-    found: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     for each in known or [obj]:
         annotate = getattr(each, "annotate", None)
-        found.update({} if annotate is None else annotate())
-    return {name: type_of(None) if value is None else value for name, value in found.items()}
+        hints.update({} if annotate is None else annotate())
+    return {name: type_of(None) if value is None else value for name, value in hints.items()}
 
 
 TYPING: dict[str, Any] = {

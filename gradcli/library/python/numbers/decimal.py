@@ -13,7 +13,7 @@ from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.formatting import HOST_FORMAT
 from gradcli.language.objects.methods import CLASS_METHODS, METHODS, VALUES
 from gradcli.language.objects.repr import HOST_TEXT
-from gradcli.language.objects.types import EXCEPTIONS, define, type_name
+from gradcli.language.objects.types import EXCEPTIONS, called, check_kind, define, names, type_name
 from gradcli.state import active
 
 _MOST_DIGITS = 10_000
@@ -28,9 +28,7 @@ class Context:
     __slots__ = ("host",)
 
     language_name: ClassVar[str] = "decimal.Context"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"copy", "create_decimal", "prec", "rounding"}
-    )
+    language_attributes = names("copy create_decimal prec rounding")
     settable_attributes: ClassVar[frozenset[str]] = frozenset({"prec", "rounding"})
 
     def __init__(self, prec: int = 28, rounding: str = host.ROUND_HALF_EVEN) -> None:
@@ -46,8 +44,7 @@ class Context:
 
     @prec.setter
     def prec(self, value: int) -> None:
-        if not isinstance(value, int):
-            raise type_error(f"a precision is an integer, not {type_name(value)}")
+        check_kind(value, int, "a precision is an integer")
         if value < 1:
             raise value_error("valid range for prec is [1, MAX_PREC]")
         if value > _MOST_DIGITS:
@@ -106,8 +103,8 @@ class LocalContext:
 
 def getcontext() -> Context:
     """The session's context."""
-    found: Context = active.state.library.setdefault("decimal", Context())
-    return found
+    context: Context = active.state.library.setdefault("decimal", Context())
+    return context
 
 
 def setcontext(context: Any) -> None:
@@ -136,10 +133,10 @@ class Decimal(host.Decimal):
 
     def __new__(cls, value: Any = "0", context: Any = None) -> Decimal:
         """As of the host's; raises InvalidOperation for a text that is no number."""
-        made: Decimal = _guarded(super().__new__, cls, value)
-        if abs(made.adjusted()) > getcontext().host.Emax:
+        number: Decimal = _guarded(super().__new__, cls, value)
+        if abs(number.adjusted()) > getcontext().host.Emax:
             raise GradcliError("E602", "a decimal number beyond 1E+999999 is too large")
-        return made
+        return number
 
     def __int__(self) -> int:
         check_integer(4 * self.adjusted())
@@ -175,13 +172,11 @@ def _own(value: Any) -> Any:
 
 def _operator(name: str, method: str, reflected: bool) -> Callable[[Decimal, Any], Any]:
     def operate(self: Decimal, other: Any) -> Any:
-        if isinstance(other, bool) or not isinstance(other, (int, host.Decimal)):
-            if not isinstance(other, bool):
-                return NotImplemented
-            other = int(other)
+        if not isinstance(other, (int, host.Decimal)):
+            return NotImplemented
         left, right = (Decimal(other), self) if reflected else (self, other)
-        found = left._with(method, right)
-        return tuple(map(_own, found)) if type(found) is tuple else found
+        result = left._with(method, right)
+        return tuple(map(_own, result)) if type(result) is tuple else result
 
     operate.__name__ = name
     return operate
@@ -200,11 +195,7 @@ for _name, _method in {"neg": "minus", "pos": "plus", "abs": "abs"}.items():
 
 
 def _in_context(name: str) -> Callable[..., Any]:
-    def compute(self: Decimal, *operands: Any) -> Any:
-        return self._with(name, *operands)
-
-    compute.__name__ = name
-    return compute
+    return called(name, lambda self, *operands: self._with(name, *operands))
 
 
 def _quantize(self: Decimal, exp: Any, rounding: Any = None) -> Decimal:
@@ -215,30 +206,23 @@ def _quantize(self: Decimal, exp: Any, rounding: Any = None) -> Decimal:
 
 
 def _to_integral(self: Decimal, rounding: Any = None) -> Decimal:
-    given = getcontext().rounding if rounding is None else rounding
-    return Decimal(_guarded(self.to_integral_value, given))
+    mode = getcontext().rounding if rounding is None else rounding
+    return Decimal(_guarded(self.to_integral_value, mode))
 
 
-_WITHOUT_CONTEXT = (
-    "adjusted as_integer_ratio copy_abs copy_negate copy_sign is_finite is_infinite is_nan"
-    " is_signed is_zero to_eng_string"
-)
+_IN_CONTEXT = """compare exp fma ln log10 max min normalize remainder_near same_quantum scaleb
+    sqrt"""
+_WITHOUT_CONTEXT = """adjusted as_integer_ratio copy_abs copy_negate copy_sign is_finite is_infinite
+    is_nan is_signed is_zero to_eng_string"""
 
 
 def _plain(name: str) -> Callable[..., Any]:
-    def method(self: Decimal, *operands: Any) -> Any:
-        return _own(_guarded(getattr(host.Decimal, name), self, *operands))
-
-    method.__name__ = name
-    return method
+    method = getattr(host.Decimal, name)
+    return called(name, lambda self, *operands: _own(_guarded(method, self, *operands)))
 
 
 METHODS[Decimal] = {
-    **{
-        name: _in_context(name)
-        for name in ["compare", "exp", "fma", "ln", "log10", "max", "min", "normalize"]
-    },
-    **{name: _in_context(name) for name in ["remainder_near", "same_quantum", "scaleb", "sqrt"]},
+    **{name: _in_context(name) for name in _IN_CONTEXT.split()},
     **{name: _plain(name) for name in _WITHOUT_CONTEXT.split()},
     "quantize": _quantize,
     "to_integral": _to_integral,

@@ -26,8 +26,8 @@ class Fraction(host.Fraction):
         exponent = _EXPONENT.search(numerator) if isinstance(numerator, str) else None
         if exponent is not None:
             check_integer(_BITS_A_DIGIT * int(exponent[1][:20].replace("_", "")))
-        made: Fraction = super().__new__(cls, numerator, denominator)
-        return made
+        fraction: Fraction = super().__new__(cls, numerator, denominator)
+        return fraction
 
     def limit_denominator(self, max_denominator: int = 1000000) -> Fraction:
         """The closest fraction whose denominator is no larger."""
@@ -60,8 +60,8 @@ def _operator(name: str) -> Any:
         else:
             check_integer(_bits(self) + _bits(other))
         # The host's `__rpow__` would ask this one again for a class of its own.
-        found = function(host.Fraction(self) if name == "__rpow__" else self, other)
-        return tuple(map(_own, found)) if type(found) is tuple else _own(found)
+        result = function(host.Fraction(self) if name == "__rpow__" else self, other)
+        return tuple(map(_own, result)) if type(result) is tuple else _own(result)
 
     operate.__name__ = name
     return operate

@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.language.limits import check_integer
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.operators import multiply
+from gradcli.language.objects.types import by_name
 
 
 def factorial(n: int, /) -> int:
@@ -55,11 +56,8 @@ def prod(values: Any, /, *, start: Any = 1) -> Any:
     return product
 
 
-_OWN = (comb, dist, factorial, fsum, lcm, perm, prod)
-
 MATH: dict[str, Any] = {
-    name: value
-    for name, value in vars(math).items()
-    if not name.startswith("_") and name != "sumprod"
-} | {function.__name__: function for function in _OWN}
+    **{name: each for name, each in vars(math).items() if name[0] != "_" and name != "sumprod"},
+    **by_name(comb, dist, factorial, fsum, lcm, perm, prod),
+}
 """What `math` holds."""

@@ -10,43 +10,32 @@ from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.events import Reported
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.repr import text
-from gradcli.language.objects.types import called
+from gradcli.language.objects.types import by_name, called, names
 from gradcli.library.python.system.process import Stream
 from gradcli.library.python.time import checked_format
+from gradcli.record import Record
 from gradcli.state import active
 
 _LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
 _NAMES = {number: name for name, number in _LEVELS.items()}
 
 
-class Settings:
+class Settings(Record):
     """What `basicConfig` set."""
 
-    __slots__ = (
-        "configured",
-        "date_format",
-        "disabled",
-        "event",
-        "form",
-        "level",
-        "loggers",
-        "style",
-    )
-
-    def __init__(self) -> None:
-        self.configured = False
-        self.disabled = 0
-        self.form = "%(levelname)s:%(name)s:%(message)s"
-        self.date_format: str | None = None
-        self.event: Callable[[str], Any] = Reported
-        self.level = _LEVELS["WARNING"]
-        self.style = "%"
-        self.loggers: dict[str, Logger] = {}
+    loggers: dict[str, Logger]
+    configured: bool = False
+    disabled: int = 0
+    form: str = "%(levelname)s:%(name)s:%(message)s"
+    date_format: str | None = None
+    event: Callable[[str], Any] = Reported
+    level: int = _LEVELS["WARNING"]
+    style: str = "%"
 
 
 def _settings() -> Settings:
-    found: Settings = active.state.library.setdefault("logging", Settings())
-    return found
+    settings: Settings = active.state.library.setdefault("logging", Settings({}))
+    return settings
 
 
 class Logger:
@@ -55,11 +44,9 @@ class Logger:
     __slots__ = ("handlers", "level", "name", "propagate")
 
     language_name: ClassVar[str] = "logging.Logger"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"addHandler", "critical", "debug", "error", "exception", "getEffectiveLevel", "handlers"}
-        | {"hasHandlers", "info", "isEnabledFor", "level", "log", "name", "propagate", "setLevel"}
-        | {"removeHandler", "warning"}
-    )
+    language_attributes = names("""addHandler critical debug error exception getEffectiveLevel
+        handlers hasHandlers info isEnabledFor level log name propagate setLevel removeHandler
+        warning""")
     settable_attributes: ClassVar[frozenset[str]] = frozenset({"propagate"})
 
     def __init__(self, name: str) -> None:
@@ -113,11 +100,7 @@ class Logger:
 
 def _at(name: str, level: int) -> Callable[..., None]:
     """The method of a level."""
-
-    def log(self: Logger, msg: Any, *args: Any, **named: Any) -> None:
-        self.log(level, msg, *args, **named)
-
-    return called(name, log)
+    return called(name, lambda self, msg, *args, **named: self.log(level, msg, *args, **named))
 
 
 for _level_name, _number in {**_LEVELS, "EXCEPTION": _LEVELS["ERROR"]}.items():
@@ -233,14 +216,10 @@ class Handler:
 LOGGING: dict[str, Any] = {
     **_LEVELS,
     "Formatter": Handler,
-    "Logger": Logger,
+    **by_name(Logger, basicConfig, disable, getLevelName, getLogger),
     "NOTSET": 0,
     "StreamHandler": Handler,
     "WARN": 30,
-    "basicConfig": basicConfig,
-    "disable": disable,
-    "getLevelName": getLevelName,
-    "getLogger": getLogger,
     **{
         name: _of_root(name)
         for name in ("critical", "debug", "error", "exception", "info", "log", "warning")

@@ -8,7 +8,7 @@ from gradcli.errors import GradcliError, Span, type_error
 from gradcli.language.functions.calls import call
 from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.repr import text
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import by_name, type_name
 from gradcli.library.python.system.process import SYS
 from gradcli.state import active
 
@@ -56,10 +56,10 @@ def _lines(error: GradcliError, chain: bool) -> list[str]:
 
 def _error(exc: Any, value: Any) -> GradcliError:
     """What `format_exception` was given: an exception, or its class, itself and its traceback."""
-    given = exc if value is None else value
-    if not isinstance(given, GradcliError):
-        raise type_error(f"Exception expected for value, {type_name(given)} found")
-    return given
+    error = exc if value is None else value
+    if not isinstance(error, GradcliError):
+        raise type_error(f"Exception expected for value, {type_name(error)} found")
+    return error
 
 
 def format_exception(
@@ -99,10 +99,7 @@ def print_exception(
     call(get_attribute(file or SYS["stderr"], "write"), (written,), {})
 
 
-TRACEBACK: dict[str, Any] = {
-    each.__name__: each
-    for each in (
-        format_exc, format_exception, format_exception_only, print_exc, print_exception,
-    )
-}  # fmt: skip
+TRACEBACK: dict[str, Any] = by_name(
+    format_exc, format_exception, format_exception_only, print_exc, print_exception
+)
 """What `traceback` holds."""

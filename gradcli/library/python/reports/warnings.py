@@ -9,12 +9,13 @@ from gradcli.errors import GradcliError
 from gradcli.language.events import Reported
 from gradcli.language.objects.exceptions import handles
 from gradcli.language.objects.repr import display, text
-from gradcli.language.objects.types import EXCEPTIONS, LanguageType, type_name, type_of
+from gradcli.language.objects.types import EXCEPTIONS, LanguageType, by_name, type_name, type_of
 from gradcli.library.python.text import compile
+from gradcli.record import Record
 from gradcli.state import active
 
 
-class Warnings:
+class Warnings(Record):
     """What a session makes of warnings.
 
     Attributes:
@@ -23,12 +24,9 @@ class Warnings:
         seen: those that were shown.
     """
 
-    __slots__ = ("caught", "filters", "seen")
-
-    def __init__(self, filters: list[tuple[str, Any, Any]]) -> None:
-        self.caught: list[Any] | None = None
-        self.filters = filters
-        self.seen: set[tuple[str, str]] = set()
+    filters: list[tuple[str, Any, Any]]
+    seen: set[tuple[str, str]]
+    caught: list[Any] | None = None
 
     def handle(self, error: GradcliError) -> bool:
         """Raise, keep or hide a warning as the filters say; whether that was all."""
@@ -73,7 +71,7 @@ class CatchWarnings:
 
     def __enter__(self) -> list[Any] | None:
         self.before = outer = _warnings()
-        active.state.library["warnings"] = inner = Warnings(list(outer.filters))
+        active.state.library["warnings"] = inner = Warnings(list(outer.filters), set())
         inner.caught = [] if self.record else outer.caught
         if self.action is not None:
             simplefilter(self.action, self.category)
@@ -108,8 +106,8 @@ class WarningMessage:
 
 
 def _warnings() -> Warnings:
-    found: Warnings = active.state.library.setdefault("warnings", Warnings([]))
-    return found
+    warnings: Warnings = active.state.library.setdefault("warnings", Warnings([], set()))
+    return warnings
 
 
 def warn(message: Any, category: Any = None, stacklevel: int = 1, source: Any = None) -> None:
@@ -147,9 +145,6 @@ def resetwarnings() -> None:
 
 WARNINGS: dict[str, Any] = {
     "catch_warnings": CatchWarnings,
-    "filterwarnings": filterwarnings,
-    "resetwarnings": resetwarnings,
-    "simplefilter": simplefilter,
-    "warn": warn,
+    **by_name(filterwarnings, resetwarnings, simplefilter, warn),
 }
 """What `warnings` holds."""

@@ -8,11 +8,16 @@ from typing import Any, ClassVar
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.events import Printed, Reported
 from gradcli.language.functions.calls import call
-from gradcli.language.objects.classes.extensible import discard_value, store_value, stored_value
+from gradcli.language.objects.classes.extensible import (
+    discard_value,
+    store_value,
+    stored_names,
+    stored_value,
+)
 from gradcli.language.objects.exceptions import handles
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
-from gradcli.language.objects.types import EXCEPTIONS, Hosted
+from gradcli.language.objects.types import EXCEPTIONS, Hosted, names
 from gradcli.state import active
 
 
@@ -30,9 +35,7 @@ class Namespace:
     language_setattr = store_value
     language_delattr = discard_value
 
-    def language_names(self) -> list[str]:
-        """The names of the arguments."""
-        return list(self.values)
+    language_names = stored_names
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Namespace and self.values == other.values
@@ -63,10 +66,8 @@ class _Parser(host.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message}\n")
 
 
-_ACTIONS = frozenset(
-    {"append", "append_const", "count", "extend", "help", "store", "store_const", "store_false"}
-    | {"store_true", "version"}
-)
+_ACTIONS = names("""append append_const count extend help store store_const store_false store_true
+    version""")
 _TEXTS = ("description", "epilog", "help", "metavar", "prog", "usage", "version", "title")
 
 
@@ -110,6 +111,11 @@ def _checked(name: str, value: Any) -> Any:
     return value
 
 
+def _settings(named: dict[str, Any], known: str) -> dict[str, Any]:
+    """The settings of some names; others change nothing here."""
+    return {name: _checked(name, named[name]) for name in named if name in known.split()}
+
+
 def _converter(kind: Any) -> Any:
     def convert(word: str) -> Any:
         try:
@@ -129,15 +135,12 @@ class ArgumentParser(Group):
     __slots__ = ()
 
     language_name: ClassVar[str] = "argparse.ArgumentParser"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"add_argument", "add_argument_group", "add_mutually_exclusive_group", "add_subparsers"}
-        | {"error", "format_help", "format_usage", "get_default", "parse_args"}
-        | {"parse_known_args", "print_help", "print_usage", "set_defaults"}
-    )
+    language_attributes = names("""add_argument add_argument_group add_mutually_exclusive_group
+        add_subparsers error format_help format_usage get_default parse_args parse_known_args
+        print_help print_usage set_defaults""")
 
     def __init__(self, prog: Any = None, description: Any = None, **given: Any) -> None:
-        known = {"add_help", "allow_abbrev", "conflict_handler", "epilog", "usage"}
-        settings = {n: _checked(n, value) for n, value in given.items() if n in known}
+        settings = _settings(given, "add_help allow_abbrev conflict_handler epilog usage")
         script = active.state.library.get("argv", [""])[0]
         name = prog if isinstance(prog, str) else script.rpartition("/")[2] or "program"
         super().__init__(
@@ -157,8 +160,7 @@ class ArgumentParser(Group):
 
     def add_subparsers(self, **named: Any) -> Subparsers:
         """What commands are added to."""
-        known = {"dest", "help", "metavar", "prog", "required", "title", "description"}
-        settings = {n: _checked(n, value) for n, value in named.items() if n in known}
+        settings = _settings(named, "dest help metavar prog required title description")
         return Subparsers(self.host.add_subparsers(parser_class=_Parser, **settings))
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Namespace:
@@ -167,8 +169,8 @@ class ArgumentParser(Group):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """The arguments, and the words that are none."""
-        found, rest = self.host.parse_known_args(_words(args))
-        return Namespace(**vars(found)), rest
+        arguments, rest = self.host.parse_known_args(_words(args))
+        return Namespace(**vars(arguments)), rest
 
 
 class Subparsers(Hosted):
@@ -181,11 +183,10 @@ class Subparsers(Hosted):
 
     def add_parser(self, name: str, **named: Any) -> ArgumentParser:
         """The parser of a command."""
-        known = {"aliases", "description", "epilog", "help", "usage"}
-        settings = {n: _checked(n, value) for n, value in named.items() if n in known}
-        made = ArgumentParser.__new__(ArgumentParser)
-        made.host = self.host.add_parser(name, **settings)
-        return made
+        parser = ArgumentParser.__new__(ArgumentParser)
+        settings = _settings(named, "aliases description epilog help usage")
+        parser.host = self.host.add_parser(name, **settings)
+        return parser
 
 
 def _words(args: Any) -> list[str]:

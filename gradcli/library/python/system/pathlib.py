@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.errors import GradcliError, value_error
 from gradcli.language.limits import check_text
-from gradcli.language.objects.types import host_name, type_name
+from gradcli.language.objects.types import check_kind, host_name
 from gradcli.library.load_save import file_name, read_file
 from gradcli.library.python.system.process import OS_PATH, abspath, getcwd, makedirs
 
@@ -51,9 +51,9 @@ class PurePath:
         raise AttributeError(name)
 
     def _made(self, path: PurePosixPath) -> PurePath:
-        made = object.__new__(type(self))
-        made.path = path
-        return made
+        other = object.__new__(type(self))
+        other.path = path
+        return other
 
     def _checked(self, method: Callable[..., PurePosixPath], *values: str) -> PurePath:
         """The path that a method of the host's gives; raises E204 as it refuses."""
@@ -90,8 +90,7 @@ class PurePath:
 
     def match(self, path_pattern: str) -> bool:
         """Whether it has the form of a pattern, `*.csv`."""
-        if not isinstance(path_pattern, str):
-            raise type_error(f"a pattern is a string, not {type_name(path_pattern)}")
+        check_kind(path_pattern, str, "a pattern is a string")
         return self.path.match(path_pattern)
 
     def relative_to(self, other: Any) -> PurePath:
@@ -197,9 +196,9 @@ class Path(PurePath):
         return content
 
 
-def _segments(given: Any) -> list[str]:
+def _segments(parts: Any) -> list[str]:
     """Parts of a path as texts; raises E202 for others, E602 where they are too long."""
-    texts = [file_name("Path", each, "texts and paths") for each in given]
+    texts = [file_name("Path", each, "texts and paths") for each in parts]
     check_text(sum(map(len, texts)) + len(texts))
     return texts
 

@@ -10,36 +10,31 @@ import sys
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import GradcliError
 from gradcli.language.events import Printed, Reported
 from gradcli.language.limits import check_text
 from gradcli.language.objects.attributes import PerSession
 from gradcli.language.objects.exceptions import Traceback
-from gradcli.language.objects.types import EXCEPTIONS, called, type_name, type_of
+from gradcli.language.objects.types import EXCEPTIONS, called, check_kind, names, type_of
 from gradcli.library.load_save import file_name
 from gradcli.library.python.classes.named_tuples import named_tuple
+from gradcli.record import Record
 from gradcli.state import active
 
 
-class Stream:
+class Stream(Record):
     """`sys.stdout` and `sys.stderr`: what is written there is shown."""
 
-    __slots__ = ("event", "name")
+    name: str
+    event: Callable[[str], Any]
 
     language_name: ClassVar[str] = "_io.TextIOWrapper"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"encoding", "flush", "isatty", "name", "write", "writelines"}
-    )
+    language_attributes = names("encoding flush isatty name write writelines")
     encoding: ClassVar[str] = "utf-8"
-
-    def __init__(self, name: str, event: Callable[[str], Any]) -> None:
-        self.name = name
-        self.event = event
 
     def write(self, s: str, /) -> int:
         """Show a text; the number of its characters."""
-        if not isinstance(s, str):
-            raise type_error(f"write() argument must be str, not {type_name(s)}")
+        check_kind(s, str, "write() argument must be str")
         active.state.emit(self.event(s))
         return len(s)
 
@@ -121,17 +116,14 @@ SYS: dict[str, Any] = {
 """What `sys` holds."""
 
 
-def _checked(path: Any) -> str:
-    """A path that may be looked at; raises E606 where files are out of bounds."""
-    text = file_name("os.path", path, "a path")
-    active.state.limits.check_file(text)
-    return text
-
-
 def _looks(test: Callable[[str], Any], name: str) -> Callable[[Any], Any]:
+    """A function that looks at a path; raises E606 where files are out of bounds."""
+
     def look(path: Any, /) -> Any:
         try:
-            return test(_checked(path))
+            text = file_name("os.path", path, "a path")
+            active.state.limits.check_file(text)
+            return test(text)
         except (OSError, ValueError) as error:
             raise GradcliError("E204", f"{path!r} cannot be looked at", raises="OSError") from error
 
@@ -149,11 +141,7 @@ called("join", _join)
 
 def _of_text(name: str) -> Callable[..., Any]:
     function = getattr(posixpath, name)
-
-    def of(path: Any, /) -> Any:
-        return function(file_name(f"{name}()", path))
-
-    return called(name, of)
+    return called(name, lambda path, /: function(file_name(f"{name}()", path)))
 
 
 def getcwd() -> str:

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.language.objects.classes.instances import Instance, attributes_of
+from gradcli.language.objects.classes.instance_attributes import attributes_of
+from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.library.torch.nn.attributes import Attributes, is_initialised
 from gradcli.state import active
 

@@ -1,0 +1,134 @@
+"""Attributes of a program's instances: how they are read, set and deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.errors import GradcliError, type_error
+from gradcli.language.objects.classes.descriptors import MISSING, bound, computes, is_data
+from gradcli.language.objects.classes.user_classes import Instance, UserClass, is_dunder
+from gradcli.language.objects.types import type_name
+
+
+def instance_attribute(value: Any, cls: UserClass, name: str) -> Any:
+    """`value.name` by the program's classes and what was assigned; `MISSING` for nothing."""
+    if name == "__class__":
+        return cls
+    if name == "__dict__":
+        return attributes_of(value)
+    if is_dunder(name):
+        held = cls.find(name)
+        if held is MISSING and name in _OF_WRAPPERS:
+            place = _table_of(value)
+            return MISSING if place is None else getattr(value, place).get(name, MISSING)
+        return MISSING if held is MISSING else bound(held, value, cls)
+    held = cls.find(name)
+    if computes(held) and is_data(held):
+        return bound(held, value, cls)
+    if held is not MISSING:
+        hides = getattr(value, "language_hides", None)
+        if hides is not None and hides(name):
+            return bound(held, value, cls)
+    try:
+        return value.language_getattr(name)
+    except AttributeError:
+        return bound(held, value, cls) if held is not MISSING else MISSING
+
+
+_OF_WRAPPERS = frozenset({"__doc__", "__name__", "__wrapped__"})
+"""What `functools.update_wrapper` gives an object that stands for a function."""
+
+
+def attributes_of(value: Any) -> dict[str, Any]:
+    """`value.__dict__`: what the program set; of a plain object the very table, of others a copy.
+
+    Raises E202 for a value that holds nothing of the program's.
+    """
+    place = _table_of(value)
+    if place is not None:
+        held: dict[str, Any] = object.__getattribute__(value, place)
+        return held
+    names = getattr(value, "language_names", None)
+    if names is None:
+        raise type_error(f"vars() needs an object of the program's, not {type_name(value)}")
+    return {name: value.language_getattr(name) for name in names()}
+
+
+def _table_of(value: Any) -> Any:
+    """The name under which an object keeps what the program set, None for nothing."""
+    if isinstance(value, (Instance, GradcliError)):
+        return "values" if hasattr(value, "values") else None
+    return "stored" if hasattr(type(value), "language_class") and hasattr(value, "stored") else None
+
+
+def computed_attribute(value: Any, cls: UserClass, name: str) -> Any:
+    """The value of the program's `__getattr__`, `MISSING` where there is none."""
+    method = MISSING if is_dunder(name) else cls.find("__getattr__")
+    return MISSING if method is MISSING else method(value, name)
+
+
+def set_instance_attribute(value: Any, cls: UserClass, name: str, new: Any) -> None:
+    """`value.name = new`, by the program's `__setattr__` where there is one."""
+    sets = getattr(type(value), "language_sets", None)
+    if getattr(type(value), "language_frozen", False):
+        raise GradcliError("E102", f"cannot assign to field {name!r}", raises="FrozenInstanceError")
+    if sets is None:
+        store_attribute(value, cls, name, new)
+    else:
+        sets(value, name, new)
+
+
+def store_attribute(value: Any, cls: UserClass, name: str, new: Any) -> None:
+    """`object.__setattr__`; raises E102 for a property without setter and for a host's name."""
+    held = cls.find(name)
+    if name == "__dict__" and isinstance(new, dict) and _table_of(value) is not None:
+        setattr(value, _table_of(value), new)
+        return
+    if is_dunder(name):
+        raise _not_settable(cls, name)
+    takes = getattr(value, "language_takes", None)
+    if is_data(held) and not (takes is not None and takes(new)):
+        try:
+            held.language_set(value, new)
+        except AttributeError:
+            raise _not_settable(cls, name) from None
+    elif name in getattr(type(value), "settable_attributes", ()):
+        setattr(value, name, new)
+    else:
+        slots = getattr(type(value), "language_slots", None)
+        if slots is not None and name not in slots:
+            raise GradcliError("E102", f"'{cls.name}' object has no attribute '{name}'")
+        value.language_setattr(name, new)
+
+
+def _not_settable(cls: UserClass, name: str) -> GradcliError:
+    text = f"property '{name}' of '{cls.name}' object has no setter"
+    return GradcliError("E102", f"the attribute '{name}' of {cls.name} cannot be set", text=text)
+
+
+def delete_instance_attribute(value: Any, name: str) -> bool:
+    """Carry out `del value.name`, if the program set the attribute or defined a deleter for it."""
+    deletes = getattr(type(value), "language_deletes", None)
+    if deletes is not None:
+        deletes(value, name)
+        return True
+    return discard_attribute(value, name)
+
+
+def discard_attribute(value: Any, name: str) -> bool:
+    """`object.__delattr__`, and whether there was something to delete."""
+    held = type(value).language_class.find(name)
+    if hasattr(type(held), "language_delete"):
+        try:
+            held.language_delete(value)
+        except AttributeError:
+            return False
+        return True
+    delete = getattr(type(value), "language_delattr", None)
+    if delete is None:
+        return False
+    try:
+        delete(value, name)
+    except AttributeError:
+        return False
+    return True

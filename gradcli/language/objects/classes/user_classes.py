@@ -1,0 +1,239 @@
+"""Classes that a program writes, and the host classes behind them.
+
+A program's class is a `UserClass`, and each comes with a host class: its instances are made of it.
+The host class holds the special methods that the program defined (`__len__`, `__add__`, …), so the
+host's own dispatch finds them, and the methods that a base of ours calls, such as `forward`. All
+else that the program writes stays in tables: no name of a program's becomes an attribute of a host
+object. The host class of a metaclass derives from `UserClass`: classes are made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from gradcli.errors import GradcliError, type_error
+from gradcli.language.objects.classes.descriptors import MISSING, ClassMethod, StaticMethod, bound
+from gradcli.language.objects.classes.extensible import (
+    Slotted,
+    discard_value,
+    store_value,
+    stored_names,
+    stored_value,
+)
+from gradcli.language.objects.classes.special_methods import (
+    CALLED_HERE,
+    OF_THE_CLASS,
+    RENAMED,
+    SPECIAL_METHODS,
+    sequence_iterator,
+    special_method,
+)
+from gradcli.language.objects.iteration import bounded
+from gradcli.language.objects.repr import numbered
+from gradcli.language.objects.types import LanguageType, type_name, type_of
+
+
+class Instance:
+    """An instance of a class that has no base but `object`.
+
+    Attributes:
+        number: its printed number, 0 until it is asked for.
+        language_shared: whether a copy of it is it itself.
+    """
+
+    # No __slots__, which the host could not join with those of a base of ours.
+
+    language_base: ClassVar[bool] = True
+    language_shared: ClassVar[bool] = False
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
+    language_class: ClassVar[UserClass]
+
+    number: int
+    values: dict[str, Any]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Instance:
+        instance = object.__new__(cls)
+        instance.values = {}
+        instance.number = 0
+        return instance
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if (args or kwargs) and not hasattr(type(self), "language_new"):
+            raise GradcliError("E201", f"{type_name(self)}() takes no arguments")
+
+    def __repr__(self) -> str:
+        return numbered(f"{type_of(self).full_name} object", self)
+
+    language_names = stored_names
+    language_getattr = stored_value
+    language_setattr = store_value
+    language_delattr = discard_value
+
+
+class HostClass(Slotted):
+    """Makes the host classes; `Instance` stands behind every base of ours, in either order."""
+
+    def mro(cls) -> list[type]:
+        """The order in which attributes are looked up."""
+        order = super().mro()
+        if Instance in order:
+            order.remove(Instance)
+            order.insert(-1, Instance)
+        return order
+
+
+class UserClass(LanguageType):
+    """A class that the program wrote.
+
+    Attributes:
+        annotate: gives the values of the annotations in its body, None where there are none.
+        fields: the names that its body annotates, with the text of the annotation.
+    """
+
+    __slots__ = ("annotate", "fields", "host", "names")
+
+    def __init__(
+        self,
+        name: str,
+        names: dict[str, Any],
+        bases: tuple[type, ...],
+        fields: dict[str, str] | None = None,
+    ) -> None:
+        self.names = names
+        self.fields = fields or {}
+        self.annotate: Callable[[], dict[str, Any]] | None = None
+        try:
+            host: Any = HostClass(name, bases, {"__module__": __name__})
+        except TypeError as error:  # an order of bases that cannot be, or two that are layers
+            raise type_error(f"the bases of {name} do not go together") from error
+        self.host = host
+        host.language_class = self
+        super().__init__(f"__main__.{name}", (host,))
+        for known, value in list(names.items()):
+            self._install(known, value)
+        if "__eq__" in names and "__hash__" not in names:
+            host.__hash__ = None
+        host.language_slots = self._slots()
+        if "__getitem__" in names and not hasattr(host, "__iter__"):
+            host.__iter__ = sequence_iterator
+
+    def _slots(self) -> frozenset[str] | None:
+        """The only names that instances may have; None where a class above allows any."""
+        own = self.names.get("__slots__")
+        above: list[Any] = [
+            getattr(base, "language_slots", frozenset()) for base in self.host.__bases__
+        ]
+        if own is None or None in above or not issubclass(self.host, Instance):
+            return None
+        names = [own] if isinstance(own, str) else list(bounded(own))
+        if not all(isinstance(name, str) for name in names):
+            raise GradcliError("E202", "__slots__ items must be strings")
+        return frozenset(names).union(*above)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """A new instance."""
+        new = getattr(self.host, "language_new", None)
+        if new is None:
+            instance = self.host.__new__(self.host, *args, **kwargs)
+        else:
+            instance = new(self, *args, **kwargs)
+            if not isinstance(instance, self.host):
+                return instance
+        returned = find_init(self.host)(instance, *args, **kwargs)
+        if returned is not None:
+            raise type_error(f"__init__() must return None, not {type_name(returned)}")
+        return instance
+
+    def find(self, name: str) -> Any:
+        """What the class or one that it derives from binds to a name, `MISSING` for nothing."""
+        for host in self.host.__mro__:
+            cls = vars(host).get("language_class")
+            if cls is not None and name in cls.names:
+                return cls.names[name]
+        return MISSING
+
+    def bind(self, name: str, value: Any) -> None:
+        """Give the class an attribute; raises E205 for a name of the host's machinery."""
+        self.names[name] = value
+        self._install(name, value)
+
+    def _install(self, name: str, value: Any) -> None:
+        """Set on the host class what the host's dispatch, or a base of ours, looks for there."""
+        host = self.host
+        if not is_dunder(name):
+            if name in host.language_attributes and callable(getattr(host, name, None)):
+                _override(host, name, value)
+        elif name in OF_THE_CLASS:
+            self.names[name] = value if type(value) is ClassMethod else ClassMethod(value)
+        elif name in RENAMED:
+            _rename(host, name, value)
+        elif name in CALLED_HERE:
+            return
+        elif name in SPECIAL_METHODS:
+            setattr(host, name, None if value is None else special_method(name, value))
+            if name == "__enter__":
+                host.language_context = True
+        elif callable(value):
+            raise GradcliError(
+                "E205",
+                f"`{name}` in a class is outside the language",
+                help="nothing is called when a value goes: write a context, with"
+                " `__enter__` and `__exit__`"
+                if name == "__del__"
+                else None,
+            )
+
+
+def is_dunder(name: str) -> bool:
+    """Whether a name is one of the host's machinery."""
+    return name.startswith("__") and name.endswith("__")
+
+
+def find_init(host: type) -> Callable[..., Any]:
+    """The `__init__` of a class: the program's, or that of the first base of ours."""
+    for each in host.__mro__:
+        cls = vars(each).get("language_class")
+        if cls is not None:
+            if "__init__" in cls.names:
+                written: Callable[..., Any] = cls.names["__init__"]
+                return written
+        elif "__init__" in vars(each):
+            own: Callable[..., Any] = vars(each)["__init__"]
+            return own
+    raise AssertionError("every host class has an __init__")
+
+
+def _rename(host: Any, name: str, value: Any) -> None:
+    """Set a special method that the interpreter calls, under its name in the host class."""
+    function = value.function if type(value) is StaticMethod else value
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    setattr(host, RENAMED[name], staticmethod(call) if name == "__new__" else call)
+    if name in ("__get__", "__set__"):
+        host.language_computes = True
+
+
+def _override(host: Any, name: str, value: Any) -> None:
+    """Make a method of the program's the host class's own, so that a base of ours calls it."""
+    if type(value) is StaticMethod:
+        setattr(host, name, staticmethod(value.function))
+    elif type(value) is ClassMethod:
+        setattr(host, name, bound(value, None, host.language_class))
+    elif callable(value):
+
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return value(self, *args, **kwargs)
+
+        method.__name__ = name
+        setattr(host, name, method)
+
+
+PLAIN = UserClass("object", {}, (Instance,))
+"""The class of what `object()` makes."""
+PLAIN.full_name = "object"
+
+OBJECT: LanguageType = LanguageType("object", (object,), construct=lambda: PLAIN())
+"""The class of which all values are instances."""

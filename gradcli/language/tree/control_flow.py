@@ -1,0 +1,47 @@
+"""How a statement ends the block around it: normally, by `break`, `continue` or `return`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.scopes import Variables
+
+Run = Callable[[Variables], Any]
+"""A compiled statement. It returns None, or how it ends the block around it: `BREAK`, `CONTINUE`,
+or `(value,)` for `return value`.
+"""
+
+BREAK = object()
+CONTINUE = object()
+
+_LOOP = frozenset({"loop"})
+
+
+def blocks_of(node: tree.Statement) -> list[list[tree.Statement]]:
+    """The blocks of a statement that belong to the function around it, in order."""
+    if isinstance(node, tree.If):
+        return [*[body for _, body in node.branches], node.orelse]
+    if isinstance(node, (tree.For, tree.While)):
+        return [node.body, node.orelse]
+    if isinstance(node, tree.Match):
+        return [case.body for case in node.cases]
+    if isinstance(node, tree.Try):
+        return [node.body, *[each.body for each in node.handlers], node.orelse, node.final]
+    return [node.body] if isinstance(node, tree.With) else []
+
+
+def control_flow(body: Sequence[tree.Statement]) -> frozenset[str]:
+    """How statements may end the block around them: `return`; `loop` for `break` and `continue`."""
+    ends: frozenset[str] = frozenset()
+    for statement in body:
+        if isinstance(statement, tree.Return):
+            ends |= {"return"}
+        elif isinstance(statement, (tree.Break, tree.Continue)):
+            ends |= _LOOP
+        elif isinstance(statement, (tree.For, tree.While)):
+            ends |= (control_flow(statement.body) - _LOOP) | control_flow(statement.orelse)
+        else:
+            ends = ends.union(*map(control_flow, blocks_of(statement)))
+    return ends
