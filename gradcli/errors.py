@@ -194,21 +194,46 @@ def runtime_error(message: str, text: str | None = None, help: str | None = None
     return GradcliError("E204", message, text=text, help=help, raises="RuntimeError")
 
 
-def type_error(message: str, text: str | None = None, help: str | None = None) -> GradcliError:
+def assertion_error(message: str, text: str | None = None, help: str | None = None) -> GradcliError:
+    """E204, an invalid value, as the AssertionError of PyTorch's own checks."""
+    return GradcliError("E204", message, text=text, help=help, raises="AssertionError")
+
+
+def attribute_error(message: str, text: str | None = None, help: str | None = None) -> GradcliError:
+    """E202, a value of the wrong type, of which PyTorch reads an attribute that it lacks."""
+    return GradcliError("E202", message, text=text, help=help, raises="AttributeError")
+
+
+def type_error(
+    message: str, text: str | None = None, help: str | None = None, raises: str | None = None
+) -> GradcliError:
     """E202, a value of the wrong type."""
-    return GradcliError("E202", message, text=text, help=help)
+    return GradcliError("E202", message, text=text, help=help, raises=raises)
 
 
-def value_error(message: str, text: str | None = None, help: str | None = None) -> GradcliError:
+def value_error(
+    message: str, text: str | None = None, help: str | None = None, raises: str | None = None
+) -> GradcliError:
     """E204, an invalid value."""
-    return GradcliError("E204", message, text=text, help=help)
+    return GradcliError("E204", message, text=text, help=help, raises=raises)
 
 
-def dtype_error(message: str, text: str | None = None, help: str | None = None) -> GradcliError:
+def dtype_error(
+    message: str, text: str | None = None, help: str | None = None, raises: str | None = None
+) -> GradcliError:
     """E203, a wrong dtype."""
-    return GradcliError("E203", message, text=text, help=help)
+    return GradcliError("E203", message, text=text, help=help, raises=raises)
 
 
-def shape_error(message: str, text: str | None = None, help: str | None = None) -> GradcliError:
+def shape_error(
+    message: str, text: str | None = None, help: str | None = None, raises: str | None = None
+) -> GradcliError:
     """E301, shapes that do not fit."""
-    return GradcliError("E301", message, text=text, help=help)
+    return GradcliError("E301", message, text=text, help=help, raises=raises)
+
+
+def index_error(
+    message: str, text: str | None = None, help: str | None = None, raises: str | None = None
+) -> GradcliError:
+    """E302, a dimension or a position that does not exist."""
+    return GradcliError("E302", message, text=text, help=help, raises=raises)

@@ -108,8 +108,18 @@ BY_NAME = {
 }
 """The modules that import others by name, and which."""
 
-TABLES = ("inplace_operators", "methods", "operators", "properties", "setters", "unary_operators")
-"""The tables of the catalogue, beside those in `modules`, that map the names of programs."""
+TABLES = (
+    "inplace_operators",
+    "methods",
+    "operators",
+    "properties",
+    "registry",
+    "setters",
+    "unary_operators",
+)
+"""The tables of ops, and beside those in `modules` the catalogue's, which names of programs lead
+to.
+"""
 
 ROOT = ("gradcli", "gradcli.__main__", "gradcli.build_backend")
 """What stands outside of the rooms: whoever asks for the version imports the first one."""
@@ -389,18 +399,16 @@ def looked_up(house: House) -> Iterator[str]:
     bound = re.compile(r"^(\w+) = (?:catalogue\.)?modules\[\"", re.MULTILINE)
     own = {name: bound.findall(module.text) for name, module in house.modules.items()}
     every = {alias for aliases in own.values() for alias in aliases}
-    sign = re.compile(
-        rf"\b(modules|{'|'.join((*TABLES, *every))})(\[|\.get\()|\b(import_module|Ref)\("
-    )
+    words = "|".join(("modules", "import_module", "Ref", *TABLES, *every))
+    sign = re.compile(rf"\b({words})\b")
     for name, module in house.modules.items():
         if sign.search(module.text) is None:
             continue
         tables = {*TABLES, *own[name]}
         for node in ast.walk(module.tree):
             if isinstance(node, ast.ImportFrom):
-                tables |= {
-                    each.name for each in node.names if each.name in own.get(node.module or "", ())
-                }
+                known = {*TABLES, *own.get(node.module or "", ())}
+                tables |= {each.asname or each.name for each in node.names if each.name in known}
             elif isinstance(node, ast.Call) and _last(node.func) in ("import_module", "Ref"):
                 by_name = _last(node.func) == "import_module"
                 if name not in BY_NAME if by_name else name != "gradcli.ops.definition.refs":

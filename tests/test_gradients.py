@@ -23,6 +23,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.definition.op import Op, op, pointwise, registry
+from gradcli.ops.elementwise.unary import sqrt
 from tests.declared import mismatches
 from tests.op_table.check import (
     WrongGradient,
@@ -257,6 +258,19 @@ def test_right_rules_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     check(_mul(), _product(), order=2, generator=generator)
     check(_exp(lambda grad, result: grad * result), [np.array([0.5])], order=2, generator=generator)
     check(_square(), [np.array([0.5, -1.5])], order=1, generator=generator)
+
+
+@pytest.mark.parametrize("call", ["sqrt(self)", "sqrt.apply(self)"])
+def test_a_rule_may_call_an_op_in_either_way(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On arrays the op that a rule names is its forward function, which stands for both."""
+    monkeypatch.setattr("gradcli.ops.definition.op.registry", {})
+    rule = eval(f"lambda grad, self: grad * {call} * 1.5", dict(_NAMES))
+    entry = pointwise("root_cubed", lambda self: self**1.5, self=rule)
+    check(entry, [np.array([0.5, 2.0])], order=2, generator=np.random.default_rng(7))
+
+
+_NAMES = {"__name__": "gradcli.ops.example", "sqrt": sqrt}
+"""The names that a rule of the package sees."""
 
 
 @pytest.mark.parametrize(

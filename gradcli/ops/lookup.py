@@ -93,9 +93,8 @@ def find(name: str, load: Load) -> Found | None:
         namespace = _PREFIXES.get(prefix)
         return None if namespace is None else _find_in(namespace, last, load)
     for namespace in NAMESPACES:
-        found = _find_in(namespace, last, load)
-        if found is not None:
-            return found
+        if (match := _find_in(namespace, last, load)) is not None:
+            return match
     return None
 
 
@@ -290,16 +289,16 @@ def effects_of(function: Any) -> frozenset[str]:
     and the functions that it wraps, and those of the entries that it calls. `CHECKS` is among them
     where an entry says that values make it raise.
     """
-    found: frozenset[str] = frozenset()
+    declared: frozenset[str] = frozenset()
     body = function
     while body is not None:
-        found |= getattr(body, "__dict__", {}).get("effects", frozenset())
+        declared |= getattr(body, "__dict__", {}).get("effects", frozenset())
         function, body = body, getattr(body, "__wrapped__", None)
     for op in _entries(getattr(function, "__name__", ""), function):
-        found |= op.effects
+        declared |= op.effects
         if op.raises == BY_VALUES:
-            found |= {CHECKS}
-    return found
+            declared |= {CHECKS}
+    return declared
 
 
 # --- NumPy --------------------------------------------------------------------------------------
@@ -330,16 +329,15 @@ def named_by_numpy(function: Any) -> str | None:
         pointwise = [op for op in registry.values() if op.pointwise]
         same_name = (op.name for op in pointwise if _ufunc(op) is function)
         other_name = (op.name for op in pointwise if getattr(np, op.numpy, None) is function)
-        found = next(same_name, None) or next(other_name, None)
-        if found is not None:
-            return found
+        if (entry_name := next(same_name, None) or next(other_name, None)) is not None:
+            return entry_name
     return name if numpy_of(name) == name else None
 
 
 def _ufunc(op: Op) -> Any:
     """The ufunc of NumPy that has an entry's name and so computes the same."""
-    found = getattr(np, op.name, None) if op.pointwise and not op.numpy else None
-    return found if isinstance(found, np.ufunc) else None
+    ufunc = getattr(np, op.name, None) if op.pointwise and not op.numpy else None
+    return ufunc if isinstance(ufunc, np.ufunc) else None
 
 
 # --- what a docstring says ----------------------------------------------------------------------
@@ -370,13 +368,13 @@ def documented(value: Any) -> OpDoc:
 
 def _whole_lines(lines: Iterable[str]) -> list[str]:
     """Lines, those inside brackets joined."""
-    found: list[str] = []
+    joined: list[str] = []
     depth = 0
     for line in lines:
         if depth > 0:
-            found[-1] += " " * (found[-1][-1] not in "([{" and line.strip()[0] not in ")]}")
-            found[-1] += line.strip()
+            joined[-1] += " " * (joined[-1][-1] not in "([{" and line.strip()[0] not in ")]}")
+            joined[-1] += line.strip()
         else:
-            found.append(line)
+            joined.append(line)
         depth += sum((sign in "([{") - (sign in ")]}") for sign in line)
-    return found
+    return joined

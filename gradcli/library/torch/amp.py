@@ -279,14 +279,12 @@ def _of_device(device: str, kind: Any, name: str) -> Callable[..., Any]:
     return called(name, make)
 
 
-def _is_available(device_type: str) -> bool:
-    return device_type in SHORT
-
-
 AMP: dict[str, Any] = {
     "GradScaler": GradScaler,
     "autocast": Autocast,
-    "is_autocast_available": called("is_autocast_available", _is_available),
+    "is_autocast_available": called(
+        "is_autocast_available", lambda device_type: device_type in SHORT
+    ),
 }
 """What `torch.amp` holds."""
 

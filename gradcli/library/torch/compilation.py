@@ -77,9 +77,7 @@ def _as_it_is(name: str) -> Callable[..., Any]:
     """A decorator, with or without arguments, that changes nothing."""
 
     def mark(function: Any = None, *args: Any, **settings: Any) -> Any:
-        if callable(function):
-            return function
-        return called(name, lambda function: function)
+        return function if callable(function) else called(name, lambda function: function)
 
     return called(name, mark)
 

@@ -37,8 +37,7 @@ def _setting(name: str, start: Any) -> PerSession:
     """A setting that each session has for itself; it takes values of the kind it starts with."""
 
     def kept() -> dict[str, Any]:
-        found: dict[str, Any] = active.state.library.setdefault("torch.backends", {})
-        return found
+        return active.state.library.setdefault("torch.backends", {})
 
     def write(new: Any) -> None:
         if type(new) is not type(start):

@@ -248,20 +248,16 @@ def _bounds(dtype: DType, low: Any, high: Any) -> tuple[Any, Any]:
     low = first if low is None else low
     high = last if high is None else high
     if low != low or high != high:
-        raise _invalid(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
+        raise value_error(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
     if low > high or (low == high and whole):
-        raise _invalid(f"`low` must be less than `high`, but got {low} >= {high}")
+        raise value_error(f"`low` must be less than `high`, but got {low} >= {high}")
     if high < least or low >= most:
-        raise _invalid(
+        raise value_error(
             f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype}"
             f" only supports [{least}, {most})"
         )
     low, high = (min(max(bound, least), most) for bound in (low, high))
     return (math.ceil(low), math.ceil(high)) if whole else (low, high)
-
-
-def _invalid(text: str) -> GradcliError:
-    return value_error(text)
 
 
 def make_tensor(
@@ -280,7 +276,7 @@ def make_tensor(
         shape = tuple(shape[0])
     whole = dtype.category in ("bool", "int")
     if requires_grad and whole:
-        raise _invalid(
+        raise value_error(
             f"`requires_grad=True` is not supported for boolean and integral dtypes, but got"
             f" {dtype=}"
         )
@@ -303,8 +299,7 @@ def make_tensor(
         operators.setitem(result, torch.eq(result, 0), other)
     if not whole:
         set_requires_grad(result, requires_grad)
-    made: Tensor = result
-    return made
+    return result
 
 
 TESTING: dict[str, Any] = {"assert_close": assert_close, "make_tensor": make_tensor}

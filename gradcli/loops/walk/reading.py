@@ -528,10 +528,10 @@ class Reader(Compiler):
         if id(distribution) in self._relied or self.is_local(distribution):
             return
         self._relied.add(id(distribution))
-        self.guard.rely_on_contents(distribution.given)
+        self.guard.rely_on_contents(distribution.parameters)
         slots = [vars(kind).get("__slots__", ()) for kind in type(distribution).__mro__]
         held = [getattr(distribution, name, None) for names in slots for name in names]
-        for each in (*distribution.given.values(), *held):
+        for each in (*distribution.parameters.values(), *held):
             if type(each) is Tensor:
                 self.constant(each)
             elif isinstance(each, distribution_class()):

@@ -66,10 +66,8 @@ def check_no_complex_number(name: str, *operands: Any) -> None:
     complex dtypes: PyTorch's kernel raises.
     """
     if complex in map(type, operands) and Tensor in map(type, operands):
-        raise GradcliError(
-            "E203",
-            f"{name}() is not defined for complex numbers",
-            raises="NotImplementedError",
+        raise dtype_error(
+            f"{name}() is not defined for complex numbers", raises="NotImplementedError"
         )
 
 

@@ -9,21 +9,26 @@ method, and with an in-place form where PyTorch has one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import update_wrapper
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from gradcli.arrays.dtypes import can_cast, result_dtype
+from gradcli.arrays.dtypes import can_cast, float32, result_dtype
 from gradcli.autograd.inplace.writes import check_inplace, misshapen, unfit, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.lazy import table
 from gradcli.ops.codegen.runtime import misfit
-from gradcli.ops.definition.doc import WRITES, effects
+from gradcli.ops.definition.doc import WRITES, in_numpy
+from gradcli.ops.definition.doc import effects as having_effects
 from gradcli.ops.definition.op import Function, Op, registry
 from gradcli.state import active
 
 Body = TypeVar("Body", bound=Function)
+
+CastTo = Literal["float32", "short"]
+"""What a function takes its tensors in, inside `torch.autocast`."""
 
 modules: dict[str, dict[str, Any]] = {
     name: table(name)
@@ -130,13 +135,27 @@ def function(
     inplace: bool = False,
     inplace_function: bool = False,
     check: Callable[..., Any] = check_inplace,
+    autocast: CastTo | None = None,
+    effects: tuple[str, ...] = (),
+    numpy: str = "",
 ) -> Callable[[Body], Body]:
-    """Make a composed function reachable: decorates it, under the names given or its own. `also`
-    is a second module, `check` what its in-place form calls first: see `in_place`; the other
-    arguments are those of `expose`.
+    """Make a composed function reachable: decorates it, under the names given or its own.
+
+    Args:
+        module, method, inplace, inplace_function: see `expose`.
+        also: a second module.
+        check: what its in-place form calls first: see `in_place`.
+        autocast: in which dtype it takes its tensors inside `torch.autocast`; None for their own.
+        effects, numpy: as of an entry, see `Op`.
     """
 
     def decorate(body: Body) -> Body:
+        if numpy:
+            body = in_numpy(numpy)(body)
+        if autocast is not None:
+            body = autocasting(body, autocast)
+        if effects:
+            body = having_effects(*effects)(body)
         for name in _named(body, names):
             modules[module][name] = body
             if also:
@@ -150,10 +169,27 @@ def function(
     return decorate
 
 
-def method(*names: str) -> Callable[[Body], Body]:
-    """Make a function reachable as a method of tensors only."""
+def autocasting(body: Body, to: CastTo) -> Body:
+    """A function that takes its tensors in float32, or in the short dtype that is set, inside
+    `torch.autocast`.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        casting = active.state.autocast
+        if casting is None:
+            return body(*args, **kwargs)
+        return casting.run(body, float32 if to == "float32" else casting.dtype, args, kwargs)
+
+    update_wrapper(call, body)
+    return call  # type: ignore[return-value]
+
+
+def method(*names: str, effects: tuple[str, ...] = ()) -> Callable[[Body], Body]:
+    """Make a function reachable as a method of tensors only; `effects` as of an entry."""
 
     def decorate(body: Body) -> Body:
+        if effects:
+            body = having_effects(*effects)(body)
         for name in _named(body, names):
             methods[name] = body
         return body
@@ -166,7 +202,7 @@ def _named(body: Function, names: tuple[str, ...]) -> tuple[str, ...]:
     names = names or (body.__name__.rstrip("_"),)
     body.__name__ = body.__qualname__ = names[0]
     if names[0].endswith("_") and "effects" not in vars(body):
-        effects(WRITES)(body)
+        having_effects(WRITES)(body)
     return names
 
 
@@ -228,7 +264,7 @@ def in_place(
     write_result.__name__ = write_result.__qualname__ = f"{name}_"
     # Error reports on a failed call show the signature of the function.
     vars(write_result)["__wrapped__"] = body
-    effects(WRITES)(write_result)
+    having_effects(WRITES)(write_result)
     return write_result
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import GradcliError, index_error, type_error
 
 Dims = int | Sequence[int] | None
 
@@ -46,8 +46,7 @@ def normal_dim(name: str, dim: Any, ndim: int) -> int:
         )
     extent = max(ndim, 1)
     if not -extent <= dim < extent:
-        raise GradcliError(
-            "E302",
+        raise index_error(
             f"{name}(): dimension {dim} does not exist in a tensor of {ndim} dimensions"
             f" (there are {-extent} to {extent - 1})",
             text=out_of_range(dim, ndim),
@@ -72,13 +71,12 @@ def normal_dims(name: str, tensor: Tensor, dim: Dims) -> tuple[int, ...]:
     ndim = tensor.array.ndim
     if dim is None:
         return tuple(range(ndim))
-    given = dim if isinstance(dim, (tuple, list)) else (dim,)
-    dims = tuple(normal_dim(name, d, ndim) for d in given) or tuple(range(ndim))
+    several = dim if isinstance(dim, (tuple, list)) else (dim,)
+    dims = tuple(normal_dim(name, d, ndim) for d in several) or tuple(range(ndim))
     if len(set(dims)) != len(dims):
         twice = next(each for number, each in enumerate(dims) if each in dims[:number])
-        raise GradcliError(
-            "E302",
-            f"{name}(): a dimension appears twice in {tuple(given)}",
+        raise index_error(
+            f"{name}(): a dimension appears twice in {tuple(several)}",
             text=f"dim {twice} appears multiple times in the list of dims",
             raises="RuntimeError",
         )

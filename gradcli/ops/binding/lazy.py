@@ -55,16 +55,16 @@ def _key() -> tuple[Any, ...]:
 
 def _modules() -> list[tuple[str, int, int]]:
     """The modules of all packages: path, time of writing and size."""
-    found = []
+    modules = []
     folders = [os.path.join(_FOLDER, *package.split(".")[1:-1]) for package in _PACKAGES]
     while folders:
         for entry in os.scandir(folders.pop()):
             if entry.name.endswith(".py"):
                 status = entry.stat()
-                found.append((entry.path, status.st_mtime_ns, status.st_size))
+                modules.append((entry.path, status.st_mtime_ns, status.st_size))
             elif entry.name != "__pycache__" and entry.is_dir():
                 folders.append(entry.path)
-    return sorted(found)
+    return sorted(modules)
 
 
 def _load() -> Index:

@@ -206,8 +206,7 @@ def _check(name: str, target: Tensor, result: Tensor, same: bool) -> None:
     if not dtypes.can_cast(found, wanted) or (name in _REAL and wanted.is_complex):
         joins = name in _JOINS
         what = "torch.cat(): input types" if joins else f"result type {scalar_type(found)}"
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"{what} can't be cast to the desired output type {scalar_type(wanted)}",
             raises="TypeError" if joins else None,
         )
@@ -252,5 +251,5 @@ def scalar_type(dtype: dtypes.DType) -> str:
     names = {"float": "float32", "double": "float64", "half": "float16", "int": "int32"}
     names |= {"long": "int64", "short": "int16", "char": "int8", "byte": "uint8"}
     names |= {"ComplexFloat": "complex64", "ComplexDouble": "complex128", "BFloat16": "bfloat16"}
-    found = next((name for name, each in names.items() if each == dtype.name), dtype.name)
-    return found if found[0].isupper() else found.capitalize()
+    short = next((name for name, each in names.items() if each == dtype.name), dtype.name)
+    return short if short[0].isupper() else short.capitalize()

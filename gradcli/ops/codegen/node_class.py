@@ -78,29 +78,32 @@ _on_arrays: dict[Function, Function] = {}
 def on_arrays(function: Function) -> Function:
     """A rule specialised for arrays: the entries that it names are replaced by their forward
     functions, and so are those named by the functions of gradcli that it calls. Looking for a
-    tensor among the operands of each would cost more than many of the entries do.
+    tensor among the operands of each would cost more than many of the entries do. `sqrt(x)` and
+    `sqrt.apply(x)` are the same in a rule, as they are on tensors.
     """
     if type(function) is Ref:
         function = function.resolved()
     if type(function) is Op:  # arrays of half precision are never passed here
-        function = getattr(function.forward, "__wrapped__", function.forward)
+        forward = on_arrays(getattr(function.forward, "__wrapped__", function.forward))
+        vars(forward)["apply"] = forward
+        return forward
     if not isinstance(function, FunctionType):
         return function
     known = function.__globals__
     if not known.get("__name__", "").startswith(_OURS) or hasattr(function, "takes_tensors"):
         return function
-    made = _on_arrays.get(function)
-    if made is None:
+    specialised = _on_arrays.get(function)
+    if specialised is None:
         names = {name: known[name] for name in ("__builtins__", "__name__")}
-        made = FunctionType(
+        specialised = FunctionType(
             function.__code__, names, function.__name__, function.__defaults__, function.__closure__
         )
-        made.__kwdefaults__ = function.__kwdefaults__
-        _on_arrays[function] = made  # before its names are resolved: it may be recursive
+        specialised.__kwdefaults__ = function.__kwdefaults__
+        _on_arrays[function] = specialised  # before its names are resolved: it may be recursive
         for name in names_in(function.__code__):
             if name in known:
                 names[name] = on_arrays(known[name])
-    return made
+    return specialised
 
 
 _OURS = "gradcli.ops."
@@ -204,17 +207,17 @@ class _RunWriter:
         """Add the lines that call the rules; the expression for the tuple of gradients."""
         op = self.op
         if op.joint is not None:
-            given = ", ".join(local(p) for p in parameters_of(op.joint))
-            lines.append(f"    gradients = joint({given})")
+            operands = ", ".join(local(p) for p in parameters_of(op.joint))
+            lines.append(f"    gradients = joint({operands})")
             return "tuple(gradients)"
         if op.lists:
             (name,) = op.lists
-            given = ", ".join(local(p) for p in parameters_of(op.rules[name]))
-            lines.append(f"    gradients = rule_{name}({given})")
+            operands = ", ".join(local(p) for p in parameters_of(op.rules[name]))
+            lines.append(f"    gradients = rule_{name}({operands})")
             return "tuple(gradients)"
         for i, name in enumerate(op.inputs):
-            given = ", ".join(local(p) for p in parameters_of(op.rules[name]))
-            call = f"rule_{name}({given})"
+            operands = ", ".join(local(p) for p in parameters_of(op.rules[name]))
+            call = f"rule_{name}({operands})"
             if len(op.inputs) > 1:
                 call += f" if nodes[{i}] is not None else None"
             lines.append(f"    g_{name} = {call}")

@@ -12,7 +12,7 @@ from gradcli.arrays.backend import device_of, moved
 from gradcli.arrays.fusion.lazy import as_lazy, forced
 from gradcli.arrays.layout.strides import cast_in_order
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
+from gradcli.errors import dtype_error, runtime_error, type_error, value_error
 from gradcli.ops.codegen.runtime import check_devices, type_name, wrong_operand
 from gradcli.ops.definition.half_precision import is_half
 from gradcli.ops.definition.op import Function
@@ -114,11 +114,11 @@ def promoted(
         first, second = arrays
         if type(second) in NUMBERS or not second.ndim:
             return (dtypes.cast(first, dtype), float(second)), True
-    made = tuple([cast_in_order(array, dtype) for array in arrays])
+    casts = tuple([cast_in_order(array, dtype) for array in arrays])
     if mixed or dtype not in _HALF:
-        return made, mixed
+        return casts, mixed
     many = _FEW if dtype is dtypes.float16 else dtypes.MANY
-    return made, None if max(made[0].size, made[-1].size) >= many else False
+    return casts, None if max(casts[0].size, casts[-1].size) >= many else False
 
 
 _OF_NUMBERS = frozenset({"add", "div", "floor_divide", "mul", "sub"})
@@ -128,8 +128,7 @@ _OF_NUMBERS = frozenset({"add", "div", "floor_divide", "mul", "sub"})
 def check_width(number: int) -> None:
     """Raise E204 for a Python integer of more than 64 bits."""
     if not _LEAST <= number <= _MOST:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             "the integer does not fit 64 bits",
             text="int too big to convert",
             raises="OverflowError",
@@ -199,9 +198,9 @@ def of_halves(ufunc: Any, forward: Function, self: Any, *operands: Any) -> Any:
     second = self.dtype.type(other) if type(other) in NUMBERS else other
     # NumPy would compare the two in half precision.
     if max(self.size, second.size) >= many and not (exact and float(second) != other):
-        found = _computed()(ufunc, *map(forced, (self, second)[: 1 + len(operands)]))
-        if found is not None:
-            return found
+        result = _computed()(ufunc, *map(forced, (self, second)[: 1 + len(operands)]))
+        if result is not None:
+            return result
     if exact:
         return dtypes.narrowed(forward(dtypes.widened(self), other), self.dtype)
     return forward(self, *operands)

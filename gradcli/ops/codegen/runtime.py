@@ -13,7 +13,7 @@ from gradcli.arrays.layout.sizes import no_such_shape, sizes_apart
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, shape_error, type_error
+from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
 from gradcli.ops.definition.dtype_support import check_dtype
 from gradcli.ops.definition.refs import to
 from gradcli.state import active, charge_tensors
@@ -29,6 +29,12 @@ def wrong_operand(op: Any, name: str, value: Any) -> GradcliError:
         f" {type_name(value)}",
         help="wrap the number: `tensor(2.)`" if isinstance(value, (int, float)) else None,
     )
+
+
+def check_tensor(op: Any, name: str, value: Any) -> None:
+    """Raise E202 for an operand that is no tensor."""
+    if type(value) is not Tensor:
+        raise wrong_operand(op, name, value)
 
 
 def type_name(value: Any) -> str:
@@ -93,13 +99,11 @@ def misfit(
         return failure
     if any(kind in str(failure) for kind in _NO_NUMBERS):
         return type_error(f"{op.name}: an argument is no number")
-    impossible = no_such_shape(failure)
-    if impossible is not None:
+    if (impossible := no_such_shape(failure)) is not None:
         return impossible
     if isinstance(failure, TypeError) and not _apart(op, operands):
         dtypes_given = dict.fromkeys(str(o.dtype) for o in operands if type(o) is Tensor)
-        return GradcliError(
-            "E203",
+        return dtype_error(
             f"{op.name}: not defined for tensors of {' and '.join(dtypes_given)}",
             text=f"\"{op.name}_cpu\" not implemented for '{operands[0].dtype.scalar_type}'"
             if type(operands[0]) is Tensor

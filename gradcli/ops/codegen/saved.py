@@ -199,9 +199,8 @@ def _packing_class(kind: type[Node]) -> type[Node]:
     """The subclass for nodes whose saved tensors are packed: it unpacks them while a method
     runs.
     """
-    made = _packing_classes.get(kind)
-    if made is not None:
-        return made
+    if (packing := _packing_classes.get(kind)) is not None:
+        return packing
 
     def run(node: Any, grads: Any, keep: bool) -> tuple[Any, ...]:
         return _unpacked(node, lambda: kind.run(node, grads, keep))
@@ -217,7 +216,7 @@ def _packing_class(kind: type[Node]) -> type[Node]:
     def save_result_storage(node: Any, output_nr: int, storage: Any, array: Any) -> None:
         """Nothing: a packed value does not follow writes to the tensor."""
 
-    made = type(
+    packing = type(
         kind.__name__,
         (kind,),
         {
@@ -228,9 +227,9 @@ def _packing_class(kind: type[Node]) -> type[Node]:
             "save_result_storage": save_result_storage,
         },
     )
-    made.__slots__ = kind.__slots__
-    _packing_classes[kind] = made
-    return made
+    packing.__slots__ = kind.__slots__
+    _packing_classes[kind] = packing
+    return packing
 
 
 def _unpacked(node: Any, work: Callable[[], Any]) -> Any:

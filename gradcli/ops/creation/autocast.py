@@ -8,16 +8,13 @@ for runs with autocast off: what it calls is not cast again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
-from typing import Any, TypeVar
+from typing import Any
 
 from gradcli.arrays.dtypes import DType, bfloat16, float16, float32
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.catalogue import function as exposed
 from gradcli.ops.creation.copies import cast_to_floating
 from gradcli.state import active
-
-Body = TypeVar("Body", bound=Callable[..., Any])
 
 
 class Casting:
@@ -67,27 +64,6 @@ class Casting:
     def short(self, function: Callable[..., Any], *operands: Any) -> Any:
         """A function of operands in the short dtype."""
         return self.run(function, self.dtype, operands, {})
-
-
-def _casting(function: Body, dtype: DType | None) -> Body:
-    def call(*args: Any, **kwargs: Any) -> Any:
-        casting: Casting | None = active.state.autocast
-        if casting is None:
-            return function(*args, **kwargs)
-        return casting.run(function, dtype or casting.dtype, args, kwargs)
-
-    update_wrapper(call, function)
-    return call  # type: ignore[return-value]
-
-
-def autocast_to_lower_precision(function: Body) -> Body:
-    """The function below takes its tensors in autocast's dtype, where autocast is on."""
-    return _casting(function, None)
-
-
-def autocast_to_float32(function: Body) -> Body:
-    """The function below takes its tensors in float32, where autocast is on."""
-    return _casting(function, float32)
 
 
 # --- what is set ----------------------------------------------------------------------------------

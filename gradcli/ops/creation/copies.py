@@ -163,14 +163,14 @@ def to(
     if target_device is not None and target_device != home:
         self = to_device.apply(self, target_device, home)
         copy = False
-    made = self
+    result = self
     if copy or target not in (None, self.dtype):
-        made = cast_to(self, target or self.dtype)
+        result = cast_to(self, target or self.dtype)
     if memory_format is None or memory_format is PRESERVED:
-        return made
-    if wants_channels_last(made, memory_format):
-        return made if channels_are_last(made.array) else channels_moved.apply(made)
-    return contiguous(made)
+        return result
+    if wants_channels_last(result, memory_format):
+        return result if channels_are_last(result.array) else channels_moved.apply(result)
+    return contiguous(result)
 
 
 @method("cuda")
@@ -201,18 +201,8 @@ def _cast_method(name: str) -> None:
     )
 
 
-for _name in (
-    "float",
-    "double",
-    "half",
-    "bfloat16",
-    "long",
-    "int",
-    "short",
-    "bool",
-    "cfloat",
-    "cdouble",
-):
+_CASTS = "float double half bfloat16 long int short bool cfloat cdouble"
+for _name in _CASTS.split():
     _cast_method(_name)
 
 
@@ -414,8 +404,8 @@ fill_number = op(
     lambda self, value: laid_out_like(self, filled(self, value)),
     keeps_layout=True,
     self=lambda grad: zeros_like(grad),
-    raises=BY_KINDS,
     numpy="full_like",
+    raises=BY_KINDS,
 )
 fill_tensor = op(
     "fill",

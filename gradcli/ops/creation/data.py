@@ -13,13 +13,13 @@ from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.layout.sizes import Size
 from gradcli.autograd.tensor import Tensor, alias, meta_of
-from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.errors import type_error, value_error
 from gradcli.ops.binding.catalogue import function, method, modules
 from gradcli.ops.binding.functions import torch
 from gradcli.ops.creation.copies import clone_, detach, to
 from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype, made, number_dtype, zeros
 from gradcli.ops.creation.tensor_methods import requires_grad_
-from gradcli.ops.definition.doc import STATE, describe, effects
+from gradcli.ops.definition.doc import STATE, describe
 from gradcli.ops.definition.lints import check_copied
 from gradcli.state import active
 
@@ -95,9 +95,7 @@ def _element_dtype(value: Any, nested: bool) -> DType:
     text = f"Could not infer dtype of {kind}"
     if isinstance(value, str):
         text = "too many dimensions 'str'" if nested else "new(): invalid data type 'str'"
-    raise GradcliError(
-        "E202", f"tensor(): a tensor holds numbers, not {kind}", text=text, raises=raised
-    )
+    raise type_error(f"tensor(): a tensor holds numbers, not {kind}", text=text, raises=raised)
 
 
 def _inferred(flat: list[Any], nested: bool) -> DType:
@@ -105,12 +103,12 @@ def _inferred(flat: list[Any], nested: bool) -> DType:
     kinds = {type(value) for value in flat}
     if kinds == {float}:
         return dtypes.default_dtype()
-    found: DType | None = None
+    common: DType | None = None
     for value in flat if len(kinds) > 1 else flat[:1]:
         # PyTorch counts a string that comes first as one more list.
         dtype = _element_dtype(value, nested and value is flat[0])
-        found = dtype if found is None else dtypes.promote_types(found, dtype)
-    return found or dtypes.default_dtype()
+        common = dtype if common is None else dtypes.promote_types(common, dtype)
+    return common or dtypes.default_dtype()
 
 
 _INTEGER_BOUNDS = {
@@ -130,12 +128,11 @@ def _as_array(flat: list[Any], shape: tuple[int, ...], dtype: DType) -> Any:
             # Only an integer wraps around where there are no signs.
             least = 0 if dtype is dtypes.uint8 and isinstance(value, float) else low
             if not least <= value.real <= high or isinstance(value, complex):
-                raise GradcliError(
-                    "E204",
+                is_wide = isinstance(value, int) and dtype is dtypes.int64
+                raise value_error(
                     f"tensor(): {value} lies outside {dtype}",
-                    raises="ValueError" if isinstance(value, int) and dtype is dtypes.int64
-                    else "RuntimeError",
-                )  # fmt: skip
+                    raises="ValueError" if is_wide else "RuntimeError",
+                )
         flat = [int(value) for value in flat]
         if dtype is dtypes.uint8:
             flat = [value % 256 for value in flat]
@@ -147,8 +144,8 @@ def _as_array(flat: list[Any], shape: tuple[int, ...], dtype: DType) -> Any:
             return np.array(flat, np.float32).astype(numpy_dtype).reshape(shape)[()]
         return np.array(flat, numpy_dtype).reshape(shape)[()]
     except OverflowError:
-        raise GradcliError(
-            "E204", f"tensor(): an integer lies outside {dtype}", raises="OverflowError"
+        raise value_error(
+            f"tensor(): an integer lies outside {dtype}", raises="OverflowError"
         ) from None
 
 
@@ -307,8 +304,7 @@ def _named_dtype(type: Any) -> DType | None:
     return None
 
 
-@function("set_default_tensor_type")
-@effects(STATE)
+@function("set_default_tensor_type", effects=(STATE,))
 def set_default_tensor_type(t: Any) -> None:
     """The old way to set the dtype of new floating tensors: by `torch.DoubleTensor` or its name.
     Raises E202 for what is no floating type.
@@ -330,14 +326,18 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """
     if dtype is None:
         return _TYPE_NAMES[self.dtype]
-    named = _named_dtype(dtype)
-    if named is not None:
+    if (named := _named_dtype(dtype)) is not None:
         return to(self, named)
     if isinstance(dtype, str):
         raise value_error(f"invalid type: {dtype!r}")
     if not isinstance(dtype, DType) and hasattr(dtype, "hosts"):
         raise value_error(f"type(): Python's {dtype} is no type of tensors")
     return to(self, checked_dtype("type", dtype, self.dtype))
+
+
+def _on_memory_of(data: Tensor | None) -> Tensor:
+    """A tensor outside the graph on a tensor's memory; an empty one for None."""
+    return Tensor(np.empty(0, dtypes.default_dtype().numpy_dtype)) if data is None else alias(data)
 
 
 @function("Buffer", module="torch.nn")
@@ -348,14 +348,10 @@ def buffer(data: Tensor | None = None, *, persistent: bool = True) -> Tensor:
     Example: nn.Buffer(tensor([1., 2.]))
     """
     if data is not None and not isinstance(data, Tensor):
-        raise GradcliError(
-            "E202",
-            f"Buffer() takes a tensor, not {_described(data)}",
-            raises="AttributeError",
+        raise type_error(
+            f"Buffer() takes a tensor, not {_described(data)}", raises="AttributeError"
         )
-    result = (
-        Tensor(np.empty(0, dtypes.default_dtype().numpy_dtype)) if data is None else alias(data)
-    )
+    result = _on_memory_of(data)
     meta_of(result).persistent = persistent
     return requires_grad_(result, data is not None and data.requires_grad)
 
@@ -368,14 +364,11 @@ def parameter(data: Tensor | None = None, requires_grad: bool = True) -> Tensor:
     Example: nn.Parameter(tensor([1., 2.]))
     """
     if data is not None and not isinstance(data, Tensor):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"Parameter() takes a tensor, not {_described(data)}",
             text=f"'{type(data).__name__}' object has no attribute 'detach'",
             raises="AttributeError",
         )
-    result = (
-        Tensor(np.empty(0, dtypes.default_dtype().numpy_dtype)) if data is None else alias(data)
-    )
+    result = _on_memory_of(data)
     meta_of(result).is_parameter = True
     return requires_grad_(result, requires_grad)

@@ -10,12 +10,11 @@ from gradcli.arrays.layout.sizes import Device
 from gradcli.errors import GradcliError, value_error
 from gradcli.ops.binding.catalogue import function, method, modules
 from gradcli.ops.creation.random import manual_seed_of, seed_of
-from gradcli.ops.definition.doc import STATE, effects
+from gradcli.ops.definition.doc import STATE
 from gradcli.state import active
 
 
-@function("set_default_device")
-@effects(STATE)
+@function("set_default_device", effects=(STATE,))
 def set_default_device(device: Any) -> None:
     """Set the device of new tensors, the CPU for None. Raises E604 for a GPU that is not there.
 
@@ -139,8 +138,7 @@ def is_bf16_supported() -> bool:
     return is_available()
 
 
-@function("manual_seed", "manual_seed_all", module=_CUDA)
-@effects(STATE)
+@function("manual_seed", "manual_seed_all", module=_CUDA, effects=(STATE,))
 def manual_seed(seed: Any) -> None:
     """Start the GPU's generator again from a seed; where there is none, nothing is to be done."""
     if is_available():

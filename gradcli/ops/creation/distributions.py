@@ -42,7 +42,7 @@ from gradcli.ops.creation.random import (
     shaped,
     uniform_over,
 )
-from gradcli.ops.definition.doc import BY_KINDS, CHECKS, RANDOM, WRITES, effects
+from gradcli.ops.definition.doc import BY_KINDS, CHECKS, RANDOM, WRITES
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.state import active
@@ -126,8 +126,7 @@ _normal_of_both = op(
 )
 
 
-@function("normal")
-@effects(RANDOM)
+@function("normal", effects=(RANDOM,))
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -173,8 +172,7 @@ def normal(
     return _normal_of_mean.apply(mean, values) if of_mean else _normal_of_std.apply(std, values)
 
 
-@function("bernoulli", method=True)
-@effects(CHECKS, RANDOM)
+@function("bernoulli", method=True, effects=(CHECKS, RANDOM))
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
     """Ones with the probabilities that the tensor holds, or with probability p; zeros elsewhere.
 
@@ -213,39 +211,38 @@ def _written(self: Tensor, entry: Op, values: Any) -> Tensor:
     return self
 
 
-@method("uniform_")
-@effects(RANDOM, WRITES)
+def _checked(name: str, self: Tensor, generator: Any, **numbers: Any) -> list[float]:
+    """The numbers that describe a distribution, after what PyTorch checks before it draws."""
+    plain = [plain_float(name, argument.strip("_"), value) for argument, value in numbers.items()]
+    check_generator(generator)
+    check_inplace(name, self)
+    return plain
+
+
+@method("uniform_", effects=(RANDOM, WRITES))
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None) -> Tensor:
     """Write uniformly distributed numbers from one bound to the other, exclusive."""
-    low, high = plain_float("uniform_", "from", from_), plain_float("uniform_", "to", to)
-    check_generator(generator)
-    check_inplace("uniform_", self)
+    low, high = _checked("uniform_", self, generator, from_=from_, to=to)
     home = self.device.type
     values = uniform_over(self.array, "uniform_", self.dtype, generator, low, high, home)
     return _written(self, _uniform_written, values)
 
 
-@method("normal_")
-@effects(RANDOM, WRITES)
+@method("normal_", effects=(RANDOM, WRITES))
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
     """Write normally distributed numbers."""
-    mean, std = plain_float("normal_", "mean", mean), plain_float("normal_", "std", std)
-    check_generator(generator)
-    check_inplace("normal_", self)
+    mean, std = _checked("normal_", self, generator, mean=mean, std=std)
     home = self.device.type
     values = normal_over(self.array, "normal_", self.dtype, generator, mean, std, home)
     return _written(self, _normal_written, values)
 
 
-@method("exponential_")
-@effects(RANDOM, WRITES)
+@method("exponential_", effects=(RANDOM, WRITES))
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
     """Write exponentially distributed numbers of the given rate. Raises E204 unless that is
     positive.
     """
-    lambd = plain_float("exponential_", "lambd", lambd)
-    check_generator(generator)
-    check_inplace("exponential_", self)
+    (lambd,) = _checked("exponential_", self, generator, lambd=lambd)
     check_floating("exponential_", self, "RuntimeError")
     if not lambd > 0:
         raise runtime_error(
@@ -266,19 +263,13 @@ def _redraw(
     return _written(self, entry, values)
 
 
-@method("cauchy_")
-@effects(RANDOM, WRITES)
+@method("cauchy_", effects=(RANDOM, WRITES))
 def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Tensor:
     """Write numbers of a Cauchy distribution. Raises E204 unless `sigma` is positive.
 
     Example: tensor([0.5, 1., 2.]).cauchy_()
     """
-    median, sigma = (
-        plain_float("cauchy_", name, value)
-        for name, value in (("median", median), ("sigma", sigma))
-    )
-    check_generator(generator)
-    check_inplace("cauchy_", self)
+    median, sigma = _checked("cauchy_", self, generator, median=median, sigma=sigma)
     check_floating("cauchy_", self, "RuntimeError")
     if not sigma > 0:
         raise runtime_error(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
@@ -290,17 +281,14 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any
     return _redraw(self, generator, _cauchy_written, draw)
 
 
-@method("geometric_")
-@effects(RANDOM, WRITES)
+@method("geometric_", effects=(RANDOM, WRITES))
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Write how many trials it takes until one of probability p succeeds. Raises E204 unless p is
     between 0 and 1.
 
     Example: tensor([0.5, 1., 2.]).geometric_(0.5)
     """
-    p = plain_float("geometric_", "p", p)
-    check_generator(generator)
-    check_inplace("geometric_", self)
+    (p,) = _checked("geometric_", self, generator, p=p)
     if not 0 < p < 1:
         raise runtime_error(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
 
@@ -310,18 +298,13 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     return _redraw(self, generator, _geometric_written, draw)
 
 
-@method("log_normal_")
-@effects(RANDOM, WRITES)
+@method("log_normal_", effects=(RANDOM, WRITES))
 def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None) -> Tensor:
     """Write the exponentials of normally distributed numbers. Raises E204 unless `std` is positive.
 
     Example: tensor([0.5, 1., 2.]).log_normal_()
     """
-    mean, std = (
-        plain_float("log_normal_", name, value) for name, value in (("mean", mean), ("std", std))
-    )
-    check_generator(generator)
-    check_inplace("log_normal_", self)
+    mean, std = _checked("log_normal_", self, generator, mean=mean, std=std)
     check_floating("log_normal_", self, "RuntimeError")
     if not std > 0:
         raise runtime_error(f"log_normal_ expects std > 0.0, but found std={std}")
@@ -332,8 +315,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any
     return _redraw(self, generator, _log_normal_written, draw)
 
 
-@method("bernoulli_")
-@effects(RANDOM, WRITES)
+@method("bernoulli_", effects=(RANDOM, WRITES))
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Write ones with probability p, a number or a tensor of probabilities, and zeros elsewhere."""
     if not isinstance(p, Tensor):
@@ -382,8 +364,7 @@ _SPANS = {
 _NO_COMPLEX = dtype_names("complex", raises="RuntimeError")
 
 
-@method("random_")
-@effects(RANDOM, WRITES)
+@method("random_", effects=(RANDOM, WRITES))
 def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any = None) -> Tensor:
     """Write integers below a bound, `random_(to)`, or from one bound up to another; without bounds
     any that the dtype holds exactly.
@@ -415,8 +396,7 @@ def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any =
 # --- choices ------------------------------------------------------------------------------------
 
 
-@function("multinomial", method=True)
-@effects(CHECKS, RANDOM)
+@function("multinomial", method=True, effects=(CHECKS, RANDOM))
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None
 ) -> Tensor:
@@ -457,5 +437,5 @@ def multinomial(
         np.searchsorted(row / row[-1], values, side="left")
         for row, values in zip(sums, drawn, strict=True)
     ]
-    found = np.array(positions, np.int64)
-    return Tensor(found.reshape(*chances.shape[:-1], num_samples))
+    chosen = np.array(positions, np.int64)
+    return Tensor(chosen.reshape(*chances.shape[:-1], num_samples))

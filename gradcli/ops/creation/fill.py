@@ -233,8 +233,7 @@ _constant("empty", 0)
 ones, ones_like = _constant("ones", 1)
 
 
-@function("full")
-@in_numpy("full(dtype=np.float32)")
+@function("full", numpy="full(dtype=np.float32)")
 def full(
     size: Any,
     fill_value: Any,

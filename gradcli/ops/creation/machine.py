@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, type_error
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import generator_of, get_state, set_state
-from gradcli.ops.definition.doc import RANDOM, STATE, effects
+from gradcli.ops.definition.doc import RANDOM, STATE
 from gradcli.state import active
 
 _PRECISIONS = ("highest", "high", "medium")
@@ -25,13 +25,12 @@ def _kept() -> dict[str, Any]:
 def _check_count(name: str, count: Any) -> None:
     if type(count) is not int:
         kind = type(count).__name__
-        raise GradcliError("E202", f"{name} expects an int, but got {kind}", raises="RuntimeError")
+        raise type_error(f"{name} expects an int, but got {kind}", raises="RuntimeError")
     if count < 1:
         raise runtime_error(f"{name} expects a positive integer")
 
 
-@function("set_num_threads", "set_num_interop_threads")
-@effects(STATE)
+@function("set_num_threads", "set_num_interop_threads", effects=(STATE,))
 def set_num_threads(int: Any, /) -> None:
     """How many threads PyTorch's kernels take. Raises E202, E204 for what is no positive integer.
 
@@ -47,8 +46,7 @@ def get_num_threads() -> int:
     return _kept().get("threads", 1)
 
 
-@function("use_deterministic_algorithms")
-@effects(STATE)
+@function("use_deterministic_algorithms", effects=(STATE,))
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for results that are alike from run to run, as all here are.
 
@@ -63,8 +61,7 @@ def are_deterministic_algorithms_enabled() -> bool:
     return _kept().get("deterministic", False)
 
 
-@function("set_float32_matmul_precision")
-@effects(STATE)
+@function("set_float32_matmul_precision", effects=(STATE,))
 def set_float32_matmul_precision(precision: str) -> None:
     """How exact products of float32 have to be on a GPU: "highest", "high" or "medium".
 
@@ -80,8 +77,7 @@ def get_float32_matmul_precision() -> str:
     return _kept().get("precision", "highest")
 
 
-@function("get_rng_state")
-@effects(RANDOM)
+@function("get_rng_state", effects=(RANDOM,))
 def get_rng_state() -> Tensor:
     """Where the session's generator stands, in bytes, as PyTorch writes it down.
 
@@ -90,8 +86,7 @@ def get_rng_state() -> Tensor:
     return get_state(generator_of(None))
 
 
-@function("set_rng_state")
-@effects(STATE)
+@function("set_rng_state", effects=(STATE,))
 def set_rng_state(new_state: Tensor) -> None:
     """Go back to where the session's generator stood. Raises E204 for bytes that are no state.
 

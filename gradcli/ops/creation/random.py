@@ -20,7 +20,7 @@ from gradcli.arrays.random.generator import KINDS, OF_TENSORS, Generator, sessio
 from gradcli.arrays.threads import over_tiles
 from gradcli.arrays.typeinfo import finfo, iinfo
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, type_error, value_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error, value_error
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.dims import one_by_one
 from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, chosen_device, made
@@ -114,8 +114,7 @@ def seed_of(device: str) -> int:
     return generator_of(None, device).initial_seed()
 
 
-@function("manual_seed")
-@effects(STATE)
+@function("manual_seed", effects=(STATE,))
 def manual_seed(seed: Any) -> Generator:
     """Start the session's generators again from a seed; returns the CPU's.
 
@@ -133,8 +132,7 @@ def initial_seed() -> int:
     return generator_of(None).initial_seed()
 
 
-@function("seed")
-@effects(STATE)
+@function("seed", effects=(STATE,))
 def seed() -> int:
     """Start the session's generator again from a seed that the system draws; returns the seed."""
     return generator_of(None).seed()
@@ -149,8 +147,7 @@ _KERNELS = dict.fromkeys(("rand", "rand_like", "uniform_"), "check_uniform_bound
 
 def check_drawn_dtype(name: str, dtype: DType) -> None:
     if dtype.category not in ("float", "complex"):
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"{name}() draws floating numbers, not {dtype}",
             text=f'"{_KERNELS.get(name, "normal_kernel_cpu")}" not implemented for'
             f" '{dtype.scalar_type}'",
@@ -399,19 +396,18 @@ def integer_array(
     return shaped(drawn, sizes, dtype)
 
 
-def _bounds(given: Sequence[Any], low: Any, high: Any) -> tuple[Any, Any]:
+def _bounds(bounds: Sequence[Any], low: Any, high: Any) -> tuple[Any, Any]:
     """The bounds of integers, given in order or by name; raises E201 for none or too many."""
-    if len(given) == 2:
-        low, high = given
-    elif len(given) == 1:
-        low, high = (low, given[0]) if high is None else (given[0], high)
-    if high is None or len(given) > 2:
+    if len(bounds) == 2:
+        low, high = bounds
+    elif len(bounds) == 1:
+        low, high = (low, bounds[0]) if high is None else (bounds[0], high)
+    if high is None or len(bounds) > 2:
         raise GradcliError("E201", "random integers need an upper bound, perhaps a lower one")
     return low, high
 
 
-@function("randint")
-@effects(RANDOM)
+@function("randint", effects=(RANDOM,))
 def randint(
     *bounds_and_size: Any,
     low: Any = 0,
@@ -427,10 +423,10 @@ def randint(
 
     Example: torch.randint(0, 10, (3,))
     """
-    given = list(bounds_and_size)
-    if size is None and given:
-        size = given.pop()
-    first, last = _bounds(given, low, high)
+    bounds = list(bounds_and_size)
+    if size is None and bounds:
+        size = bounds.pop()
+    first, last = _bounds(bounds, low, high)
     if not isinstance(size, (tuple, list)):
         raise GradcliError("E201", "randint() needs its sizes in one tuple")
     target = checked_dtype("randint", dtype, dtypes.int64)
@@ -446,8 +442,7 @@ def randint(
     return made("randint", array, target_device, requires_grad)
 
 
-@function("randint_like")
-@effects(RANDOM)
+@function("randint_like", effects=(RANDOM,))
 def randint_like(
     input: Tensor,
     *bounds: Any,
@@ -472,8 +467,7 @@ def randint_like(
     return made(name, array, target_device, requires_grad)
 
 
-@function("randperm")
-@effects(RANDOM)
+@function("randperm", effects=(RANDOM,))
 def randperm(
     n: Any,
     *,

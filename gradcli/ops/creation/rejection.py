@@ -15,7 +15,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import generator_of
-from gradcli.ops.definition.doc import RANDOM, effects
+from gradcli.ops.definition.doc import RANDOM
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype
 from gradcli.state import charge_steps
 
@@ -103,8 +103,8 @@ def _poisson_large(source: Generator, rate: float) -> float:
             return float(k)
         if k < 0 or (us < 0.013 and v > us):
             continue
-        left = math.log(v) + math.log(inverse) - math.log(a / (us * us) + b)
-        if left <= -rate + k * math.log(rate) - math.lgamma(k + 1):
+        height = math.log(v) + math.log(inverse) - math.log(a / (us * us) + b)
+        if height <= -rate + k * math.log(rate) - math.lgamma(k + 1):
             return float(k)
 
 
@@ -164,8 +164,7 @@ def _binomial_large(source: Generator, count: float, prob: float) -> float:
             return float(k)
 
 
-@function("poisson")
-@effects(RANDOM)
+@function("poisson", effects=(RANDOM,))
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Counts of a Poisson distribution, each element the rate of one.
 
@@ -176,8 +175,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     return Tensor(_each("poisson", _poisson, generator, (input,), input.array.dtype))
 
 
-@function("binomial")
-@effects(RANDOM)
+@function("binomial", effects=(RANDOM,))
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """Counts of successes in `count` trials of probability `prob`.
 

@@ -15,13 +15,12 @@ from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, made, plain_number
-from gradcli.ops.definition.doc import describe, in_numpy
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.state import active
 
 
-@function("arange")
-@in_numpy("arange(dtype=np.float32)")
+@function("arange", numpy="arange(dtype=np.float32)")
 def arange(
     start: Any = None,
     end: Any = None,
@@ -200,8 +199,7 @@ def logspace(
     return made("logspace", array, device, requires_grad)
 
 
-@function("eye")
-@in_numpy("eye(dtype=np.float32)")
+@function("eye", numpy="eye(dtype=np.float32)")
 def eye(
     n: Any,
     m: Any = None,

@@ -88,8 +88,7 @@ modules["torch"].update(
 properties["layout"] = lambda tensor: STRIDED
 
 
-@function("set_default_dtype")
-@effects(STATE)
+@function("set_default_dtype", effects=(STATE,))
 def set_default_dtype(d: DType) -> None:
     """Set the dtype of new floating tensors. Raises E202 for what is no floating dtype.
 

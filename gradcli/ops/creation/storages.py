@@ -16,10 +16,10 @@ from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.arrays.layout.sizes import Device
 from gradcli.autograd.inplace.views import extent
 from gradcli.autograd.tensor import Tensor, refuse_batched, storage_of
-from gradcli.errors import GradcliError, runtime_error, type_error
+from gradcli.errors import GradcliError, index_error, runtime_error, type_error
 from gradcli.ops.binding.catalogue import method
 from gradcli.ops.creation.tensor_methods import data_ptr
-from gradcli.ops.definition.doc import READS, effects
+from gradcli.ops.definition.doc import READS
 from gradcli.state import active, charge_steps
 
 _COMMON = {"data_ptr", "device", "element_size", "fill_", "is_cuda", "nbytes", "size", "tolist"}
@@ -95,9 +95,7 @@ class UntypedStorage:
         if not isinstance(index, int):
             raise type_error(f"can't index a {self.language_name} with {type(index).__name__}")
         if not -len(self) <= index < len(self):
-            raise GradcliError(
-                "E302", f"index {index} out of range for storage of size {len(self)}"
-            )
+            raise index_error(f"index {index} out of range for storage of size {len(self)}")
         return index
 
     def __repr__(self) -> str:
@@ -134,8 +132,7 @@ class TypedStorage(UntypedStorage):
         return f"dtype={self.dtype}, device={self.device}"
 
 
-@method("storage")
-@effects(READS)
+@method("storage", effects=(READS,))
 def storage(self: Tensor) -> TypedStorage:
     """The elements of the memory that the tensor shows, beginning with the memory's first."""
     text = (
@@ -150,8 +147,7 @@ def storage(self: Tensor) -> TypedStorage:
     return TypedStorage(items, max(data_ptr(self) - before, 0))
 
 
-@method("untyped_storage")
-@effects(READS)
+@method("untyped_storage", effects=(READS,))
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The bytes of the memory that the tensor shows, beginning with the memory's first."""
     items, before = _memory(self)

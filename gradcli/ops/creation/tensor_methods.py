@@ -23,7 +23,7 @@ from gradcli.autograd.tensor import (
     share_birth,
     storage_of,
 )
-from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
+from gradcli.errors import GradcliError, index_error, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.conjugate import lazy_conjugation_of
 from gradcli.ops.binding.catalogue import (
     function,
@@ -81,8 +81,7 @@ def variable(data: Tensor, requires_grad: bool = False) -> Tensor:
     return result
 
 
-@method("backward")
-@effects(GRAD)
+@method("backward", effects=(GRAD,))
 def backward(
     self: Tensor,
     gradient: Any = None,
@@ -122,8 +121,7 @@ def _change_requires_grad(
     tensor: Tensor, value: Any, wanted: str = "floating point and complex"
 ) -> None:
     if type(value) is not bool:
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"requires_grad must be True or False, not {type(value).__name__}",
             text="requires_grad must be a bool",
             raises="RuntimeError",
@@ -165,8 +163,7 @@ def set_requires_grad(tensor: Tensor, value: Any) -> None:
         )
 
 
-@method("requires_grad_")
-@effects(STATE)
+@method("requires_grad_", effects=(STATE,))
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Set whether a leaf requires grad; returns the tensor. Raises E202 for anything but a bool,
     E408 for a non-leaf or an integer dtype.
@@ -236,10 +233,10 @@ def _data(tensor: Tensor) -> Tensor:
 
 def _unlike(gradient: Tensor, tensor: Tensor) -> str:
     """PyTorch's text for a gradient of another shape or dtype than its tensor."""
-    given, wanted = list(gradient.array.shape), list(tensor.array.shape)
-    if given != wanted:
+    shape, wanted = list(gradient.array.shape), list(tensor.array.shape)
+    if shape != wanted:
         return (
-            f"attempting to assign a gradient of size '{given}' to a tensor of size '{wanted}'."
+            f"attempting to assign a gradient of size '{shape}' to a tensor of size '{wanted}'."
             " Please ensure that the gradient and the tensor are the same size"
         )
     return (
@@ -327,8 +324,7 @@ properties.update({f"is_{kind}": lambda tensor: False for kind in _ABSENT.split(
 # --- queries ------------------------------------------------------------------------------------
 
 
-@method("item")
-@effects(READS)
+@method("item", effects=(READS,))
 def item(self: Tensor) -> Any:
     """The one element as a Python number.
 
@@ -337,8 +333,7 @@ def item(self: Tensor) -> Any:
     return self.item()
 
 
-@method("tolist")
-@effects(READS)
+@method("tolist", effects=(READS,))
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers; a number for a 0-dim tensor."""
     refuse_batched("tolist", self)
@@ -351,7 +346,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
     if dim is None:
         return self.shape
     if not self.array.ndim:
-        raise GradcliError("E302", "size(): a 0-dim tensor has no dimensions")
+        raise index_error("size(): a 0-dim tensor has no dimensions")
     return int(self.array.shape[normal_dim("size", dim, self.array.ndim)])
 
 

@@ -95,7 +95,7 @@ def not_defined(
     text = None
     if raises == "NotImplementedError":
         text = not_implemented(kernel or name, dtype.scalar_type)
-    return GradcliError("E203", plain, raises=raises, text=text, help=help)
+    return dtype_error(plain, raises=raises, text=text, help=help)
 
 
 def check_floating_dtype(name: str, dtype: DType, text: str | None = None) -> None:

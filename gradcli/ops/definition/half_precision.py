@@ -32,12 +32,12 @@ def computed_by(
 
     Its parameters are the function's, so it is written from them; wider arrays pay one comparison.
     """
-    given = ", ".join(parameters)
+    arguments = ", ".join(parameters)
     text = (
-        f"def rounded({given}):\n"
+        f"def rounded({arguments}):\n"
         f"    if isinstance({parameters[0]}, ARRAYS) and {parameters[0]}.dtype.itemsize == 2:\n"
-        f"        return way(forward, ({given},))\n"
-        f"    return forward({given})\n"
+        f"        return way(forward, ({arguments},))\n"
+        f"    return forward({arguments})\n"
     )
     namespace: dict[str, Any] = {"forward": forward, "way": way, "ARRAYS": _ARRAYS}
     exec(compile(text, f"<half precision of {forward.__name__}>", "exec"), namespace)
@@ -61,8 +61,8 @@ def rounded_once(forward: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
 
 def rounded_once_alike(forward: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
     """`rounded_once` for an op that must see the dtypes itself, to refuse several."""
-    found = {value.dtype for value in operands if isinstance(value, _ARRAYS)}
-    return rounded_once(forward, operands) if len(found) == 1 else forward(*operands)
+    kinds = {value.dtype for value in operands if isinstance(value, _ARRAYS)}
+    return rounded_once(forward, operands) if len(kinds) == 1 else forward(*operands)
 
 
 def numbers_rounded(forward: Callable[..., Any], operands: tuple[Any, ...]) -> Any:

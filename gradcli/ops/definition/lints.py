@@ -114,14 +114,14 @@ def implicit_dim(name: str, input: Tensor) -> int:
     return dim
 
 
-def check_resized(name: str, given: tuple[int, ...], shape: tuple[int, ...]) -> None:
+def check_resized(name: str, former: tuple[int, ...], shape: tuple[int, ...]) -> None:
     """Warn (W010) of a tensor with elements, given as `out`, that gets another shape."""
     active.state.warn(
         "W010",
         f"{name}(): an output with one or more elements was resized since it had shape"
-        f" {tuple(given)}, which does not match the required output shape {tuple(shape)}",
+        f" {tuple(former)}, which does not match the required output shape {tuple(shape)}",
         text="An output with one or more elements was resized since it had shape"
-        f" {list(given)}, which does not match the required output shape {list(shape)}. This"
+        f" {list(former)}, which does not match the required output shape {list(shape)}. This"
         " behavior is deprecated, and in a future PyTorch release outputs will not be resized"
         " unless they have zero elements. You can explicitly reuse an out tensor t by resizing it,"
         " inplace, to zero elements with t.resize_(0).",
@@ -143,13 +143,8 @@ def check_kept(tensor: Tensor) -> None:
             " Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information.",
             help=f"call `{tensor.name or 'y'}.retain_grad()` before the backward pass, or read the"
             " .grad of a leaf",
-            labels=_made_at(tensor),
+            labels=() if tensor.grad_fn is None else _made_here(tensor.grad_fn),
         )
-
-
-def _made_at(tensor: Tensor) -> tuple[Label, ...]:
-    """Where the operation stands that made a tensor."""
-    return () if tensor.grad_fn is None else _made_here(tensor.grad_fn)
 
 
 # --- formulas that lose what they compute ---------------------------------------------------------
@@ -180,14 +175,14 @@ def check_scores(name: str, input: Tensor, node_name: str) -> None:
 def check_logarithm(node: Node) -> None:
     """Warn (W022) of a logarithm of what rounds to 0 or overflows first."""
     inner = node.next_nodes[0]
-    made = "" if inner is None else inner.node_name
+    inner_name = "" if inner is None else inner.node_name
     name = node.node_name.removesuffix("Backward0").lower()
-    if made in _LOGARITHMS and name == "log":
-        what, instead = _LOGARITHMS[made]
-    elif made == "ExpBackward0" and name == "log1p":
+    if inner_name in _LOGARITHMS and name == "log":
+        what, instead = _LOGARITHMS[inner_name]
+    elif inner_name == "ExpBackward0" and name == "log1p":
         what, instead = "exp overflows", "softplus(x)"
     elif inner is not None and name == "log" and _is_exp_inside(inner):
-        of_sum = made.startswith("Sum")
+        of_sum = inner_name.startswith("Sum")
         what, instead = "exp overflows", "logsumexp(x, dim)" if of_sum else "softplus(x)"
     else:
         return

@@ -231,7 +231,7 @@ class Op:
         self.loop = loop
         self.hazard = hazard
         self.decomposition = decomposition
-        self.effects = frozenset(effects) if effects else _NO_EFFECTS
+        self.effects = frozenset(effects)
         self.raises = raises
         self.lint = lint
         self.node_class: type[Node] | None = None
@@ -270,8 +270,6 @@ class Op:
 def _holds_tensor(values: Any) -> bool:
     return any(type(value) is Tensor for value in values)
 
-
-_NO_EFFECTS: frozenset[str] = frozenset()
 
 registry: dict[str, Op] = {}
 """Every entry by `name`, or `name.node` where several entries share PyTorch's name."""

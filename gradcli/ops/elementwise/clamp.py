@@ -10,7 +10,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.layout.strides import laid_out_like_operands
 from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error
 from gradcli.ops.arithmetic.arithmetic import with_number
 from gradcli.ops.binding.arguments import check_number, expose_of_tensors
 from gradcli.ops.binding.catalogue import function
@@ -144,30 +144,24 @@ def clamp(x, min=None, max=None):
 
 
 def _clamp_arrays(self: Any, min: Any = None, max: Any = None) -> Any:
-    given = [array for array in (self, min, max) if array is not None]
-    dtype = dtypes.result_dtype(given)
+    operands = [array for array in (self, min, max) if array is not None]
+    dtype = dtypes.result_dtype(operands)
     result = dtypes.cast(self, dtype)
     if min is not None:
         result = np.maximum(dtypes.cast(min, dtype), result)
     if max is not None:
         result = np.minimum(dtypes.cast(max, dtype), result)
-    return laid_out_like_operands(result, *given)
+    return laid_out_like_operands(result, *operands)
 
 
 clamp_to_tensors = op(
-    "clamp",
-    _clamp_arrays,
-    keeps_layout=True,
-    self=_inside,
-    min=_below,
-    max=_above,
-    raises=BY_KINDS,
+    "clamp", _clamp_arrays, keeps_layout=True, self=_inside, min=_below, max=_above, raises=BY_KINDS
 )
 
 
 def _complex_bound(name: str, raises: str) -> GradcliError:
     """The error for a bound that is a complex number."""
-    return GradcliError("E203", f"{name}(): complex numbers have no order", raises=raises)
+    return dtype_error(f"{name}(): complex numbers have no order", raises=raises)
 
 
 @function("clamp", "clip", method=True, inplace_function=True)

@@ -33,9 +33,9 @@ from gradcli.ops.binding.catalogue import (
 )
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import wrong_operand
-from gradcli.ops.definition.doc import BY_KINDS, NEVER, READS, SCALAR, effects
+from gradcli.ops.definition.doc import BY_KINDS, NEVER, READS, SCALAR
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
-from gradcli.ops.definition.op import Function, op, pointwise
+from gradcli.ops.definition.op import Function, Op, op, pointwise
 
 # --- comparisons leave the graph ----------------------------------------------------------------
 
@@ -120,30 +120,28 @@ _ordering("le", "<=", np.less_equal, "Where the input is less or equal.", "less_
 _ordering("gt", ">", np.greater, "Where the input is greater.", "greater")
 _ordering("ge", ">=", np.greater_equal, "Where the input is greater or equal.", "greater_equal")
 
-logical_and = pointwise(
-    "logical_and",
-    lambda self, other: np.logical_and(self, other),
-    doc="Where both are nonzero.",
-    loop=SCALAR,
-)
-logical_or = pointwise(
-    "logical_or",
-    lambda self, other: np.logical_or(self, other),
-    doc="Where at least one is nonzero.",
-    loop=SCALAR,
-)
-logical_xor = pointwise(
-    "logical_xor",
-    lambda self, other: np.logical_xor(self, other),
-    doc="Where exactly one is nonzero.",
-    loop=SCALAR,
-)
-logical_not = pointwise(
+
+def _logical(name: str, ufunc: Any, doc: str) -> Op:
+    return pointwise(name, lambda self, other: ufunc(self, other), doc=doc, loop=SCALAR)
+
+
+logical_and = _logical("logical_and", np.logical_and, "Where both are nonzero.")
+logical_or = _logical("logical_or", np.logical_or, "Where at least one is nonzero.")
+logical_xor = _logical("logical_xor", np.logical_xor, "Where exactly one is nonzero.")
+
+
+def _question(name: str, forward: Function, doc: str, sample: str, **facts: Any) -> Op:
+    """A test of each element, which leaves the graph."""
+    return pointwise(name, forward, doc=doc, example=f"torch.{name}(tensor([{sample}]))", **facts)
+
+
+_NUMBERS, _NOT_FINITE = "-1.5, 0., 2.5", "1., inf, nan"
+logical_not = _question(
     "logical_not",
     lambda self: np.logical_not(self),
+    "Where the input is zero.",
+    _NUMBERS,
     raises=NEVER,
-    doc="Where the input is zero.",
-    example="torch.logical_not(tensor([-1.5, 0., 2.5]))",
 )
 for _entry in (logical_and, logical_or, logical_xor):
     expose_of_tensors(_entry)
@@ -194,47 +192,39 @@ unary_operators["~"] = _inverted
 
 # --- questions about values ---------------------------------------------------------------------
 
-isnan = pointwise(
-    "isnan",
-    lambda self: np.isnan(self),
-    raises=NEVER,
-    doc="Where the input is nan.",
-    example="torch.isnan(tensor([1., inf, nan]))",
+isnan = _question(
+    "isnan", lambda self: np.isnan(self), "Where the input is nan.", _NOT_FINITE, raises=NEVER
 )
-isinf = pointwise(
-    "isinf",
-    lambda self: np.isinf(self),
-    raises=NEVER,
-    doc="Where the input is infinite.",
-    example="torch.isinf(tensor([1., inf, nan]))",
+isinf = _question(
+    "isinf", lambda self: np.isinf(self), "Where the input is infinite.", _NOT_FINITE, raises=NEVER
 )
-isfinite = pointwise(
+isfinite = _question(
     "isfinite",
     lambda self: np.isfinite(self),
+    "Where the input is neither infinite nor nan.",
+    _NUMBERS,
     raises=NEVER,
-    doc="Where the input is neither infinite nor nan.",
-    example="torch.isfinite(tensor([-1.5, 0., 2.5]))",
 )
 _NO_COMPLEX = dtype_names("complex", raises="RuntimeError")
-isposinf = pointwise(
+isposinf = _question(
     "isposinf",
     lambda self: np.equal(self, np.inf),
+    "Where the input is inf.",
+    _NOT_FINITE,
     unsupported=_NO_COMPLEX,
-    doc="Where the input is inf.",
-    example="torch.isposinf(tensor([1., inf, nan]))",
 )
-isneginf = pointwise(
+isneginf = _question(
     "isneginf",
     lambda self: np.equal(self, -np.inf),
+    "Where the input is -inf.",
+    _NOT_FINITE,
     unsupported=_NO_COMPLEX,
-    doc="Where the input is -inf.",
-    example="torch.isneginf(tensor([1., inf, nan]))",
 )
-signbit = pointwise(
+signbit = _question(
     "signbit",
     lambda self: np.signbit(self) if self.dtype.kind != "b" else np.zeros_like(self),
-    doc="Where the input's sign is negative, also for -0.",
-    example="torch.signbit(tensor([-1.5, 0., 2.5]))",
+    "Where the input's sign is negative, also for -0.",
+    _NUMBERS,
 )
 for _entry in (isnan, isinf, isfinite, isposinf, isneginf, signbit):
     expose(_entry)
@@ -281,8 +271,7 @@ def isclose(
     return close
 
 
-@function("allclose", method=True)
-@effects(READS)
+@function("allclose", method=True, effects=(READS,))
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
@@ -291,8 +280,7 @@ def allclose(
     return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
 
 
-@function("equal", method=True)
-@effects(READS)
+@function("equal", method=True, effects=(READS,))
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same values, of whatever dtype."""
     refuse_batched("equal", input, other)

@@ -15,7 +15,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.layout.strides import in_row_order, laid_out_like, laid_out_like_operands
 from gradcli.arrays.layout.views import strides_of, window
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, shape_error
+from gradcli.errors import dtype_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.arithmetic.conjugate import (
     conj,
@@ -25,15 +25,9 @@ from gradcli.ops.arithmetic.conjugate import (
     reflection_of,
 )
 from gradcli.ops.binding.arguments import check_tensors
-from gradcli.ops.binding.catalogue import (
-    expose,
-    expose_written,
-    function,
-    in_place,
-)
-from gradcli.ops.creation.autocast import autocast_to_float32
+from gradcli.ops.binding.catalogue import expose, expose_written, function, in_place
 from gradcli.ops.creation.copies import clone, contiguous, copy_
-from gradcli.ops.definition.doc import BY_KINDS, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import abs_, is_complex, sgn
@@ -55,8 +49,8 @@ view_as_real: Op = op(
     _pairs,
     view=True,
     self=lambda grad: view_as_complex(_in_pairs(grad)),
-    raises=BY_KINDS,
     numpy="np.stack([np.real({0}), np.imag({0})], -1)",
+    raises=BY_KINDS,
 )
 
 view_as_complex: Op = op(
@@ -64,8 +58,8 @@ view_as_complex: Op = op(
     lambda self: self.view(np.result_type(self.dtype, np.complex64))[..., 0],
     view=True,
     self=view_as_real,
-    raises=BY_KINDS,
     numpy="({head}[..., 0] + 1j * {head}[..., 1])",
+    raises=BY_KINDS,
 )
 
 
@@ -112,8 +106,7 @@ def view_as_real_(input: Tensor) -> Tensor:
     return view_as_real.apply(input)
 
 
-@function("view_as_complex")
-@autocast_to_float32
+@function("view_as_complex", autocast="float32")
 def view_as_complex_(input: Tensor) -> Tensor:
     """A complex tensor on the memory of a real one, whose last dimension holds the two parts.
     Raises E203 for integers, E301 where the last dimension's size is not 2 or its elements do not
@@ -173,8 +166,7 @@ def set_imag(tensor: Tensor, value: Any) -> None:
 # --- conjugates -----------------------------------------------------------------------------------
 
 
-@function("conj", method=True)
-@in_numpy("conj")
+@function("conj", method=True, numpy="conj")
 def conj_(input: Tensor) -> Tensor:
     """The complex conjugate, a view: what is written to it is written to the tensor, conjugated. A
     real tensor itself.
@@ -185,8 +177,7 @@ def conj_(input: Tensor) -> Tensor:
     return conj(input)
 
 
-@function("conj_physical", method=True)
-@in_numpy("conj")
+@function("conj_physical", method=True, numpy="conj")
 def conj_physical_(input: Tensor) -> Tensor:
     """The complex conjugate, copied at once; a real tensor itself.
 
@@ -200,8 +191,7 @@ expose_written(
 )
 
 
-@function("resolve_conj", method=True)
-@in_numpy("{head}")
+@function("resolve_conj", method=True, numpy="{head}")
 def resolve_conj(input: Tensor) -> Tensor:
     """A copy of what `conj()` returned; any other tensor itself.
 
@@ -241,9 +231,7 @@ def is_neg(input: Tensor) -> bool:
 def neg_view_(input: Tensor) -> Tensor:
     """A view that shows the tensor's elements negated."""
     if input.dtype.category == "bool":
-        raise GradcliError(
-            "E202", "_neg_view(): a bool has no negative", raises="NotImplementedError"
-        )
+        raise type_error("_neg_view(): a bool has no negative", raises="NotImplementedError")
     return negated(input)
 
 
@@ -263,8 +251,8 @@ complex_: Op = op(
     keeps_layout=True,
     real=lambda grad: real_part(grad),
     imag=lambda grad: imaginary_part(grad),
-    raises=BY_KINDS,
     numpy="({0} + 1j * ({1}))",
+    raises=BY_KINDS,
 )
 
 
@@ -287,8 +275,8 @@ polar: Op = op(
     inputs=("abs", "angle"),
     keeps_layout=True,
     joint=_polar_rule,
-    raises=BY_KINDS,
     numpy="(({0}) * np.exp(1j * ({1})))",
+    raises=BY_KINDS,
 )
 
 
@@ -296,8 +284,7 @@ def _check_parts(name: str, first: Tensor, second: Tensor) -> None:
     """Raise E203 unless two tensors can be the parts of a complex one."""
     for tensor in (first, second):
         if tensor.dtype not in (dtypes.float32, dtypes.float64):
-            raise GradcliError(
-                "E203",
+            raise dtype_error(
                 f"{name}() needs two tensors of float32 or float64, not {tensor.dtype}",
                 raises="NotImplementedError" if tensor.dtype is dtypes.float16 else "RuntimeError",
             )
@@ -316,8 +303,7 @@ def complex_of_parts(real: Tensor, imag: Tensor) -> Tensor:
     return complex_.apply(real, imag)
 
 
-@function("polar")
-@autocast_to_float32
+@function("polar", autocast="float32")
 def polar_(abs: Tensor, angle: Tensor) -> Tensor:
     """The complex tensor of two real ones, its magnitudes and angles. Raises E203 where their
     dtypes differ or are neither float32 nor float64.

@@ -10,11 +10,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.arguments import (
-    check_floating,
-    expose_of_tensors,
-    in_single,
-)
+from gradcli.ops.binding.arguments import check_floating, expose_of_tensors, in_single
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import BY_KINDS, STEPS

@@ -15,7 +15,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function, in_place, inplace_operators, operators
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import wrong_operand
-from gradcli.ops.definition.doc import WIDE, Hazard, in_numpy
+from gradcli.ops.definition.doc import WIDE, Hazard
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.half_precision import float16_rounded_once, rounded_once
 from gradcli.ops.definition.op import pointwise
@@ -203,11 +203,6 @@ pow_base = pointwise(
 )
 
 
-def _no_operand(input: Any, exponent: Any) -> tuple[str, Any]:
-    """The name and the value of the argument that is neither a tensor nor beside one."""
-    return ("self", input) if type(input) is not Tensor else ("exponent", exponent)
-
-
 @function("pow", method=True, inplace=True)
 def power(input: Any, exponent: Any) -> Tensor:
     """The input to a power. One of the two may be a number.
@@ -221,7 +216,8 @@ def power(input: Any, exponent: Any) -> Tensor:
             return pow_tensor.apply(input, exponent)
         return pow_base.apply(*with_number(exponent, input))
     if type(input) is not Tensor or type(exponent) not in (int, float, bool, complex):
-        raise wrong_operand(pow_tensor, *_no_operand(input, exponent))
+        wrong = ("self", input) if type(input) is not Tensor else ("exponent", exponent)
+        raise wrong_operand(pow_tensor, *wrong)
     tensor, number = with_number(input, exponent)
     if tensor.dtype.category == "int" and exponent < 0:
         raise runtime_error(
@@ -232,8 +228,7 @@ def power(input: Any, exponent: Any) -> Tensor:
     return pow_number.apply(tensor, number)
 
 
-@function("square", method=True, inplace_function=True)
-@in_numpy("square")
+@function("square", method=True, inplace_function=True, numpy="square")
 def square(input: Tensor) -> Tensor:
     """`input ** 2`, by the same entry as the operator."""
     return power(input, 2)

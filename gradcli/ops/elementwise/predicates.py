@@ -14,7 +14,7 @@ from gradcli.ops.binding.arguments import check_tensors, expose_of_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.promotion import NUMBERS
-from gradcli.ops.definition.doc import READS, SCALAR, effects
+from gradcli.ops.definition.doc import READS, SCALAR
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.shape.views import view
@@ -53,20 +53,20 @@ def isin(
     """
     if type(elements) is not Tensor:
         check_tensors("isin", test_elements=test_elements)
-    given = {"elements": elements, "test_elements": test_elements}
-    for argument, value in given.items():
+    operands = {"elements": elements, "test_elements": test_elements}
+    for argument, value in operands.items():
         if type(value) not in NUMBERS:
             check_tensors("isin", **{argument: value})
     arrays = [
-        value.array if type(value) is Tensor else np.asarray(value) for value in given.values()
+        value.array if type(value) is Tensor else np.asarray(value) for value in operands.values()
     ]
     for array in arrays:
         check_dtype("isin", dtypes.of_array(array), _NEITHER_ORDERED)
     # Few test elements are compared one by one, as a vector that must be a view of them.
     if type(test_elements) is Tensor and arrays[1].size < int(10 * arrays[0].size ** 0.145):
         view.forward(arrays[1], (arrays[1].size,))
-    found = np.isin(arrays[0], arrays[1], assume_unique=assume_unique, invert=invert)
-    return Tensor(found[()])
+    members = np.isin(arrays[0], arrays[1], assume_unique=assume_unique, invert=invert)
+    return Tensor(members[()])
 
 
 @function("isreal", method=True)
@@ -78,8 +78,7 @@ def isreal(input: Tensor) -> Tensor:
     return Tensor(np.isreal(input.array))
 
 
-@function("is_nonzero", method=True)
-@effects(READS)
+@function("is_nonzero", method=True, effects=(READS,))
 def is_nonzero(input: Tensor) -> bool:
     """Whether a tensor's one element is not 0. Raises E203 where there is not exactly one.
 

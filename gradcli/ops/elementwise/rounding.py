@@ -13,7 +13,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import of_array
 from gradcli.arrays.typeinfo import finfo
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, runtime_error
+from gradcli.errors import dtype_error, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.arguments import check_floating, check_real, plain_integer
 from gradcli.ops.binding.catalogue import expose, function
@@ -46,8 +46,7 @@ trunc = _steps("trunc", np.trunc, "The input without its fraction.")
 
 def _frac_array(self: Any) -> Any:
     if self.dtype.kind in "biuc":
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"frac() is defined for floating tensors, not {of_array(self)}",
             raises="NotImplementedError",
         )

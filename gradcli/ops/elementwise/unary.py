@@ -15,7 +15,7 @@ from gradcli.arrays.dtypes import MANY, narrowed, widened
 from gradcli.arrays.kernels import half_precision, vector_math
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import dtype_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_real, in_single
@@ -356,8 +356,7 @@ def _sign_array(self: Any) -> Any:
 
 def _real_sign_array(self: Any) -> Any:
     if self.dtype.kind == "c":
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             "sign() is not defined for complex tensors",
             raises="NotImplementedError",
             help="use sgn()",

@@ -19,15 +19,7 @@ from gradcli.ops.elementwise.complex import view_as_complex_, view_as_real_
 from gradcli.ops.indexing.strided import as_strided_
 from gradcli.ops.shape.slicing import alias, diagonal_, narrow, select_, slice_, unfold_
 from gradcli.ops.shape.splitting import split_, split_with_sizes_, unbind_
-from gradcli.ops.shape.views import (
-    expand_,
-    permute_,
-    squeeze,
-    t_,
-    transpose_,
-    unsqueeze_,
-    view_,
-)
+from gradcli.ops.shape.views import expand_, permute_, squeeze, t_, transpose_, unsqueeze_, view_
 from gradcli.state import active
 
 _VIEWS = """alias as_strided diagonal expand permute select slice split split_with_sizes squeeze
@@ -91,13 +83,13 @@ def _expose(name: str, view: Function, example: str, entry: Op | None = None) ->
         return _copied(view, input, args, kwargs, entry)
 
     vars(copied)["__wrapped__"] = view  # where the parameters are read from
-    given = f", {example}" if example else ""
+    arguments = f", {example}" if example else ""
     sample = "[[2., 1.], [1., 3.]]" if name != "view_as_complex" else "[2., 1.]"
     sample = sample if name != "view_as_real" else "[1+2j]"
     describe(
         copied,
         f"What `{name}` shows, in memory of its own.",
-        example=f"torch.{name}_copy(tensor({sample}){given})",
+        example=f"torch.{name}_copy(tensor({sample}){arguments})",
     )
     return copied
 

@@ -18,7 +18,7 @@ from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, operators
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.codegen.runtime import type_name, wrong_operand
+from gradcli.ops.codegen.runtime import check_tensor, type_name
 from gradcli.ops.creation.copies import copy_, fill_
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Function, Op, op
@@ -79,7 +79,8 @@ def setitem(tensor: Tensor, key: Any, value: Any) -> None:
         fills = _fills(picked, value)
         if fills and not value.requires_grad and type(value.array) is not BatchedArray:
             value = Tensor(as_zero_dim(value.array.item(), shown.dtype))
-        indices = _tensors_of(key)
+        parts = key if type(key) is tuple else (key,)
+        indices = [part for part in parts if type(part) is Tensor and part.array.ndim]
         if fills:  # PyTorch fills by the mask itself, which may be what it fills
             check_parts(shown, *indices)
         else:
@@ -90,7 +91,9 @@ def setitem(tensor: Tensor, key: Any, value: Any) -> None:
         except GradcliError:
             _put_reached(shown, picked, value)
             raise
-        _put(shown, key, _without_leading_ones(value), any_dtype=fills)
+        shape = value.array.shape
+        cut = _leading_ones_cut(shape)
+        _put(shown, key, value if cut == shape else view.apply(value, cut), any_dtype=fills)
 
 
 operators["[]="] = setitem
@@ -103,21 +106,9 @@ def _fills(picked: dict[int, Any], value: Tensor) -> bool:
     return bool(next(iter(picked.values())).dtype == np.bool_)
 
 
-def _tensors_of(key: Any) -> list[Tensor]:
-    """The masks and tensors of positions of an index."""
-    parts = key if type(key) is tuple else (key,)
-    return [part for part in parts if type(part) is Tensor and part.array.ndim]
-
-
 def _leading_ones_cut(shape: tuple[int, ...]) -> tuple[int, ...]:
     first = next((i for i, size in enumerate(shape) if size != 1), len(shape))
     return tuple(shape[first:])
-
-
-def _without_leading_ones(value: Tensor) -> Tensor:
-    shape = value.array.shape
-    cut = _leading_ones_cut(shape)
-    return value if cut == shape else view.apply(value, cut)
 
 
 def _copy_to(part: Tensor, value: Tensor) -> None:
@@ -207,8 +198,7 @@ def _key_of(name: str, tensor: Tensor, indices: Any, values: Any, accumulate: bo
     for number, part in enumerate(indices):
         if not isinstance(part, Tensor):
             raise type_error(f"{name}(): index {number} must be a tensor, not {type_name(part)}")
-    if not isinstance(values, Tensor):
-        raise wrong_operand(index_put, "values", values)
+    check_tensor(index_put, "values", values)
     # A 0-dim index would drop its dimension; as a vector of one it broadcasts with the others.
     parts = tuple(part if part.array.ndim else Tensor(part.array.reshape(1)) for part in indices)
     shown, picked = apply_slicing(tensor, parts)
@@ -279,13 +269,13 @@ select_scatter: Op = op(
         grad, zeros(grad, src_sizes), dim, index
     ),
     src=select,
-    raises=BY_KINDS,
     numpy="""\
 def selected_replaced(x, values, axis, index):
     x = np.array(x)
     x[(slice(None),) * (axis % x.ndim) + (index,)] = values
     return x
 """,
+    raises=BY_KINDS,
 )
 
 slice_scatter: Op = op(
@@ -296,13 +286,13 @@ slice_scatter: Op = op(
         grad, zeros(grad, src_sizes), dim, start, end, step
     ),
     src=slice_,
-    raises=BY_KINDS,
     numpy="""\
 def slice_replaced(x, values, axis, start, end, step=1):
     x = np.array(x)
     x[(slice(None),) * (axis % x.ndim) + (slice(start, end, step),)] = values
     return x
 """,
+    raises=BY_KINDS,
 )
 
 diagonal_scatter: Op = op(
@@ -313,7 +303,6 @@ diagonal_scatter: Op = op(
         grad, zeros(grad, src_sizes), offset, dim1, dim2
     ),
     src=diagonal,
-    raises=BY_KINDS,
     numpy="""\
 def diagonal_replaced(x, values, offset=0, axis1=0, axis2=1):
     x = np.moveaxis(np.array(x), (axis1, axis2), (-2, -1))
@@ -321,14 +310,14 @@ def diagonal_replaced(x, values, offset=0, axis1=0, axis2=1):
     x[..., i + max(-offset, 0), i + max(offset, 0)] = values
     return np.moveaxis(x, (-2, -1), (axis1, axis2))
 """,
+    raises=BY_KINDS,
 )
 
 
 def _replaced(
     entry: Op, input: Tensor, src: Any, part: Function, bounds: tuple[Any, ...]
 ) -> Tensor:
-    if not isinstance(src, Tensor):
-        raise wrong_operand(entry, "src", src)
+    check_tensor(entry, "src", src)
     shape = part(input.array, *bounds).shape
     if src.array.shape != shape:
         raise shape_error(

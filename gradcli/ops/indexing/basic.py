@@ -25,7 +25,7 @@ from gradcli.arrays.layout.views import strides_of
 from gradcli.autograd.batched import BatchedArray, NeedsExamples, shared
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, refuse_batched
-from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.errors import GradcliError, index_error, type_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import listed
 from gradcli.ops.binding.catalogue import operators
@@ -77,20 +77,21 @@ def _picked(self: Any, indices: Key) -> Any:
     picked = self.take(indices[0], 0) if rows else self[indices]
     if picked.ndim < 2:
         return picked[()]
-    given = [part for part in indices if part is not FULL]
+    written = [part for part in indices if part is not FULL]
     flat = self.flags.c_contiguous and (
-        all(part.ndim < 2 for part in given) or (len(given) == 1 and given[0].flags.c_contiguous)
+        all(part.ndim < 2 for part in written)
+        or (len(written) == 1 and written[0].flags.c_contiguous)
     )
     if flat and picked.size and 1 not in picked.shape:
         return module_of(picked).ascontiguousarray(picked)
-    positions = np.broadcast_arrays(*given)
+    positions = np.broadcast_arrays(*written)
     dims = [dim for dim, part in enumerate(indices) if part is not FULL]
     first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     kept = [stride for dim, stride in enumerate(strides_of(self)) if dim not in dims]
     source = (*kept[:first], *(0,) * positions[0].ndim, *kept[first:])
     after = len(kept) - first
     shape = picked.shape
-    where = [part.reshape((1,) * first + part.shape + (1,) * after) for part in given]
+    where = [part.reshape((1,) * first + part.shape + (1,) * after) for part in written]
     steps = [broadcast_strides(part.shape, strides_of(part), shape) for part in where]
     return laid_out(picked, ordered_strides(shape, [source, *steps]))
 
@@ -254,8 +255,7 @@ def apply_slicing(tensor: Tensor, key: Any) -> tuple[Tensor, dict[int, Any]]:
     ndim = tensor.array.ndim
     specified = sum(_dimensions(item) for item in items)
     if specified > ndim:
-        raise GradcliError(
-            "E302",
+        raise index_error(
             f"{specified} indices for a tensor of {ndim} dimensions",
             text=f"too many indices for tensor of dimension {ndim}",
         )
@@ -324,8 +324,7 @@ def _item(part: Any) -> Any:
             message = "a mask of torch.uint8 is deprecated"
             active.state.warn("W015", message, text=text, help="write `mask.bool()`")
             return array.astype(bool)
-        raise GradcliError(
-            "E302",
+        raise index_error(
             f"a tensor of {part.dtype} is no index",
             text="tensors used as indices must be long, int, byte or bool tensors",
             help="use `.long()` or a bool mask",
@@ -389,8 +388,7 @@ def _selected(tensor: Tensor, dim: int, position: int, ndim: int) -> Tensor:
     """The part at a position of a dimension; `ndim` is how many there were before the index."""
     shape = tensor.array.shape
     if not shape:
-        raise GradcliError(
-            "E302",
+        raise index_error(
             "a 0-dim tensor has no elements to index",
             text="invalid index of a 0-dim tensor. Use `tensor.item()` in Python or"
             " `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number",
@@ -406,8 +404,7 @@ def _bound(value: Any) -> int | None:
         return value
     if isinstance(value, (bool, Tensor)):
         return value.__index__()
-    raise GradcliError(
-        "E202",
+    raise type_error(
         f"a slice goes by integers, not by a {type_name(value)}",
         text="slice indices must be integers or None or have an __index__ method",
     )
@@ -439,7 +436,7 @@ def _is_full(part: slice, extent: int) -> bool:
 def _sliced(tensor: Tensor, dim: int, part: slice) -> Tensor:
     shape = tensor.array.shape
     if not shape:
-        raise GradcliError("E302", "a 0-dim tensor has no elements to slice")
+        raise index_error("a 0-dim tensor has no elements to slice")
     return slice_.apply(tensor, dim, *_bounds(part, shape[dim]))
 
 
@@ -455,8 +452,7 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
     for dim, array in picked.items():
         if array.dtype == np.bool_:
             if array.shape != shape[dim : dim + array.ndim]:
-                raise GradcliError(
-                    "E302",
+                raise index_error(
                     f"a mask of shape {tuple(array.shape)} does not fit a tensor of shape"
                     f" {tuple(shape)} at dimension {dim}",
                     text=_mask_apart(array.shape, shape, dim),
@@ -473,15 +469,14 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
         np.broadcast_shapes(*(array.shape for array in arrays))
     except ValueError:
         shapes = ", ".join(str(tuple(array.shape)) for array in arrays)
-        raise GradcliError(
-            "E302",
+        raise index_error(
             f"indices of shapes {shapes} cannot be broadcast together",
             text="shape mismatch: indexing tensors could not be broadcast together with shapes "
             + ", ".join(str(list(array.shape)) for array in arrays),
         ) from None
-    made = Key(key)
-    made.parts = _parts(picked, written)
-    return made
+    index = Key(key)
+    index.parts = _parts(picked, written)
+    return index
 
 
 def key_of_positions(shape: tuple[int, ...], *parts: Any) -> Key:
@@ -506,8 +501,8 @@ def _mask_apart(mask: tuple[int, ...], shape: tuple[int, ...], dim: int) -> str:
 
 def _parts(picked: dict[int, Any], written: Any) -> tuple[tuple[Any, int], ...]:
     """The `parts` of a Key."""
-    given = written if isinstance(written, (tuple, list)) else (written,)
-    sources = [part for part in given if _is_picking(part)]
+    several = written if isinstance(written, (tuple, list)) else (written,)
+    sources = [part for part in several if _is_picking(part)]
     if len(sources) != len(picked):  # a list of numbers or bools
         sources = [None] * len(picked)
     parts: list[tuple[Any, int]] = []
@@ -541,8 +536,7 @@ def positions_from_front(array: Any, extent: int, dim: int) -> Any:
         return array.copy()
     outside = (array < -extent) | (array >= extent)
     if outside.any():
-        raise GradcliError(
-            "E302",
+        raise index_error(
             f"position {array[outside][0]} does not exist in dimension {dim}, which has {extent}"
             " elements",
             text=f"index {array[outside][0]} is out of bounds for dimension 0 with size {extent}",

@@ -17,12 +17,12 @@ from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.scalars import checked_cast, checked_number
 from gradcli.autograd.inplace.writes import check_distinct, check_graph
 from gradcli.autograd.tensor import Tensor, alias
-from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
+from gradcli.errors import GradcliError, dtype_error, index_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
 from gradcli.ops.binding.arguments import checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.codegen.runtime import wrong_operand
+from gradcli.ops.codegen.runtime import check_tensor, wrong_operand
 from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
@@ -59,8 +59,7 @@ def in_index_shape(array: Any, index: Any) -> Any:
 
 def checked_index(name: str, index: Any) -> None:
     """Raise E202 or E203 unless the index is a tensor of integers."""
-    if not isinstance(index, Tensor):
-        raise wrong_operand(gather, "index", index)
+    check_tensor(gather, "index", index)
     if index.array.dtype not in (np.dtype(np.int64), np.dtype(np.int32)) and index.array.size:
         raise dtype_error(
             f"{name}(): the index must be torch.int64, and this one is {index.dtype}",
@@ -106,8 +105,7 @@ def checked_dim(name: str, tensor: Tensor, dim: int, index: Any, source: Any = N
     """
     if source is not None and not isinstance(source, Tensor):
         raise wrong_operand(scatter_tensor, "src", source)
-    if not isinstance(index, Tensor):
-        raise wrong_operand(gather, "index", index)
+    check_tensor(gather, "index", index)
     shape = tensor.array.shape
     at = normal_dim(name, dim, len(shape))
     checked_index(name, index)
@@ -142,8 +140,8 @@ def checked_dim(name: str, tensor: Tensor, dim: int, index: Any, source: Any = N
 
 
 def same_dtype(name: str, tensor: Tensor, source: Any) -> None:
-    if not isinstance(source, Tensor):
-        raise wrong_operand(scatter_tensor, "src", source)
+    """Raise E202 or E203 unless the source is a tensor of the other's dtype."""
+    check_tensor(scatter_tensor, "src", source)
     if source.array.dtype is not tensor.array.dtype:
         raise dtype_error(f"{name}(): the tensor is {tensor.dtype}, the source {source.dtype}")
 
@@ -202,7 +200,7 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
         return gather.apply(input, at, flat)
     at = normal_dim("take_along_dim", dim, input.array.ndim)
     if not input.array.ndim and not indices.array.ndim:
-        raise GradcliError("E302", f"Dimension specified as {dim} but tensor has no dimensions")
+        raise index_error(f"Dimension specified as {dim} but tensor has no dimensions")
     if input.array.ndim != indices.array.ndim:
         raise shape_error(
             f"take_along_dim(): {indices.array.ndim} dimensions of the index for"

@@ -15,11 +15,11 @@ from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.inplace.aliasing import check_parts
 from gradcli.autograd.inplace.writes import check_distinct, check_graph, check_inplace
 from gradcli.autograd.tensor import Tensor, refuse_batched
-from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
+from gradcli.errors import dtype_error, index_error, shape_error, type_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, in_place, method
-from gradcli.ops.codegen.runtime import type_name, wrong_operand
-from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, CHECKS, READS, effects
+from gradcli.ops.codegen.runtime import check_tensor, type_name
+from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, CHECKS, READS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
 from gradcli.ops.shape.joining import cat, stack_
@@ -32,8 +32,7 @@ from gradcli.ops.shape.views import reshape
 
 def _checked_mask(name: str, tensor: Tensor, mask: Any) -> None:
     """Raise E202, E203 or E301 unless the mask is a bool tensor that goes with the tensor."""
-    if not isinstance(mask, Tensor):
-        raise wrong_operand(masked_select, "mask", mask)
+    check_tensor(masked_select, "mask", mask)
     if mask.array.dtype != np.bool_:
         raise dtype_error(
             f"{name}(): the mask must be a bool tensor, and this one is {mask.dtype}",
@@ -96,8 +95,7 @@ def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
     _checked_mask("masked_fill", input, mask)
     if isinstance(value, (bool, int, float, complex)):
         return masked_fill_number.apply(input, mask, checked_number(value, input.dtype))
-    if not isinstance(value, Tensor):
-        raise wrong_operand(masked_fill_tensor, "value", value)
+    check_tensor(masked_fill_tensor, "value", value)
     if value.array.ndim:
         raise shape_error(
             f"masked_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
@@ -139,6 +137,7 @@ masked_select: Op = op(
     self=_masked_select_rule,
     numpy="{head}[{1}]",
     effects=(READS,),
+    raises=BY_VALUES,
 )
 
 
@@ -180,8 +179,8 @@ def _gather_masked(grad_output: Any, mask: Any, sizes: tuple[int, ...]) -> Any:
 
 def _gather_masked_decomposed(grad_output: Tensor, mask: Tensor, sizes: tuple[int, ...]) -> Tensor:
     taken = masked_select.apply(grad_output, mask)
-    left = math.prod(sizes) - taken.array.size
-    return reshape(cat.apply([taken, zeros(taken, (left,))], 0) if left else taken, sizes)
+    missing = math.prod(sizes) - taken.array.size
+    return reshape(cat.apply([taken, zeros(taken, (missing,))], 0) if missing else taken, sizes)
 
 
 masked_scatter_backward: Op = op(
@@ -192,6 +191,7 @@ masked_scatter_backward: Op = op(
     grad_output=lambda grad, grad_output_sizes, mask: masked_scatter(
         zeros(grad, grad_output_sizes), mask, grad
     ),
+    raises=BY_VALUES,
 )
 
 
@@ -211,8 +211,7 @@ def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
             3.]))
     """
     _checked_mask("masked_scatter", input, mask)
-    if not isinstance(source, Tensor):
-        raise wrong_operand(masked_scatter, "source", source)
+    check_tensor(masked_scatter, "source", source)
     if source.array.dtype is not input.array.dtype:
         raise dtype_error(
             f"masked_scatter(): the tensor is {input.dtype}, the source {source.dtype}"
@@ -230,8 +229,7 @@ def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
 # --- where something is ---------------------------------------------------------------------------
 
 
-@function("nonzero", method=True)
-@effects(READS)
+@function("nonzero", method=True, effects=(READS,))
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero: a row for each, or a vector per dimension.
 
@@ -241,14 +239,13 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """
     refuse_batched("nonzero", input)
     if as_tuple:
-        return tuple(Tensor(found) for found in np.atleast_1d(input.array).nonzero())
+        return tuple(Tensor(along) for along in np.atleast_1d(input.array).nonzero())
     if not input.array.ndim:
         return Tensor(np.zeros((int(bool(input.array)), 0), np.int64))
     return Tensor(np.argwhere(input.array))
 
 
-@function("argwhere", method=True)
-@effects(READS)
+@function("argwhere", method=True, effects=(READS,))
 def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, a row for each.
 
@@ -306,16 +303,15 @@ def put(array, index, values, accumulate=False):
 
 def _checked_flat(name: str, tensor: Tensor, index: Any) -> None:
     """Raise E202, E203 or E302 unless the index holds positions in the tensor."""
-    if not isinstance(index, Tensor):
-        raise wrong_operand(take, "index", index)
+    check_tensor(take, "index", index)
     if index.array.dtype != np.int64:
         raise dtype_error(f"{name}(): the index must be torch.int64, and this one is {index.dtype}")
     size = tensor.array.size
     outside = (index.array < -size) | (index.array >= size)
     if outside.any():
         wrong = np.asarray(to_host(index.array))[to_host(outside)].flat[0]
-        raise GradcliError(
-            "E302", f"out of range: tried to access index {wrong} on a tensor of {size} elements."
+        raise index_error(
+            f"out of range: tried to access index {wrong} on a tensor of {size} elements."
         )
 
 
@@ -331,8 +327,7 @@ def take_(input: Tensor, index: Any) -> Tensor:
     return take.apply(input, index)
 
 
-@function("unravel_index")
-@effects(CHECKS)
+@function("unravel_index", effects=(CHECKS,))
 def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """The indices along each dimension of a shape that flat positions in it stand for.
 
@@ -341,27 +336,23 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     Example: torch.unravel_index(tensor([1, 5]), (2, 3))
     """
     if not isinstance(indices, Tensor):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             "unravel_index(): the indices must be a tensor",
             text=f"'{type(indices).__name__}' object has no attribute 'is_complex'",
             raises="AttributeError",
         )
     if indices.dtype.category != "int":
-        raise GradcliError(
-            "E203",
-            f"expected 'indices' to be integer dtype, but got {indices.dtype}",
-            raises="TypeError",
+        raise dtype_error(
+            f"expected 'indices' to be integer dtype, but got {indices.dtype}", raises="TypeError"
         )
     sizes = (shape,) if type(shape) is int else shape
     if not isinstance(sizes, (tuple, list)) or any(type(size) is not int for size in sizes):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             "expected 'shape' to be int or sequence of ints, but got"
-            f" <class '{type(shape).__name__}'>",
+            f" <class '{type(shape).__name__}'>"
         )
     if any(size < 0 for size in sizes):
-        raise GradcliError("E204", f"'shape' cannot have negative values, but got {tuple(sizes)}")
+        raise value_error(f"'shape' cannot have negative values, but got {tuple(sizes)}")
     positions = module_of(indices.array).asarray(indices.array).astype(np.int64)
     if not sizes:
         return ()
@@ -378,14 +369,12 @@ def put_(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Te
 
     Example: torch.put(tensor([[2., 1.], [1., 3.]]), tensor([0, 3]), tensor([7., 8.]))
     """
-    if not isinstance(source, Tensor):
-        raise wrong_operand(put, "source", source)
+    check_tensor(put, "source", source)
     if source.array.dtype is not input.array.dtype:
         raise dtype_error(f"put(): the tensor is {input.dtype}, the source {source.dtype}")
     _checked_flat("put", input, index)
     if source.array.size != index.array.size:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"put(): {source.array.size} elements for {index.array.size} positions",
             raises="IndexError",
         )

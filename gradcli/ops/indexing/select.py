@@ -17,14 +17,14 @@ from gradcli.autograd.batched import shared
 from gradcli.autograd.inplace.aliasing import check_apart
 from gradcli.autograd.inplace.writes import check_graph, write
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
+from gradcli.errors import dtype_error, index_error, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function, in_place, method
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.codegen.runtime import wrong_operand
+from gradcli.ops.codegen.runtime import check_tensor
 from gradcli.ops.creation.copies import row_order
-from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS, effects
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at, add_rows
 from gradcli.ops.indexing.gather import (
@@ -77,6 +77,7 @@ pack_padded_sequence: Op = op(
     constant=("index",),
     self=lambda grad, self_sizes, index: _unpacked(grad, self_sizes, index),
     doc="The rows at positions in two dimensions that count as one.",
+    raises=BY_VALUES,
 )
 
 
@@ -188,19 +189,8 @@ def _check_vector(name: str, tensor: Tensor, index: Any) -> None:
     """Raise E202, E203 or E302 unless the index is a vector of integers, or one of them."""
     check_tensors(name, input=tensor, index=index)
     if index.array.ndim > 1:
-        raise GradcliError("E302", f"{name}(): Index is supposed to be a vector")
+        raise index_error(f"{name}(): Index is supposed to be a vector")
     checked_index(name, index)
-
-
-def _checked_parts(name: str, tensor: Tensor, dim: int, index: Any, raises: str) -> int:
-    """The dimension counted from the front; raises E202, E203 or E302 unless the index is a vector
-    of positions in it.
-    """
-    at = normal_dim(name, dim, tensor.array.ndim)
-    _check_vector(name, tensor, index)
-    extent = tensor.array.shape[at] if tensor.array.ndim else 1
-    checked_values(check_range, name, index.array, extent, at, raises)
-    return at
 
 
 @function("index_select", method=True)
@@ -213,7 +203,10 @@ def index_select_(input: Tensor, dim: int, index: Any) -> Tensor:
     ndim = input.array.ndim
     other_route = ndim > 1 and (dim in (1, 1 - ndim) or not input.array.size)
     raises = "RuntimeError" if other_route else "IndexError"
-    at = _checked_parts("index_select", input, dim, index, raises)
+    at = normal_dim("index_select", dim, input.array.ndim)
+    _check_vector("index_select", input, index)
+    extent = input.array.shape[at] if input.array.ndim else 1
+    checked_values(check_range, "index_select", index.array, extent, at, raises)
     if not ndim and index.array.size != 1:
         count = index.array.size
         raise shape_error(
@@ -227,20 +220,18 @@ def checked_source(name: str, input: Tensor, dim: int, index: Any, source: Any, 
     """The dimension counted from the front; raises E202, E203, E301 or E302 unless the source gives
     a part for each position of the index. Positions are looked at last, as in PyTorch.
     """
-    if not isinstance(source, Tensor):
-        raise wrong_operand(index_add, "source", source)
+    check_tensor(index_add, "source", source)
     at = normal_dim(name, dim, input.array.ndim)
     _check_vector(name, input, index)
     same_dtype(name, input, source)
-    given, own = list(source.array.shape), list(input.array.shape)
+    source_sizes, own = list(source.array.shape), list(input.array.shape)
     count = index.array.size
     misfit_of = _copy_misfit if name == "index_copy" else _sum_misfit
-    problem, kind, text = misfit_of(name, given, own, at, count)
+    problem, kind, text = misfit_of(name, source_sizes, own, at, count)
     if problem:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): {count} positions along dimension {at} of {tuple(own)}, and a source of"
-            f" shape {tuple(given)}: {problem}",
+            f" shape {tuple(source_sizes)}: {problem}",
             text=text,
             raises=kind,
         )
@@ -258,55 +249,55 @@ def _check_copied_dims(tensor: Tensor, index: Tensor, source: Tensor) -> None:
     PyTorch finds before it looks at dtypes.
     """
     problem = text = None
-    given, own = source.array.ndim, tensor.array.ndim
+    source_ndim, own = source.array.ndim, tensor.array.ndim
     if index.array.ndim > 1:
         problem = "the index must be a vector"
-    elif not given and index.array.size != 1:
+    elif not source_ndim and index.array.size != 1:
         problem = "one element is no more than one part"
         text = (
             "index_copy_(): When source is scalar, index should have one element (got"
             f" {index.array.size})"
         )
-    elif given and own and given != own:
-        problem = f"{given} dimensions cannot be copied into {own}"
+    elif source_ndim and own and source_ndim != own:
+        problem = f"{source_ndim} dimensions cannot be copied into {own}"
         text = (
             "index_copy_(): When source and destination are not scalars, their dimensionality must"
-            f" match. Source dimensionality ({given}), destination dimensionality ({own})"
+            f" match. Source dimensionality ({source_ndim}), destination dimensionality ({own})"
         )
     if problem is not None:
-        raise GradcliError("E302", f"index_copy(): {problem}", text=text)
+        raise index_error(f"index_copy(): {problem}", text=text)
 
 
 def _sum_misfit(
-    name: str, given: list[int], own: list[int], at: int, count: int
+    name: str, source: list[int], own: list[int], at: int, count: int
 ) -> tuple[str, str, str]:
     """What is wrong with the shape of a source that is added to, or reduced with, a tensor of shape
     `own`, with the class that PyTorch raises for it and its text.
     """
-    if not given and at == 0 and count != 1:
+    if not source and at == 0 and count != 1:
         text = f"Dimension specified as {at} but tensor has no dimensions"
         return "one element is no more than one part", "IndexError", text
-    if at >= max(len(given), 1) or (given and given[at] != count):
-        if at < len(given):
+    if at >= max(len(source), 1) or (source and source[at] != count):
+        if at < len(source):
             words = f"Number of indices ({count}) should be equal to source.size(dim): "
-            text = f"{name}_(): {words}({given[at]}), for dim: {at}"
+            text = f"{name}_(): {words}({source[at]}), for dim: {at}"
         else:
             words = f"Indexing dim {at} is out of bounds of the source tensor with dim"
-            text = f"{name}_(): {words} {len(given)}"
+            text = f"{name}_(): {words} {len(source)}"
         return "it does not have a part for each", "RuntimeError", text
-    parts = (_without(given, at), _without(own, at)) if given and own else (given, own)
+    parts = (_without(source, at), _without(own, at)) if source and own else (source, own)
     text = (
         "source tensor shape must match self tensor shape, excluding the specified dimension. Got"
-        f" self.shape = {own} source.shape = {given}"
+        f" self.shape = {own} source.shape = {source}"
     )
     return "" if parts[0] == parts[1] else "the parts have another shape", "RuntimeError", text
 
 
 def _copy_misfit(
-    name: str, given: list[int], own: list[int], at: int, count: int
+    name: str, sizes: list[int], own: list[int], at: int, count: int
 ) -> tuple[str, str, str]:
     """The same of a source that is copied."""
-    target, source = _without(own, at), _without(given, at)
+    target, source = _without(own, at), _without(sizes, at)
     if source != target:
         text = (
             f"{name}_(): Source/destination tensor must have same slice shapes. Destination slice"
@@ -314,9 +305,9 @@ def _copy_misfit(
             f" {' '.join(map(str, source))} at dimension 0."
         )
         return "the parts have another shape", "RuntimeError", text
-    if given and given[at] != count:
+    if sizes and sizes[at] != count:
         text = f"{name}_(): Number of indices ({count}) should be equal to source.size(dim)"
-        return "it does not have a part for each", "IndexError", f"{text} ({given[at]})"
+        return "it does not have a part for each", "IndexError", f"{text} ({sizes[at]})"
     return "", "RuntimeError", ""
 
 
@@ -364,15 +355,12 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
             f"index_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
         )
     if index.array.dtype != np.int64:
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"index_fill(): the index must be torch.int64, and this one is {index.dtype}",
             raises="IndexError",
         )
     if index.array.ndim > 1:
-        raise GradcliError(
-            "E302", "index_fill(): the index must be a vector", raises="RuntimeError"
-        )
+        raise index_error("index_fill(): the index must be a vector", raises="RuntimeError")
     at = normal_dim("index_fill", dim, input.array.ndim)
     extent = input.array.shape[at] if input.array.ndim else 1
     wrapped = np.where(index.array < 0, index.array + extent, index.array)
@@ -453,8 +441,7 @@ _added = in_place("index_add", index_add_, check=check_along)
 # --- repeat_interleave --------------------------------------------------------------------------
 
 
-@function("repeat_interleave", method=True)
-@effects(CHECKS, READS)
+@function("repeat_interleave", method=True, effects=(CHECKS, READS))
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
@@ -501,8 +488,7 @@ def repeat_interleave(
 
 def _check_counts(repeats: Any, counts: Any) -> None:
     if counts.dtype.kind not in "iu":
-        raise GradcliError(
-            "E202",
+        raise type_error(
             "repeat_interleave(): the counts must be integers",
             raises="NotImplementedError" if isinstance(repeats, Tensor) else "TypeError",
         )

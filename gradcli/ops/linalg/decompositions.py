@@ -19,8 +19,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import BY_KINDS, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.unary import is_complex
 from gradcli.ops.linalg.linear_systems import (
@@ -97,18 +96,11 @@ def _qr_rule(grads: Any, Q: Any, R: Any, mode: str) -> Any:
 
 
 qr: Op = op(
-    "linalg_qr",
-    _qr_array,
-    outputs=("Q", "R"),
-    keeps_layout=True,
-    A=_qr_rule,
-    raises=BY_KINDS,
+    "linalg_qr", _qr_array, outputs=("Q", "R"), keeps_layout=True, A=_qr_rule, raises=BY_KINDS
 )
 
 
-@function("qr", module="torch.linalg")
-@autocast_to_float32
-@in_numpy("linalg.qr")
+@function("qr", module="torch.linalg", autocast="float32", numpy="linalg.qr")
 def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     """Q of orthonormal columns and a triangular R with `A = Q @ R`.
 
@@ -123,8 +115,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     return named("linalg_qr", "Q R", qr.apply(A, mode))
 
 
-@function("qr", method=True)
-@autocast_to_float32
+@function("qr", method=True, autocast="float32")
 def qr_(input: Tensor, some: bool = True) -> Any:
     """The QR decomposition, complete where `some` is false; see `torch.linalg.qr`."""
     return named("qr", "Q R", linalg_qr(input, "reduced" if some else "complete"))
@@ -182,6 +173,7 @@ eigh: Op = op(
     keeps_layout=True,
     outputs=("eigenvalues", "eigenvectors"),
     A=_eigh_rule,
+    raises=BY_VALUES,
 )
 
 
@@ -193,9 +185,7 @@ def eigenvalues_of(name: str, A: Tensor, UPLO: str) -> Any:
     return eigh.apply(A, UPLO.upper())
 
 
-@function("eigh", module="torch.linalg")
-@autocast_to_float32
-@in_numpy("linalg.eigh")
+@function("eigh", module="torch.linalg", autocast="float32", numpy="linalg.eigh")
 def linalg_eigh(A: Tensor, UPLO: str = "L") -> Any:
     """The eigenvalues of symmetric matrices, smallest first, and their eigenvectors as columns.
 
@@ -204,8 +194,7 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> Any:
     return named("linalg_eigh", "eigenvalues eigenvectors", eigenvalues_of("eigh", A, UPLO))
 
 
-@function("eigvalsh", module="torch.linalg")
-@autocast_to_float32
+@function("eigvalsh", module="torch.linalg", autocast="float32")
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of symmetric matrices, smallest first."""
     return eigenvalues_of("eigvalsh", A, UPLO)[0]
@@ -276,12 +265,11 @@ svd: Op = op(
     outputs=("U", "S", "Vh"),
     keeps_layout=True,
     A=_svd_rule,
+    raises=BY_VALUES,
 )
 
 
-@function("svd", module="torch.linalg")
-@autocast_to_float32
-@in_numpy("linalg.svd")
+@function("svd", module="torch.linalg", autocast="float32", numpy="linalg.svd")
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """U, the singular values (largest first) and V's adjoint with `A = U @ diag(S) @ Vh`.
 
@@ -293,8 +281,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     return named("linalg_svd", "U S Vh", svd.apply(A, full_matrices))
 
 
-@function("svd", method=True)
-@autocast_to_float32
+@function("svd", method=True, autocast="float32")
 def svd_(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """U, the singular values and V; U and V are square and 0 where `compute_uv` is false."""
     check_matrices("svd", square=False, input=input)
@@ -306,8 +293,7 @@ def svd_(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     return named("svd", "U S V", (blank[0], svd.apply(input, False)[1], blank[1]))
 
 
-@function("svdvals", module="torch.linalg")
-@autocast_to_float32
+@function("svdvals", module="torch.linalg", autocast="float32")
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of matrices, largest first."""
     check_matrices("svdvals", square=False, A=A)

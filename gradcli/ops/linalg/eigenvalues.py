@@ -12,7 +12,7 @@ from gradcli.errors import runtime_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import autocast_to_float32
+from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.complex import real_part
 from gradcli.ops.linalg.decompositions import check_phases, converged
@@ -65,11 +65,11 @@ eig: Op = op(
     outputs=("eigenvalues", "eigenvectors"),
     keeps_layout=True,
     A=_eig_rule,
+    raises=BY_VALUES,
 )
 
 
-@function("eig", module="torch.linalg")
-@autocast_to_float32
+@function("eig", module="torch.linalg", autocast="float32")
 def eig_(A: Tensor) -> Any:
     """The eigenvalues of square matrices and eigenvectors of length 1, as columns; both complex.
     Raises E301 for others.
@@ -78,8 +78,7 @@ def eig_(A: Tensor) -> Any:
     return named("linalg_eig", "eigenvalues eigenvectors", eig.apply(A))
 
 
-@function("eigvals", module="torch.linalg")
-@autocast_to_float32
+@function("eigvals", module="torch.linalg", autocast="float32")
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of square matrices, complex. Raises E301 for others."""
     check_matrices("eigvals", A=A)

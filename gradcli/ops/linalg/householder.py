@@ -15,7 +15,6 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import INTEGRAL, dtype_names
 from gradcli.ops.definition.op import Op, op, takes_tensors
@@ -26,20 +25,12 @@ from gradcli.ops.shape.views import unsqueeze
 from gradcli.state import active
 
 
-def _vectors(input: Any) -> Any:
-    """The reflections' vectors as columns: what is below the diagonal, with ones on it."""
-    rows, columns = input.shape[-2:]
-    array = getattr(input, "array", input)
-    ones = module_of(array).eye(rows, columns, dtype=array.dtype)
-    return tril(input, -1) + (Tensor(ones) if type(input) is Tensor else ones)
-
-
 @takes_tensors
 def reflected(input: Any, tau: Any, other: Any, *, left: bool = True, adjoint: bool = False) -> Any:
     """`Q @ other`, or `other @ Q`, of arrays or tensors, with Q or its adjoint the product of the
     reflections `1 - tau v v.mH`.
     """
-    vectors = _vectors(input)
+    vectors = tril(input, -1) + _identity(input)  # they begin with a 1 that is not stored
     order = range(tau.shape[-1])
     for i in order if left == adjoint else reversed(order):
         v = slice_(vectors, vectors.ndim - 1, i, i + 1, 1)
@@ -74,12 +65,12 @@ def _by_composition(body: Any, grad: Any, *operands: Any) -> tuple[Any, ...]:
     active.state.grad_enabled = True
     try:
         result = body(*leaves)
-        found = gradient_of(result, leaves, grad if type(grad) is Tensor else Tensor(grad))
+        gradients = gradient_of(result, leaves, grad if type(grad) is Tensor else Tensor(grad))
     finally:
         active.state.grad_enabled = before
     if type(grad) is Tensor:
-        return tuple(found)
-    return tuple(None if gradient is None else gradient.array for gradient in found)
+        return tuple(gradients)
+    return tuple(None if gradient is None else gradient.array for gradient in gradients)
 
 
 householder_product: Op = op(
@@ -126,8 +117,7 @@ def _check_reflections(name: str, input: Tensor, tau: Tensor) -> None:
 
 
 @function("householder_product", module="torch.linalg")
-@function("orgqr", method=True)
-@autocast_to_float32
+@function("orgqr", method=True, autocast="float32")
 def householder_product_(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of reflections, whose vectors stand below the diagonal of
     `input` and factors in `tau`. Raises E301 where the shapes do not fit.
@@ -138,8 +128,7 @@ def householder_product_(input: Tensor, tau: Tensor) -> Tensor:
     return householder_product.apply(input, tau)
 
 
-@function("ormqr", method=True)
-@autocast_to_float32
+@function("ormqr", method=True, autocast="float32")
 def ormqr(
     input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False
 ) -> Tensor:

@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.arrays.layout.views import row_strides, window
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, shape_error
+from gradcli.errors import GradcliError, shape_error, value_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.definition.dtype_support import INTEGRAL, check_dtype, dtype_names
@@ -57,6 +57,15 @@ def check_square(name: str, tensor: Tensor) -> None:
         )
 
 
+def incompatible(name: str, left: bool, matrices: Any, right: Any) -> str:
+    """PyTorch's text for right sides whose last sizes do not fit those of the matrices."""
+    sizes = ["x".join(map(str, each)) for each in (matrices, right)]
+    return (
+        f"linalg.{name}: Incompatible shapes of A and B for the equation"
+        f" {'AX' if left else 'XA'} = B ({sizes[0]} and {sizes[1]})"
+    )
+
+
 _INTEGRAL = dtype_names("bool", "int", raises="RuntimeError")
 _ANY = dtype_names("bool", "int", "half", raises="RuntimeError")
 _REFUSED = {
@@ -81,7 +90,7 @@ def check_precision(name: str, tensor: Tensor) -> None:
 
 def linear_algebra_error(name: str, why: str, text: str | None = None) -> GradcliError:
     """The error of matrices that an algorithm fails on."""
-    return GradcliError("E204", f"{name}(): {why}", text=text, raises="_LinAlgError")
+    return value_error(f"{name}(): {why}", text=text, raises="_LinAlgError")
 
 
 def check_nonsingular(name: str, info: Any) -> None:
@@ -156,11 +165,7 @@ def lu_arrays(matrices: Any) -> tuple[Any, Any, Any]:
         lu, pivots, info = _factored(lu)
     else:
         pivots, info = _eliminate(lu)
-    return (
-        lu.reshape(matrices.shape),
-        pivots.reshape(*batch, count),
-        info.reshape(batch),
-    )
+    return lu.reshape(matrices.shape), pivots.reshape(*batch, count), info.reshape(batch)
 
 
 _SMALL = 16
@@ -170,10 +175,10 @@ _SMALL = 16
 def _factored(matrices: Any) -> tuple[Any, Any, Any]:
     """LAPACK's decomposition of each matrix of (N, m, n)."""
     (getrf,) = imported("scipy.linalg.lapack").get_lapack_funcs(("getrf",), (matrices,))
-    found = [getrf(matrix) for matrix in matrices]
-    pivots = np.stack([each for _, each, _ in found]).astype(np.int32) + np.int32(1)
-    info = np.array([each for *_, each in found], np.int32)
-    return np.stack([each for each, *_ in found]), pivots, info
+    factored = [getrf(matrix) for matrix in matrices]
+    pivots = np.stack([each for _, each, _ in factored]).astype(np.int32) + np.int32(1)
+    info = np.array([each for *_, each in factored], np.int32)
+    return np.stack([each for each, *_ in factored]), pivots, info
 
 
 def _eliminate(lu: Any) -> tuple[Any, Any]:
@@ -307,9 +312,9 @@ def _solution(matrices: Any, right: Any) -> Any:
     except np.linalg.LinAlgError:
         return None
     dims = (-2, -1)
-    given, found = (np.max(np.abs(each), axis=dims) for each in (wide, solution))
-    growth = np.max(np.abs(matrices), axis=dims) * found * _NEARLY * np.finfo(matrices.dtype).eps
-    return solution if (growth < given).all() else None
+    size, reach = (np.max(np.abs(each), axis=dims) for each in (wide, solution))
+    growth = np.max(np.abs(matrices), axis=dims) * reach * _NEARLY * np.finfo(matrices.dtype).eps
+    return solution if (growth < size).all() else None
 
 
 _NEARLY = 64

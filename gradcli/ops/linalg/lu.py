@@ -11,13 +11,12 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
+from gradcli.errors import GradcliError, dtype_error, index_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import BY_KINDS, CHECKS, effects
+from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, CHECKS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
     adjoint_of,
@@ -25,6 +24,7 @@ from gradcli.ops.linalg.linear_systems import (
     check_square,
     column_major,
     first,
+    incompatible,
     lu_arrays,
     lu_solved,
     row_order,
@@ -46,21 +46,14 @@ def _permutation(pivots: Any, rows: int, dtype: Any) -> Any:
     return xp.ascontiguousarray((order[..., None, :] == positions).astype(dtype))
 
 
-def _lower(lu: Any) -> Any:
-    """L, of as many columns as there are pivots, with ones on the diagonal."""
-    rows, columns = lu.shape[-2:]
-    count = min(rows, columns)
-    return np.tril(lu[..., :count], -1) + module_of(lu).eye(rows, count, dtype=lu.dtype)
-
-
-def _upper(lu: Any) -> Any:
-    return np.triu(lu[..., : min(lu.shape[-2:]), :])
-
-
 def _unpacked(LU_data: Any, LU_pivots: Any) -> tuple[Any, Any, Any]:
-    P = _permutation(LU_pivots, LU_data.shape[-2], LU_data.dtype)
-    xp = module_of(LU_data)
-    return xp.ascontiguousarray(_lower(LU_data)), xp.ascontiguousarray(_upper(LU_data)), P
+    rows, columns = LU_data.shape[-2:]
+    count, dtype, xp = min(rows, columns), LU_data.dtype, module_of(LU_data)
+    # L has as many columns as there are pivots, and ones on its diagonal.
+    L = np.tril(LU_data[..., :count], -1) + xp.eye(rows, count, dtype=dtype)
+    U = np.triu(LU_data[..., :count, :])
+    P = _permutation(LU_pivots, rows, dtype)
+    return xp.ascontiguousarray(L), xp.ascontiguousarray(U), P
 
 
 def _part(value: Any, dim: int, start: int, end: int) -> Any:
@@ -151,6 +144,7 @@ lu_unpack: Op = op(
     outputs=("L", "U", "P"),
     differentiable=(0, 1),
     LU_data=_unpacked_rule,
+    raises=BY_VALUES,
 )
 
 
@@ -190,8 +184,7 @@ def _check_nonzero(info: Any) -> None:
         raise runtime_error("lu_factor(): a pivot is 0, so lu_solve could not divide")
 
 
-@function("lu_factor", module="torch.linalg")
-@effects(CHECKS)
+@function("lu_factor", module="torch.linalg", effects=(CHECKS,))
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """L (below the diagonal) and U in one matrix, and the row that each row was swapped with,
     counted from 1. Raises E204 where a pivot is 0.
@@ -216,8 +209,8 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
 @function("lu", method=True)
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
     """The tuple of lu_factor()'s results; with `get_infos` of lu_factor_ex()'s."""
-    found = linalg_lu_factor_ex(A, pivot=pivot)
-    return tuple(found) if get_infos else tuple(found[:2])
+    results = linalg_lu_factor_ex(A, pivot=pivot)
+    return tuple(results) if get_infos else tuple(results[:2])
 
 
 def _check_unpacked(pivots: Tensor, rows: int, count: int) -> None:
@@ -248,8 +241,7 @@ def _check_pivots(name: str, pivots: Any, rows: int, too_low: str, too_high: str
             raise runtime_error(f"{name}(): the pivots are not between 1 and {rows}", text=text)
 
 
-@function("lu_unpack")
-@effects(CHECKS)
+@function("lu_unpack", effects=(CHECKS,))
 def lu_unpack_(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> Any:
@@ -338,6 +330,7 @@ lu_solve: Op = op(
     constant=("pivots",),
     inputs=("LU", "B"),
     joint=_solved_rule,
+    raises=BY_VALUES,
 )
 
 
@@ -353,14 +346,11 @@ def _check_solved(LU: Tensor, pivots: Tensor, B: Tensor, left: bool) -> None:
     if right[-2 if left else -1] != factors[-1]:
         raise shape_error(
             f"lu_solve(): factors of {factors} and right sides of {right} do not fit",
-            text=f"linalg.lu_solve: Incompatible shapes of A and B for the equation"
-            f" {'AX' if left else 'XA'} = B ({factors[-2]}x{factors[-1]} and"
-            f" {right[-2]}x{right[-1]})",
+            text=incompatible("lu_solve", left, factors[-2:], right[-2:]),
         )
     shape = tuple(pivots.array.shape)
     if not shape:
-        raise GradcliError(
-            "E302",
+        raise index_error(
             "lu_solve(): the pivots are no vectors",
             text="Dimension specified as -1 but tensor has no dimensions",
         )
@@ -382,9 +372,7 @@ def _check_solved(LU: Tensor, pivots: Tensor, B: Tensor, left: bool) -> None:
         checked_values(_check_pivots, "lu_solve", pivots.array, factors[-1], low, high)
 
 
-@function("lu_solve", module="torch.linalg")
-@effects(CHECKS)
-@autocast_to_float32
+@function("lu_solve", module="torch.linalg", autocast="float32", effects=(CHECKS,))
 def linalg_lu_solve(
     LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False
 ) -> Tensor:
@@ -408,9 +396,7 @@ def linalg_lu_solve(
     return lu_solve.apply(LU, pivots, B, left, adjoint)
 
 
-@function("lu_solve", method=True)
-@effects(CHECKS)
-@autocast_to_float32
+@function("lu_solve", method=True, autocast="float32", effects=(CHECKS,))
 def lu_solve_(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The solution X of `A @ X = b` from lu_factor()'s results.
 

@@ -12,10 +12,9 @@ from gradcli.errors import runtime_error
 from gradcli.ops.arithmetic.arithmetic import reciprocal, zeros
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import methods
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import copy_, row_order
 from gradcli.ops.creation.sequences import eye
-from gradcli.ops.definition.doc import BY_KINDS, CHECKS, effects
+from gradcli.ops.definition.doc import BY_KINDS, CHECKS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.rounding import nan_to_num
 from gradcli.ops.linalg.decompositions import svdvals
@@ -61,8 +60,7 @@ def matrix_exp_(input: Tensor) -> Tensor:
 # --- powers ---------------------------------------------------------------------------------------
 
 
-@function("matrix_power", method=True, also="torch.linalg")
-@effects(CHECKS)
+@function("matrix_power", method=True, also="torch.linalg", effects=(CHECKS,))
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """Square matrices multiplied n times, by repeated squaring; their inverses where n is negative.
 
@@ -101,8 +99,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 _ORDERS = (None, "fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
 
 
-@function("cond", module="torch.linalg")
-@autocast_to_float32
+@function("cond", module="torch.linalg", autocast="float32")
 def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number of matrices: in the norm `p` the product of the norms of the matrix and
     its inverse; None, 2 and -2 compare the largest and the smallest singular value.

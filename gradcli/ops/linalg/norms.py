@@ -99,8 +99,8 @@ vector_norm = op(
     self=lambda grad, self, result, ord, dims, keepdim: norm_gradient(
         grad, self, result, ord, dims, keepdim
     ),
-    raises=BY_KINDS,
     hazard=Hazard(zeros="linalg_vector_norm has no slope where all is 0"),
+    raises=BY_KINDS,
 )
 
 
@@ -293,8 +293,8 @@ dist = op(
     _dist_array,
     self=_dist_rule,
     other=lambda grad, self, other, result, p: -_dist_rule(grad, self, other, result, p),
-    raises=BY_KINDS,
     hazard=Hazard(zeros="dist has no slope where all is 0"),
+    raises=BY_KINDS,
 )
 
 

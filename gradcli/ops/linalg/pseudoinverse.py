@@ -12,7 +12,6 @@ from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import BY_VALUES, READS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.decompositions import converged
@@ -80,7 +79,7 @@ def _pseudoinverse_rule(grad: Any, self: Any, result: Any) -> Any:
     )
 
 
-pinv: Op = op("linalg_pinv", _pseudoinverse_array, self=_pseudoinverse_rule)
+pinv: Op = op("linalg_pinv", _pseudoinverse_array, self=_pseudoinverse_rule, raises=BY_VALUES)
 
 
 @function("pinv", module="torch.linalg")
@@ -97,15 +96,13 @@ def linalg_pinv(
     return pinv.apply(A, _plain("pinv", "atol", atol), rtol, hermitian)
 
 
-@function("pinverse", method=True)
-@autocast_to_float32
+@function("pinverse", method=True, autocast="float32")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The pseudoinverse of matrices; see `torch.linalg.pinv`."""
     return linalg_pinv(input, rcond)
 
 
-@function("matrix_rank", module="torch.linalg")
-@autocast_to_float32
+@function("matrix_rank", module="torch.linalg", autocast="float32")
 def matrix_rank(
     A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
@@ -117,8 +114,8 @@ def matrix_rank(
         magnitudes = np.abs(converged("matrix_rank", np.linalg.eigvalsh, A.array))
     else:
         magnitudes = converged("matrix_rank", np.linalg.svd, A.array, compute_uv=False)
-    given = _plain("matrix_rank", "atol", atol), _plain("matrix_rank", "rtol", rtol)
-    counted = magnitudes > _tolerance(magnitudes, A.array.shape, *given)
+    tolerances = _plain("matrix_rank", "atol", atol), _plain("matrix_rank", "rtol", rtol)
+    counted = magnitudes > _tolerance(magnitudes, A.array.shape, *tolerances)
     rank = Tensor(counted.sum(-1))
     storage_of(rank).count_write()  # PyTorch writes it into a result that it has made before
     return rank
@@ -194,8 +191,7 @@ _lstsq: Op = op(
 )
 
 
-@function("lstsq", module="torch.linalg")
-@autocast_to_float32
+@function("lstsq", module="torch.linalg", autocast="float32")
 def lstsq(
     input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None
 ) -> Any:

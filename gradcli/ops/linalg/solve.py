@@ -17,9 +17,8 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import cast_to
-from gradcli.ops.definition.doc import BY_KINDS, CHECKS, effects, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, CHECKS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import choose
 from gradcli.ops.elementwise.complex import imaginary_part
@@ -31,6 +30,7 @@ from gradcli.ops.linalg.linear_systems import (
     check_nonsingular,
     check_precision,
     column_major,
+    incompatible,
     lu_arrays,
     lu_solved,
     permutation_sign,
@@ -69,26 +69,20 @@ def inverted(name: str, A: Tensor) -> Tensor:
     return inverse
 
 
-@function("inv", module="torch.linalg")
-@autocast_to_float32
-@in_numpy("linalg.inv")
-@effects(CHECKS)
+@function("inv", module="torch.linalg", autocast="float32", effects=(CHECKS,), numpy="linalg.inv")
 def inv(A: Tensor) -> Tensor:
     """The inverse of square matrices. Raises E301 for others, E204 for a singular one."""
     check_matrices("inv", A=A)
     return inverted("inv", A)
 
 
-@function("inverse", method=True)
-@autocast_to_float32
-@effects(CHECKS)
+@function("inverse", method=True, autocast="float32", effects=(CHECKS,))
 def inverse_(input: Tensor) -> Tensor:
     """The inverse of square matrices; see `torch.linalg.inv`."""
     return inv(input)
 
 
-@function("inv_ex", module="torch.linalg")
-@autocast_to_float32
+@function("inv_ex", module="torch.linalg", autocast="float32")
 def inv_ex_(A: Tensor, *, check_errors: bool = False) -> Any:
     """The inverses, and for each the number of the pivot that is 0, or 0."""
     check_matrices("inv_ex", A=A)
@@ -150,18 +144,15 @@ def _solve(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]
     if not right or right[-1 if vector or not left else -2] != matrices[-1]:
         raise shape_error(
             f"{name}(): matrices of {matrices} and right sides of {right} do not fit",
-            text=f"linalg.solve: Incompatible shapes of A and B for the equation"
-            f" {'AX' if left else 'XA'} = B ({'x'.join(map(str, matrices[-2:]))} and"
-            f" {'x'.join(map(str, (*right, 1) if vector else right[-2:]))})",
+            text=incompatible("solve", left, matrices[-2:], (*right, 1) if vector else right[-2:]),
         )
     solution, info = solve_ex.apply(A, B, left, vector)
     return solution, info
 
 
-@function("solve", module="torch.linalg")
-@autocast_to_float32
-@in_numpy("linalg.solve")
-@effects(CHECKS)
+@function(
+    "solve", module="torch.linalg", autocast="float32", effects=(CHECKS,), numpy="linalg.solve"
+)
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution X of `A @ X = B`, or of `X @ A = B` where `left` is false.
 
@@ -229,19 +220,17 @@ def _det_rule(grad: Any, A: Any, result: Any) -> Any:
     return solve_ex(adjoint_of(A), turned(_scaled_identity(scale, size)), True, False)[0]
 
 
-det: Op = op("linalg_det", _determinant_array, A=_det_rule)
+det: Op = op("linalg_det", _determinant_array, A=_det_rule, raises=BY_VALUES)
 
 
-@function("det", module="torch.linalg")
-@in_numpy("linalg.det")
+@function("det", module="torch.linalg", numpy="linalg.det")
 def linalg_det(A: Tensor) -> Tensor:
     """The determinant of square matrices. Raises E301 for others."""
     check_matrices("det", A=A)
     return det.apply(A)
 
 
-@function("det", method=True)
-@in_numpy("linalg.det")
+@function("det", method=True, numpy="linalg.det")
 def det_(input: Tensor) -> Tensor:
     """The determinant of square matrices; see `torch.linalg.det`."""
     return linalg_det(input)
@@ -284,8 +273,7 @@ slogdet: Op = op(
 )
 
 
-@function("slogdet", module="torch.linalg")
-@in_numpy("linalg.slogdet")
+@function("slogdet", module="torch.linalg", numpy="linalg.slogdet")
 def linalg_slogdet(A: Tensor) -> Any:
     """The sign of the determinant and the logarithm of its magnitude; 0 and -inf where it is 0."""
     check_matrices("slogdet", A=A)
@@ -312,9 +300,7 @@ def logdet(input: Tensor) -> Tensor:
 # --- tensors as matrices ------------------------------------------------------------------------
 
 
-@function("tensorinv", module="torch.linalg")
-@autocast_to_float32
-@effects(CHECKS)
+@function("tensorinv", module="torch.linalg", autocast="float32", effects=(CHECKS,))
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of `X -> tensordot(A, X, A.ndim - ind)`; A's first `ind` dimensions are as many
     elements as its others.
@@ -332,9 +318,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     return reshape(inverse, (*shape[ind:], *shape[:ind]))
 
 
-@function("tensorsolve", module="torch.linalg")
-@autocast_to_float32
-@effects(CHECKS)
+@function("tensorsolve", module="torch.linalg", autocast="float32", effects=(CHECKS,))
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     """The solution X of `tensordot(A, X, X.ndim) = B`, after A's dimensions `dims` are put last.
 

@@ -13,13 +13,13 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import BY_KINDS, CHECKS, effects, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, CHECKS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
     adjoint_of,
     check_matrices,
     column_major,
+    incompatible,
     linear_algebra_error,
     substituted,
 )
@@ -65,7 +65,6 @@ solve_triangular: Op = op(
     keeps_layout=True,
     inputs=("A", "B"),
     joint=_substitution_rule,
-    raises=BY_KINDS,
     numpy="""\
 def solve_triangular(a, b, upper, left=True, unitriangular=False):
     a = np.triu(a, unitriangular) if upper else np.tril(a, -unitriangular)
@@ -74,6 +73,7 @@ def solve_triangular(a, b, upper, left=True, unitriangular=False):
         return np.linalg.solve(a, b)
     return np.linalg.solve(a.swapaxes(-2, -1), b.swapaxes(-2, -1)).swapaxes(-2, -1)
 """,
+    raises=BY_KINDS,
 )
 
 
@@ -83,11 +83,7 @@ def _check_system(name: str, A: Tensor, B: Tensor, left: bool = True) -> None:
     check_same_dtype(name, A, B)
     matrices, right = tuple(A.array.shape), tuple(B.array.shape)
     if right[-2 if left else -1] != matrices[-1]:
-        raise shape_error(
-            f"linalg.{name}: Incompatible shapes of A and B for the equation"
-            f" {'AX' if left else 'XA'} = B ({'x'.join(map(str, matrices[-2:]))} and"
-            f" {'x'.join(map(str, right[-2:]))})"
-        )
+        raise shape_error(incompatible(name, left, matrices[-2:], right[-2:]))
 
 
 @function("solve_triangular", module="torch.linalg")
@@ -152,8 +148,7 @@ _triangular_solve: Op = op(
 )
 
 
-@function("triangular_solve", method=True)
-@autocast_to_float32
+@function("triangular_solve", method=True, autocast="float32")
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
@@ -236,8 +231,8 @@ def _cholesky(name: str) -> Op:
         differentiable=(0,),
         keeps_layout=True,
         self=_cholesky_rule,
-        raises=BY_KINDS,
         numpy="linalg.cholesky(upper)",
+        raises=BY_KINDS,
     )
 
 
@@ -245,15 +240,15 @@ cholesky_ex = _cholesky("linalg_cholesky_ex")
 cholesky = _cholesky("cholesky")
 
 
-def _check_positive(name: str, found: Any) -> None:
+def _check_positive(name: str, orders: Any) -> None:
     """Raise E204 where a matrix has no Cholesky factor: its leading minor of an order that is not
     0.
     """
-    failed = np.flatnonzero(found)
+    failed = np.flatnonzero(orders)
     if failed.size:
-        minor = int(np.ravel(found)[failed[0]])
-        where = f" {failed[0]} of the batch" if found.ndim else ""
-        batch = f"(Batch element {failed[0]}): " if found.ndim else ""
+        minor = int(np.ravel(orders)[failed[0]])
+        where = f" {failed[0]} of the batch" if orders.ndim else ""
+        batch = f"(Batch element {failed[0]}): " if orders.ndim else ""
         raise linear_algebra_error(
             name,
             f"matrix{where} is not positive definite: its leading minor of order {minor} is not"
@@ -264,10 +259,13 @@ def _check_positive(name: str, found: Any) -> None:
         )
 
 
-@function("cholesky", module="torch.linalg")
-@autocast_to_float32
-@in_numpy("linalg.cholesky")
-@effects(CHECKS)
+@function(
+    "cholesky",
+    module="torch.linalg",
+    autocast="float32",
+    effects=(CHECKS,),
+    numpy="linalg.cholesky",
+)
 def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L with `A = L @ L.mH`, or with `upper` its adjoint.
 
@@ -279,8 +277,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     return factor
 
 
-@function("cholesky_ex", module="torch.linalg")
-@autocast_to_float32
+@function("cholesky_ex", module="torch.linalg", autocast="float32")
 def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The Cholesky factor, and the order of the first leading minor that is not positive, or 0."""
     check_matrices("cholesky_ex", A=A)
@@ -290,9 +287,7 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
     return named("linalg_cholesky_ex", "L info", (factor, info))
 
 
-@function("cholesky", method=True)
-@autocast_to_float32
-@effects(CHECKS)
+@function("cholesky", method=True, autocast="float32", effects=(CHECKS,))
 def cholesky_(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor of positive definite matrices; see `torch.linalg.cholesky`."""
     check_not_integral("cholesky", input)
@@ -330,8 +325,7 @@ cholesky_solve: Op = op(
 )
 
 
-@function("cholesky_solve", method=True)
-@autocast_to_float32
+@function("cholesky_solve", method=True, autocast="float32")
 def cholesky_solve_(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """The solution X of `A @ X = B` from the Cholesky factor L of A.
 
@@ -343,11 +337,11 @@ def cholesky_solve_(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 def _cholesky_inverted(self: Any, upper: bool) -> Any:
     identity = np.broadcast_to(module_of(self).eye(self.shape[-1], dtype=self.dtype), self.shape)
-    found = _cholesky_solved(identity, self, upper)
+    inverse = _cholesky_solved(identity, self, upper)
     # One triangle is computed, and the other is its mirror image.
-    half = np.triu(found, 1) if upper else np.tril(found, -1)
+    half = np.triu(inverse, 1) if upper else np.tril(inverse, -1)
     mirrored = half + half.conj().swapaxes(-2, -1)
-    return column_major(np.where(identity != 0, found.real, mirrored).astype(self.dtype))
+    return column_major(np.where(identity != 0, inverse.real, mirrored).astype(self.dtype))
 
 
 def _cholesky_inverse_rule(grad: Any, self: Any, result: Any, upper: bool) -> Any:
@@ -366,8 +360,7 @@ cholesky_inverse: Op = op(
 )
 
 
-@function("cholesky_inverse", method=True)
-@autocast_to_float32
+@function("cholesky_inverse", method=True, autocast="float32")
 def cholesky_inverse_(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor L.
 

@@ -22,11 +22,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import add, div, sub
 from gradcli.ops.arithmetic.half_precision import is_unrecorded_half, rounded_rule
-from gradcli.ops.binding.arguments import (
-    check_floating,
-    check_not_integral,
-    in_single,
-)
+from gradcli.ops.binding.arguments import check_floating, check_not_integral, in_single
 from gradcli.ops.binding.catalogue import function, in_place, methods, modules
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.definition.doc import BY_KINDS, in_numpy
@@ -143,8 +139,8 @@ _TANH_CUBIC = 0.044715
 
 def _gelu_array(self: Any, approximate: str, several: bool) -> Any:
     if approximate == "none":
-        if (found := elementwise("gelu", self, several)) is not None:
-            return found
+        if (from_c := elementwise("gelu", self, several)) is not None:
+            return from_c
         weight = 1 + erf(self * math.sqrt(0.5))
         if several:
             # PyTorch passes these to a library, in which infinity becomes nan, and what is larger
@@ -178,9 +174,9 @@ def _tanh_parts(self: Any) -> tuple[Any, Any, Any]:
 
 
 def _gelu_backward_array(grad_output: Any, self: Any, approximate: str) -> Any:
-    found = elementwise("gelu_backward", grad_output, self) if approximate == "none" else None
-    if found is not None:
-        return found
+    from_c = elementwise("gelu_backward", grad_output, self) if approximate == "none" else None
+    if from_c is not None:
+        return from_c
     return grad_output * _gelu_slope(self, approximate)
 
 
@@ -346,21 +342,16 @@ glu_backward = op(
     "glu_backward",
     lambda grad_output, self, dim: np.concatenate([grad_output] * 2, dim) * _glu_slopes(self, dim),
     half=by_kernel(half_precision.glu_backward),
-    raises=BY_KINDS,
     decomposition=lambda grad_output, self, dim: (
         cat([grad_output, grad_output], dim) * _glu_slopes(self, dim)
     ),
     grad_output=_glu_backward_rule_grad,
     self=_glu_backward_rule_self,
+    raises=BY_KINDS,
 )
 
 glu_ = op(
-    "glu",
-    _glu_array,
-    half=rounded_once,
-    keeps_layout=True,
-    self=glu_backward,
-    raises=BY_KINDS,
+    "glu", _glu_array, half=rounded_once, keeps_layout=True, self=glu_backward, raises=BY_KINDS
 )
 
 

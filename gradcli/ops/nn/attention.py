@@ -16,9 +16,8 @@ from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import autocast_to_lower_precision
 from gradcli.ops.creation.copies import cast_to_floating
-from gradcli.ops.definition.doc import BY_KINDS, RANDOM, effects
+from gradcli.ops.definition.doc import BY_KINDS, RANDOM
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.products.matmul import matmul
@@ -41,9 +40,9 @@ def _safe_softmax_array(self: Any, dim: int) -> Any:
 safe_softmax: Op = op(
     "_safe_softmax",
     _safe_softmax_array,
-    raises=BY_KINDS,
     decomposition=lambda self, dim: softmax_.apply(self, dim),
     self=lambda grad, result, dim: softmax_backward(grad, result, dim),
+    raises=BY_KINDS,
 )
 
 
@@ -73,10 +72,10 @@ def _attended(
 
 
 def _fused_array(query: Any, key: Any, value: Any, mask: Any = None, scale: float = 1.0) -> Any:
-    found = attended(
+    outcome = attended(
         wide(query), wide(key), wide(value), None if mask is None else wide(mask), scale
     )
-    return found.astype(query.dtype, copy=False)
+    return outcome.astype(query.dtype, copy=False)
 
 
 def _fused_backward_array(
@@ -89,8 +88,8 @@ def _fused_backward_array(
     scale: float = 1.0,
 ) -> tuple[Any, ...]:
     grad, q, k, v, out = map(wide, (grad_out, query, key, value, attended))
-    found = attention_gradients(grad, q, k, v, out, None if mask is None else wide(mask), scale)
-    return tuple([each.astype(query.dtype, copy=False) for each in found])
+    gradients = attention_gradients(grad, q, k, v, out, None if mask is None else wide(mask), scale)
+    return tuple([each.astype(query.dtype, copy=False) for each in gradients])
 
 
 def _weights(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Tensor:
@@ -134,7 +133,6 @@ _no_second = no_derivative(
 fused_attention_backward: Op = op(
     "_scaled_dot_product_flash_attention_for_cpu_backward",
     _fused_backward_array,
-    raises=BY_KINDS,
     decomposition=_fused_backward_decomposed,
     node="NotImplemented",
     constant=("mask",),
@@ -142,12 +140,12 @@ fused_attention_backward: Op = op(
     keeps_layout=True,
     inputs=("grad_out", "query", "key", "value", "attended"),
     joint=lambda grads: _no_second(grads),
+    raises=BY_KINDS,
 )
 
 fused_attention: Op = op(
     "_scaled_dot_product_flash_attention_for_cpu",
     _fused_array,
-    raises=BY_KINDS,
     decomposition=_fused_decomposed,
     constant=("mask",),
     inputs=("query", "key", "value"),
@@ -155,6 +153,7 @@ fused_attention: Op = op(
     joint=lambda grad, query, key, value, mask, result, scale: fused_attention_backward(
         grad, query, key, value, result, mask, scale
     ),
+    raises=BY_KINDS,
 )
 
 # --- what programs write ------------------------------------------------------------------------
@@ -182,9 +181,12 @@ def _mask_of(mask: Tensor | None, is_causal: bool, query: Tensor, key: Tensor) -
     return Tensor(np.where(allowed, dtype.type(0), dtype.type(-np.inf)))
 
 
-@function("scaled_dot_product_attention", module="torch.nn.functional")
-@autocast_to_lower_precision
-@effects(RANDOM)
+@function(
+    "scaled_dot_product_attention",
+    module="torch.nn.functional",
+    autocast="short",
+    effects=(RANDOM,),
+)
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

@@ -14,7 +14,6 @@ from gradcli.ops.arithmetic.arithmetic import div, no_derivative, zeros_like
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import Dims, normal_dims
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import clone, contiguous, to
 from gradcli.ops.definition.doc import BY_KINDS, Hazard
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
@@ -81,8 +80,8 @@ norm_along = op(
     self=lambda grad, self, result, p, dim, keepdim: norm_gradient(
         grad, self, result, p, dim, keepdim
     ),
-    raises=BY_KINDS,
     hazard=Hazard(zeros="norm has no slope where all is 0"),
+    raises=BY_KINDS,
 )
 
 
@@ -141,8 +140,8 @@ def _decomposed_slopes(grad: Tensor, differences: Tensor, distances: Tensor, p: 
         return where(reached, share * sign(differences), 0.0)
     slopes = differences if p == 2 else differences * pow_number(abs_(differences), p - 2)
     flat = where(length == 0, 1.0, length) if p == 2 else pow_number(length, p - 1)
-    found = share * slopes / flat
-    return found if p == 2 else where(length == 0, 0.0, found)
+    quotient = share * slopes / flat
+    return quotient if p == 2 else where(length == 0, 0.0, quotient)
 
 
 def _cdist_decomposed(grad: Tensor, x1: Tensor, x2: Tensor, p: float, cdist: Tensor) -> Tensor:
@@ -161,12 +160,12 @@ _no_second = no_derivative(
 cdist_backward = op(
     "_cdist_backward",
     _cdist_backward_array,
-    raises=BY_KINDS,
     decomposition=_cdist_decomposed,
     grad=_no_second,
     x1=_no_second,
     x2=_no_second,
     cdist=_no_second,
+    raises=BY_KINDS,
 )
 
 
@@ -180,12 +179,12 @@ cdist_ = op(
     _cdist_array,
     x1=lambda grad, x1, x2, p, result: cdist_backward(grad, x1, x2, p, result),
     x2=lambda grad, x1, x2, p, result: cdist_backward(_swapped(grad), x2, x1, p, _swapped(result)),
-    raises=BY_KINDS,
     hazard=Hazard(zeros="cdist has no slope where all is 0"),
     numpy="""\
 def cdist(x, y, p=2):
     return np.linalg.norm(x[..., :, None, :] - y[..., None, :, :], p, axis=-1)
 """,
+    raises=BY_KINDS,
 )
 
 
@@ -224,11 +223,11 @@ _no_second_pdist = no_derivative(
 pdist_backward = op(
     "_pdist_backward",
     _pdist_backward_array,
-    raises=BY_KINDS,
     decomposition=_pdist_decomposed,
     grad=_no_second_pdist,
     self=_no_second_pdist,
     pdist=_no_second_pdist,
+    raises=BY_KINDS,
 )
 
 pdist_ = op(
@@ -258,8 +257,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     return pdist_.apply(input, float(p))
 
 
-@function("cdist")
-@autocast_to_float32
+@function("cdist", autocast="float32")
 def cdist(
     x1: Tensor,
     x2: Tensor,

@@ -133,8 +133,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     return _dropped("dropout", input, p, training, written=False)
 
 
-@function("feature_dropout")
-@effects(RANDOM)
+@function("feature_dropout", effects=(RANDOM,))
 def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """`dropout` of whole channels, the second dimension. Raises E301 where there is none.
 

@@ -12,7 +12,7 @@ from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.autograd.inplace.writes import check_data, overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, dtype_error, runtime_error, value_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
 from gradcli.ops.binding.arguments import (
     check_floating,
@@ -21,7 +21,7 @@ from gradcli.ops.binding.arguments import (
     checked_values,
 )
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS, WRITES, effects, in_numpy
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS, WRITES
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_rows
 from gradcli.ops.indexing.gather import check_range
@@ -80,6 +80,7 @@ embedding_dense_backward: Op = op(
     decomposition=_added_rows_decomposed,
     constant=("indices",),
     grad_output=lambda grad, indices, padding_idx: _read_rows(grad, indices, padding_idx),
+    raises=BY_VALUES,
 )
 
 embedding: Op = op(
@@ -108,8 +109,7 @@ def _check(name: str, indices: Any, weight: Any, sparse: bool, raises: str = "In
         )
     if weight.array.ndim != 2:
         of_bag = f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.array.ndim}"
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): the table must have 2 dimensions, not {weight.array.ndim}",
             text=of_bag if name == "embedding_bag" else "'weight' must be 2-D",
             raises="ValueError" if name == "embedding_bag" else None,
@@ -127,11 +127,7 @@ def _padding_row(name: str, padding_idx: int | None, count: int) -> int:
                 f"padding_idx must be within the number of embeddings, {-count} through"
                 f" {count - 1}, but got {padding_idx}"
             )
-        raise GradcliError(
-            "E204",
-            "Padding_idx must be within num_embeddings",
-            raises="AssertionError",
-        )
+        raise value_error("Padding_idx must be within num_embeddings", raises="AssertionError")
     return padding_idx % count
 
 
@@ -148,8 +144,7 @@ def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: f
         overwrite(weight, table)
 
 
-@function("embedding", module="torch.nn.functional")
-@effects(CHECKS, WRITES)
+@function("embedding", module="torch.nn.functional", effects=(CHECKS, WRITES))
 def functional_embedding(
     input: Tensor,
     weight: Tensor,
@@ -179,8 +174,7 @@ def functional_embedding(
     return embedding.apply(weight, input, row, scale_grad_by_freq)
 
 
-@function("embedding")
-@effects(CHECKS, WRITES)
+@function("embedding", effects=(CHECKS, WRITES))
 def torch_embedding(
     weight: Tensor,
     indices: Tensor,
@@ -263,6 +257,7 @@ embedding_bag_backward: Op = op(
     constant=("indices", "bags", "share"),
     grad=_no_second,
     per_sample_weights=_no_second,
+    raises=BY_VALUES,
 )
 
 embedding_bag_weights_backward: Op = op(
@@ -275,6 +270,7 @@ embedding_bag_weights_backward: Op = op(
     constant=("indices", "bags", "share"),
     grad=_no_second_by_weights,
     weight=_no_second_by_weights,
+    raises=BY_VALUES,
 )
 
 # The share of an element in its bag is one for a sum, one over the size for a mean, and for the
@@ -323,10 +319,8 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
         rows = module_of(indices).arange(len(indices))
         return np.repeat(rows, indices.shape[1]), len(indices)
     if indices.ndim != 1:
-        raise GradcliError(
-            "E301",
-            f"embedding_bag(): expected 1 or 2 dimensions, not {indices.ndim}",
-            raises="ValueError",
+        raise shape_error(
+            f"embedding_bag(): expected 1 or 2 dimensions, not {indices.ndim}", raises="ValueError"
         )
     if offsets is None:
         raise value_error(
@@ -342,9 +336,7 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
             " arguments for embedding_bag)"
         )
     if starts.ndim != 1:
-        raise GradcliError(
-            "E301", "embedding_bag(): offsets must have one dimension", raises="ValueError"
-        )
+        raise shape_error("embedding_bag(): offsets must have one dimension", raises="ValueError")
     if not starts.size or starts[0] or (starts > indices.size).any():
         raise runtime_error(
             f"embedding_bag(): offsets start at 0 and end within {indices.size} indices",
@@ -363,8 +355,7 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
     return bags, starts.size - bool(include_last_offset)
 
 
-@function("embedding_bag", module="torch.nn.functional")
-@effects(CHECKS, WRITES)
+@function("embedding_bag", module="torch.nn.functional", effects=(CHECKS, WRITES))
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
@@ -399,14 +390,12 @@ def embedding_bag(
         check_tensors("embedding_bag", per_sample_weights=per_sample_weights)
         check_same_dtype("embedding_bag", weight, per_sample_weights)
         if mode != "sum":
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 "embedding_bag(): per_sample_weights go with mode='sum'",
                 raises="NotImplementedError",
             )
         if per_sample_weights.array.shape != input.array.shape:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 "embedding_bag(): per_sample_weights must have the shape of the indices",
                 raises="ValueError",
             )
@@ -422,9 +411,12 @@ def embedding_bag(
 # --- one hot ------------------------------------------------------------------------------------
 
 
-@function("one_hot", module="torch.nn.functional")
-@in_numpy("np.eye({1}, dtype=int)[{0}]")
-@effects(CHECKS, READS)
+@function(
+    "one_hot",
+    module="torch.nn.functional",
+    effects=(CHECKS, READS),
+    numpy="np.eye({1}, dtype=int)[{0}]",
+)
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A row for every class number, 1 at that place and 0 elsewhere; as many classes as the largest
     number needs when not given. Raises E203 or E204 for what are no class numbers.

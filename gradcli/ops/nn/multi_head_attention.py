@@ -9,10 +9,10 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import dtype_error, runtime_error, shape_error
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import methods, operators
-from gradcli.ops.definition.doc import RANDOM, effects
+from gradcli.ops.definition.doc import RANDOM
 from gradcli.ops.linalg.products.matmul import linear
 from gradcli.ops.linalg.products.matrix_products import baddbmm, bmm
 from gradcli.ops.nn.attention import scaled_dot_product_attention
@@ -25,7 +25,7 @@ from gradcli.ops.shape.joining import cat_
 def _require(holds: bool, text: str) -> None:
     """Raise E301, an AssertionError of a text, unless something holds."""
     if not holds:
-        raise GradcliError("E301", text, raises="AssertionError")
+        raise shape_error(text, raises="AssertionError")
 
 
 def _shape(tensor: Tensor) -> str:
@@ -76,7 +76,7 @@ def _additive(name: str, mask: Tensor | None, like: Tensor) -> Tensor | None:
         return mask
     if mask.dtype.category != "bool":
         text = f"only bool and floating types of {name} are supported"
-        raise GradcliError("E203", text, raises="AssertionError")
+        raise dtype_error(text, raises="AssertionError")
     kind = like.array.dtype.type
     return Tensor(np.where(mask.array, kind(-math.inf), kind(0)))
 
@@ -130,9 +130,9 @@ def _merged(masks: list[Any], batch: int, heads: int, source: int) -> Tensor | N
     mask, padding = masks
     if padding is None:
         return mask
-    for dim, (found, wanted) in enumerate(zip(padding.array.shape, (batch, source), strict=True)):
-        text = f"Expected key_padded_mask.shape[{dim}] to be {wanted}, but got {found}"
-        _require(found == wanted, text)
+    for dim, (extent, wanted) in enumerate(zip(padding.array.shape, (batch, source), strict=True)):
+        text = f"Expected key_padded_mask.shape[{dim}] to be {wanted}, but got {extent}"
+        _require(extent == wanted, text)
     padding = methods.view(padding, batch, 1, 1, source)
     padding = methods.expand(padding, -1, heads, -1, -1)
     padding = methods.reshape(padding, batch * heads, 1, source)
@@ -240,8 +240,7 @@ def _attended(
     return view(methods.contiguous(mixed), length * batch, count * head_dim), shown
 
 
-@function("multi_head_attention_forward", module="torch.nn.functional")
-@effects(RANDOM)
+@function("multi_head_attention_forward", module="torch.nn.functional", effects=(RANDOM,))
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,

@@ -15,7 +15,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.fusion.tile_kernels import choose, positive_part
 from gradcli.arrays.layout.strides import in_row_order
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.binding.arguments import (
     check_floating,
@@ -26,7 +26,6 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.promotion import of_halves
-from gradcli.ops.creation.autocast import autocast_to_lower_precision
 from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.creation.random import uniform_array
 from gradcli.ops.definition.doc import BY_KINDS, RANDOM, effects, in_numpy
@@ -92,11 +91,7 @@ def _threshold_array(self: Any, threshold: float, value: Any) -> Any:
     return choose(self <= threshold, value, self)[()]
 
 
-threshold_ = pointwise(
-    "threshold",
-    _threshold_array,
-    self=threshold_backward,
-)
+threshold_ = pointwise("threshold", _threshold_array, self=threshold_backward)
 
 
 threshold_written = pointwise(
@@ -331,11 +326,11 @@ hardtanh_ = pointwise(
 def _bounded(name: str, input: Any, min_val: float, max_val: float) -> Tensor:
     min_val, max_val = plain_number("min_val", min_val), plain_number("max_val", max_val)
     if type(min_val) is complex or type(max_val) is complex:
-        raise GradcliError("E203", f"{name}() takes real bounds")
+        raise dtype_error(f"{name}() takes real bounds")
     if min_val > max_val:
-        raise GradcliError("E204", f"{name}(): `min_val` is above `max_val`")
+        raise value_error(f"{name}(): `min_val` is above `max_val`")
     if input.dtype is dtypes.uint8 and int(min_val) < 0:
-        raise GradcliError("E203", f"{name}() of uint8 has no negative bound")
+        raise dtype_error(f"{name}() of uint8 has no negative bound")
     low, high = dtypes.cast(min_val, input.dtype), dtypes.cast(max_val, input.dtype)
     return hardtanh_.apply(input, low.item(), high.item())
 
@@ -499,11 +494,11 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 def _prelu_backward_rule(
     grads: list[Any], grad_output: Any, self: Any, weight: Any
 ) -> tuple[Any, Any, Any]:
-    of_self, of_weight = (zeros_like(grad_output) if g is None else g for g in grads)
+    for_self, for_weight = (zeros_like(grad_output) if g is None else g for g in grads)
     return (
-        where(self > 0, of_self, weight * of_self + self * of_weight),
-        where(self > 0, 0.0, grad_output * of_weight),
-        where(self > 0, 0.0, grad_output * of_self),
+        where(self > 0, for_self, weight * for_self + self * for_weight),
+        where(self > 0, 0.0, grad_output * for_weight),
+        where(self > 0, 0.0, grad_output * for_self),
     )
 
 
@@ -513,7 +508,6 @@ prelu_kernel_backward = op(
         choose(self > 0, grad_output, weight * grad_output)[()],
         choose(self > 0, 0, self * grad_output)[()],
     ),
-    raises=BY_KINDS,
     decomposition=lambda grad_output, self, weight: (
         where(self > 0, grad_output, weight * grad_output),
         where(self > 0, 0.0, self * grad_output),
@@ -521,6 +515,7 @@ prelu_kernel_backward = op(
     joint=_prelu_backward_rule,
     inputs=("grad_output", "self", "weight"),
     outputs=("grad_self", "grad_weight"),
+    raises=BY_KINDS,
 )
 
 prelu_kernel = pointwise(
@@ -531,8 +526,7 @@ prelu_kernel = pointwise(
 )
 
 
-@function("prelu", method=True, also="torch.nn.functional")
-@autocast_to_lower_precision
+@function("prelu", method=True, also="torch.nn.functional", autocast="short")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """The input where it is positive, `weight` times it elsewhere: one weight, or one for each
     channel (dimension 1).
@@ -545,15 +539,14 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     check_same_dtype("prelu", input, weight)
     shape, weights = input.array.shape, weight.array.shape
     if len(weights) > 1:
-        raise GradcliError(
-            "E301", f"prelu(): the weight must be a vector or 0-dim, not of shape {tuple(weights)}"
+        raise shape_error(
+            f"prelu(): the weight must be a vector or 0-dim, not of shape {tuple(weights)}"
         )
     channels = shape[1] if len(shape) > 1 else 1
     if weight.array.size not in (1, channels):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             "Mismatch of parameter numbers and input channel size. Found parameter numbers ="
-            f" {weight.array.size} and channel size = {channels}.",
+            f" {weight.array.size} and channel size = {channels}."
         )
     wanted = (1,) * min(len(shape), 1) + (weight.array.size,) + (1,) * (len(shape) - 2)
     if len(shape) < 2:

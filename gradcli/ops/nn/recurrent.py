@@ -43,9 +43,9 @@ def _layer_array(
     return *(each.astype(dtype, copy=False) for each in results), steps
 
 
-def _steps(given: Sequence[Tensor], reverse: bool) -> tuple[Tensor, Tensor, Tensor]:
+def _steps(operands: Sequence[Tensor], reverse: bool) -> tuple[Tensor, Tensor, Tensor]:
     """The outputs, the last hidden state and the last cell, of the steps written out as ops."""
-    input, input_weight, weight, input_bias, bias, hidden, cell = given
+    input, input_weight, weight, input_bias, bias, hidden, cell = operands
     steps = methods.unbind(linear(input, input_weight, input_bias), 0)
     outputs = []
     for step in reversed(steps) if reverse else steps:
@@ -55,20 +55,20 @@ def _steps(given: Sequence[Tensor], reverse: bool) -> tuple[Tensor, Tensor, Tens
     return stack_(outputs[::-1] if reverse else outputs), hidden, cell
 
 
-def _recorded(grads: Sequence[Any], given: Sequence[Tensor], reverse: bool) -> Any:
+def _recorded(grads: Sequence[Any], operands: Sequence[Tensor], reverse: bool) -> Any:
     """The gradients with their graph."""
-    results = _steps(given, reverse)
-    pairs = [(made, grad) for made, grad in zip(results, grads, strict=False) if grad is not None]
-    wanted = [tensor for tensor in given if tensor.requires_grad]
-    found = backward.grad(
-        [made for made, _ in pairs],
+    results = _steps(operands, reverse)
+    pairs = [(out, grad) for out, grad in zip(results, grads, strict=False) if grad is not None]
+    wanted = [tensor for tensor in operands if tensor.requires_grad]
+    gradients = backward.grad(
+        [out for out, _ in pairs],
         wanted,
         [grad for _, grad in pairs],
         create_graph=True,
         allow_unused=True,
     )
-    by_tensor = dict(zip(map(id, wanted), found, strict=True))
-    return [by_tensor.get(id(tensor)) for tensor in given]
+    by_tensor = dict(zip(map(id, wanted), gradients, strict=True))
+    return [by_tensor.get(id(tensor)) for tensor in operands]
 
 
 def _layer_rule(
@@ -84,30 +84,30 @@ def _layer_rule(
     result3: Any,
     reverse: bool,
 ) -> Any:
-    given = (input, weight0, weight1, weight2, weight3, hx_, cx_)
+    inputs = (input, weight0, weight1, weight2, weight3, hx_, cx_)
     if type(result0) is not Tensor:
-        return _gradients(grads, given, result0, result3, reverse)
+        return _gradients(grads, inputs, result0, result3, reverse)
     if active.state.grad_enabled:
-        return _recorded(grads, given, reverse)
+        return _recorded(grads, inputs, reverse)
     # Of half precision, whose gradients are rounded once.
     arrays = [None if each is None else each.array for each in grads]
-    operands = [each.array for each in given]
-    found = _gradients(arrays, operands, result0.array, result3.array, reverse)
-    return [None if each is None else Tensor(each) for each in found]
+    operands = [each.array for each in inputs]
+    gradients = _gradients(arrays, operands, result0.array, result3.array, reverse)
+    return [None if each is None else Tensor(each) for each in gradients]
 
 
 def _gradients(
-    grads: Sequence[Any], given: Sequence[Any], output: Any, steps: Any, reverse: bool
+    grads: Sequence[Any], operands: Sequence[Any], output: Any, steps: Any, reverse: bool
 ) -> list[Any]:
     """The gradients of arrays, computed in single precision."""
-    dtype = given[0].dtype
-    input, weight0, weight1, _, _, hx_, cx_ = map(wide, given)
+    dtype = operands[0].dtype
+    input, weight0, weight1, _, _, hx_, cx_ = map(wide, operands)
     one, two, three = [None if each is None else wide(each) for each in grads[:3]]
-    found = lstm_layer_gradients(
+    gradients = lstm_layer_gradients(
         (one, two, three), input, weight0, weight1, (hx_, cx_), wide(output), steps, reverse
     )
     of_input, of_weight0, of_weight1, of_bias, of_hx, of_cx = [
-        None if each is None else each.astype(dtype, copy=False) for each in found
+        None if each is None else each.astype(dtype, copy=False) for each in gradients
     ]
     return [of_input, of_weight0, of_weight1, of_bias, of_bias, of_hx, of_cx]
 
@@ -115,7 +115,6 @@ def _gradients(
 mkldnn_rnn_layer: Op = op(
     "mkldnn_rnn_layer",
     _layer_array,
-    raises=BY_KINDS,
     decomposition=lambda input, weight0, weight1, weight2, weight3, hx_, cx_, reverse: (
         *_steps((input, weight0, weight1, weight2, weight3, hx_, cx_), reverse),
         None,
@@ -124,4 +123,5 @@ mkldnn_rnn_layer: Op = op(
     differentiable=(0, 1, 2),
     inputs=("input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_"),
     joint=_layer_rule,
+    raises=BY_KINDS,
 )

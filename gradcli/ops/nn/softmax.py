@@ -29,7 +29,7 @@ from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.creation.random import generator_of, shaped
-from gradcli.ops.definition.doc import BY_KINDS, RANDOM, Hazard, effects
+from gradcli.ops.definition.doc import BY_KINDS, RANDOM, Hazard
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.lints import implicit_dim
 from gradcli.ops.definition.op import Op, op
@@ -131,9 +131,9 @@ def _total(powers: Any, dim: int) -> Any:
 def _softmax_array(self: Any, dim: int) -> Any:
     if not self.ndim:  # one element has all the weight; nan and infinities have none to give
         return np.exp(self - self)
-    found = in_c.softmax(self) if _is_last(self, dim) else None
-    if found is not None:
-        return found
+    from_c = in_c.softmax(self) if _is_last(self, dim) else None
+    if from_c is not None:
+        return from_c
     return _by_rows(_write_softmax, dim, self).astype(self.dtype, copy=False)
 
 
@@ -143,11 +143,11 @@ def _sum_along(value: Any, dim: int) -> Any:
 
 
 def _softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
-    found = None
+    from_c = None
     if getattr(output, "ndim", 0) and _is_last(output, dim):
-        found = in_c.softmax_backward(grad_output, output)
-    if found is not None:
-        return found
+        from_c = in_c.softmax_backward(grad_output, output)
+    if from_c is not None:
+        return from_c
     weighted = grad_output * output
     if type(weighted) is np.ndarray and weighted.ndim and weighted.size < LARGEST:
         return output * (grad_output - _total(weighted, dim))
@@ -172,7 +172,6 @@ softmax_ = op(
     _softmax_array,
     half=by_kernel(half_precision.softmax),
     self=lambda grad, result, dim: softmax_backward(grad, result, dim),
-    raises=BY_KINDS,
     doc="Exponentials divided by their sum along a dimension.",
     hazard=Hazard(
         infinities=(
@@ -185,6 +184,7 @@ def softmax(x, axis):
     e = np.exp(x - x.max(axis=axis, keepdims=True))
     return e / e.sum(axis=axis, keepdims=True)
 """,
+    raises=BY_KINDS,
 )
 
 # --- its logarithm ------------------------------------------------------------------------------
@@ -275,7 +275,6 @@ log_softmax_ = op(
     half=by_kernel(half_precision.log_softmax),
     reads_lazy=True,
     self=lambda grad, result, dim: log_softmax_backward(grad, result, dim),
-    raises=BY_KINDS,
     doc="The logarithm of softmax, without overflow.",
     hazard=Hazard(
         infinities=(
@@ -288,6 +287,7 @@ def log_softmax(x, axis):
     shifted = x - x.max(axis=axis, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
 """,
+    raises=BY_KINDS,
 )
 
 # --- what programs write ------------------------------------------------------------------------
@@ -346,8 +346,7 @@ def softmin(
 # --- gumbel_softmax -----------------------------------------------------------------------------
 
 
-@function("gumbel_softmax", module="torch.nn.functional")
-@effects(RANDOM)
+@function("gumbel_softmax", module="torch.nn.functional", effects=(RANDOM,))
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:

@@ -17,13 +17,12 @@ from gradcli.arrays.kernels.sums.cascade_sum import LARGEST, lane_product, wide,
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import ones, sub, zeros, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import to
 from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, check_dtype, dtype_names
@@ -57,8 +56,8 @@ def _accumulated(ufunc: Any, self: Any, dim: int, dtype: DType | None) -> Any:
     if self.dtype.kind in "iub":
         target = np.int64 if dtype is None else self.dtype
         return ufunc.accumulate(self, axis=dim, dtype=target)
-    if ufunc is np.add and (found := running_sums(self, dim)) is not None:
-        return found
+    if ufunc is np.add and (sums := running_sums(self, dim)) is not None:
+        return sums
     results = ufunc.accumulate(wider(self), axis=dim)
     # PyTorch begins with the identity, so that a sum of -0 is 0.
     return ufunc(results, ufunc.identity, out=results).astype(self.dtype, copy=False)
@@ -68,8 +67,8 @@ def _accumulated(ufunc: Any, self: Any, dim: int, dtype: DType | None) -> Any:
 
 
 def _sum_from_the_end(value: Any, dim: int) -> Any:
-    if (found := running_sums(value, dim, True)) is not None:
-        return found
+    if (sums := running_sums(value, dim, True)) is not None:
+        return sums
     if type(value) is np.ndarray and value.flags.c_contiguous:
         backwards = (*[slice(None)] * (dim % value.ndim), slice(None, None, -1))
         return _accumulated(np.add, value[backwards], dim, None)[backwards].copy()
@@ -85,8 +84,8 @@ cumsum: Op = op(
     "cumsum",
     lambda self, dim, dtype=None: _accumulated(np.add, self, dim, dtype),
     self=lambda grad, dim: grad if _has_one_step(grad, dim) else _sum_from_the_end(grad, dim),
-    raises=BY_KINDS,
     numpy=".cumsum(axis)",
+    raises=BY_KINDS,
 )
 
 # --- cumprod ------------------------------------------------------------------------------------
@@ -155,8 +154,8 @@ cumprod: Op = op(
     lambda self, dim, dtype=None: _accumulated(np.multiply, self, dim, dtype),
     half=rounded_once,
     self=_cumprod_rule,
-    raises=BY_KINDS,
     numpy=".cumprod(axis)",
+    raises=BY_KINDS,
 )
 
 
@@ -222,7 +221,6 @@ def _running_extreme(name: str, ufunc: Any) -> Function:
         differentiable=(0,),
         self=rule,
         unsupported=COMPLEX,
-        raises=BY_KINDS,
         numpy=f"""\
 def {name}(x, axis):
     values = np.{ufunc.__name__}.accumulate(x, axis)
@@ -230,6 +228,7 @@ def {name}(x, axis):
     places = np.where(x == values, np.arange(x.shape[axis]).reshape(sizes), 0)
     return values, np.maximum.accumulate(places, axis)
 """,
+        raises=BY_KINDS,
     )
 
     @reduction(name)
@@ -286,8 +285,8 @@ logcumsumexp = op(
     half=rounded_once,
     self=_logcumsumexp_rule,
     unsupported=INTEGRAL,
-    raises=BY_KINDS,
     numpy="np.logaddexp.accumulate({0}, {1})",
+    raises=BY_KINDS,
 )
 
 
@@ -299,21 +298,6 @@ def logcumsumexp_(input: Tensor, dim: int) -> Tensor:
 
 
 # --- differences --------------------------------------------------------------------------------
-
-
-def _check_joined(input: Tensor, part: Tensor, dim: int) -> None:
-    """Raise E301 for what does not fit before or behind the tensor."""
-    if part.ndim != input.ndim:
-        text = "diff expects prepend or append to be the same dimension as input"
-        raise GradcliError("E301", text)
-    for d, (wanted, found) in enumerate(zip(input.array.shape, part.array.shape, strict=True)):
-        if d != dim and wanted != found:
-            raise GradcliError(
-                "E301",
-                "diff expects the shape of tensor to prepend or append to match that of input"
-                f" except along the differencing dimension; input.size({d}) = {wanted}, but got"
-                f" tensor.size({d}) = {found}",
-            )
 
 
 @function("diff", method=True)
@@ -329,13 +313,22 @@ def diff(
     """
     check_reduced("diff", input)
     if not input.array.ndim:
-        raise GradcliError("E301", "diff expects input to be at least one-dimensional")
+        raise shape_error("diff expects input to be at least one-dimensional")
     at = normal_dim("diff", dim, input.array.ndim)
     if n < 0:
         raise runtime_error(f"diff(): no {n}-th differences")
     parts = [part for part in (prepend, input, append) if part is not None]
     for part in parts:
-        _check_joined(input, part, at)
+        if part.ndim != input.ndim:
+            text = "diff expects prepend or append to be the same dimension as input"
+            raise shape_error(text)
+        for d, (wanted, size) in enumerate(zip(input.array.shape, part.array.shape, strict=True)):
+            if d != at and wanted != size:
+                raise shape_error(
+                    "diff expects the shape of tensor to prepend or append to match that of input"
+                    f" except along the differencing dimension; input.size({d}) = {wanted}, but got"
+                    f" tensor.size({d}) = {size}"
+                )
     if len(parts) > 1:
         input = cat(parts, at)
     difference = logical_xor if input.dtype.category == "bool" else sub
@@ -356,26 +349,17 @@ def _prod_array(
     if self.dtype.kind in "iub":
         target = np.int64 if dtype is None else self.dtype
         return fold(np.multiply, self, _axis(self, dim), keepdim, dtype=target)
-    if _multiplies_in_lanes(self, dim):
-        return _product_in_lanes(self, dim, keepdim)
-    return fold(np.multiply, self, _axis(self, dim), keepdim)
-
-
-def _multiplies_in_lanes(self: Any, dim: int | None) -> bool:
-    """Whether the elements of each product lie one behind the other, and are few enough to care."""
-    return (
+    if (
         type(self) is np.ndarray
         and self.dtype.kind in "fV"
         and 0 < self.size < LARGEST
         and self.flags.c_contiguous
         and dim in (None, self.ndim - 1)
-    )
-
-
-def _product_in_lanes(self: Any, dim: int | None, keepdim: bool) -> Any:
-    found = lane_product(self.reshape(-1) if dim is None else self)
-    dims = None if dim is None else (dim,)
-    return found.reshape(kept_sizes(self.shape, dims))[()] if keepdim else found
+    ):
+        products = lane_product(self.reshape(-1) if dim is None else self)
+        dims = None if dim is None else (dim,)
+        return products.reshape(kept_sizes(self.shape, dims))[()] if keepdim else products
+    return fold(np.multiply, self, _axis(self, dim), keepdim)
 
 
 def _axis(self: Any, dim: int | None) -> Any:
@@ -410,8 +394,8 @@ prod_all = op(
     "prod",
     lambda self, dtype=None: _prod_array(self, None, False, dtype),
     self=lambda grad, self, result, dtype: _prod_rule(grad, self, result, None, dtype),
-    raises=BY_KINDS,
     numpy=".prod(axis, keepdims)",
+    raises=BY_KINDS,
 )
 
 
@@ -426,8 +410,7 @@ prod_dim = op(
 )
 
 
-@reduction("prod")
-@autocast_to_float32
+@reduction("prod", autocast="float32")
 def prod(
     input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, index_error, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims
@@ -67,9 +67,7 @@ def check_not_empty(name: str, array: Any, dims: tuple[int, ...] | None = None) 
     """Raise where there is no element to pick: E302 for a dimension of size 0, else E204."""
     empty = [dim for dim in dims or () if not array.shape[dim]]
     if empty:
-        raise GradcliError(
-            "E302", f"{name}(): Expected reduction dim {empty[0]} to have non-zero size."
-        )
+        raise index_error(f"{name}(): Expected reduction dim {empty[0]} to have non-zero size.")
     if dims is None and not array.size:
         raise runtime_error(
             f"{name}(): a tensor of shape {tuple(array.shape)} has no elements",
@@ -176,8 +174,8 @@ def _extreme_over(name: str, ufunc: Any) -> tuple[Op, Function]:
         half=rounded_once,
         self=_shared_by_count,
         unsupported=COMPLEX,
-        raises=BY_KINDS,
         numpy=f".{name[1:]}(axis, keepdims)",
+        raises=BY_KINDS,
     )
 
     @reduction(name)
@@ -201,10 +199,7 @@ amin, amin_ = _extreme_over("amin", np.minimum)
 
 def _aminmax_array(self: Any, dims: tuple[int, ...], keepdim: bool) -> tuple[Any, Any]:
     check_not_empty("aminmax", self, dims)
-    return (
-        fold(np.minimum, self, dims, keepdim),
-        fold(np.maximum, self, dims, keepdim),
-    )
+    return fold(np.minimum, self, dims, keepdim), fold(np.maximum, self, dims, keepdim)
 
 
 def _aminmax_rule(
@@ -247,8 +242,7 @@ def aminmax_(input: Tensor, *, dim: int | None = None, keepdim: bool = False) ->
 def _index_of_extreme(name: str, argument: Function) -> Function:
     def forward(self: Any, dim: int | None, keepdim: bool) -> Any:
         if not (self.size if dim is None or not self.ndim else self.shape[dim]):
-            raise GradcliError(
-                "E302",
+            raise index_error(
                 f"{name}(): there are no elements to choose from",
                 text=f"{name}(): Expected reduction dim to be specified for input.numel() == 0.",
             )
@@ -260,8 +254,8 @@ def _index_of_extreme(name: str, argument: Function) -> Function:
         forward,
         constant=("self",),
         unsupported=dtype_names("bool", "complex", raises="RuntimeError"),
-        raises=BY_KINDS,
         numpy=f".{name}(axis, keepdims)",
+        raises=BY_KINDS,
     )
 
     @reduction(name)

@@ -157,23 +157,23 @@ def gradient(
         raise _wrong(f"edge_order is 1 or 2, not {edge_order}")
     check_dtype("gradient", input.dtype, dtype_names("uint8", raises="RuntimeError"))
     dims = normal_dims("gradient", input, dim)
-    given = spacing if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
+    spacings = spacing if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if isinstance(spacing, Tensor):
-        given = [spacing]
-    if len(given) != len(dims):
+        spacings = [spacing]
+    if len(spacings) != len(dims):
         rest = (
             f", or a list of length equal to 'self.dim() = {input.ndim}', since dim argument was"
-            f" not given, but got a list of length {len(given)}"
+            f" not given, but got a list of length {len(spacings)}"
             if dim is None
             else " or it's spacing and dim arguments to have the same length, but got a spacing"
-            f" argument of length {len(given)} and a dim argument of length {len(dims)}."
+            f" argument of length {len(spacings)} and a dim argument of length {len(dims)}."
         )
         raise runtime_error(
-            f"gradient(): {len(given)} distances were given for {len(dims)} dimensions",
+            f"gradient(): {len(spacings)} distances were given for {len(dims)} dimensions",
             text=f"torch.gradient expected spacing to be unspecified, a scalar{rest}",
         )
     slopes = []
-    for d, distance in zip(dims, given, strict=True):
+    for d, distance in zip(dims, spacings, strict=True):
         if input.array.shape[d] < edge_order + 1:
             raise _wrong(f"dimension {d} has fewer than {edge_order + 1} elements")
         if isinstance(distance, Tensor) and distance.array.ndim:

@@ -11,15 +11,14 @@ from gradcli.errors import dtype_error, runtime_error, shape_error
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.definition.doc import CHECKS, READS, effects
+from gradcli.ops.definition.doc import CHECKS, READS
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 
 _LARGEST = 2**63 - 1
 """The largest integer of 64 bits."""
 
 
-@function("bincount", method=True)
-@effects(CHECKS, READS)
+@function("bincount", method=True, effects=(CHECKS, READS))
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 stands in a vector, or the sum of its weights.
 
@@ -119,5 +118,5 @@ def histogram(
         raise runtime_error("torch.histogram(): max must be larger than min")
     weights = None if weight is None else np.asarray(weight.array, np.float64)
     counts, ends = np.histogram(values, edges, between, density, weights)
-    found = [Tensor(part.astype(input.array.dtype)) for part in (counts, ends)]
-    return named("histogram", "hist bin_edges", found)
+    parts = [Tensor(part.astype(input.array.dtype)) for part in (counts, ends)]
+    return named("histogram", "hist bin_edges", parts)

@@ -13,7 +13,6 @@ from gradcli.ops.arithmetic.arithmetic import mul, mul_number
 from gradcli.ops.binding.arguments import check_tensors, checked_values
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.functions import methods
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import CHECKS, describe, effects
 from gradcli.ops.indexing.gather import gather
 from gradcli.ops.indexing.masks import masked_fill_number
@@ -99,9 +98,8 @@ def _ranks(values: Tensor, q: Tensor, ignore_nan: bool) -> Tensor:
 
 
 def _quantile(name: str, ignore_nan: bool) -> None:
-    @reduction(name)
+    @reduction(name, autocast="float32")
     @effects(CHECKS)
-    @autocast_to_float32
     def quantile(
         input: Tensor,
         q: Any,

@@ -45,10 +45,10 @@ def _reduced(data: Any, reduce: str, lengths: Any, axis: int, initial: float | N
     for number, (start, end) in enumerate(_parts(lengths)):
         first = initial if initial is not None else _FIRST[reduce]
         if end > start:
-            found = getattr(values[start:end], _METHODS[reduce])(axis=0)
+            reduced = getattr(values[start:end], _METHODS[reduce])(axis=0)
             if initial is not None:
-                found = combine(found, data.dtype.type(initial))
-            result[number] = found / (end - start) if reduce == "mean" else found
+                reduced = combine(reduced, data.dtype.type(initial))
+            result[number] = reduced / (end - start) if reduce == "mean" else reduced
         else:
             result[number] = first
     return np.moveaxis(result, 0, axis)
@@ -58,21 +58,21 @@ def _gradient(
     grad: Any, output: Any, data: Any, reduce: str, lengths: Any, axis: int, initial: float | None
 ) -> Any:
     grads, results, values = (np.moveaxis(each, axis, 0) for each in (grad, output, data))
-    found = module_of(data).zeros(values.shape, data.dtype)
+    slopes = module_of(data).zeros(values.shape, data.dtype)
     for number, (start, end) in enumerate(_parts(lengths)):
         part, rows = values[start:end], slice(start, end)
         if reduce in ("max", "min"):
             # Equal elements share; what is not finite counts as the largest.
             picked = (part == results[number]) | np.isnan(part)
             count = np.maximum(picked.sum(0), 1)
-            found[rows] = np.where(picked, grads[number] / count, 0)
+            slopes[rows] = np.where(picked, grads[number] / count, 0)
         elif reduce == "prod":
             for at in range(start, end):
                 others = values[start:at].prod(0) * values[at + 1 : end].prod(0)
-                found[at] = grads[number] * others * (1 if initial is None else initial)
+                slopes[at] = grads[number] * others * (1 if initial is None else initial)
         else:
-            found[rows] = grads[number] / (end - start if reduce == "mean" and end > start else 1)
-    return np.moveaxis(found, 0, axis)
+            slopes[rows] = grads[number] / (end - start if reduce == "mean" and end > start else 1)
+    return np.moveaxis(slopes, 0, axis)
 
 
 def _gradient_decomposed(
@@ -107,12 +107,12 @@ _no_second = no_derivative("the gradient of segment_reduce", "reduce the parts o
 segment_reduce_backward: Op = op(
     "_segment_reduce_backward",
     _gradient,
-    raises=BY_KINDS,
     decomposition=_gradient_decomposed,
     node="NotImplemented",
     grad=_no_second,
     output=_no_second,
     data=_no_second,
+    raises=BY_KINDS,
 )
 
 segment_reduce_: Op = op(
@@ -126,15 +126,15 @@ segment_reduce_: Op = op(
 
 
 def _lengths(lengths: Tensor | None, offsets: Tensor | None, axis: int) -> tuple[int, ...]:
-    given = lengths if offsets is None else offsets
-    if given is None:
+    sizes = lengths if offsets is None else offsets
+    if sizes is None:
         raise runtime_error("segment_reduce(): Either lengths or offsets must be defined.")
-    check_tensors("segment_reduce", lengths=given)
-    if given.array.dtype.kind not in "iu":
+    check_tensors("segment_reduce", lengths=sizes)
+    if sizes.array.dtype.kind not in "iu":
         raise dtype_error("segment_reduce(): lengths must be integers")
-    listed(given)
-    rows = given.array.reshape(-1, given.array.shape[-1]) if given.ndim else given.array
-    if given.ndim != axis + 1 or (rows != rows[:1]).any():
+    listed(sizes)
+    rows = sizes.array.reshape(-1, sizes.array.shape[-1]) if sizes.ndim else sizes.array
+    if sizes.ndim != axis + 1 or (rows != rows[:1]).any():
         raise GradcliError("E205", "segment_reduce(): all rows have the same lengths here")
     values = rows[0].tolist()
     return tuple(values if offsets is None else np.diff(values).tolist())

@@ -15,7 +15,7 @@ from gradcli.arrays.kernels.rows_in_order import largest_of_rows, sorted_rows
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.layout.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
+from gradcli.errors import dtype_error, runtime_error, shape_error, value_error
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
@@ -66,9 +66,8 @@ def _sort_array(self: Any, dim: int, descending: bool, stable: bool) -> tuple[An
         raise dtype_error("sort() is not defined for complex tensors")
     if not self.ndim:
         return self[()], np.int64(0)
-    found = sorted_rows(self, dim, descending, stable)
-    if found is not None:
-        return laid_out_like(self, found[0]), laid_out_like(self, found[1])
+    if (in_rows := sorted_rows(self, dim, descending, stable)) is not None:
+        return laid_out_like(self, in_rows[0]), laid_out_like(self, in_rows[1])
     keeps = stable or not selection.SORT_END < self.shape[dim] <= selection.LONGEST
     order = _order(self, dim, descending, None if keeps else selection.order)
     values, indices = picked(self, order, dim, True)
@@ -82,12 +81,12 @@ sort = op(
     differentiable=(0,),
     keeps_layout=True,
     self=_put_sorted,
-    raises=BY_KINDS,
     numpy="""\
 def sort(x, axis=-1, descending=False):
     places = np.argsort(-x if descending else x, axis, stable=True)
     return np.take_along_axis(x, places, axis), places
 """,
+    raises=BY_KINDS,
 )
 
 
@@ -126,9 +125,8 @@ def msort(input: Tensor) -> Tensor:
 def _topk_array(self: Any, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
     if not self.ndim:
         return self[()], np.int64(0)
-    found = largest_of_rows(self, k, dim, largest)
-    if found is not None:
-        return found
+    if (in_rows := largest_of_rows(self, k, dim, largest)) is not None:
+        return in_rows
     named = partial(selection.select, count=k) if k else None
     order = _order(self, dim, largest, named, slice(0, k))
     return picked(self, order[(*(slice(None),) * dim, slice(k))], dim, True)
@@ -141,12 +139,12 @@ topk = op(
     differentiable=(0,),
     self=_put_sorted,
     unsupported=dtype_names("bool", "complex", raises="RuntimeError"),
-    raises=BY_KINDS,
     numpy="""\
 def topk(x, k, axis=-1, largest=True, in_order=True):
     places = np.take(np.argsort(-x if largest else x, axis, stable=True), range(k), axis)
     return np.take_along_axis(x, places, axis), places
 """,
+    raises=BY_KINDS,
 )
 
 
@@ -186,13 +184,13 @@ kthvalue = op(
         grads[0], dim, indices, self_sizes, keepdim
     ),
     unsupported=dtype_names("bool", "complex"),
-    raises=BY_KINDS,
     numpy="""\
 def kthvalue(x, k, axis=-1, keepdims=False):
     places = np.take(np.argsort(x, axis, stable=True), [k - 1], axis)
     found = np.take_along_axis(x, places, axis), places
     return found if keepdims else tuple(np.squeeze(each, axis) for each in found)
 """,
+    raises=BY_KINDS,
 )
 
 
@@ -206,8 +204,7 @@ def kthvalue_(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> An
     at = normal_dim("kthvalue", dim, input.array.ndim)
     size = input.array.shape[at] if input.array.ndim else 1
     if not 1 <= k <= size:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"kthvalue(): selected number k out of range for dimension {at}",
             raises="RuntimeError" if size else "IndexError",
         )
@@ -234,21 +231,6 @@ def _insertion_points(bounds: Any, values: Any, side: Any) -> Any:
     return start
 
 
-def _check_sequences(sequences: Tensor, values: Any) -> None:
-    """Raise E202 for values that are neither a tensor nor a number, E301 where the sequences'
-    leading sizes are not those of the values.
-    """
-    if type(values) not in NUMBERS:
-        check_tensors("searchsorted", input=values)
-    shape = tuple(sequences.array.shape)
-    wanted = tuple(values.array.shape) if type(values) is Tensor else ()
-    if not shape or (len(shape) > 1 and (not wanted or shape[:-1] != wanted[:-1])):
-        raise shape_error(
-            f"searchsorted(): the sequences' shape {shape} and the values' {wanted} differ before"
-            " the last dimension"
-        )
-
-
 @function("searchsorted")
 def searchsorted(
     sorted_sequence: Tensor,
@@ -266,7 +248,15 @@ def searchsorted(
     Example: torch.searchsorted(tensor([1., 2., 3.]), tensor([2.5]))
     """
     check_reduced("searchsorted", sorted_sequence)
-    _check_sequences(sorted_sequence, input)
+    if type(input) not in NUMBERS:
+        check_tensors("searchsorted", input=input)
+    shape = tuple(sorted_sequence.array.shape)
+    leading = tuple(input.array.shape) if type(input) is Tensor else ()
+    if not shape or (len(shape) > 1 and (not leading or shape[:-1] != leading[:-1])):
+        raise shape_error(
+            f"searchsorted(): the sequences' shape {shape} and the values' {leading} differ before"
+            " the last dimension"
+        )
     operands = [each.array if type(each) is Tensor else each for each in (sorted_sequence, input)]
     check_dtype("searchsorted", dtypes.result_dtype(operands), dtype_names("bool", "complex"))
     bounds = sorted_sequence.array

@@ -98,10 +98,10 @@ def _var_gradient(grad: Any, self: Any, dims: Axes, correction: float, keepdim: 
 
 
 def _std_gradient(
-    grad: Any, self: Any, std: Any, dims: Axes, correction: float, keepdim: bool
+    grad: Any, self: Any, result: Any, dims: Axes, correction: float, keepdim: bool
 ) -> Any:
     # Where all elements are equal the derivative does not exist; 0 is taken.
-    of_variance = masked_fill_number(grad / (std * 2.0), std == 0, 0)
+    of_variance = masked_fill_number(grad / (result * 2.0), result == 0, 0)
     return _var_gradient(of_variance, self, dims, correction, keepdim)
 
 
@@ -110,20 +110,18 @@ var = op(
     _var_array,
     half=rounded_once,
     self=_var_gradient,
-    raises=BY_KINDS,
     hazard=Hazard(nothing="var of so few elements divides by 0"),
     numpy=".var(axis, keepdims)",
+    raises=BY_KINDS,
 )
 std = op(
     "std",
     _std_array,
     half=rounded_once,
-    self=lambda grad, self, result, dims, correction, keepdim: _std_gradient(
-        grad, self, result, dims, correction, keepdim
-    ),
-    raises=BY_KINDS,
+    self=_std_gradient,
     hazard=Hazard(nothing="std of so few elements divides by 0"),
     numpy=".std(axis, keepdims)",
+    raises=BY_KINDS,
 )
 
 
@@ -168,8 +166,8 @@ var_mean = op(
     half=rounded_once,
     outputs=("result0", "result1"),
     self=_var_mean_rule,
-    raises=BY_KINDS,
     hazard=Hazard(nothing="var_mean of so few elements divides by 0"),
+    raises=BY_KINDS,
 )
 std_mean = op(
     "std_mean",
@@ -177,8 +175,8 @@ std_mean = op(
     half=rounded_once,
     outputs=("result0", "result1"),
     self=_std_mean_rule,
-    raises=BY_KINDS,
     hazard=Hazard(nothing="std_mean of so few elements divides by 0"),
+    raises=BY_KINDS,
 )
 
 
@@ -308,10 +306,10 @@ def _median(name: str, number: str, ignore_nan: bool) -> Function:
         at = normal_dim(name, dim, input.array.ndim)
         return named(name, "values indices", along.apply(input, at, keepdim))
 
-    left = ", nan left out" if ignore_nan else ""
+    rest = ", nan left out" if ignore_nan else ""
     describe(
         median,
-        f"The median of all elements, or with its indices along a dimension{left}; of two in the"
+        f"The median of all elements, or with its indices along a dimension{rest}; of two in the"
         " middle the lower one.",
         conventions="Ties share the gradient evenly; along `dim`, one of them gets it all.",
     )

@@ -33,7 +33,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, shape_error, type_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import NUMPY_NAMES, check_tensors
-from gradcli.ops.binding.catalogue import function, in_place, methods, modules
+from gradcli.ops.binding.catalogue import CastTo, autocasting, function, in_place, methods, modules
 from gradcli.ops.binding.dims import Dims, normal_dims, sizes_of
 from gradcli.ops.binding.functions import torch
 from gradcli.ops.codegen.promotion import EVERYDAY, NATIVE_SCALARS
@@ -58,12 +58,16 @@ def reduction(
     method: bool = True,
     inplace: bool = False,
     check: Callable[..., Any] = check_inplace,
+    autocast: CastTo | None = None,
 ) -> Callable[[Function], Function]:
     """Make a reduction reachable under the names, with NumPy's `axis=` and `keepdims=` as well, and
     with Python's types of numbers for a dtype.
     """
 
     def decorate(body: Function) -> Function:
+        if autocast is not None:
+            body = autocasting(body, autocast)
+
         def renamed(*args: Any, **kwargs: Any) -> Any:
             if kwargs:
                 kwargs = {NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
@@ -156,8 +160,8 @@ sum_all = op(
     lambda self, dtype=None: _sum_array(self, None, False, dtype),
     reads_lazy=True,
     self=lambda grad, self_sizes: expand(grad, self_sizes),
-    raises=BY_KINDS,
     numpy=".sum(axis, keepdims)",
+    raises=BY_KINDS,
 )
 
 sum_dims = op(
@@ -334,9 +338,9 @@ mean_all = op(
     lambda self, dtype=None: _mean_array(self, None, False, dtype),
     reads_lazy=True,
     self=_mean_rule,
-    raises=BY_KINDS,
     hazard=Hazard(nothing="the mean of nothing divides 0 by 0"),
     numpy=".mean(axis, keepdims)",
+    raises=BY_KINDS,
 )
 
 mean_dims = op(
@@ -347,8 +351,8 @@ mean_dims = op(
     self=lambda grad, self_sizes, dims, keepdim: (
         expand(restore_dims(grad, dims, keepdim), self_sizes) / reduced_count(self_sizes, dims)
     ),
-    raises=BY_KINDS,
     hazard=Hazard(nothing="the mean of nothing divides 0 by 0"),
+    raises=BY_KINDS,
 )
 
 
@@ -388,13 +392,13 @@ logsumexp = op(
     "logsumexp",
     logsumexp_array,
     self=_logsumexp_rule,
-    raises=BY_KINDS,
     numpy="""\
 def logsumexp(x, axis, keepdims=False):
     if np.iscomplexobj(x):
         return np.log(np.exp(x).sum(axis=axis, keepdims=keepdims))
     return np.logaddexp.reduce(x, axis=axis, keepdims=keepdims)
 """,
+    raises=BY_KINDS,
 )
 
 

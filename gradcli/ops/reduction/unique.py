@@ -14,7 +14,7 @@ from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_real
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.definition.doc import READS, effects
+from gradcli.ops.definition.doc import BY_VALUES, READS
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.reduction.sum import check_reduced
@@ -57,6 +57,7 @@ def _entry(name: str, forward: Function) -> Op:
         differentiable=(0,),
         self=lambda grads: refused(grads[0]),
         effects=(READS,),
+        raises=BY_VALUES,
     )
 
 
@@ -69,16 +70,15 @@ def _found(
     entry: Op, input: Tensor, dim: int | None, return_inverse: bool, return_counts: bool
 ) -> Any:
     values, inverse, counts = entry.apply(input, dim)
-    found = [values]
+    results = [values]
     if return_inverse:
-        found.append(inverse)
+        results.append(inverse)
     if return_counts:
-        found.append(counts)
-    return values if len(found) == 1 else tuple(found)
+        results.append(counts)
+    return values if len(results) == 1 else tuple(results)
 
 
-@function("unique", method=True)
-@effects(READS)
+@function("unique", method=True, effects=(READS,))
 def unique(
     input: Tensor,
     sorted: bool = True,

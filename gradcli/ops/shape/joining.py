@@ -64,8 +64,8 @@ cat: Op = op(
     keeps_layout=True,
     lists=("tensors",),
     tensors=_cut_cat,
-    raises=BY_KINDS,
     numpy="concatenate",
+    raises=BY_KINDS,
 )
 
 
@@ -86,8 +86,8 @@ stack: Op = op(
     tensors=lambda grad, tensors_sizes, dim: [
         select(grad, dim, i) for i in range(len(tensors_sizes))
     ],
-    raises=BY_KINDS,
     numpy="stack",
+    raises=BY_KINDS,
 )
 
 

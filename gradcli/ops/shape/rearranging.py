@@ -11,12 +11,12 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.layout.strides import copied_in_order, laid_out_like
 from gradcli.autograd.inplace.writes import check_graph
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error
+from gradcli.errors import GradcliError, index_error, runtime_error, shape_error
 from gradcli.ops.binding.arguments import check_tensors, plain_integer
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import normal_dim, normal_dims, one_by_one, sizes_of
 from gradcli.ops.creation.copies import contiguous
-from gradcli.ops.definition.doc import BY_KINDS, describe, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.definition.refs import sum_dims
 from gradcli.ops.shape.slicing import diagonal, diagonal_backward, diagonal_dims, diagonal_of
@@ -37,8 +37,8 @@ flip: Op = op(
     lambda self, dims: _flipped(self, dims),
     keeps_layout=True,
     linear=True,
-    raises=BY_KINDS,
     numpy="flip",
+    raises=BY_KINDS,
 )
 
 
@@ -48,10 +48,10 @@ def flip_(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
 
     Example: torch.flip(tensor([[2., 1.], [1., 3.]]), 0)
     """
-    given = one_by_one("flip", "dims", order, dims)
-    if not given:
+    axes = one_by_one("flip", "dims", order, dims)
+    if not axes:
         raise GradcliError("E201", "flip() needs the dimensions to flip")
-    wanted = sizes_of("flip", given)
+    wanted = sizes_of("flip", axes)
     return flip.apply(input, normal_dims("flip", input, wanted) if wanted else ())
 
 
@@ -82,8 +82,8 @@ roll: Op = op(
     lambda self, shifts, dims: laid_out_like(self, np.roll(self, shifts, dims)),
     keeps_layout=True,
     self=lambda grad, shifts, dims: roll(grad, _opposite(shifts), dims),
-    raises=BY_KINDS,
     numpy="roll",
+    raises=BY_KINDS,
 )
 
 
@@ -107,21 +107,20 @@ def roll_(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         if len(moves) == 1:
             return roll.apply(input, moves[0], None)
         dims = ()
-    given = sizes_of("roll", (dims,))
-    if len(moves) != len(given):
+    along = sizes_of("roll", (dims,))
+    if len(moves) != len(along):
         raise runtime_error(
-            f"roll(): {len(moves)} shifts for {len(given)} dimensions",
-            text=f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(given)}",
+            f"roll(): {len(moves)} shifts for {len(along)} dimensions",
+            text=f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}",
         )
     if not input.array.size:  # PyTorch copies it, whatever the dimensions
         return roll.apply(input, 0, None)
     if not input.array.ndim:
-        raise GradcliError(
-            "E302",
+        raise index_error(
             "roll(): a 0-dim tensor has no dimensions to roll along",
-            text=f"Dimension specified as {given[0]} but tensor has no dimensions",
+            text=f"Dimension specified as {along[0]} but tensor has no dimensions",
         )
-    axes = tuple(normal_dim("roll", dim, input.array.ndim) for dim in given)
+    axes = tuple(normal_dim("roll", dim, input.array.ndim) for dim in along)
     return roll.apply(input, moves, axes)
 
 
@@ -138,8 +137,8 @@ rot90: Op = op(
     lambda self, k, dims: _turned(self, k, dims),
     keeps_layout=True,
     self=lambda grad, k, dims: rot90(grad, -k, dims),
-    raises=BY_KINDS,
     numpy="rot90",
+    raises=BY_KINDS,
 )
 
 
@@ -185,11 +184,11 @@ repeat: Op = op(
     "repeat",
     lambda self, repeats: np.tile(self, repeats)[()],
     self=_repeat_rule,
-    raises=BY_KINDS,
     numpy="""\
 def repeated(x, *counts):
     return np.tile(x, counts[0] if isinstance(counts[0], tuple) else counts)
 """,
+    raises=BY_KINDS,
 )
 
 
@@ -200,10 +199,10 @@ def repeat_(self: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
 
     Example: tensor([0.5, 1., 2.]).repeat(2)
     """
-    given = one_by_one("repeat", "repeats", counts, repeats)
-    if not given:
+    each = one_by_one("repeat", "repeats", counts, repeats)
+    if not each:
         raise GradcliError("E201", "repeat() needs how often to repeat")
-    return _repeated("repeat", self, sizes_of("repeat", given))
+    return _repeated("repeat", self, sizes_of("repeat", each))
 
 
 def _repeated(name: str, tensor: Tensor, counts: tuple[int, ...]) -> Tensor:
@@ -223,8 +222,8 @@ def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
 
     Example: torch.tile(tensor([0.5, 1., 2.]), 2)
     """
-    given = sizes_of("tile", one_by_one("tile", "dims", counts, dims))
-    return _repeated("tile", input, (1,) * (input.array.ndim - len(given)) + given)
+    each = sizes_of("tile", one_by_one("tile", "dims", counts, dims))
+    return _repeated("tile", input, (1,) * (input.array.ndim - len(each)) + each)
 
 
 # --- triangles ----------------------------------------------------------------------------------
@@ -236,8 +235,8 @@ def _triangle(name: str, forward: Any) -> Op:
         forward,
         leading=True,
         self=lambda grad, diagonal: entry(grad, diagonal),
-        raises=BY_KINDS,
         numpy=name,
+        raises=BY_KINDS,
     )
 
     @function(name, method=True, inplace=True, check=check_graph)
@@ -278,7 +277,6 @@ diag_embed: Op = op(
     "diag_embed",
     _embedded,
     self=diagonal,
-    raises=BY_KINDS,
     numpy="""\
 def diag_embed(values, offset=0, axis1=-2, axis2=-1):
     i, size = np.arange(values.shape[-1]), values.shape[-1] + abs(offset)
@@ -286,6 +284,7 @@ def diag_embed(values, offset=0, axis1=-2, axis2=-1):
     x[..., i + max(-offset, 0), i + max(offset, 0)] = values
     return np.moveaxis(x, (-2, -1), (axis1, axis2))
 """,
+    raises=BY_KINDS,
 )
 
 
@@ -300,8 +299,7 @@ def diag_embed_(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) 
     return diag_embed.apply(input, offset, *dims)
 
 
-@function("diag", method=True)
-@in_numpy("diag")
+@function("diag", method=True, numpy="diag")
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The matrix with a vector as its diagonal, or the diagonal of a matrix, as a copy."""
     if input.array.ndim == 1:

@@ -67,15 +67,15 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     at = normal_dim("unflatten", dim, len(shape))
     if not shape:
         raise shape_error("unflatten(): a 0-dim tensor has no dimension to cut")
-    given = sizes_of("unflatten", (sizes,))
-    if not given:
+    parts = sizes_of("unflatten", (sizes,))
+    if not parts:
         raise shape_error("unflatten: sizes must be non-empty")
     try:
-        wanted = inferred_sizes("unflatten", given, shape[at])
+        wanted = inferred_sizes("unflatten", parts, shape[at])
     except GradcliError as error:
-        if given.count(-1) < 2:
+        if parts.count(-1) < 2:
             error.text = (
-                f"unflatten: Provided sizes {list(given)} don't multiply up to the size of dim {at}"
+                f"unflatten: Provided sizes {list(parts)} don't multiply up to the size of dim {at}"
                 f" ({shape[at]}) in the input tensor"
             )
         raise
@@ -121,10 +121,9 @@ def matrix_adjoint(tensor: Tensor) -> Tensor:
 def conjugate_transpose(tensor: Tensor) -> Tensor:
     """`x.H`: the adjoint of a matrix. Raises E301 for a tensor that is none."""
     if tensor.array.ndim > 2:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"tensor.H is only supported on matrices (2-D tensors). Got {tensor.ndim}-D tensor. For"
-            " batches of matrices, consider using tensor.mH",
+            " batches of matrices, consider using tensor.mH"
         )
     return conj(_of_matrices("H", tensor, "matrices (2-D tensors)"))
 
@@ -140,8 +139,7 @@ def _of_matrices(
 ) -> Tensor:
     ndim = tensor.array.ndim
     if ndim == 1:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}: a vector has no matrix transpose",
             text=f"tensor.{name}{'()' * (name == 'adjoint')} is only supported on {wanted}. Got 1-D"
             " tensor.",
@@ -223,8 +221,8 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
     Example: torch.broadcast_tensors(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    given = _several("broadcast_tensors", tensors)
-    shapes = [tensor.array.shape for tensor in given]
+    operands = _several("broadcast_tensors", tensors)
+    shapes = [tensor.array.shape for tensor in operands]
     try:
         common = np.broadcast_shapes(*shapes)
     except ValueError:
@@ -233,7 +231,8 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
             text=sizes_apart(*shapes),
         ) from None
     return tuple(
-        tensor if tensor.array.shape == common else expand.apply(tensor, common) for tensor in given
+        tensor if tensor.array.shape == common else expand.apply(tensor, common)
+        for tensor in operands
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.arrays.layout.views import sliced, with_strides
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
+from gradcli.errors import GradcliError, index_error, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import FromTheEnd, normal_dim
@@ -48,12 +48,7 @@ def _put_selected(grad_output: Any, self_sizes: Sizes, dim: int, index: int) -> 
     return whole
 
 
-select_backward: Op = op(
-    "select_backward",
-    _put_selected,
-    grad_output=select,
-    raises=BY_KINDS,
-)
+select_backward: Op = op("select_backward", _put_selected, grad_output=select, raises=BY_KINDS)
 
 
 def checked_position(name: str, index: Any, size: int, dim: int) -> int:
@@ -63,8 +58,7 @@ def checked_position(name: str, index: Any, size: int, dim: int) -> int:
     if not -size <= index < size:
         if index.bit_length() > 63:
             raise value_error(f"{name}: no position has more than 64 bits")
-        raise GradcliError(
-            "E302",
+        raise index_error(
             f"{name}: position {index} does not exist in dimension {dim}, which has {size}"
             " elements",
             text=f"index {index} is out of bounds for dimension {dim} with size {size}",
@@ -80,8 +74,7 @@ def select_(input: Tensor, dim: int, index: Any) -> Tensor:
     """
     shape = input.array.shape
     if not shape:
-        raise GradcliError(
-            "E302",
+        raise index_error(
             "select(): a 0-dim tensor has no dimension to select from",
             text="select() cannot be applied to a 0-dim tensor.",
         )
@@ -123,12 +116,7 @@ def _put_slice(
     return whole
 
 
-slice_backward: Op = op(
-    "slice_backward",
-    _put_slice,
-    grad_output=slice_,
-    raises=BY_KINDS,
-)
+slice_backward: Op = op("slice_backward", _put_slice, grad_output=slice_, raises=BY_KINDS)
 
 
 @function("narrow", method=True)
@@ -159,8 +147,7 @@ def narrowed(
         )
     first = start if type(start) is int else start.__index__()
     if not -shape[at] <= first <= shape[at]:
-        raise GradcliError(
-            "E302",
+        raise index_error(
             f"{name}(): start {first} lies outside dimension {at}, which has {shape[at]} elements",
             text=f"start out of range (expected to be in range of [{-shape[at]}, {shape[at]}], but"
             f" got {first})",
@@ -188,8 +175,8 @@ diagonal: Op = op(
     self=lambda grad, self_sizes, offset, dim1, dim2: diagonal_backward(
         grad, self_sizes, offset, dim1, dim2
     ),
-    raises=BY_KINDS,
     numpy="diagonal",
+    raises=BY_KINDS,
 )
 
 
@@ -208,10 +195,7 @@ def _put_diagonal(grad_output: Any, self_sizes: Sizes, offset: int, dim1: int, d
 
 
 diagonal_backward: Op = op(
-    "diagonal_backward",
-    _put_diagonal,
-    grad_output=diagonal,
-    raises=BY_KINDS,
+    "diagonal_backward", _put_diagonal, grad_output=diagonal, raises=BY_KINDS
 )
 
 
@@ -291,9 +275,9 @@ def _put_windows_decomposed(
 unfold_backward: Op = op(
     "unfold_backward",
     _put_windows,
-    raises=BY_KINDS,
     decomposition=_put_windows_decomposed,
     grad_output=unfold,
+    raises=BY_KINDS,
 )
 
 

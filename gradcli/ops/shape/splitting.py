@@ -8,12 +8,12 @@ from typing import Any
 
 from gradcli.arrays.layout.views import sliced
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
+from gradcli.errors import GradcliError, index_error, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import listed
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, sizes_of
-from gradcli.ops.definition.doc import BATCH, BY_KINDS, READS, describe, effects
+from gradcli.ops.definition.doc import BATCH, BY_KINDS, READS, describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.joining import cat, stack
 from gradcli.ops.shape.slicing import along, slice_
@@ -24,11 +24,11 @@ Parts = tuple[Tensor, ...]
 
 def _rejoined(grads: Sequence[Any], sizes: Sequence[tuple[int, ...]], dim: int, join: Any) -> Any:
     """The parts' gradients joined again, zeros for those that have none."""
-    given = next(grad for grad in grads if grad is not None)
+    present = next(grad for grad in grads if grad is not None)
     whole = []
     for grad, size in zip(grads, sizes, strict=True):
         if grad is None:
-            grad = zeros(given, tuple(size))
+            grad = zeros(present, tuple(size))
         whole.append(grad)
     return join(whole, dim)
 
@@ -58,11 +58,11 @@ def _split_entry(name: str, is_view: bool) -> Op:
         self=lambda grads, self_sizes, sizes, dim: _rejoined(
             grads, _part_sizes(self_sizes, sizes, dim), dim, cat
         ),
-        raises=BY_KINDS,
         numpy="""\
 def split(x, sizes, axis=0):
     return np.split(x, np.cumsum(sizes)[:-1], axis)
 """,
+        raises=BY_KINDS,
     )
 
 
@@ -105,7 +105,7 @@ def _extent(name: str, tensor: Tensor, dim: int) -> tuple[int, int]:
     shape = tensor.array.shape
     if not shape:
         text = f"{name} expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
-        raise GradcliError("E301", f"{name}(): a 0-dim tensor cannot be cut", text=text)
+        raise shape_error(f"{name}(): a 0-dim tensor cannot be cut", text=text)
     at = normal_dim(name, dim, len(shape))
     return at, shape[at]
 
@@ -205,8 +205,7 @@ def unbind_(input: Tensor, dim: int = 0) -> Parts:
     Example: torch.unbind(tensor([[2., 1.], [1., 3.]]), 0)
     """
     if not input.array.ndim:
-        raise GradcliError(
-            "E302",
+        raise index_error(
             "unbind(): a 0-dim tensor has no dimension to unbind",
             text="Dimension specified as 0 but tensor has no dimensions",
         )
@@ -236,8 +235,7 @@ def _tensor_split(name: str, input: Tensor, where: Any, dim: int) -> Parts:
     )
 
 
-@function("tensor_split", method=True)
-@effects(READS)
+@function("tensor_split", method=True, effects=(READS,))
 def tensor_split(
     input: Tensor,
     indices_or_sections: Any = None,
@@ -250,10 +248,10 @@ def tensor_split(
 
     Example: torch.tensor_split(tensor([[2., 1.], [1., 3.]]), 1)
     """
-    given = [x for x in (indices_or_sections, indices, sections) if x is not None]
-    if len(given) != 1:
+    positions = [x for x in (indices_or_sections, indices, sections) if x is not None]
+    if len(positions) != 1:
         raise GradcliError("E201", "tensor_split() needs either indices or sections")
-    return _tensor_split("tensor_split", input, given[0], dim)
+    return _tensor_split("tensor_split", input, positions[0], dim)
 
 
 def _split_along(name: str, dim: int, least: int) -> None:

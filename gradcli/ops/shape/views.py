@@ -21,7 +21,7 @@ from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims, one_by_one, 
 from gradcli.ops.codegen.promotion import NATIVE_SCALARS
 from gradcli.ops.creation.copies import row_order
 from gradcli.ops.creation.fill import checked_dtype
-from gradcli.ops.definition.doc import BY_KINDS, describe, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.op import Function, Op, op
 
 # --- expand -------------------------------------------------------------------------------------
@@ -76,8 +76,8 @@ expand: Op = op(
     view=True,
     # The engine sums the gradient to the input's shape.
     self=lambda grad: grad,
-    raises=BY_KINDS,
     numpy="broadcast_to",
+    raises=BY_KINDS,
 )
 
 
@@ -160,10 +160,9 @@ def inferred_sizes(name: str, sizes: Sequence[int], count: int) -> tuple[int, ..
         sizes = (*sizes[:unknown], count // known, *sizes[unknown + 1 :])
         known *= sizes[unknown]
     elif unknown >= 0 and not count:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"cannot reshape tensor of 0 elements into shape {list(sizes)} because the unspecified"
-            " dimension size -1 can be any value and is ambiguous",
+            " dimension size -1 can be any value and is ambiguous"
         )
     if known != count or (unknown >= 0 and not known and sizes[unknown] == -1):
         raise shape_error(
@@ -222,8 +221,7 @@ def reshape(value: Any, size: tuple[int, ...]) -> Any:
     return reshape_alias.apply(value, size)
 
 
-@function("reshape", method=True)
-@in_numpy("{head}.reshape({1})")
+@function("reshape", method=True, numpy="{head}.reshape({1})")
 def reshape_(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The elements in another shape, one -1 inferred: a view where there can be one, else a copy.
     Raises E301 where the number of elements differs.
@@ -308,8 +306,8 @@ unsqueeze: Op = op(
     lambda self, dim: _unsqueezed(self, dim),
     view=True,
     self=lambda grad, dim: squeeze_dim(grad, dim),
-    raises=BY_KINDS,
     numpy="expand_dims",
+    raises=BY_KINDS,
 )
 
 
@@ -429,8 +427,8 @@ transpose: Op = op(
     lambda self, dim0, dim1: with_strides(self).swapaxes(dim0, dim1) if self.ndim else self,
     view=True,
     linear=True,
-    raises=BY_KINDS,
     numpy=".swapaxes",
+    raises=BY_KINDS,
 )
 
 t: Op = op(
@@ -438,8 +436,8 @@ t: Op = op(
     lambda self: with_strides(self).T,
     view=True,
     linear=True,
-    raises=BY_KINDS,
     numpy="{head}.T",
+    raises=BY_KINDS,
 )
 
 permute: Op = op(
@@ -447,8 +445,8 @@ permute: Op = op(
     lambda self, dims: with_strides(self).transpose(dims),
     view=True,
     self=lambda grad, dims: permute(grad, inverse_permutation(dims)),
-    raises=BY_KINDS,
     numpy=".transpose",
+    raises=BY_KINDS,
 )
 
 transposed_in_place: Op = op(
@@ -538,19 +536,19 @@ def permute_(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
 
     Example: torch.permute(tensor([[2., 1.], [1., 3.]]), 0, 1)
     """
-    given = sizes_of("permute", one_by_one("permute", "dims", order, dims))
+    order_of_dims = sizes_of("permute", one_by_one("permute", "dims", order, dims))
     ndim = input.array.ndim
-    if len(given) != ndim:
+    if len(order_of_dims) != ndim:
         raise shape_error(
-            f"permute(): {len(given)} dimensions named, of {ndim}",
+            f"permute(): {len(order_of_dims)} dimensions named, of {ndim}",
             text="permute(sparse_coo): number of dimensions in the tensor input does not match the"
             f" length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal"
-            f" to len(dims) = {len(given)}",
+            f" to len(dims) = {len(order_of_dims)}",
         )
-    turned = tuple(normal_dim("permute", dim, ndim) for dim in given)
+    turned = tuple(normal_dim("permute", dim, ndim) for dim in order_of_dims)
     if sorted(turned) != list(range(ndim)):
         raise shape_error(
-            f"permute(): {given} does not name each of the {ndim} dimensions once",
+            f"permute(): {order_of_dims} does not name each of the {ndim} dimensions once",
             text="permute(): duplicate dims are not allowed.",
         )
     return permute.apply(input, turned)

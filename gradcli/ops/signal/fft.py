@@ -9,14 +9,13 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
+from gradcli.errors import dtype_error, index_error, runtime_error, type_error
 from gradcli.ops.arithmetic.conjugate import conj, conj_physical
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, normal_dims
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype, made, plain_number
-from gradcli.ops.definition.doc import describe, in_numpy
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.nn.spatial.padding import constant_pad_nd
 from gradcli.ops.shape.rearranging import roll
 from gradcli.ops.shape.slicing import slice_
@@ -62,7 +61,7 @@ def _length(name: str, size: Any) -> int:
 
 def _axis(name: str, input: Tensor, dim: Any) -> int:
     if not input.array.ndim:
-        raise GradcliError("E302", f"{name}(): a 0-dim tensor has no dimension to transform")
+        raise index_error(f"{name}(): a 0-dim tensor has no dimension to transform")
     return normal_dim(name, dim, input.array.ndim)
 
 
@@ -148,25 +147,19 @@ def _to_real(name: str, input: Tensor, n: Any, dim: int, norm: Any, forward: boo
     return complex_to_real.apply(input, (axis,), _normalization(name, norm, forward), size)
 
 
-@function("fft", module="torch.fft")
-@autocast_to_float32
-@in_numpy("fft.fft")
+@function("fft", module="torch.fft", autocast="float32", numpy="fft.fft")
 def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The discrete Fourier transform along a dimension, cut or filled up to n elements."""
     return _transform("fft", _prepared("fft", input), n, dim, norm, True)
 
 
-@function("ifft", module="torch.fft")
-@autocast_to_float32
-@in_numpy("fft.ifft")
+@function("ifft", module="torch.fft", autocast="float32", numpy="fft.ifft")
 def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `fft`."""
     return _transform("ifft", _prepared("ifft", input), n, dim, norm, False)
 
 
-@function("rfft", module="torch.fft")
-@autocast_to_float32
-@in_numpy("fft.rfft")
+@function("rfft", module="torch.fft", autocast="float32", numpy="fft.rfft")
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The non-negative frequencies of a real tensor's `fft`. Raises E203 for a complex one."""
     input = _prepared("rfft", input)
@@ -174,23 +167,19 @@ def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
     return _real_transform("rfft", input, n, dim, norm, True, True)
 
 
-@function("irfft", module="torch.fft")
-@autocast_to_float32
-@in_numpy("fft.irfft")
+@function("irfft", module="torch.fft", autocast="float32", numpy="fft.irfft")
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `rfft`: n real elements, an even number by default."""
     return _to_real("irfft", _prepared("irfft", input), n, dim, norm, False)
 
 
-@function("hfft", module="torch.fft")
-@autocast_to_float32
+@function("hfft", module="torch.fft", autocast="float32")
 def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The `fft`, real, of a signal whose other half is the conjugate of this one."""
     return _to_real("hfft", _prepared("hfft", input), n, dim, norm, True)
 
 
-@function("ihfft", module="torch.fft")
-@autocast_to_float32
+@function("ihfft", module="torch.fft", autocast="float32")
 def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `hfft`. Raises E203 for a complex tensor."""
     input = _prepared("ihfft", input)

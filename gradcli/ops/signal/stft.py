@@ -12,7 +12,6 @@ from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import div, mul
 from gradcli.ops.binding.arguments import check_not_integral
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.elementwise.complex import real_part, view_as_complex, view_as_real
 from gradcli.ops.indexing.strided import strided
@@ -48,14 +47,13 @@ def _window(name: str, window: Tensor | None, win: int, n_fft: int) -> Tensor | 
         return None
     if window.array.shape != (win,):
         raise _wrong(name, f"a window of shape {tuple(window.array.shape)}, not ({win},)")
-    left = (n_fft - win) // 2
+    before = (n_fft - win) // 2
     if win == n_fft:
         return window
-    return constant_pad_nd.apply(window, (left, n_fft - win - left), 0)
+    return constant_pad_nd.apply(window, (before, n_fft - win - before), 0)
 
 
-@function("stft", method=True)
-@autocast_to_float32
+@function("stft", method=True, autocast="float32")
 def stft(
     input: Tensor,
     n_fft: int,

@@ -23,16 +23,12 @@ Points = Callable[[float, float], Tensor]
 Values = Callable[..., Any]
 
 
-def _invalid(text: str) -> GradcliError:
-    return value_error(text)
-
-
 def _bind(
-    name: str, settings: dict[str, Any], given: dict[str, Any]
+    name: str, settings: dict[str, Any], keywords: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings of a window, and those of its tensor; raises E201 for others."""
     own, common = dict(settings), {"dtype": None, "device": None, "requires_grad": False}
-    for key, value in given.items():
+    for key, value in keywords.items():
         if key == "layout":
             continue
         table = own if key in own else common
@@ -57,9 +53,9 @@ def _window(name: str, words: str, **settings: Any) -> Callable[[Values], Values
             own, common = _bind(name, settings, given)
             dtype = common["dtype"] = checked_dtype(name, common["dtype"], dtypes.default_dtype())
             if M < 0:
-                raise _invalid(f"{checking} requires non-negative window length, got M={M}")
+                raise value_error(f"{checking} requires non-negative window length, got M={M}")
             if dtype.name not in ("float32", "float64"):
-                raise _invalid(f"{checking} expects float32 or float64 dtypes, got: {dtype}")
+                raise value_error(f"{checking} expects float32 or float64 dtypes, got: {dtype}")
 
             def points(start: float, end: float) -> Tensor:
                 numbers: Tensor = torch.linspace(start, end, M, **common)
@@ -69,8 +65,8 @@ def _window(name: str, words: str, **settings: Any) -> Callable[[Values], Values
                 return made([], **common)
             if M == 1 and name not in ("cosine", "gaussian", "exponential"):
                 return made([1.0], **common)
-            found: Tensor = values(M, sym, points, **own)
-            return found
+            points_of_window: Tensor = values(M, sym, points, **own)
+            return points_of_window
 
         describe(window, f"{words}, of a length.", f"torch.signal.windows.{name}(4{sample})")
         return values
@@ -83,9 +79,9 @@ def _window(name: str, words: str, **settings: Any) -> Callable[[Values], Values
 )
 def _exponential(M: int, sym: bool, points: Points, center: float | None, tau: float) -> Any:
     if tau <= 0:
-        raise _invalid(f"Tau must be positive, got: {tau} instead.")
+        raise value_error(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
-        raise _invalid("Center must be None for symmetric windows")
+        raise value_error("Center must be None for symmetric windows")
     if center is None:
         center = (M if not sym and M > 1 else M - 1) / 2.0
     k = points(-center * (1 / tau), (-center + (M - 1)) * (1 / tau))
@@ -101,7 +97,7 @@ def _cosine(M: int, sym: bool, points: Points) -> Any:
 @_window("gaussian", "A window that is a normal distribution's density", std=1.0)
 def _gaussian(M: int, sym: bool, points: Points, std: float) -> Any:
     if std <= 0:
-        raise _invalid(f"Standard deviation must be positive, got: {std} instead.")
+        raise value_error(f"Standard deviation must be positive, got: {std} instead.")
     start = -(M if not sym and M > 1 else M - 1) / 2.0
     scale = 1 / (std * math.sqrt(2))
     return torch.exp(-(points(start * scale, (start + (M - 1)) * scale) ** 2))
@@ -110,7 +106,7 @@ def _gaussian(M: int, sym: bool, points: Points, std: float) -> Any:
 @_window("kaiser", "A window of Bessel functions, the narrower the larger `beta` is", beta=12.0)
 def _kaiser(M: int, sym: bool, points: Points, beta: float) -> Any:
     if beta < 0:
-        raise _invalid(f"beta must be non-negative, got: {beta} instead.")
+        raise value_error(f"beta must be non-negative, got: {beta} instead.")
     step = 2.0 * beta / (M - 1 if sym else M)
     k = points(-beta, min(beta, -beta + (M - 1) * step))
     width = made(beta, dtype=k.dtype)
@@ -129,13 +125,13 @@ def _general_cosine(M: int, sym: bool, points: Points, a: Any) -> Any:
     if not isinstance(a, (list, tuple)):
         raise type_error("Coefficients must be a list/tuple")
     if not a:
-        raise _invalid("Coefficients cannot be empty")
+        raise value_error("Coefficients cannot be empty")
     k = points(0, (M - 1) * (2 * math.pi / (M - 1 if sym else M)))
     weights = [(-1) ** number * weight for number, weight in enumerate(a)]
-    given: dict[str, Any] = {"dtype": k.dtype, "requires_grad": k.requires_grad}
+    options: dict[str, Any] = {"dtype": k.dtype, "requires_grad": k.requires_grad}
     columns = [
         methods.unsqueeze(row, -1)
-        for row in (made(weights, **given), torch.arange(len(a), **given))
+        for row in (made(weights, **options), torch.arange(len(a), **options))
     ]
     return methods.sum(columns[0] * torch.cos(columns[1] * k), 0)
 

@@ -99,50 +99,17 @@ for _name, _entry in (("i0e", i0e), ("i1", i1), ("i1e", i1e)):
 _NOT_SINGLE = dtype_names("half", "complex")
 
 _OF_ONE = {
-    "airy_ai": (
-        "airy",
-        "The Airy function Ai; it has no derivative here, as in PyTorch.",
-    ),
-    "bessel_j0": (
-        "j0",
-        "The Bessel function of the first kind, of order 0, without derivative.",
-    ),
-    "bessel_j1": (
-        "j1",
-        "The Bessel function of the first kind, of order 1, without derivative.",
-    ),
-    "bessel_y0": (
-        "y0",
-        "The Bessel function of the second kind, of order 0, without derivative.",
-    ),
-    "bessel_y1": (
-        "y1",
-        "The Bessel function of the second kind, of order 1, without derivative.",
-    ),
-    "modified_bessel_i0": (
-        "i0",
-        "The function `i0`, without derivative.",
-    ),
-    "modified_bessel_i1": (
-        "i1",
-        "The function `i1`, without derivative.",
-    ),
-    "modified_bessel_k0": (
-        "k0",
-        "The modified Bessel function K of order 0, without derivative.",
-    ),
-    "modified_bessel_k1": (
-        "k1",
-        "The modified Bessel function K of order 1, without derivative.",
-    ),
-    "scaled_modified_bessel_k0": (
-        "k0e",
-        "`modified_bessel_k0` times `exp(input)`.",
-    ),
-    "scaled_modified_bessel_k1": (
-        "k1e",
-        "`modified_bessel_k1` times `exp(input)`.",
-    ),
+    "airy_ai": ("airy", "The Airy function Ai; it has no derivative here, as in PyTorch."),
+    "bessel_j0": ("j0", "The Bessel function of the first kind, of order 0, without derivative."),
+    "bessel_j1": ("j1", "The Bessel function of the first kind, of order 1, without derivative."),
+    "bessel_y0": ("y0", "The Bessel function of the second kind, of order 0, without derivative."),
+    "bessel_y1": ("y1", "The Bessel function of the second kind, of order 1, without derivative."),
+    "modified_bessel_i0": ("i0", "The function `i0`, without derivative."),
+    "modified_bessel_i1": ("i1", "The function `i1`, without derivative."),
+    "modified_bessel_k0": ("k0", "The modified Bessel function K of order 0, without derivative."),
+    "modified_bessel_k1": ("k1", "The modified Bessel function K of order 1, without derivative."),
+    "scaled_modified_bessel_k0": ("k0e", "`modified_bessel_k0` times `exp(input)`."),
+    "scaled_modified_bessel_k1": ("k1e", "`modified_bessel_k1` times `exp(input)`."),
 }
 """Functions of one number, with SciPy's names and what they do."""
 
@@ -159,12 +126,9 @@ def _of_one(name: str) -> Function:
 
 
 for _name, (_scipy_name, _doc) in _OF_ONE.items():
+    _forward = _of_one(_scipy_name)
     _entry = pointwise(
-        f"special_{_name}",
-        _of_one(_scipy_name),
-        floating=True,
-        unsupported=_NOT_SINGLE,
-        doc=_doc,
+        f"special_{_name}", _forward, floating=True, unsupported=_NOT_SINGLE, doc=_doc
     )
     expose(_entry, _name, module="torch.special", method=False)
 

@@ -55,8 +55,8 @@ _erf_by_scipy = by_scipy("erf")
 
 
 def _erf_array(self: Any) -> Any:
-    found = elementwise("erf", self)
-    return _erf_by_scipy(self) if found is None else found
+    from_c = elementwise("erf", self)
+    return _erf_by_scipy(self) if from_c is None else from_c
 
 
 erf = pointwise(
@@ -283,10 +283,10 @@ def _times_logarithm(
             if type(operand) is not float:
                 _refuse_complex(operand)
         # NumPy's logarithm of a Python number would widen the product.
-        found = logarithm(other)
-        found = float(found) if type(other) is float else found
+        logarithms = logarithm(other)
+        logarithms = float(logarithms) if type(other) is float else logarithms
         zero = np.logical_and(np.equal(self, 0), np.logical_not(np.isnan(other)))
-        product = self * found
+        product = self * logarithms
         return np.where(zero, product.dtype.type(0), product)[()]
 
     of_tensors: Op = pointwise(

@@ -16,6 +16,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.catalogue import expose
 from gradcli.ops.creation.rejection import standard_gamma
+from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.packages import imported
@@ -31,14 +32,14 @@ def _digamma(x: Any) -> Any:
 def _by_region(regions: _Regions, *operands: Any) -> Any:
     """The values of the first function whose region an element lies in."""
     first = operands[0]
-    found = np.zeros(first.shape)
-    left = np.ones(first.shape, bool)
+    values = np.zeros(first.shape)
+    open_ = np.ones(first.shape, bool)
     for inside, compute in regions:
-        chosen = left & inside
+        chosen = open_ & inside
         if chosen.any():
-            found[chosen] = compute(*(operand[chosen] for operand in operands))
-            left &= ~chosen
-    return found
+            values[chosen] = compute(*(operand[chosen] for operand in operands))
+            open_ &= ~chosen
+    return values
 
 
 def _in_double(function: Any, *operands: Any) -> Any:
@@ -145,6 +146,7 @@ _standard_gamma = op(
     decomposition=lambda self, drawn: drawn,
     constant=("drawn",),
     self=lambda grad, self, result: grad * standard_gamma_grad(self, result),
+    raises=BY_VALUES,
 )
 
 
@@ -327,6 +329,7 @@ _dirichlet = op(
     node="_DirichletBackward",
     constant=("drawn",),
     concentration=_dirichlet_rule,
+    raises=BY_VALUES,
 )
 
 

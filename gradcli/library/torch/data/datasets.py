@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import GradcliError, assertion_error, attribute_error, value_error
 from gradcli.language.objects.classes.extensible import Extensible
 from gradcli.library.torch.nn.attributes import kind_of
 from gradcli.ops.binding.catalogue import modules
@@ -97,17 +97,10 @@ class TensorDataset(_Finite):
     def __init__(self, *tensors: Tensor) -> None:
         for tensor in tensors:
             if not isinstance(tensor, Tensor):
-                raise GradcliError(
-                    "E202",
-                    f"TensorDataset() takes tensors, not {kind_of(tensor)}",
-                    raises="AttributeError",
-                )
+                raise attribute_error(f"TensorDataset() takes tensors, not {kind_of(tensor)}")
         if len({len(tensor) for tensor in tensors}) > 1:
-            raise GradcliError(
-                "E204",
-                "the tensors are of different lengths",
-                text="Size mismatch between tensors",
-                raises="AssertionError",
+            raise assertion_error(
+                "the tensors are of different lengths", text="Size mismatch between tensors"
             )
         self.tensors = tensors
 
@@ -146,9 +139,7 @@ class ConcatDataset(_Finite):
     def __init__(self, datasets: Any) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
-            raise GradcliError(
-                "E204", "datasets should not be an empty iterable", raises="AssertionError"
-            )
+            raise assertion_error("datasets should not be an empty iterable")
         self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
 
     def __getitem__(self, index: int) -> Any:
@@ -173,16 +164,15 @@ class StackDataset(_Finite):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not args and not kwargs:
-            raise GradcliError("E204", "At least one dataset should be passed")
+            raise value_error("At least one dataset should be passed")
         if args and kwargs:
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like"
-                " input/output, but both types are given.",
+                " input/output, but both types are given."
             )
         self.datasets: Any = args or kwargs
         if len({len(each) for each in args or kwargs.values()}) > 1:
-            raise GradcliError("E204", "Size mismatch between datasets")
+            raise value_error("Size mismatch between datasets")
 
     def __getitem__(self, index: int) -> Any:
         if isinstance(self.datasets, dict):

@@ -28,6 +28,12 @@ def _numbers(name: str, *args: Any, **kwargs: Any) -> list[int]:
     return modules["torch"][name](*args, **kwargs).array.tolist()
 
 
+def _check_positive(name: str, count: Any) -> None:
+    """Raise E204 for a number of items that is no positive integer."""
+    if type(count) is not int or count <= 0:
+        raise value_error(f"{name} should be a positive integer value, but got {name}={count}")
+
+
 class Sampler(Extensible):
     """The base of a program's own samplers, which define `__iter__` and `__len__`."""
 
@@ -84,11 +90,7 @@ class RandomSampler(Sampler):
         self.replacement = replacement
         self.generator = generator
         self.num_samples = len(data_source) if num_samples is None else num_samples
-        if type(self.num_samples) is not int or self.num_samples <= 0:
-            raise value_error(
-                "num_samples should be a positive integer value, but got"
-                f" num_samples={self.num_samples}"
-            )
+        _check_positive("num_samples", self.num_samples)
 
     def __iter__(self) -> Iterator[int]:
         generator, wanted = self.generator, self.num_samples
@@ -142,10 +144,7 @@ class WeightedRandomSampler(Sampler):
     def __init__(
         self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None
     ) -> None:
-        if type(num_samples) is not int or num_samples <= 0:
-            raise value_error(
-                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
-            )
+        _check_positive("num_samples", num_samples)
         if isinstance(weights, Tensor):
             self.weights = methods.to(weights, dtypes.float64)
         else:
@@ -170,10 +169,7 @@ class BatchSampler(Sampler):
     language_attributes = frozenset({"batch_size", "drop_last", "sampler"})
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
-        if type(batch_size) is not int or batch_size <= 0:
-            raise value_error(
-                f"batch_size should be a positive integer value, but got batch_size={batch_size}"
-            )
+        _check_positive("batch_size", batch_size)
         self.sampler = sampler
         self.batch_size = batch_size
         self.drop_last = drop_last

@@ -11,6 +11,7 @@ from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.library.torch.nn.attributes import shown
 from gradcli.ops.binding.arguments import listed
 from gradcli.ops.binding.catalogue import modules
 from gradcli.state import look
@@ -96,19 +97,18 @@ class Constraint:
         return self.text
 
 
+Constraints = dict[str, Constraint]
+"""What each parameter has to be, by its name."""
+
+
 def _array(bound: Any) -> Any:
     return np.asarray(to_host(forced(bound.array))) if isinstance(bound, Tensor) else bound
-
-
-def _shown(bound: Any) -> Any:
-    """A bound as it is printed in a text: a single number as that."""
-    return bound.item() if isinstance(bound, Tensor) and bound.ndim == 0 else bound
 
 
 def _bounded(
     name: str, kernel: str, holds: Callable[..., Any], discrete: bool = False, **bounds: Any
 ) -> Constraint:
-    text = ", ".join(f"{key}={_shown(bound)}" for key, bound in bounds.items())
+    text = ", ".join(f"{key}={shown(bound)}" for key, bound in bounds.items())
     arrays = [_array(bound) for bound in bounds.values()]
     return Constraint(f"{name}({text})", lambda x: holds(x, *arrays), 0, discrete, kernel, **bounds)
 

@@ -20,6 +20,7 @@ from gradcli.library.torch.distributions.constraints import (
     SIMPLEX,
     UNIT,
     Constraint,
+    Constraints,
     interval,
     less_than,
 )
@@ -27,6 +28,7 @@ from gradcli.library.torch.distributions.distribution import (
     Distribution,
     Formulas,
     broadcast_all,
+    formula,
     minus,
     over,
     plus,
@@ -44,17 +46,14 @@ def standard_normal(shape: Any, like: Tensor) -> Tensor:
 class _Around(Distribution):
     """The base of those that lie around `loc`, as wide as `scale` says."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"loc": REAL, "scale": POSITIVE}
+    constraints: ClassVar[Constraints] = {"loc": REAL, "scale": POSITIVE}
     support = REAL
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.set_up(validate_args, loc=loc, scale=scale)
 
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
+    mean = formula(lambda self: self.loc)
     mode = mean
 
 
@@ -64,13 +63,8 @@ class Normal(_Around):
     Example: torch.distributions.Normal(0., 1.).log_prob(tensor(0.5))
     """
 
-    @property
-    def stddev(self) -> Any:
-        return self.scale
-
-    @property
-    def variance(self) -> Any:
-        return methods.pow(self.scale, 2)
+    stddev = formula(lambda self: self.scale)
+    variance = formula(lambda self: methods.pow(self.scale, 2))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)
@@ -82,8 +76,7 @@ class Normal(_Around):
     def rsample(self, sample_shape: Any = ()) -> Any:
         return self.loc + standard_normal(self.shape_of(sample_shape), self.loc) * self.scale
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         variance = self.scale**2
         log_scale = methods.log(self.scale)
         squares = -((value - self.loc) ** 2) / times(2, variance)
@@ -105,13 +98,8 @@ class Normal(_Around):
 class Laplace(_Around):
     """Numbers around `loc` that fall off exponentially on both sides."""
 
-    @property
-    def variance(self) -> Any:
-        return times(2, methods.pow(self.scale, 2))
-
-    @property
-    def stddev(self) -> Any:
-        return times(2**0.5, self.scale)
+    variance = formula(lambda self: times(2, methods.pow(self.scale, 2)))
+    stddev = formula(lambda self: times(2**0.5, self.scale))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         least = torch.finfo(self.loc.dtype).eps - 1
@@ -119,8 +107,7 @@ class Laplace(_Around):
         u = methods.uniform_(empty, least, 1)
         return self.loc - self.scale * methods.sign(u) * torch.log1p(-methods.abs(u))
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         return -torch.log(times(2, self.scale)) - torch.abs(value - self.loc) / self.scale
 
     def cdf(self, value: Any) -> Any:
@@ -136,20 +123,14 @@ class Laplace(_Around):
 class Cauchy(_Around):
     """Numbers around `loc`, so far away at times that they have no mean."""
 
-    @property
-    def mean(self) -> Any:
-        return torch.full(self.batch_shape, math.nan, dtype=self.loc.dtype)
-
-    @property
-    def variance(self) -> Any:
-        return torch.full(self.batch_shape, math.inf, dtype=self.loc.dtype)
+    mean = formula(lambda self: torch.full(self.batch_shape, math.nan, dtype=self.loc.dtype))
+    variance = formula(lambda self: torch.full(self.batch_shape, math.inf, dtype=self.loc.dtype))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         empty = torch.empty(self.shape_of(sample_shape), dtype=self.loc.dtype)
         return self.loc + methods.cauchy_(empty) * self.scale
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         scaled = methods.log1p(methods.pow((value - self.loc) / self.scale, 2))
         return minus(-math.log(math.pi), methods.log(self.scale)) - scaled
 
@@ -167,7 +148,7 @@ class Cauchy(_Around):
 class Uniform(Distribution):
     """Numbers from `low` up to `high`."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"low": REAL, "high": REAL}
+    constraints: ClassVar[Constraints] = {"low": REAL, "high": REAL}
     has_rsample = True
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
@@ -175,28 +156,16 @@ class Uniform(Distribution):
         if self.is_checked:
             self._check("parameter low", self.low, less_than(self.high))
 
-    @property
-    def mean(self) -> Any:
-        return over(self.high + self.low, 2)
-
-    @property
-    def mode(self) -> Any:
-        return times(math.nan, self.high)
-
-    @property
-    def stddev(self) -> Any:
-        return over(self.high - self.low, 12**0.5)
-
-    @property
-    def variance(self) -> Any:
-        return over(methods.pow(self.high - self.low, 2), 12)
+    mean = formula(lambda self: over(self.high + self.low, 2))
+    mode = formula(lambda self: times(math.nan, self.high))
+    stddev = formula(lambda self: over(self.high - self.low, 12**0.5))
+    variance = formula(lambda self: over(methods.pow(self.high - self.low, 2), 12))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         drawn = torch.rand(self.shape_of(sample_shape), dtype=self.low.dtype)
         return self.low + drawn * (self.high - self.low)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         above = methods.type_as(methods.le(self.low, value), self.low)
         below = methods.type_as(methods.gt(self.high, value), self.low)
         return torch.log(methods.mul(above, below)) - torch.log(self.high - self.low)
@@ -220,33 +189,24 @@ class Uniform(Distribution):
 class Exponential(Distribution):
     """Waiting times of events that come at a `rate`."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"rate": POSITIVE}
+    constraints: ClassVar[Constraints] = {"rate": POSITIVE}
     support = NONNEGATIVE
     has_rsample = True
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         self.set_up(validate_args, rate=rate)
 
-    @property
-    def mean(self) -> Any:
-        return methods.reciprocal(self.rate)
-
+    mean = formula(lambda self: methods.reciprocal(self.rate))
     stddev = mean
 
-    @property
-    def mode(self) -> Any:
-        return torch.zeros_like(self.rate)
-
-    @property
-    def variance(self) -> Any:
-        return methods.pow(self.rate, -2)
+    mode = formula(lambda self: torch.zeros_like(self.rate))
+    variance = formula(lambda self: methods.pow(self.rate, -2))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         empty = torch.empty(self.shape_of(sample_shape), dtype=self.rate.dtype)
         return methods.exponential_(empty) / self.rate
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         return methods.log(self.rate) - self.rate * value
 
     def cdf(self, value: Any) -> Any:
@@ -263,24 +223,16 @@ class Exponential(Distribution):
 class Gamma(Distribution):
     """Sums of `concentration` waiting times at a `rate`."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"concentration": POSITIVE, "rate": POSITIVE}
+    constraints: ClassVar[Constraints] = {"concentration": POSITIVE, "rate": POSITIVE}
     support = NONNEGATIVE
     has_rsample = True
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         self.set_up(validate_args, concentration=concentration, rate=rate)
 
-    @property
-    def mean(self) -> Any:
-        return self.concentration / self.rate
-
-    @property
-    def mode(self) -> Any:
-        return methods.clamp(minus(self.concentration, 1) / self.rate, min=0)
-
-    @property
-    def variance(self) -> Any:
-        return self.concentration / methods.pow(self.rate, 2)
+    mean = formula(lambda self: self.concentration / self.rate)
+    mode = formula(lambda self: methods.clamp(minus(self.concentration, 1) / self.rate, min=0))
+    variance = formula(lambda self: self.concentration / methods.pow(self.rate, 2))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)
@@ -289,8 +241,7 @@ class Gamma(Distribution):
         methods.clamp_(methods.detach(value), min=least)
         return value
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         concentration, rate = self.concentration, self.rate
         return (
             torch.xlogy(concentration, rate)
@@ -333,22 +284,21 @@ class Chi2(Gamma):
 class Dirichlet(Distribution):
     """Shares that sum to 1."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"concentration": POSITIVE_VECTOR}
+    constraints: ClassVar[Constraints] = {"concentration": POSITIVE_VECTOR}
     support = SIMPLEX
     has_rsample = True
 
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.ndim < 1:
             raise value_error("`concentration` parameter must be at least one-dimensional.")
-        self.given = {"concentration": concentration}
+        self.parameters = {"concentration": concentration}
         shape = concentration.array.shape
         super().__init__(shape[:-1], shape[-1:], validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         return dirichlet_draws(self.expanded("concentration", self.shape_of(sample_shape)))
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         concentration = self.concentration
         return (
             methods.sum(torch.xlogy(minus(concentration, 1.0), value), -1)
@@ -356,11 +306,9 @@ class Dirichlet(Distribution):
             - methods.sum(torch.lgamma(concentration), -1)
         )
 
-    @property
-    def mean(self) -> Any:
-        return self.concentration / methods.sum(self.concentration, -1, True)
+    mean = formula(lambda self: self.concentration / methods.sum(self.concentration, -1, True))
 
-    @property
+    @formula
     def variance(self) -> Any:
         total = methods.sum(self.concentration, -1, True)
         return (
@@ -380,7 +328,7 @@ class Dirichlet(Distribution):
             - methods.sum(minus(concentration, 1.0) * torch.digamma(concentration), -1)
         )
 
-    @property
+    @formula
     def mode(self) -> Any:
         above = methods.clamp(minus(self.concentration, 1), min=0.0)
         found = above / methods.sum(above, -1, True)
@@ -409,24 +357,19 @@ class Beta(Distribution):
         self.dirichlet = Dirichlet(both, validate_args)
         super().__init__(self.dirichlet.batch_shape, (), validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.concentration1 / (self.concentration1 + self.concentration0)
+    mean = formula(lambda self: self.concentration1 / (self.concentration1 + self.concentration0))
 
-    @property
+    @formula
     def variance(self) -> Any:
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (methods.pow(total, 2) * plus(total, 1))
 
-    @property
-    def mode(self) -> Any:
-        return methods.select(self.dirichlet.mode, -1, 0)
+    mode = formula(lambda self: methods.select(self.dirichlet.mode, -1, 0))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         return methods.select(self.dirichlet.rsample(sample_shape), -1, 0)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         return self.dirichlet.log_prob(torch.stack([value, minus(1.0, value)], -1))
 
     def entropy(self) -> Any:
@@ -473,7 +416,7 @@ class MultivariateNormal(Distribution):
 
     __slots__ = ("factor",)
 
-    constraints: ClassVar[dict[str, Constraint]] = {
+    constraints: ClassVar[Constraints] = {
         "loc": REAL_VECTOR,
         "covariance_matrix": COVARIANCE,
         "precision_matrix": COVARIANCE,
@@ -516,7 +459,7 @@ class MultivariateNormal(Distribution):
                 f"{name} must be at least two-dimensional, with optional leading batch dimensions"
             )
         batch = torch.broadcast_shapes(matrix.array.shape[:-2], loc.array.shape[:-1])
-        self.given = {
+        self.parameters = {
             "loc": methods.expand(loc, (*batch, -1)),
             name: methods.expand(matrix, (*batch, -1, -1)),
         }
@@ -535,13 +478,10 @@ class MultivariateNormal(Distribution):
         """A matrix for each of the batch."""
         return methods.expand(matrix, (*self.batch_shape, *self.event_shape, *self.event_shape))
 
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
+    mean = formula(lambda self: self.loc)
     mode = mean
 
-    @property
+    @formula
     def variance(self) -> Any:
         sums = methods.sum(methods.pow(self.factor, 2), -1)
         return methods.expand(sums, (*self.batch_shape, *self.event_shape))
@@ -550,8 +490,7 @@ class MultivariateNormal(Distribution):
         drawn = standard_normal(self.shape_of(sample_shape), self.loc)
         return self.loc + _times(self.factor, drawn)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         distances = mahalanobis(self.factor, value - self.loc)
         constant = self.event_shape[0] * math.log(2 * math.pi)
         return times(-0.5, plus(constant, distances)) - log_diagonal(self.factor)

@@ -15,6 +15,7 @@ from gradcli.library.torch.distributions.constraints import (
     REAL_VECTOR,
     SIMPLEX,
     Constraint,
+    Constraints,
     greater_than_eq,
     half_open_interval,
     multinomial,
@@ -32,6 +33,7 @@ from gradcli.library.torch.distributions.distribution import (
     Distribution,
     Formulas,
     broadcast_all,
+    formula,
     minus,
     plus,
     size_of,
@@ -43,7 +45,7 @@ from gradcli.ops.binding.functions import F, methods, operators, torch
 class NegativeBinomial(Distribution):
     """How many trials of the probability `probs` succeed until `total_count` have failed."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {
+    constraints: ClassVar[Constraints] = {
         "total_count": greater_than_eq(0),
         "probs": half_open_interval(0.0, 1.0),
         "logits": REAL,
@@ -60,26 +62,21 @@ class NegativeBinomial(Distribution):
     ) -> None:
         set_up_trials(self, total_count, probs, logits, validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.total_count * torch.exp(self.logits)
+    mean = formula(lambda self: self.total_count * torch.exp(self.logits))
 
-    @property
+    @formula
     def mode(self) -> Any:
         likely = minus(self.total_count, 1) * methods.exp(self.logits)
         return methods.clamp(methods.floor(likely), min=0.0)
 
-    @property
-    def variance(self) -> Any:
-        return self.mean / torch.sigmoid(-self.logits)
+    variance = formula(lambda self: self.mean / torch.sigmoid(-self.logits))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
             rates = Gamma(self.total_count, torch.exp(-self.logits), validate_args=False)
             return torch.poisson(rates.sample(sample_shape))
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         total = self.total_count
         hits = total * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)
         norm = -torch.lgamma(total + value) + torch.lgamma(plus(1.0, value)) + torch.lgamma(total)
@@ -92,7 +89,7 @@ class Multinomial(Distribution):
     __slots__ = ("categorical", "total_count")
 
     language_attributes = Distribution.language_attributes | {"param_shape", "total_count"}
-    constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
+    constraints: ClassVar[Constraints] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
     computed: ClassVar[Formulas] = CATEGORICAL
 
     def __init__(
@@ -123,13 +120,8 @@ class Multinomial(Distribution):
         """Counts of so many draws."""
         return multinomial(self.total_count)
 
-    @property
-    def mean(self) -> Any:
-        return times(self.probs, self.total_count)
-
-    @property
-    def variance(self) -> Any:
-        return times(self.total_count, self.probs) * minus(1, self.probs)
+    mean = formula(lambda self: times(self.probs, self.total_count))
+    variance = formula(lambda self: times(self.total_count, self.probs) * minus(1, self.probs))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = size_of(sample_shape)
@@ -147,8 +139,7 @@ class Multinomial(Distribution):
         weights = torch.lgamma(plus(support, 1))
         return first + methods.sum(torch.exp(trials.log_prob(support)) * weights, [0, -1])
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         logits, value = broadcast_all(self.logits, value)
         never = torch.logical_and(torch.eq(value, 0), torch.eq(logits, -math.inf))
         logits = torch.where(never, 0, logits)
@@ -179,12 +170,12 @@ class MixtureSameFamily(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         if not isinstance(mixture_distribution, Categorical):
-            raise _invalid(
+            raise value_error(
                 " The Mixture distribution needs to be an  instance of"
                 " torch.distributions.Categorical"
             )
         if not isinstance(component_distribution, Distribution):
-            raise _invalid(
+            raise value_error(
                 "The Component distribution needs to be an instance of"
                 " torch.distributions.Distribution"
             )
@@ -192,7 +183,7 @@ class MixtureSameFamily(Distribution):
         self.component_distribution = component_distribution
         count = mixture_distribution.logits.array.shape[-1]
         if component_distribution.batch_shape[-1] != count:
-            raise _invalid(
+            raise value_error(
                 f"`mixture_distribution component` ({count}) does not equal"
                 f" `component_distribution.batch_shape[-1]`"
                 f" ({component_distribution.batch_shape[-1]})"
@@ -215,11 +206,9 @@ class MixtureSameFamily(Distribution):
     def _mixed(self, values: Any) -> Any:
         return torch.sum(self._weights() * values, dim=-1 - len(self.event_shape))
 
-    @property
-    def mean(self) -> Any:
-        return self._mixed(self.component_distribution.mean)
+    mean = formula(lambda self: self._mixed(self.component_distribution.mean))
 
-    @property
+    @formula
     def variance(self) -> Any:
         within = self._mixed(self.component_distribution.variance)
         apart = self.component_distribution.mean - self._pad(self.mean)
@@ -247,10 +236,6 @@ class MixtureSameFamily(Distribution):
     def __repr__(self) -> str:
         parts = f"{self.mixture_distribution!r},\n  {self.component_distribution!r}"
         return f"MixtureSameFamily(\n  {parts})"
-
-
-def _invalid(text: str) -> GradcliError:
-    return value_error(text)
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):

@@ -22,6 +22,7 @@ from gradcli.library.torch.distributions.constraints import (
     SIMPLEX,
     UNIT,
     Constraint,
+    Constraints,
     greater_than,
     integer_interval,
 )
@@ -29,6 +30,7 @@ from gradcli.library.torch.distributions.distribution import (
     Distribution,
     Formulas,
     broadcast_all,
+    formula,
     minus,
     over,
     plus,
@@ -39,11 +41,11 @@ from gradcli.ops.binding.arguments import checked_values
 from gradcli.ops.binding.functions import F, methods, operators, torch
 
 
-def one_of(probs: Any, logits: Any) -> str:
-    """The name of the one that is given; raises E204 for both or none."""
+def one_of(probs: Any, logits: Any) -> dict[str, Any]:
+    """The one that is given, by its name; raises E204 for both or none."""
     if (probs is None) == (logits is None):
         raise value_error("Either `probs` or `logits` must be specified, but not both.")
-    return "logits" if probs is None else "probs"
+    return {"logits": logits} if probs is None else {"probs": probs}
 
 
 def clamped(probs: Any) -> Any:
@@ -67,14 +69,13 @@ CATEGORICAL = read_from("categorical", "logits", "probs")
 class _Binary(Distribution):
     """The base of those of an event of one probability."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"probs": UNIT, "logits": REAL}
+    constraints: ClassVar[Constraints] = {"probs": UNIT, "logits": REAL}
     computed: ClassVar[Formulas] = BINARY
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        name = one_of(probs, logits)
-        self.set_up(validate_args, **{name: logits if probs is None else probs})
+        self.set_up(validate_args, **one_of(probs, logits))
 
 
 class Bernoulli(_Binary):
@@ -83,25 +84,20 @@ class Bernoulli(_Binary):
     support = BOOLEAN
     has_enumerate_support = True
 
-    @property
-    def mean(self) -> Any:
-        return self.probs
+    mean = formula(lambda self: self.probs)
 
-    @property
+    @formula
     def mode(self) -> Any:
         likely = methods.to(torch.ge(self.probs, 0.5), self.probs.dtype)
         return torch.where(torch.eq(self.probs, 0.5), math.nan, likely)
 
-    @property
-    def variance(self) -> Any:
-        return self.probs * minus(1, self.probs)
+    variance = formula(lambda self: self.probs * minus(1, self.probs))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
             return torch.bernoulli(self.expanded("probs", self.shape_of(sample_shape)))
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         logits, value = broadcast_all(self.logits, value)
         return -F.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
@@ -110,7 +106,7 @@ class Bernoulli(_Binary):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """Both values, for each of the batch."""
-        values = torch.arange(2, dtype=next(iter(self.given.values())).dtype)
+        values = torch.arange(2, dtype=next(iter(self.parameters.values())).dtype)
         return self.values_for_each(values, expand)
 
     language_attributes = Distribution.language_attributes | {"enumerate_support"}
@@ -134,17 +130,9 @@ class Geometric(_Binary):
                     f" found invalid values:\n{Tensor(np.asarray(self.probs.array)[zero])}"
                 )
 
-    @property
-    def mean(self) -> Any:
-        return minus(over(1.0, self.probs), 1.0)
-
-    @property
-    def mode(self) -> Any:
-        return torch.zeros_like(self.probs)
-
-    @property
-    def variance(self) -> Any:
-        return (minus(over(1.0, self.probs), 1.0)) / self.probs
+    mean = formula(lambda self: minus(over(1.0, self.probs), 1.0))
+    mode = formula(lambda self: torch.zeros_like(self.probs))
+    variance = formula(lambda self: (minus(over(1.0, self.probs), 1.0)) / self.probs)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
@@ -152,8 +140,7 @@ class Geometric(_Binary):
             u = methods.uniform_(empty, torch.finfo(self.probs.dtype).tiny, 1)
             return torch.floor(torch.log(u) / torch.log1p(-self.probs))
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         value, probs = broadcast_all(value, self.probs)
         sure = torch.logical_and(torch.eq(probs, 1), torch.eq(value, 0))
         probs = methods.masked_fill(probs, sure, 0)
@@ -174,7 +161,7 @@ class Categorical(Distribution):
     """The number of a category, each of a probability of its own."""
 
     language_attributes = Distribution.language_attributes | {"enumerate_support", "param_shape"}
-    constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
+    constraints: ClassVar[Constraints] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
     computed: ClassVar[Formulas] = {
         "logits": lambda self: torch.log(clamped(self.probs)),
         "probs": lambda self: F.softmax(self.logits, -1),
@@ -184,36 +171,30 @@ class Categorical(Distribution):
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        name = one_of(probs, logits)
-        given = logits if probs is None else probs
+        ((name, given),) = one_of(probs, logits).items()
         if not isinstance(given, Tensor) or given.ndim < 1:
             raise value_error(f"`{name}` parameter must be at least one-dimensional.")
         if probs is not None:
             each = given / methods.sum(given, -1, True)
         else:
             each = given - methods.logsumexp(given, dim=-1, keepdim=True)
-        self.given = {name: each}
+        self.parameters = {name: each}
         if name == "probs":
             try:
                 checked_values(_check_signs, given.array)
             except GradcliError:
-                self.given = {name: given}  # what is wrong is shown as it was given
+                self.parameters = {name: given}  # what is wrong is shown as it was given
         super().__init__(each.array.shape[:-1], (), validate_args)
 
     @property
     def param_shape(self) -> Any:
         """The shape of the probabilities."""
-        return next(iter(self.given.values())).shape
+        return next(iter(self.parameters.values())).shape
 
-    @property
-    def mean(self) -> Any:
-        return torch.full(self.batch_shape, math.nan, dtype=self.probs.dtype)
-
+    mean = formula(lambda self: torch.full(self.batch_shape, math.nan, dtype=self.probs.dtype))
     variance = mean
 
-    @property
-    def mode(self) -> Any:
-        return torch.argmax(self.probs, -1)
+    mode = formula(lambda self: torch.argmax(self.probs, -1))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
@@ -226,8 +207,7 @@ class Categorical(Distribution):
         """The numbers of the categories."""
         return integer_interval(0, self.param_shape[-1] - 1)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         index = methods.unsqueeze(methods.long(value), -1)
         index, logits = torch.broadcast_tensors(index, self.logits)
         index = operators.getitem(index, (..., slice(None, 1)))
@@ -257,15 +237,10 @@ class OneHotCategorical(Distribution):
         shape = self.categorical.param_shape
         super().__init__(self.categorical.batch_shape, shape[-1:], validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.categorical.probs
+    mean = formula(lambda self: self.categorical.probs)
+    variance = formula(lambda self: self.probs * minus(1, self.probs))
 
-    @property
-    def variance(self) -> Any:
-        return self.probs * minus(1, self.probs)
-
-    @property
+    @formula
     def mode(self) -> Any:
         count = self.event_shape[0]
         return methods.to(F.one_hot(self.categorical.mode, count), self.probs.dtype)
@@ -274,8 +249,7 @@ class OneHotCategorical(Distribution):
         drawn = self.categorical.sample(sample_shape)
         return methods.to(F.one_hot(drawn, self.event_shape[0]), self.probs.dtype)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         return self.categorical.log_prob(torch.argmax(value, -1))
 
     def entropy(self) -> Any:
@@ -285,28 +259,22 @@ class OneHotCategorical(Distribution):
 class Poisson(Distribution):
     """How many events come that come at a `rate`."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"rate": NONNEGATIVE}
+    constraints: ClassVar[Constraints] = {"rate": NONNEGATIVE}
     support = COUNT
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         self.set_up(validate_args, rate=rate)
 
-    @property
-    def mean(self) -> Any:
-        return self.rate
-
+    mean = formula(lambda self: self.rate)
     variance = mean
 
-    @property
-    def mode(self) -> Any:
-        return torch.floor(self.rate)
+    mode = formula(lambda self: torch.floor(self.rate))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
             return torch.poisson(self.expanded("rate", self.shape_of(sample_shape)))
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         rate, value = broadcast_all(self.rate, value)
         return methods.xlogy(value, rate) - rate - methods.lgamma(plus(value, 1))
 
@@ -315,20 +283,16 @@ def set_up_trials(
     self: Distribution, total_count: Any, probs: Any, logits: Any, validate_args: bool | None
 ) -> None:
     """Set up a distribution of a number of trials, each of one probability."""
-    name = one_of(probs, logits)
-    total, each = broadcast_all(total_count, logits if probs is None else probs)
-    self.given = {"total_count": methods.type_as(total, each), name: each}
+    ((name, chosen),) = one_of(probs, logits).items()
+    total, each = broadcast_all(total_count, chosen)
+    self.parameters = {"total_count": methods.type_as(total, each), name: each}
     Distribution.__init__(self, each.array.shape, (), validate_args)
 
 
 class Binomial(Distribution):
     """How many of `total_count` trials succeed, each with the probability `probs`."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {
-        "total_count": COUNT,
-        "probs": UNIT,
-        "logits": REAL,
-    }
+    constraints: ClassVar[Constraints] = {"total_count": COUNT, "probs": UNIT, "logits": REAL}
     computed: ClassVar[Formulas] = BINARY
 
     def __init__(
@@ -340,17 +304,13 @@ class Binomial(Distribution):
     ) -> None:
         set_up_trials(self, total_count, probs, logits, validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.total_count * self.probs
+    mean = formula(lambda self: self.total_count * self.probs)
 
-    @property
+    @formula
     def mode(self) -> Any:
         return torch.minimum(torch.floor(plus(self.total_count, 1) * self.probs), self.total_count)
 
-    @property
-    def variance(self) -> Any:
-        return self.total_count * self.probs * minus(1, self.probs)
+    variance = formula(lambda self: self.total_count * self.probs * minus(1, self.probs))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)
@@ -376,11 +336,10 @@ class Binomial(Distribution):
                 "Inhomogeneous total count not supported by `enumerate_support`.",
                 raises="NotImplementedError",
             )
-        values = torch.arange(1 + total, dtype=next(iter(self.given.values())).dtype)
+        values = torch.arange(1 + total, dtype=next(iter(self.parameters.values())).dtype)
         return self.values_for_each(values, expand)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         total, logits = self.total_count, self.logits
         all_ways = torch.lgamma(plus(total, 1))
         ways = torch.lgamma(plus(value, 1))

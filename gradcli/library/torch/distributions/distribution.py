@@ -15,7 +15,8 @@ from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.objects.classes.extensible import Extensible
-from gradcli.library.torch.distributions.constraints import Constraint
+from gradcli.library.torch.distributions.constraints import Constraint, Constraints
+from gradcli.library.torch.nn.attributes import names
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.binding.functions import methods, operators, torch
 from gradcli.state import active
@@ -69,6 +70,11 @@ def read_from(part: str, *names: str) -> Formulas:
     return {name: attrgetter(f"{part}.{name}") for name in names}
 
 
+def formula(compute: Callable[[Any], Any]) -> Any:
+    """An attribute that is computed of a distribution whenever it is read."""
+    return property(compute)
+
+
 _VALIDATES = "distributions.validate_args"
 
 
@@ -81,27 +87,18 @@ class Distribution(Extensible):
         event_shape: the shape of what one draws.
     """
 
-    __slots__ = ("batch_shape", "event_shape", "given", "is_checked")
+    __slots__ = ("batch_shape", "event_shape", "is_checked", "parameters")
 
     language_class_attributes: ClassVar[frozenset[str]] = frozenset({"set_default_validate_args"})
-    language_attributes: ClassVar[frozenset[str]] = language_class_attributes | frozenset(
-        {
-            "_batch_shape",
-            "_event_shape",
-            "arg_constraints",
-            "batch_shape",
-            "cdf",
-            "entropy",
-            "event_shape",
-            "expand",
-        }
-        | {"has_enumerate_support", "has_rsample", "icdf", "log_prob", "mean", "mode"}
-        | {"perplexity", "rsample", "sample", "sample_n", "stddev", "support", "variance"}
+    language_attributes: ClassVar[frozenset[str]] = language_class_attributes | names(
+        "_batch_shape _event_shape arg_constraints batch_shape cdf entropy event_shape expand "
+        "has_enumerate_support has_rsample icdf log_prob mean mode perplexity rsample sample "
+        "sample_n stddev support variance"
     )
     home = "torch.distributions.{snake}"
     tables = ("torch.distributions",)
 
-    constraints: ClassVar[dict[str, Constraint]] = {}
+    constraints: ClassVar[Constraints] = {}
     support: ClassVar[Constraint | None] = None
     computed: ClassVar[Formulas] = {}
     has_rsample: ClassVar[bool] = False
@@ -115,12 +112,12 @@ class Distribution(Extensible):
         if validate_args is None:
             validate_args = active.state.library.get(_VALIDATES, True)
         self.is_checked = validate_args is not False
-        if not hasattr(self, "given"):
-            self.given: dict[str, Any] = {}
+        if not hasattr(self, "parameters"):
+            self.parameters: dict[str, Any] = {}
         if self.is_checked:
             for name in self.constraints:
-                if name in self.given:
-                    self.check_parameter(name, self.given[name])
+                if name in self.parameters:
+                    self.check_parameter(name, self.parameters[name])
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -132,7 +129,7 @@ class Distribution(Extensible):
     def set_up(self, validate_args: bool | None, **parameters: Any) -> None:
         """Set up a distribution of parameters of one number each."""
         values = broadcast_all(*parameters.values())
-        self.given = dict(zip(parameters, values, strict=True))
+        self.parameters = dict(zip(parameters, values, strict=True))
         Distribution.__init__(self, values[0].array.shape, (), validate_args)
 
     def values_for_each(self, values: Any, expand: bool = True) -> Any:
@@ -141,31 +138,31 @@ class Distribution(Extensible):
         return methods.expand(values, (-1, *self.batch_shape)) if expand else values
 
     def __getattr__(self, name: str) -> Any:
-        if name == "given":
+        if name == "parameters":
             raise AttributeError(name)
-        if name in self.given:
-            return self.given[name]
+        if name in self.parameters:
+            return self.parameters[name]
         compute = type(self).computed.get(name)
         if compute is None:
             raise AttributeError(name)
         if type(compute) is attrgetter:
             return compute(self)  # the part keeps it, and shows it
         with EnableGrad():  # it may first be asked for while numbers are drawn
-            found = self.given[name] = compute(self)
+            found = self.parameters[name] = compute(self)
         return found
 
     def language_getattr(self, name: str) -> Any:
         """What a program stored, a parameter; raises AttributeError."""
         if name in self.values:
             return self.values[name]
-        if name in self.given or name in self.computed:
+        if name in self.parameters or name in self.computed:
             return getattr(self, name)
         raise AttributeError(name)
 
     def language_setattr(self, name: str, value: Any) -> None:
         """Store what a program assigns: in the place of a parameter it is the parameter."""
-        if name in getattr(self, "given", ()):
-            self.given[name] = value
+        if name in getattr(self, "parameters", ()):
+            self.parameters[name] = value
         else:
             super().language_setattr(name, value)
 
@@ -234,7 +231,14 @@ class Distribution(Extensible):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density, or of the probability."""
-        raise self.missing("log_prob")
+        if type(self).log_density is Distribution.log_density:
+            raise self.missing("log_prob")
+        self.check_value(value)
+        return self.log_density(value)
+
+    def log_density(self, value: Any) -> Any:
+        """The same of a value that may have been drawn: what a class defines."""
+        raise NotImplementedError
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of what is no larger."""
@@ -252,22 +256,22 @@ class Distribution(Extensible):
         """The exponential of the entropy."""
         return torch.exp(self.entropy())
 
-    @property
+    @formula
     def mean(self) -> Tensor:
         """The mean."""
         raise self.missing("mean")
 
-    @property
+    @formula
     def mode(self) -> Tensor:
         """What is most likely."""
         raise self.missing("mode")
 
-    @property
+    @formula
     def variance(self) -> Tensor:
         """The variance."""
         raise self.missing("variance")
 
-    @property
+    @formula
     def stddev(self) -> Tensor:
         """The square root of the variance."""
         return methods.sqrt(self.variance)
@@ -282,10 +286,10 @@ class Distribution(Extensible):
         made = object.__new__(type(self))
         made.values = dict(self.values)
         batch = size_of(batch_shape)
-        made.given = {
-            name: methods.expand(self.given[name], (*batch, *self._event_of(name)))
+        made.parameters = {
+            name: methods.expand(self.parameters[name], (*batch, *self._event_of(name)))
             for name in self.constraints
-            if name in self.given
+            if name in self.parameters
         }
         made.batch_shape, made.event_shape = batch, self.event_shape
         made.is_checked = self.is_checked
@@ -312,17 +316,12 @@ class Distribution(Extensible):
         names = [name for each in slots for name in each if name not in common]
         return [name for name in names if hasattr(self, name)]
 
-    @property
-    def _batch_shape(self) -> Size:
-        return self.batch_shape
-
-    @property
-    def _event_shape(self) -> Size:
-        return self.event_shape
+    _batch_shape = formula(lambda self: self.batch_shape)
+    _event_shape = formula(lambda self: self.event_shape)
 
     def _event_of(self, name: str) -> tuple[int, ...]:
         dims = self.constraints[name].event_dim
-        shape = self.given[name].array.shape
+        shape = self.parameters[name].array.shape
         return tuple(shape[len(shape) - dims :])
 
     def missing(self, name: str) -> GradcliError:
@@ -332,8 +331,8 @@ class Distribution(Extensible):
     def __repr__(self) -> str:
         parts = []
         for name in self.constraints:
-            if name in self.given:
-                value = self.given[name]
+            if name in self.parameters:
+                value = self.parameters[name]
                 one = value.array.size == 1
                 shown = value.array.item() if one and value.ndim == 0 else value
                 parts.append(f"{name}: {shown if one else value.shape}")
@@ -350,10 +349,9 @@ class Independent(Distribution):
 
     __slots__ = ("base_dist", "reinterpreted_batch_ndims")
 
-    language_attributes = Distribution.language_attributes | {
-        "base_dist",
-        "reinterpreted_batch_ndims",
-    }
+    language_attributes = Distribution.language_attributes | names(
+        "base_dist reinterpreted_batch_ndims"
+    )
 
     def __init__(
         self,
@@ -390,17 +388,9 @@ class Independent(Distribution):
     def entropy(self) -> Tensor:
         return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.base_dist.mean
-
-    @property
-    def mode(self) -> Tensor:
-        return self.base_dist.mode
-
-    @property
-    def variance(self) -> Tensor:
-        return self.base_dist.variance
+    mean = formula(lambda self: self.base_dist.mean)
+    mode = formula(lambda self: self.base_dist.mode)
+    variance = formula(lambda self: self.base_dist.variance)
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"

@@ -93,10 +93,6 @@ def _exponential(p: Any, q: Any) -> Any:
     return minus(-torch.log(ratio) + ratio, 1)
 
 
-def _poisson(p: Any, q: Any) -> Any:
-    return p.rate * (torch.log(p.rate) - torch.log(q.rate)) - (p.rate - q.rate)
-
-
 def _gamma(p: Any, q: Any) -> Any:
     return (
         q.concentration * torch.log(p.rate / q.rate)
@@ -174,7 +170,7 @@ _FORMULAS: dict[type, Callable[[Any, Any], Any]] = {
     MultivariateNormal: _multivariate_normal,
     Normal: _normal,
     OneHotCategorical: lambda p, q: _categorical(p.categorical, q.categorical),
-    Poisson: _poisson,
+    Poisson: lambda p, q: p.rate * (torch.log(p.rate) - torch.log(q.rate)) - (p.rate - q.rate),
     Uniform: _uniform,
 }
 """The formula for two distributions of one kind."""

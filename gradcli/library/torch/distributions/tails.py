@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from gradcli.library.torch.distributions.constraints import POSITIVE, REAL, Constraint
+from gradcli.library.torch.distributions.constraints import POSITIVE, REAL, Constraints
 from gradcli.library.torch.distributions.continuous import Chi2, Gamma, standard_normal
 from gradcli.library.torch.distributions.distribution import (
     Distribution,
+    formula,
     minus,
     plus,
     times,
@@ -22,11 +23,7 @@ class StudentT(Distribution):
     __slots__ = ("chi2",)
 
     home = "torch.distributions.studentT"
-    constraints: ClassVar[dict[str, Constraint]] = {
-        "df": POSITIVE,
-        "loc": REAL,
-        "scale": POSITIVE,
-    }
+    constraints: ClassVar[Constraints] = {"df": POSITIVE, "loc": REAL, "scale": POSITIVE}
     support = REAL
     has_rsample = True
 
@@ -36,15 +33,10 @@ class StudentT(Distribution):
         self.set_up(validate_args, df=df, loc=loc, scale=scale)
         self.chi2 = Chi2(self.df)
 
-    @property
-    def mean(self) -> Any:
-        return torch.where(torch.le(self.df, 1), math.nan, self.loc)
+    mean = formula(lambda self: torch.where(torch.le(self.df, 1), math.nan, self.loc))
+    mode = formula(lambda self: self.loc)
 
-    @property
-    def mode(self) -> Any:
-        return self.loc
-
-    @property
+    @formula
     def variance(self) -> Any:
         found = methods.pow(self.scale, 2) * self.df / minus(self.df, 2)
         found = torch.where(torch.gt(self.df, 2), found, math.inf)
@@ -55,8 +47,7 @@ class StudentT(Distribution):
         spread = torch.rsqrt(self.chi2.rsample(sample_shape) / self.df)
         return self.loc + self.scale * (drawn * spread)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         y = (value - self.loc) / self.scale
         norm = (
             plus(
@@ -81,7 +72,7 @@ class FisherSnedecor(Distribution):
     __slots__ = ("gammas",)
 
     home = "torch.distributions.fishersnedecor"
-    constraints: ClassVar[dict[str, Constraint]] = {"df1": POSITIVE, "df2": POSITIVE}
+    constraints: ClassVar[Constraints] = {"df1": POSITIVE, "df2": POSITIVE}
     support = POSITIVE
     has_rsample = True
 
@@ -89,17 +80,17 @@ class FisherSnedecor(Distribution):
         self.set_up(validate_args, df1=df1, df2=df2)
         self.gammas = [Gamma(times(df, 0.5), df) for df in (self.df1, self.df2)]
 
-    @property
+    @formula
     def mean(self) -> Any:
         df2 = torch.where(torch.le(self.df2, 2), math.nan, self.df2)
         return df2 / minus(df2, 2)
 
-    @property
+    @formula
     def mode(self) -> Any:
         found = minus(self.df1, 2) / self.df1 * self.df2 / plus(self.df2, 2)
         return torch.where(torch.le(self.df1, 2), math.nan, found)
 
-    @property
+    @formula
     def variance(self) -> Any:
         df2 = torch.where(torch.le(self.df2, 4), math.nan, self.df2)
         above = times(2, methods.pow(df2, 2)) * minus(self.df1 + df2, 2)
@@ -114,8 +105,7 @@ class FisherSnedecor(Distribution):
         methods.clamp_(ratio, min=least)
         return ratio
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         half1, half2 = times(self.df1, 0.5), times(self.df2, 0.5)
         ratio = self.df1 / self.df2
         both = half1 + half2

@@ -15,6 +15,7 @@ from gradcli.library.torch.distributions.constraints import (
     SIMPLEX,
     UNIT,
     Constraint,
+    Constraints,
     greater_than_eq,
 )
 from gradcli.library.torch.distributions.continuous import (
@@ -35,6 +36,7 @@ from gradcli.library.torch.distributions.distribution import (
     Distribution,
     Formulas,
     broadcast_all,
+    formula,
     minus,
     over,
     plus,
@@ -57,7 +59,7 @@ EULER = 0.57721566490153286060
 class _Half(TransformedDistribution):
     """The base of those of absolute values."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"scale": POSITIVE}
+    constraints: ClassVar[Constraints] = {"scale": POSITIVE}
     computed: ClassVar[Formulas] = read_from("base_dist", "scale")
     support = NONNEGATIVE
     whole: ClassVar[type[Distribution]]
@@ -68,12 +70,9 @@ class _Half(TransformedDistribution):
         if self.is_checked:
             self.check_parameter("scale", self.base_dist.scale)
 
-    @property
-    def mode(self) -> Any:
-        return torch.zeros_like(self.scale)
+    mode = formula(lambda self: torch.zeros_like(self.scale))
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         found = plus(self.base_dist.log_prob(value), math.log(2))
         return torch.where(torch.ge(value, 0), found, -math.inf)
 
@@ -93,13 +92,8 @@ class HalfNormal(_Half):
 
     whole = Normal
 
-    @property
-    def mean(self) -> Any:
-        return times(self.scale, math.sqrt(2 / math.pi))
-
-    @property
-    def variance(self) -> Any:
-        return times(methods.pow(self.scale, 2), 1 - 2 / math.pi)
+    mean = formula(lambda self: times(self.scale, math.sqrt(2 / math.pi)))
+    variance = formula(lambda self: times(methods.pow(self.scale, 2), 1 - 2 / math.pi))
 
 
 class HalfCauchy(_Half):
@@ -107,24 +101,19 @@ class HalfCauchy(_Half):
 
     whole = Cauchy
 
-    @property
-    def mean(self) -> Any:
-        return torch.full(self.batch_shape, math.inf, dtype=self.scale.dtype)
-
-    @property
-    def variance(self) -> Any:
-        return self.base_dist.variance
+    mean = formula(lambda self: torch.full(self.batch_shape, math.inf, dtype=self.scale.dtype))
+    variance = formula(lambda self: self.base_dist.variance)
 
 
 class Gumbel(TransformedDistribution):
     """The largest of many numbers."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"loc": REAL, "scale": POSITIVE}
+    constraints: ClassVar[Constraints] = {"loc": REAL, "scale": POSITIVE}
     support = REAL
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         first, second = broadcast_all(loc, scale)
-        self.given = {"loc": first, "scale": second}
+        self.parameters = {"loc": first, "scale": second}
         info = torch.finfo(first.dtype)
         bounds = [torch.full_like(first, bound) for bound in (info.tiny, 1 - info.eps)]
         steps = [
@@ -135,26 +124,14 @@ class Gumbel(TransformedDistribution):
         ]
         super().__init__(Uniform(bounds[0], bounds[1], validate_args), steps, validate_args)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         y = (self.loc - value) / self.scale
         return y - methods.exp(y) - methods.log(self.scale)
 
-    @property
-    def mean(self) -> Any:
-        return self.loc + times(self.scale, EULER)
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
-
-    @property
-    def stddev(self) -> Any:
-        return times(math.pi / math.sqrt(6), self.scale)
-
-    @property
-    def variance(self) -> Any:
-        return methods.pow(self.stddev, 2)
+    mean = formula(lambda self: self.loc + times(self.scale, EULER))
+    mode = formula(lambda self: self.loc)
+    stddev = formula(lambda self: times(math.pi / math.sqrt(6), self.scale))
+    variance = formula(lambda self: methods.pow(self.stddev, 2))
 
     def entropy(self) -> Any:
         return plus(methods.log(self.scale), 1 + EULER)
@@ -163,7 +140,7 @@ class Gumbel(TransformedDistribution):
 class Weibull(TransformedDistribution):
     """Times until something breaks that ages, or does not, as `concentration` says."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"scale": POSITIVE, "concentration": POSITIVE}
+    constraints: ClassVar[Constraints] = {"scale": POSITIVE, "concentration": POSITIVE}
     computed: ClassVar[Formulas] = {
         "concentration_reciprocal": lambda self: methods.reciprocal(self.concentration)
     }
@@ -171,7 +148,7 @@ class Weibull(TransformedDistribution):
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         first, second = broadcast_all(scale, concentration)
-        self.given = {"scale": first, "concentration": second}
+        self.parameters = {"scale": first, "concentration": second}
         steps = [PowerTransform(self.concentration_reciprocal), AffineTransform(0, first)]
         super().__init__(
             Exponential(torch.ones_like(first), validate_args=validate_args), steps, validate_args
@@ -182,16 +159,14 @@ class Weibull(TransformedDistribution):
         powered = powered if power == 1 else times(power, powered)
         return torch.lgamma(plus(1, powered))
 
-    @property
-    def mean(self) -> Any:
-        return self.scale * torch.exp(self._moment(1))
+    mean = formula(lambda self: self.scale * torch.exp(self._moment(1)))
 
-    @property
+    @formula
     def mode(self) -> Any:
         share = minus(self.concentration, 1) / self.concentration
         return self.scale * methods.pow(share, methods.reciprocal(self.concentration))
 
-    @property
+    @formula
     def variance(self) -> Any:
         spread = torch.exp(self._moment(2)) - torch.exp(times(2, self._moment(1)))
         return methods.pow(self.scale, 2) * spread
@@ -204,24 +179,22 @@ class Weibull(TransformedDistribution):
 class Pareto(TransformedDistribution):
     """Numbers above `scale` that fall off as a power."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"alpha": POSITIVE, "scale": POSITIVE}
+    constraints: ClassVar[Constraints] = {"alpha": POSITIVE, "scale": POSITIVE}
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         first, second = broadcast_all(scale, alpha)
-        self.given = {"alpha": second, "scale": first}
+        self.parameters = {"alpha": second, "scale": first}
         base = Exponential(second, validate_args=validate_args)
         super().__init__(base, [ExpTransform(), AffineTransform(0, first)], validate_args)
 
-    @property
+    @formula
     def mean(self) -> Any:
         alpha = methods.clamp(self.alpha, min=1)
         return alpha * self.scale / minus(alpha, 1)
 
-    @property
-    def mode(self) -> Any:
-        return self.scale
+    mode = formula(lambda self: self.scale)
 
-    @property
+    @formula
     def variance(self) -> Any:
         alpha = methods.clamp(self.alpha, min=2)
         below = methods.pow(minus(alpha, 1), 2) * minus(alpha, 2)
@@ -239,17 +212,14 @@ class Pareto(TransformedDistribution):
 class Kumaraswamy(TransformedDistribution):
     """Shares between 0 and 1, much as `Beta` has them."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {
-        "concentration1": POSITIVE,
-        "concentration0": POSITIVE,
-    }
+    constraints: ClassVar[Constraints] = {"concentration1": POSITIVE, "concentration0": POSITIVE}
     support = UNIT
 
     def __init__(
         self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
     ) -> None:
         one, zero = broadcast_all(concentration1, concentration0)
-        self.given = {"concentration1": one, "concentration0": zero}
+        self.parameters = {"concentration1": one, "concentration0": zero}
         bounds = [torch.full_like(zero, bound) for bound in (0, 1)]
         steps = [
             PowerTransform(methods.reciprocal(zero)),
@@ -263,20 +233,16 @@ class Kumaraswamy(TransformedDistribution):
         first = plus(1, over(power, a))
         return b * torch.exp(torch.lgamma(first) + torch.lgamma(b) - torch.lgamma(first + b))
 
-    @property
-    def mean(self) -> Any:
-        return self._moment(1)
+    mean = formula(lambda self: self._moment(1))
 
-    @property
+    @formula
     def mode(self) -> Any:
         a, b = self.concentration1, self.concentration0
         found = methods.reciprocal(b) * methods.log1p(-b) - methods.log1p(-b * a)
         none = torch.logical_or(torch.lt(b, 1), torch.lt(a, 1))
         return methods.exp(torch.where(none, math.nan, found))
 
-    @property
-    def variance(self) -> Any:
-        return self._moment(2) - torch.pow(self.mean, 2)
+    variance = formula(lambda self: self._moment(2) - torch.pow(self.mean, 2))
 
     def entropy(self) -> Any:
         a, b = self.concentration1, self.concentration0
@@ -288,7 +254,7 @@ class Kumaraswamy(TransformedDistribution):
 class InverseGamma(TransformedDistribution):
     """Reciprocals of a gamma distribution's numbers."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"concentration": POSITIVE, "rate": POSITIVE}
+    constraints: ClassVar[Constraints] = {"concentration": POSITIVE, "rate": POSITIVE}
     computed: ClassVar[Formulas] = read_from("base_dist", "concentration", "rate")
     support = POSITIVE
 
@@ -297,16 +263,14 @@ class InverseGamma(TransformedDistribution):
         minus_one = -methods.new_ones(base.rate, ())
         super().__init__(base, PowerTransform(minus_one), validate_args)
 
-    @property
+    @formula
     def mean(self) -> Any:
         found = self.rate / minus(self.concentration, 1)
         return torch.where(torch.gt(self.concentration, 1), found, math.inf)
 
-    @property
-    def mode(self) -> Any:
-        return self.rate / plus(self.concentration, 1)
+    mode = formula(lambda self: self.rate / plus(self.concentration, 1))
 
-    @property
+    @formula
     def variance(self) -> Any:
         below = methods.square(minus(self.concentration, 1)) * minus(self.concentration, 2)
         found = methods.square(self.rate) / below
@@ -323,7 +287,7 @@ class LogitRelaxedBernoulli(Distribution):
 
     home = "torch.distributions.relaxed_bernoulli"
     language_attributes = Distribution.language_attributes | {"temperature"}
-    constraints: ClassVar[dict[str, Constraint]] = {"probs": UNIT, "logits": REAL}
+    constraints: ClassVar[Constraints] = {"probs": UNIT, "logits": REAL}
     computed: ClassVar[Formulas] = BINARY
     support = REAL
     __slots__ = ("temperature",)
@@ -336,8 +300,7 @@ class LogitRelaxedBernoulli(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         self.temperature = temperature
-        name = one_of(probs, logits)
-        self.set_up(validate_args, **{name: logits if probs is None else probs})
+        self.set_up(validate_args, **one_of(probs, logits))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)
@@ -346,8 +309,7 @@ class LogitRelaxedBernoulli(Distribution):
         drawn = methods.log(uniform) - methods.log1p(-uniform)
         return over(drawn + methods.log(probs) - methods.log1p(-probs), self.temperature)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         logits, value = broadcast_all(self.logits, value)
         apart = logits - methods.mul(value, self.temperature)
         scaled = methods.log(self.temperature) + apart
@@ -357,7 +319,7 @@ class LogitRelaxedBernoulli(Distribution):
 class RelaxedBernoulli(TransformedDistribution):
     """Numbers between 0 and 1 that are the closer to one of them the lower the temperature."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"probs": UNIT, "logits": REAL}
+    constraints: ClassVar[Constraints] = {"probs": UNIT, "logits": REAL}
     computed: ClassVar[Formulas] = read_from("base_dist", "temperature", "probs", "logits")
     support = UNIT
 
@@ -379,7 +341,7 @@ class ExpRelaxedCategorical(Distribution):
 
     home = "torch.distributions.relaxed_categorical"
     language_attributes = Distribution.language_attributes | {"temperature"}
-    constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
+    constraints: ClassVar[Constraints] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
     computed: ClassVar[Formulas] = CATEGORICAL
     support = REAL_VECTOR
     has_rsample = True
@@ -403,8 +365,7 @@ class ExpRelaxedCategorical(Distribution):
         scores = over(self.logits + gumbels, self.temperature)
         return scores - methods.logsumexp(scores, dim=-1, keepdim=True)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         count = self.event_shape[0]
         logits, value = broadcast_all(self.logits, value)
         temperature = self.temperature
@@ -419,7 +380,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     """Shares of categories that are the closer to a single one the lower the temperature."""
 
     home = "torch.distributions.relaxed_categorical"
-    constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
+    constraints: ClassVar[Constraints] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
     computed: ClassVar[Formulas] = read_from("base_dist", "temperature", "probs", "logits")
     support = SIMPLEX
 

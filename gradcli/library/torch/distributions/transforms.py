@@ -19,6 +19,7 @@ from gradcli.library.torch.distributions.distribution import (
     Distribution,
     Formulas,
     broadcast_all,
+    formula,
     minus,
     over,
     plus,
@@ -303,8 +304,7 @@ class TransformedDistribution(Distribution):
             x = transform(x)
         return x
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         dims = len(self.event_shape)
         total: Any = 0.0
         for transform in reversed(self.transforms):
@@ -344,15 +344,10 @@ class LogNormal(TransformedDistribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return torch.exp(self.loc + over(methods.pow(self.scale, 2), 2))
+    mean = formula(lambda self: torch.exp(self.loc + over(methods.pow(self.scale, 2), 2)))
+    mode = formula(lambda self: torch.exp(self.loc - methods.square(self.scale)))
 
-    @property
-    def mode(self) -> Any:
-        return torch.exp(self.loc - methods.square(self.scale))
-
-    @property
+    @formula
     def variance(self) -> Any:
         square = methods.pow(self.scale, 2)
         return torch.expm1(square) * torch.exp(times(2, self.loc) + square)

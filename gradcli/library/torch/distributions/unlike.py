@@ -39,10 +39,6 @@ def _x_log_x(value: Any) -> Any:
     return torch.xlogy(value, value)
 
 
-def _geometric(p: Any, q: Any) -> Any:
-    return -p.entropy() - torch.log1p(-q.probs) / p.probs - q.logits
-
-
 def _cauchy(p: Any, q: Any) -> Any:
     apart = _square(p.scale + q.scale) + _square(p.loc - q.loc)
     return torch.log(apart) - torch.log(times(4, p.scale * q.scale))
@@ -60,17 +56,9 @@ def _pareto(p: Any, q: Any) -> Any:
     return _infinite_where(torch.lt(p.scale, q.scale), found)
 
 
-def _bernoulli_poisson(p: Any, q: Any) -> Any:
-    return -p.entropy() - (p.probs * torch.log(q.rate) - q.rate)
-
-
 def _mean(p: Any) -> Any:
     """The mean of a beta distribution."""
     return p.concentration1 / (p.concentration1 + p.concentration0)
-
-
-def _beta_exponential(p: Any, q: Any) -> Any:
-    return -p.entropy() - torch.log(q.rate) + q.rate * _mean(p)
 
 
 def _beta_gamma(p: Any, q: Any) -> Any:
@@ -238,17 +226,9 @@ def _of_rate(p: Any, q: Any) -> Any:
     return _infinite(p.rate)
 
 
-def _of_shape(p: Any, q: Any) -> Any:
-    return _infinite(p.concentration)
-
-
-def _of_loc(p: Any, q: Any) -> Any:
-    return _infinite(p.loc)
-
-
 UNLIKE: dict[tuple[type, type], Callable[[Any, Any], Any]] = {
-    (Bernoulli, Poisson): _bernoulli_poisson,
-    (Beta, Exponential): _beta_exponential,
+    (Bernoulli, Poisson): lambda p, q: -p.entropy() - (p.probs * torch.log(q.rate) - q.rate),
+    (Beta, Exponential): lambda p, q: -p.entropy() - torch.log(q.rate) + q.rate * _mean(p),
     (Beta, Gamma): _beta_gamma,
     (Beta, Normal): _beta_normal,
     (Beta, Pareto): lambda p, q: _infinite(p.concentration1),
@@ -258,15 +238,18 @@ UNLIKE: dict[tuple[type, type], Callable[[Any, Any], Any]] = {
     (Exponential, Gamma): _exponential_gamma,
     (Exponential, Gumbel): _exponential_gumbel,
     (Exponential, Normal): _exponential_normal,
-    **dict.fromkeys([(Gamma, kind) for kind in (Beta, Pareto, Uniform)], _of_shape),
+    **dict.fromkeys(
+        [(Gamma, kind) for kind in (Beta, Pareto, Uniform)],
+        lambda p, q: _infinite(p.concentration),
+    ),
     (Gamma, Exponential): _gamma_exponential,
     (Gamma, Gumbel): _gamma_gumbel,
     (Gamma, Normal): _gamma_normal,
-    (Geometric, Geometric): _geometric,
+    (Geometric, Geometric): lambda p, q: -p.entropy() - torch.log1p(-q.probs) / p.probs - q.logits,
     **dict.fromkeys(
         [(each, kind) for each in (Gumbel, Laplace, Normal)
          for kind in (Beta, Exponential, Gamma, Pareto, Uniform)],
-        _of_loc,
+        lambda p, q: _infinite(p.loc),
     ),
     (Gumbel, Gumbel): _gumbel,
     (Gumbel, Normal): _gumbel_normal,

@@ -8,6 +8,7 @@ re-entry the function is recorded as one node, which runs it again and different
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from gradcli.autograd.engine import backward
@@ -18,6 +19,7 @@ from gradcli.errors import GradcliError, value_error
 from gradcli.library.torch.func.saved_tensors import PackingListener
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.random import generator_of
+from gradcli.record import Record
 from gradcli.state import active
 
 _MODULE = "torch.utils.checkpoint"
@@ -52,7 +54,7 @@ class SetCheckpointEarlyStop:
 modules[_MODULE]["set_checkpoint_early_stop"] = SetCheckpointEarlyStop
 
 
-class _Call:
+class _Call(Record):
     """A function with its arguments and the random numbers that it will see.
 
     Attributes:
@@ -60,21 +62,11 @@ class _Call:
         stops: whether it runs again only until every value is there.
     """
 
-    __slots__ = ("args", "function", "kwargs", "snapshot", "stops")
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        preserve_rng_state: bool,
-        early_stop: bool = True,
-    ) -> None:
-        self.function = function
-        self.args = args
-        self.kwargs = kwargs
-        self.snapshot = generator_of(None).snapshot() if preserve_rng_state else None
-        self.stops = bool(active.state.library.get(_EARLY_STOP, early_stop))
+    function: Callable[..., Any]
+    args: Sequence[Any]
+    kwargs: dict[str, Any]
+    snapshot: Any
+    stops: bool
 
     def again(self, args: Sequence[Any]) -> Any:
         """Run the function with other arguments and the same random numbers."""
@@ -160,25 +152,9 @@ class _Recomputation:
             if self.call.stops and (number is None or number == self.count - 1):
                 raise _Complete
 
-        listener = PackingListener(keep, lambda nothing: nothing)
-        listener.install()
-        try:
-            with GradMode(self.grad_enabled):
-                self.call.again(_detached(self.call.args))
-        except _Complete:
-            pass
-        finally:
-            listener.remove()
-
-
-def _without_reentry(call: _Call) -> Any:
-    recomputation = _Recomputation(call)
-    listener = PackingListener(recomputation.pack, recomputation.unpack)
-    listener.install()
-    try:
-        return call.function(*call.args, **call.kwargs)
-    finally:
-        listener.remove()
+        hooks = PackingListener(keep, lambda nothing: nothing)
+        with suppress(_Complete), hooks, GradMode(self.grad_enabled):
+            self.call.again(_detached(self.call.args))
 
 
 # --- with re-entry ------------------------------------------------------------------------------
@@ -307,10 +283,14 @@ def checkpoint(
     """
     if context_fn is not None:
         raise GradcliError("E205", "checkpoint(): `context_fn` is outside the language")
-    call = _Call(function, args, kwargs, preserve_rng_state, early_stop)
+    snapshot = generator_of(None).snapshot() if preserve_rng_state else None
+    stops = bool(active.state.library.get(_EARLY_STOP, early_stop))
+    call = _Call(function, args, kwargs, snapshot, stops)
     if use_reentrant is None or use_reentrant:
         return _with_reentry(call)
-    return _without_reentry(call)
+    recomputation = _Recomputation(call)
+    with PackingListener(recomputation.pack, recomputation.unpack):
+        return function(*args, **kwargs)
 
 
 @function(module=_MODULE)

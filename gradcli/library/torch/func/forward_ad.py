@@ -14,7 +14,7 @@ from gradcli.arrays.layout.views import strides_of
 from gradcli.autograd.inplace.aliasing import check_places
 from gradcli.autograd.node import Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
-from gradcli.errors import GradcliError, runtime_error, type_error, value_error
+from gradcli.errors import GradcliError, attribute_error, runtime_error, type_error, value_error
 from gradcli.library.torch.func.forward import pushforward
 from gradcli.library.torch.func.levels import Entry, reaches_leaf, sizes_of_tangent
 from gradcli.ops.binding.catalogue import function
@@ -68,9 +68,7 @@ class Duals:
             return None
         if tensor.grad_fn is entries[0]:
             return entries[0].tangent
-        starts = []
-        for entry in entries:
-            starts.append(with_history(tensor.array, entry))
+        starts = [with_history(tensor.array, entry) for entry in entries]
         tangents: list[Tensor | None] = [entry.tangent for entry in entries]
         connected = reaches_leaf([tensor, *[entry.tangent for entry in entries]])
         state = active.state
@@ -219,11 +217,9 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
     for what, given in (("primal", tensor), ("tangent", tangent)):
         if not isinstance(given, Tensor):
             kind = type(given).__name__
-            raise GradcliError(
-                "E202",
+            raise attribute_error(
                 f"make_dual() takes tensors, not {kind}",
                 text=f"'{kind}' object has no attribute 'is_floating_point'",
-                raises="AttributeError",
             )
         if given.array.dtype.kind not in "fcV":
             raise value_error(

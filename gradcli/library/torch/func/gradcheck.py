@@ -20,7 +20,7 @@ from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.engine import backward
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, join_graph, refresh, storage_of, with_history
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, assertion_error, attribute_error, runtime_error
 from gradcli.library.torch.func.forward_ad import DualLevel, make_dual, unpack_dual
 from gradcli.library.torch.func.vmap import vmap
 from gradcli.ops.arithmetic.arithmetic import zeros_like
@@ -28,6 +28,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.creation.copies import detach
 from gradcli.ops.shape.joining import stack_
+from gradcli.record import Record
 
 Function = Callable[..., Any]
 
@@ -47,7 +48,7 @@ class UndefinedGrad(Node):
     run_recorded = run
 
 
-class _Check:
+class _Check(Record):
     """A function at one point.
 
     Attributes:
@@ -60,33 +61,18 @@ class _Check:
         nondet_tol: how far two backward passes may differ.
     """
 
-    __slots__ = (
-        "atol",
-        "differentiable",
-        "eps",
-        "function",
-        "inputs",
-        "nondet_tol",
-        "numbers",
-        "outputs",
-        "rtol",
-    )
+    function: Function
+    inputs: list[Any]
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+    numbers: Sequence[int] = ()
+    outputs: Sequence[Tensor] = ()
+    differentiable: Sequence[int] = ()
 
-    def __init__(
-        self,
-        function: Function,
-        inputs: Any,
-        eps: float,
-        atol: float,
-        rtol: float,
-        nondet_tol: float,
-    ) -> None:
-        self.function = function
-        self.inputs = _several(inputs)
-        self.eps = eps
-        self.atol = atol
-        self.rtol = rtol
-        self.nondet_tol = nondet_tol
+    def begin(self) -> None:
+        """Find what is checked; raises E402 for nothing, E204 for elements that share memory."""
         self.numbers = [
             number
             for number, value in enumerate(self.inputs)
@@ -117,10 +103,8 @@ class _Check:
         found = _several(self.function(*inputs))
         for output in found:
             if not isinstance(output, Tensor):
-                raise GradcliError(
-                    "E202",
-                    f"gradcheck(): the function has to return tensors, not {type(output).__name__}",
-                    raises="AttributeError",
+                raise attribute_error(
+                    f"gradcheck(): the function has to return tensors, not {type(output).__name__}"
                 )
         return found
 
@@ -149,11 +133,9 @@ class _Check:
             ("dtype", one.dtype, other.dtype),
         ):
             if first != second:
-                raise GradcliError(
-                    "E204",
+                raise assertion_error(
                     f"gradcheck(): the {what} of an output changes from {first} to {second} when"
-                    f" element {position} of {self._named(number)} moves",
-                    raises="AssertionError",
+                    f" element {position} of {self._named(number)} moves"
                 )
 
     def _gradients(self, output: Tensor) -> dict[int, Any]:
@@ -416,12 +398,7 @@ def _verdict(check: Callable[[], None], raise_exception: bool) -> bool:
 
 def _needs(name: str, wanted: bool, *needed: tuple[str, bool], text: str | None = None) -> None:
     if wanted and not any(value for _, value in needed):
-        raise GradcliError(
-            "E204",
-            f"{name} needs {' or '.join(each for each, _ in needed)}",
-            text=text,
-            raises="AssertionError",
-        )
+        raise assertion_error(f"{name} needs {' or '.join(each for each, _ in needed)}", text=text)
 
 
 @function(module=_MODULE)
@@ -475,7 +452,8 @@ def gradcheck(
     _needs("check_batched_forward_grad", check_batched_forward_grad, modes[0], text=forward)
 
     def check() -> None:
-        this = _Check(func, inputs, eps, atol, rtol, nondet_tol)
+        this = _Check(func, _several(inputs), eps, atol, rtol, nondet_tol)
+        this.begin()
         this.compare(check_forward_ad, check_backward_ad)
         if check_forward_ad and check_undefined_grad:
             this.check_undefined_tangents()

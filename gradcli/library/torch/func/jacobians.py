@@ -108,18 +108,8 @@ def jacrev(
                 found = list(level.released(_each(rows, chunk_size)(*seeds)))
             else:
                 found = [zeros(like, (0, *like.array.shape)) for like in flat]
-            blocks = [
-                _by_argument(
-                    inputs,
-                    [
-                        view.apply(part, (*made.array.shape, *like.array.shape))
-                        for part, like in zip(block, flat, strict=True)
-                    ],
-                    argnums,
-                )
-                for made, block in zip(outputs, blocks_of(found, sizes, 0), strict=True)
-            ]
-            result = rebuilt(output, blocks)
+            by_output = blocks_of(found, sizes, 0)
+            result = rebuilt(output, _arranged(by_output, outputs, inputs, flat, argnums))
             return (result, level.released(aux)) if has_aux else result
 
     jacobian.__name__ = name_of(func)
@@ -138,10 +128,20 @@ def _each(rows: Function, chunk_size: int | None) -> Function:
     return one_by_one
 
 
-def _by_argument(inputs: list[Any], found: list[Any], argnums: Argnums) -> Any:
-    """Results for each leaf of the inputs, arranged as `argnums` says."""
-    arranged = rebuilt(inputs, found)
-    return tuple(arranged) if isinstance(argnums, tuple) else arranged[0]
+def _arranged(
+    by_output: list[list[Tensor]],
+    outputs: list[Tensor],
+    inputs: list[Any],
+    flat: list[Tensor],
+    argnums: Argnums,
+) -> list[Any]:
+    """The blocks of a Jacobian in their shapes, for each output arranged as `argnums` says."""
+    arranged = []
+    for output, blocks in zip(outputs, by_output, strict=True):
+        shapes = [(*output.array.shape, *like.array.shape) for like in flat]
+        parts = rebuilt(inputs, list(map(view.apply, blocks, shapes)))
+        arranged.append(tuple(parts) if isinstance(argnums, tuple) else parts[0])
+    return arranged
 
 
 @function(module=_MODULE)
@@ -178,18 +178,8 @@ def jacfwd(
             else:
                 found = [zeros(made, (0, *made.array.shape)) for made in outputs]
             by_input = blocks_of([movedim(each, 0, -1) for each in found], sizes, -1)
-            blocks = [
-                _by_argument(
-                    inputs,
-                    [
-                        view.apply(block[at], (*made.array.shape, *like.array.shape))
-                        for block, like in zip(by_input, flat, strict=True)
-                    ],
-                    argnums,
-                )
-                for at, made in enumerate(outputs)
-            ]
-            result = rebuilt(output, blocks)
+            by_output = [list(blocks) for blocks in zip(*by_input, strict=True)]
+            result = rebuilt(output, _arranged(by_output, outputs, inputs, flat, argnums))
             return (result, level.released(aux)) if has_aux else result
 
     jacobian.__name__ = name_of(func)

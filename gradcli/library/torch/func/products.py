@@ -12,7 +12,7 @@ from typing import Any
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.tensor import Tensor, alias, refresh, refuse_transformed
-from gradcli.errors import GradcliError, runtime_error, type_error
+from gradcli.errors import GradcliError, assertion_error, runtime_error, type_error
 from gradcli.library.torch.func.forward import basis, pushforward
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
@@ -359,11 +359,7 @@ def jacobian(
     if strategy == "forward-mode":
         return _forward_jacobian(func, inputs, create_graph, strict, vectorize)
     if strategy != "reverse-mode":
-        raise GradcliError(
-            "E204",
-            "jacobian(): strategy is 'reverse-mode' or 'forward-mode'",
-            raises="AssertionError",
-        )
+        raise assertion_error("jacobian(): strategy is 'reverse-mode' or 'forward-mode'")
     if strict and vectorize:
         raise runtime_error(
             "jacobian(): strict and vectorize exclude each other",
@@ -444,10 +440,8 @@ def hessian(
     is independent.
     """
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
-        raise GradcliError(
-            "E204",
-            "hessian(): outer_jacobian_strategy is 'reverse-mode' or 'forward-mode'",
-            raises="AssertionError",
+        raise assertion_error(
+            "hessian(): outer_jacobian_strategy is 'reverse-mode' or 'forward-mode'"
         )
     _, several = _tensors("hessian", "inputs", inputs)
 

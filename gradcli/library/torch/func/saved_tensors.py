@@ -13,7 +13,7 @@ from gradcli.autograd.custom.function import FunctionCall
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.saved_tensor import Pack, Unpack, unchanging
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, type_error
+from gradcli.errors import assertion_error, runtime_error, type_error
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.codegen.saved import pack_slot, saved_names
 from gradcli.state import active
@@ -29,6 +29,12 @@ class PackingListener(Listener):
         self.mutable = False
         self.pack = unchanging(pack)
         self.unpack = unpack
+
+    def __enter__(self) -> None:
+        self.install()
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
 
     def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         if isinstance(op, FunctionCall):
@@ -103,12 +109,10 @@ class AllowMutation(SavedTensorsHooks):
 
     def _unpack(self, kept: Tensor) -> Tensor:
         if not self._open:
-            raise GradcliError(
-                "E204",
+            raise assertion_error(
                 "what was saved with allow_mutation_on_saved_tensors() is needed outside of it",
                 text="Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
                 "in which the graph was originally recorded.",
-                raises="AssertionError",
             )
         return kept
 

@@ -108,8 +108,7 @@ def _swapped(module: Any, key: str, tensor: Any) -> Any:
     former = table.get(name, _NOTHING)
     for value in (tensor, former):
         if value is not None and value is not _NOTHING and not isinstance(value, Tensor):
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 f"functional_call(): {key!r} takes a tensor, not {type(value).__name__}",
                 text=f"{value} is not an instance of torch.Tensor",
             )

@@ -13,9 +13,15 @@ from typing import Any
 from gradcli.autograd.batched import batched_tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, type_error, value_error
-from gradcli.library.torch.func.batching import load  # noqa: F401  (the rules)
+from gradcli.library.torch.func.batching import (  # noqa: F401  (the rules)
+    convolution,
+    indexing,
+    losses,
+    products,
+    shapes,
+)
 from gradcli.library.torch.func.batching.custom import no_tensor, shown_class
-from gradcli.library.torch.func.batching.frame import Frame
+from gradcli.library.torch.func.batching.interpreter import Interpreter
 from gradcli.library.torch.func.structure import leaves, rebuilt
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import generator_of
@@ -111,7 +117,7 @@ def _run(
 ) -> tuple[Any, list[Any], list[int | None]]:
     """What the function returned, its tensors for all examples, and where the examples are."""
     state = active.state
-    frame = state.batch = Frame(len(state.transforms) + 1, size, randomness, state.batch)
+    frame = state.batch = Interpreter(len(state.transforms) + 1, size, randomness, state.batch)
     state.transforms.append(frame)
     try:
         inputs = [
@@ -131,7 +137,7 @@ def _run(
         if not isinstance(leaf, Tensor):
             raise no_tensor(name, leaf)
         if dim is None and frame.is_batched(leaf):
-            raise _wrong(
+            raise value_error(
                 f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None"
             )
         found.append(frame.plain(leaf) if dim is None else frame.moved(leaf, dim))
@@ -139,10 +145,6 @@ def _run(
 
 
 # --- arguments ----------------------------------------------------------------------------------
-
-
-def _wrong(message: str) -> GradcliError:
-    return value_error(message)
 
 
 def _check_chunk_size(chunk_size: Any) -> None:
@@ -153,13 +155,13 @@ def _check_chunk_size(chunk_size: Any) -> None:
             f"'>' not supported between instances of '{type(chunk_size).__name__}' and 'int'"
         )
     if chunk_size <= 0:
-        raise _wrong(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+        raise value_error(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
 
 def _check_out_dims(name: str, out_dims: Any) -> None:
     if all(dim is None or type(dim) is int for dim in leaves(out_dims)):
         return
-    raise _wrong(
+    raise value_error(
         f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python"
         " collection of ints representing where in the outputs the vmapped dimension should"
         " appear."
@@ -170,12 +172,12 @@ def _dims_for(name: str, args: tuple[Any, ...], flat: list[Any], in_dims: Any) -
     """The batch dimension of each leaf of the arguments, None for those that all examples share."""
     given = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
-        raise _wrong(
+        raise value_error(
             f"{given}: expected `in_dims` to be int or a (potentially nested) tuple matching the"
             f" structure of inputs, got: {shown_class(in_dims)}."
         )
     if not args:
-        raise _wrong(
+        raise value_error(
             f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are"
             " trying to vmap over a function with no inputs. The latter is unsupported."
         )
@@ -185,12 +187,12 @@ def _dims_for(name: str, args: tuple[Any, ...], flat: list[Any], in_dims: Any) -
     dims: list[int | None] = []
     for leaf, dim in zip(flat, found, strict=True):
         if dim is not None and not isinstance(dim, int):
-            raise _wrong(
+            raise value_error(
                 f"{given}: Got in_dim={dim} for an input but in_dim must be either an integer"
                 " dimension or None."
             )
         if dim is not None and not isinstance(leaf, Tensor):
-            raise _wrong(
+            raise value_error(
                 f"{given}: Got in_dim={dim} for an input but the input is of type"
                 f" {shown_class(leaf)}."
                 " We cannot vmap over non-Tensor arguments, please use None as the respective"
@@ -198,7 +200,7 @@ def _dims_for(name: str, args: tuple[Any, ...], flat: list[Any], in_dims: Any) -
             )
         count = leaf.array.ndim if dim is not None else 0
         if dim is not None and not -count <= dim < count:
-            raise _wrong(
+            raise value_error(
                 f"{given}: Got in_dim={dim} for some input, but that input is a Tensor of"
                 f" dimensionality {count} so expected in_dim to satisfy -{count} <= in_dim <"
                 f" {count}."
@@ -211,9 +213,9 @@ def _batch_size(flat: list[Any], dims: list[int | None]) -> int:
     pairs = zip(flat, dims, strict=True)
     sizes = [leaf.array.shape[dim] for leaf, dim in pairs if dim is not None]
     if not sizes:
-        raise _wrong("vmap: Expected at least one Tensor to vmap over")
+        raise value_error("vmap: Expected at least one Tensor to vmap over")
     if any(size != sizes[0] for size in sizes):
-        raise _wrong(
+        raise value_error(
             "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes"
             f" {sizes} for the mapped dimension"
         )
@@ -248,7 +250,7 @@ def _misfit(
 ) -> GradcliError:
     """The error of dimensions whose structure is not that of what they are for."""
     wrapped = (dims,) if isinstance(dims, int) else dims
-    return _wrong(
+    return value_error(
         f"vmap({name}, {given})(<inputs>): {which}_dims is not compatible with the structure of"
         f" `{what}`. {which}_dims has structure {_spec(wrapped)} but {what} has structure"
         f" {_spec(structure)}."

@@ -15,6 +15,16 @@ from gradcli.errors import GradcliError, type_error
 from gradcli.state import active
 
 
+def names(text: str) -> frozenset[str]:
+    """The names in a text, which spaces separate: the attributes that programs find."""
+    return frozenset(text.split())
+
+
+def shown(value: Any) -> Any:
+    """A setting as texts show it: a tensor without dimensions as its number."""
+    return value.item() if isinstance(value, Tensor) and value.ndim == 0 else value
+
+
 def is_parameter(value: Any) -> bool:
     return isinstance(value, Tensor) and value.meta is not None and value.meta.is_parameter
 

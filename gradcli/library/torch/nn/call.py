@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, attribute_error, runtime_error
 from gradcli.library.torch.nn.backward_hooks import BackwardHooks, Hook
 from gradcli.library.torch.nn.state_dict import OrderedDict
 from gradcli.library.torch.nn.traversal import Members
@@ -61,11 +60,9 @@ def _check_given(module: Any, args: tuple[Any, ...]) -> None:
     """
     for given in args:
         if type(given) is not Tensor:
-            raise GradcliError(
-                "E202",
+            raise attribute_error(
                 f"{type(module).__name__} takes tensors, not {type(given).__name__}",
                 text=f"'{type(given).__name__}' object has no attribute 'dim'",
-                raises="AttributeError",
             ) from None
 
 
@@ -276,8 +273,4 @@ def _watch_last_node(module: Any, hooks: list[Hook], result: Any) -> None:
     if result.grad_fn is None:
         return
     for hook in hooks:
-        result.grad_fn.register_hook(_of_module(hook, module))
-
-
-def _of_module(hook: Hook, module: Any) -> Callable[[Any, Any], Any]:
-    return lambda grad_inputs, grad_outputs: hook(module, grad_inputs, grad_outputs)
+        result.grad_fn.register_hook(lambda *gradients, hook=hook: hook(module, *gradients))

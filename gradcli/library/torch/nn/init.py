@@ -16,6 +16,7 @@ from gradcli.autograd.inplace.writes import check_captured, check_data, overwrit
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import value_error
+from gradcli.library.torch.nn.attributes import names
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import linalg
 from gradcli.ops.creation.copies import copy_, fill_
@@ -23,17 +24,8 @@ from gradcli.ops.creation.random import generator_of, normal_array, uniform_arra
 from gradcli.ops.definition.doc import RANDOM, WRITES, describe, effects
 from gradcli.state import active
 
-_LINEAR = frozenset(
-    {
-        "linear",
-        "conv1d",
-        "conv2d",
-        "conv3d",
-        "conv_transpose1d",
-        "conv_transpose2d",
-        "conv_transpose3d",
-        "sigmoid",
-    }
+_LINEAR = names(
+    "linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d sigmoid"
 )
 
 

@@ -12,7 +12,7 @@ from gradcli.arrays.layout.sizes import Device
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import runtime_error, type_error, value_error
 from gradcli.language.objects.classes.extensible import Slotted
-from gradcli.library.torch.nn.attributes import kind_of
+from gradcli.library.torch.nn.attributes import kind_of, names
 from gradcli.library.torch.nn.call import Calling
 from gradcli.library.torch.nn.state_dict import get_extra_state, load, set_extra_state, state_of
 from gradcli.ops.binding.catalogue import function, modules
@@ -41,64 +41,17 @@ class Module(Calling, metaclass=Slotted):
 
     language_name: ClassVar[str] = "torch.nn.modules.module.Module"
     language_base: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {
-            "_backward_hooks",
-            "_buffers",
-            "_forward_hooks",
-            "_forward_pre_hooks",
-            "_get_name",
-            "_modules",
-            "_parameters",
-            "add_module",
-            "apply",
-            "bfloat16",
-            "buffers",
-            "children",
-            "cpu",
-            "cuda",
-            "double",
-            "eval",
-            "extra_repr",
-            "float",
-            "forward",
-            "get_buffer",
-            "get_extra_state",
-            "get_parameter",
-            "get_submodule",
-            "half",
-            "load_state_dict",
-            "modules",
-            "named_buffers",
-            "named_children",
-            "named_modules",
-            "named_parameters",
-            "parameters",
-            "register_backward_hook",
-            "register_buffer",
-            "register_forward_hook",
-            "register_forward_pre_hook",
-            "register_full_backward_hook",
-            "register_full_backward_pre_hook",
-            "register_load_state_dict_post_hook",
-            "register_load_state_dict_pre_hook",
-            "register_module",
-            "register_parameter",
-            "register_state_dict_post_hook",
-            "register_state_dict_pre_hook",
-            "requires_grad_",
-            "set_extra_state",
-            "set_submodule",
-            "reset_parameters",
-            "reset_running_stats",
-            "state_dict",
-            "to",
-            "to_empty",
-            "train",
-            "training",
-            "type",
-            "zero_grad",
-        }
+    language_attributes: ClassVar[frozenset[str]] = names(
+        "_backward_hooks _buffers _forward_hooks _forward_pre_hooks _get_name _modules _parameters "
+        "add_module apply bfloat16 buffers children cpu cuda double eval extra_repr float forward "
+        "get_buffer get_extra_state get_parameter get_submodule half load_state_dict modules "
+        "named_buffers named_children named_modules named_parameters parameters "
+        "register_backward_hook register_buffer register_forward_hook register_forward_pre_hook "
+        "register_full_backward_hook register_full_backward_pre_hook "
+        "register_load_state_dict_post_hook register_load_state_dict_pre_hook register_module "
+        "register_parameter register_state_dict_post_hook register_state_dict_pre_hook "
+        "requires_grad_ set_extra_state set_submodule reset_parameters reset_running_stats "
+        "state_dict to to_empty train training type zero_grad"
     )
 
     # --- what the language asks for -----------------------------------------------------------

@@ -31,7 +31,9 @@ def module_paths() -> dict[int, tuple[str, Any]]:
     state = active.state
     found: dict[int, tuple[str, Any]] = {}
     # A model's own name comes before a list that holds its layers too.
-    for name, value in sorted(state.values.items(), key=lambda each: not _is_module(each[1])):
+    for name, value in sorted(
+        state.values.items(), key=lambda each: not isinstance(each[1], Attributes)
+    ):
         for path, module in _modules_in(name, value, _DEEPEST):
             _enter(found, path, module)
     living = [] if state.modules is None else list(state.modules.values())
@@ -48,10 +50,6 @@ def module_paths() -> dict[int, tuple[str, Any]]:
             taken.add(path)
             _enter(found, path, module)
     return found
-
-
-def _is_module(value: Any) -> bool:
-    return isinstance(value, Attributes)
 
 
 def _enter(found: dict[int, tuple[str, Any]], path: str, module: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, type_error
-from gradcli.library.torch.nn.attributes import is_parameter
+from gradcli.library.torch.nn.attributes import is_parameter, names
 from gradcli.ops.creation.copies import copy_, detach
 from gradcli.ops.creation.data import parameter
 
@@ -29,20 +29,8 @@ class OrderedDict(collections.OrderedDict[Any, Any]):
     complete: bool
 
     language_name: ClassVar[str] = "collections.OrderedDict"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {
-            "clear",
-            "copy",
-            "get",
-            "items",
-            "keys",
-            "move_to_end",
-            "pop",
-            "popitem",
-            "setdefault",
-            "update",
-            "values",
-        }
+    language_attributes: ClassVar[frozenset[str]] = names(
+        "clear copy get items keys move_to_end pop popitem setdefault update values"
     )
 
     def copy(self) -> OrderedDict:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import GradcliError, attribute_error, value_error
 from gradcli.library.torch.nn.attributes import Attributes, kind_of
 from gradcli.state import active, charge_tensors
 
@@ -175,6 +175,4 @@ class Members(Attributes):
 
 def _check_path(target: Any) -> None:
     if not isinstance(target, str):
-        raise GradcliError(
-            "E202", f"a dotted name is a string, not {kind_of(target)}", raises="AttributeError"
-        )
+        raise attribute_error(f"a dotted name is a string, not {kind_of(target)}")

@@ -12,11 +12,17 @@ from typing import Any, ClassVar
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
+from gradcli.library.torch.nn.attributes import shown
 from gradcli.library.torch.nn.copies import clone
 from gradcli.library.torch.nn.layers.normalisation import BatchNorm
 from gradcli.library.torch.nn.module import Module, check_module
 from gradcli.library.torch.optim.optimizer import Group, Optimizer
-from gradcli.library.torch.optim.schedules import LRScheduler, check_optimizer, for_each, written
+from gradcli.library.torch.optim.schedules import (
+    LRScheduler,
+    check_optimizer,
+    check_strategy,
+    for_each,
+)
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.functions import methods, operators, torch
 from gradcli.ops.creation.copies import copy_, detach
@@ -214,13 +220,10 @@ class SWALR(LRScheduler):
         groups = optimizer.param_groups
         for rate, group in zip(for_each("swa_lr", swa_lr, groups), groups, strict=True):
             group["swa_lr"] = rate
-        if anneal_strategy not in ("cos", "linear"):
-            raise value_error(
-                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
-            )
+        check_strategy(anneal_strategy)
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise value_error(
-                f"anneal_epochs must be equal or greater than 0, got {written(anneal_epochs)}"
+                f"anneal_epochs must be equal or greater than 0, got {shown(anneal_epochs)}"
             )
         self._anneal_strategy = anneal_strategy
         self.anneal_epochs = anneal_epochs

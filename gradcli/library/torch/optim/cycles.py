@@ -8,13 +8,14 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
+from gradcli.library.torch.nn.attributes import shown
 from gradcli.library.torch.optim.optimizer import Group, Optimizer
 from gradcli.library.torch.optim.schedules import (
     LRScheduler,
     check_optimizer,
+    check_strategy,
     for_each,
     set_rate,
-    written,
 )
 from gradcli.ops.codegen.runtime import type_name
 
@@ -42,8 +43,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if not isinstance(eta_min, (float, int)):
             kind = "torch.Tensor" if isinstance(eta_min, Tensor) else type_name(eta_min)
             raise value_error(
-                f"Expected float or int eta_min, but got {written(eta_min)} of type"
-                f" <class '{kind}'>"
+                f"Expected float or int eta_min, but got {shown(eta_min)} of type <class '{kind}'>"
             )
         self.T_0 = T_0
         self.T_i = T_0
@@ -142,12 +142,9 @@ class OneCycleLR(LRScheduler):
         total_steps = _steps_of(total_steps, epochs, steps_per_epoch)
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
             raise value_error(
-                f"Expected float between 0 and 1 pct_start, but got {written(pct_start)}"
+                f"Expected float between 0 and 1 pct_start, but got {shown(pct_start)}"
             )
-        if anneal_strategy not in ("cos", "linear"):
-            raise value_error(
-                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
-            )
+        check_strategy(anneal_strategy)
         self.optimizer = optimizer
         self.total_steps = total_steps
         rising = float(pct_start * total_steps) - 1
@@ -220,7 +217,7 @@ def _steps_of(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
 def _check_count(name: str, count: Any) -> None:
     """Raise E204 unless a number of steps is a positive integer."""
     if not isinstance(count, int) or count <= 0:
-        raise value_error(f"Expected positive integer {name}, but got {written(count)}")
+        raise value_error(f"Expected positive integer {name}, but got {shown(count)}")
 
 
 def _phase(end: float, *names: str) -> dict[str, Any]:

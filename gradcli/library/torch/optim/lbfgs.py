@@ -26,10 +26,6 @@ from gradcli.ops.shape.joining import cat_
 Closure = Callable[[], Any]
 
 
-def _dot(left: Tensor, right: Tensor) -> Any:
-    return methods.dot(left, right)
-
-
 def _largest(tensor: Tensor) -> Any:
     return methods.max(methods.abs(tensor))
 
@@ -111,7 +107,7 @@ class _Step:
             before = self.loss
             self._turn()
             previous_gradient = methods.clone(self.gradient)
-            slope = _dot(self.gradient, self.direction)
+            slope = methods.dot(self.gradient, self.direction)
             if slope > -group["tolerance_change"]:
                 state["prev_flat_grad"], state["prev_loss"] = previous_gradient, before
                 break
@@ -164,7 +160,7 @@ class _Step:
         state = self.state
         change = self.gradient - state["prev_flat_grad"]
         step = self.direction * self.length
-        curvature = _dot(change, step)
+        curvature = methods.dot(change, step)
         if curvature > 1e-10:
             if len(state["old_dirs"]) == self.group["history_size"]:
                 for name in ("old_dirs", "old_stps", "ro"):
@@ -172,7 +168,7 @@ class _Step:
             state["old_dirs"].append(change)
             state["old_stps"].append(step)
             state["ro"].append(1.0 / curvature)
-            state["H_diag"] = curvature / _dot(change, change)
+            state["H_diag"] = curvature / methods.dot(change, change)
 
     def _times_inverse_hessian(self, vector: Tensor) -> Tensor:
         """The vector times the estimate from the stored changes and steps."""
@@ -215,7 +211,9 @@ class _Step:
             self._evaluate()
             for parameter, value in zip(self.parameters, origin, strict=True):
                 methods.copy_(parameter, value)
-            return Point(position, self.loss, self.gradient, _dot(self.gradient, self.direction))
+            return Point(
+                position, self.loss, self.gradient, methods.dot(self.gradient, self.direction)
+            )
 
         search = LineSearch(
             evaluate,
@@ -257,7 +255,4 @@ class _Step:
 
 def _real(tensor: Tensor) -> Tensor:
     """The tensor, complex numbers as pairs of real ones."""
-    if tensor.array.dtype.kind != "c":
-        return tensor
-    pairs: Tensor = torch.view_as_real(tensor)
-    return pairs
+    return torch.view_as_real(tensor) if tensor.array.dtype.kind == "c" else tensor

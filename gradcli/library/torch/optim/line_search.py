@@ -37,7 +37,7 @@ class Point(Record):
     slope: Any
 
 
-class LineSearch:
+class LineSearch(Record):
     """A search from one point.
 
     Attributes:
@@ -46,25 +46,13 @@ class LineSearch:
         length: the largest change of a parameter by a step of 1.
         tolerance: the least change of a parameter that counts.
         left: how many points may be evaluated beside the first.
-        evaluations: how many have been.
     """
 
-    __slots__ = ("_evaluate", "evaluations", "left", "length", "start", "tolerance")
-
-    def __init__(
-        self,
-        evaluate: Callable[[Any], Point],
-        start: Point,
-        length: Any,
-        tolerance: float,
-        left: int,
-    ) -> None:
-        self._evaluate = evaluate
-        self.start = start
-        self.length = length
-        self.tolerance = tolerance
-        self.left = left
-        self.evaluations = 0
+    evaluate: Callable[[Any], Point]
+    start: Point
+    length: Any
+    tolerance: float
+    left: int
 
     def run(self, step: Any) -> Point:
         """A point that satisfies the conditions, or the best of those evaluated.
@@ -88,11 +76,6 @@ class LineSearch:
             step = _cubic_minimum(previous, current, nearest, current.position * 10)
             previous, current = current, self.evaluate(step)
             rounds += 1
-
-    def evaluate(self, position: Any) -> Point:
-        """The point at a position, counted."""
-        self.evaluations += 1
-        return self._evaluate(position)
 
     def _rises(self, point: Point) -> bool:
         """Whether the loss violates the condition of sufficient decrease."""

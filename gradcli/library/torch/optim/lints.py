@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Label, Span
 from gradcli.library.torch.nn.attributes import Attributes, is_initialised
 from gradcli.state import active
-
-if TYPE_CHECKING:
-    from gradcli.library.torch.optim.optimizer import Optimizer
 
 _MOST = 64
 """So many numbers of a gradient tell whether more was added to it."""
@@ -33,9 +30,11 @@ class FirstSteps:
     def __init__(self) -> None:
         self.used: list[tuple[Tensor, Any]] | None = None
 
-    def begin(self, optimizer: Optimizer) -> FirstSteps | None:
-        """Look at the gradients of a step that begins; None where the next one tells nothing."""
-        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+    def begin(self, groups: list[dict[str, Any]]) -> FirstSteps | None:
+        """Look at the gradients of an optimizer's groups when a step begins; None where the next
+        one tells nothing.
+        """
+        parameters = [each for group in groups for each in group["params"]]
         found = [each.meta.grad for each in parameters if each.meta and each.meta.grad is not None]
         if self.used is None:
             self.used = [(grad, _sample(grad)) for grad in found]

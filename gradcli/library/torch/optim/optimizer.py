@@ -14,9 +14,9 @@ from gradcli.autograd.inplace.writes import check_captured
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, runtime_error, type_error, value_error
+from gradcli.errors import GradcliError, attribute_error, runtime_error, type_error, value_error
 from gradcli.language.objects.classes.extensible import Extensible, Slotted, arguments_of
-from gradcli.library.torch.nn.attributes import kind_of
+from gradcli.library.torch.nn.attributes import kind_of, names, shown
 from gradcli.library.torch.nn.module import clear_grad
 from gradcli.library.torch.optim.arithmetic import scaled_sum
 from gradcli.library.torch.optim.lints import FirstSteps, note_held
@@ -103,23 +103,11 @@ class Optimizer(Extensible, metaclass=Slotted):
 
     home = "torch.optim.{lower}"
     tables = ("torch.optim",)
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {
-            "add_param_group",
-            "defaults",
-            "load_state_dict",
-            "param_groups",
-            "register_load_state_dict_post_hook",
-            "register_load_state_dict_pre_hook",
-            "register_state_dict_post_hook",
-            "register_state_dict_pre_hook",
-            "register_step_post_hook",
-            "register_step_pre_hook",
-            "state",
-            "state_dict",
-            "step",
-            "zero_grad",
-        }
+    language_attributes: ClassVar[frozenset[str]] = names(
+        "add_param_group defaults load_state_dict param_groups register_load_state_dict_post_hook "
+        "register_load_state_dict_pre_hook register_state_dict_post_hook "
+        "register_state_dict_pre_hook register_step_post_hook register_step_pre_hook state "
+        "state_dict step zero_grad"
     )
     settable_attributes: ClassVar[frozenset[str]] = frozenset({"defaults", "param_groups", "state"})
 
@@ -195,11 +183,7 @@ class Optimizer(Extensible, metaclass=Slotted):
                 raise type_error(f"a group is a dict, not {kind_of(group)}")
             for parameter in group["params"]:
                 if not isinstance(parameter, Tensor):
-                    raise GradcliError(
-                        "E202",
-                        f"an optimizer changes tensors, not {kind_of(parameter)}",
-                        raises="AttributeError",
-                    )
+                    raise attribute_error(f"an optimizer changes tensors, not {kind_of(parameter)}")
         return self.param_groups
 
     # --- stepping -----------------------------------------------------------------------------
@@ -215,7 +199,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         computes the loss and its gradients anew.
         """
         if self._lint is not None:
-            self._lint = self._lint.begin(self)
+            self._lint = self._lint.begin(self.param_groups)
         if self.stepped is False:
             self.stepped = True
         before, after = self._hooks
@@ -339,10 +323,7 @@ class Optimizer(Extensible, metaclass=Slotted):
             packed["params"] = [numbers[id(parameter)] for parameter in group["params"]]
             groups.append(packed)
         state = {numbers[id(tensor)]: kept for tensor, kept in self.state.items() if kept}
-        packed_state: dict[str, Any] = self._called(
-            "state", {"state": state, "param_groups": groups}
-        )
-        return packed_state
+        return self._called("state", {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Load the settings and the states of a `state_dict`; tensors are shared with it, as in
@@ -351,11 +332,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         Raises E204 where it belongs to groups of other sizes.
         """
         if not isinstance(state_dict, dict):
-            raise GradcliError(
-                "E202",
-                f"load_state_dict() takes a dict, not {kind_of(state_dict)}",
-                raises="AttributeError",
-            )
+            raise attribute_error(f"load_state_dict() takes a dict, not {kind_of(state_dict)}")
         state_dict = self._called("load_pre", dict(state_dict))
         saved = state_dict["param_groups"]
         if len(self.param_groups) != len(saved):
@@ -381,18 +358,13 @@ class Optimizer(Extensible, metaclass=Slotted):
     # --- text ---------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        shown = []
+        parts = []
         for index, group in enumerate(self.param_groups):
             settings = [
-                f"    {key}: {_shown(group[key])}" for key in sorted(group) if key != "params"
+                f"    {key}: {shown(group[key])}" for key in sorted(group) if key != "params"
             ]
-            shown.append("\n".join([f"Parameter Group {index}", *settings, ""]))
-        return f"{type(self).__name__} (\n" + "\n".join(shown) + ")"
-
-
-def _shown(value: Any) -> Any:
-    """A setting as it is printed: a tensor of one number as that number."""
-    return value.item() if isinstance(value, Tensor) and value.ndim == 0 else value
+            parts.append("\n".join([f"Parameter Group {index}", *settings, ""]))
+        return f"{type(self).__name__} (\n" + "\n".join(parts) + ")"
 
 
 def _arguments(replaced: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

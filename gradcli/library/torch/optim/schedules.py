@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.objects.classes.extensible import Extensible, store_value, stored_value
-from gradcli.library.torch.nn.attributes import kind_of
+from gradcli.library.torch.nn.attributes import kind_of, names
 from gradcli.library.torch.optim.optimizer import Group, Optimizer
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.binding.functions import methods
@@ -52,9 +52,12 @@ def for_each(name: str, value: Any, groups: list[Group]) -> list[float]:
     return [apart(each) for each in values]
 
 
-def written(value: Any) -> Any:
-    """A value as PyTorch's errors write it: for a tensor without dimensions its number."""
-    return value.item() if isinstance(value, Tensor) and not value.array.ndim else value
+def check_strategy(anneal_strategy: Any) -> None:
+    """Raise E204 for what is no way from one rate to another."""
+    if anneal_strategy not in ("cos", "linear"):
+        raise value_error(
+            f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+        )
 
 
 def set_rate(group: Group, rate: Any) -> None:
@@ -83,17 +86,8 @@ class LRScheduler(Extensible):
 
     home = "torch.optim.lr_scheduler"
     tables = ("torch.optim.lr_scheduler",)
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {
-            "base_lrs",
-            "get_last_lr",
-            "get_lr",
-            "last_epoch",
-            "load_state_dict",
-            "optimizer",
-            "state_dict",
-            "step",
-        }
+    language_attributes: ClassVar[frozenset[str]] = names(
+        "base_lrs get_last_lr get_lr last_epoch load_state_dict optimizer state_dict step"
     )
     settable_attributes: ClassVar[frozenset[str]] = frozenset({"base_lrs", "last_epoch"})
 

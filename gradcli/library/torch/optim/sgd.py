@@ -50,9 +50,8 @@ class SGD(Optimizer):
         super().__init__(params, settings_of(locals()))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
-        weight_decay, momentum = group["weight_decay"], group["momentum"]
-        if weight_decay:
-            gradient = scaled_sum(gradient, array, weight_decay)
+        momentum = group["momentum"]
+        gradient = decayed(array, gradient, group["weight_decay"])
         if momentum:
             buffer = state.get("momentum_buffer")
             if buffer is None:

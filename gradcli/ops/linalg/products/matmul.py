@@ -18,7 +18,6 @@ from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, operators
 from gradcli.ops.binding.functions import methods
 from gradcli.ops.creation.copies import contiguous
-from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.linalg.products.matrix_products import (
     addmm,
     bmm,
@@ -186,8 +185,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return methods.add_(product, bias)  # which raises
 
 
-@function("outer", "ger", method=True)
-@in_numpy("outer")
+@function("outer", "ger", method=True, numpy="outer")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Every product of an element of one vector and an element of the other, as a matrix.
 

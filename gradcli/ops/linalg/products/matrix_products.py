@@ -15,7 +15,7 @@ from gradcli.arrays.kernels import half_precision
 from gradcli.arrays.kernels.linalg.products import matrix_product
 from gradcli.arrays.layout.sizes import sizes_apart
 from gradcli.arrays.layout.strides import laid_out_like_operands
-from gradcli.errors import GradcliError, dtype_error, shape_error
+from gradcli.errors import GradcliError, dtype_error, index_error, shape_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.arithmetic.half_precision import check_factor, factor_of_dtype
 from gradcli.ops.binding.catalogue import expose
@@ -68,19 +68,19 @@ def _dtypes_apart(name: str, left: dtypes.DType, right: dtypes.DType) -> str | N
 
 def _wrong_rank(name: str, ranks: tuple[tuple[Any, int], ...]) -> str | None:
     """PyTorch's text for operands of which one has not the rank it should have."""
-    found = [array.ndim for array, _ in ranks]
+    present = [array.ndim for array, _ in ranks]
     number = next(number for number, (array, rank) in enumerate(ranks) if array.ndim != rank)
     if name == "dot":
-        return f"1D tensors expected, but got {found[0]}D and {found[1]}D tensors"
+        return f"1D tensors expected, but got {present[0]}D and {present[1]}D tensors"
     if name == "mm":
         return f"{('self', 'mat2')[number]} must be a matrix"
     if name == "bmm":
         return f"batch{number + 1} must be a 3D tensor"
     if name in ("outer", "addr"):
         operand = ("vec1" if name == "addr" else "self", "vec2")[number]
-        return f"{name}: Expected 1-D argument {operand}, but got {found[number]}-D"
+        return f"{name}: Expected 1-D argument {operand}, but got {present[number]}-D"
     if name == "mv":
-        return f"vector + matrix @ vector expected, got 1, {found[0]}, {found[1]}"
+        return f"vector + matrix @ vector expected, got 1, {present[0]}, {present[1]}"
     return None
 
 
@@ -100,7 +100,7 @@ def _with_dimensions(name: str, rank: int, array: Any) -> Any:
     their number.
     """
     if array.ndim < rank:
-        raise GradcliError("E302", f"{name}: too few dimensions in {tuple(array.shape)}")
+        raise index_error(f"{name}: too few dimensions in {tuple(array.shape)}")
     return array
 
 
@@ -126,13 +126,13 @@ def _not_multiplied(name: str, left: list[int], right: list[int]) -> str:
         sizes = f"{left[0]}x{left[1]} and {right[0]}x{right[1]}"
         return f"mat1 and mat2 shapes cannot be multiplied ({sizes})"
     batch = "" if name == "bmm" else sizes_apart(left[:-2], right[:-2])
-    expected, found = [left[0], left[-1]], right[:2]
+    expected, actual = [left[0], left[-1]], right[:2]
     if name != "bmm":  # PyTorch folds the dimensions of the batch into one
         common = prod(np.broadcast_shapes(left[:-2], right[:-2])) if not batch else 0
-        expected, found = [common, left[-1]], [common, *right[-2:-1]]
+        expected, actual = [common, left[-1]], [common, *right[-2:-1]]
     return batch or (
         f"Expected size for first two dimensions of batch2 tensor to be: {expected} but got:"
-        f" {found}."
+        f" {actual}."
     )
 
 
@@ -179,10 +179,10 @@ dot = op(
     lambda self, tensor: _dot_array("dot", self, tensor),
     self=lambda grad, tensor: grad * conj(tensor),
     tensor=lambda grad, self: grad * conj(self),
-    raises=BY_KINDS,
     doc="The sum of two vectors' products.",
     example="torch.dot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     numpy="({0} @ {1})",
+    raises=BY_KINDS,
 )
 
 vdot = op(
@@ -190,9 +190,9 @@ vdot = op(
     lambda self, other: _dot_array("vdot", conj(self), other),
     self=lambda grad, other: conj(grad) * other,
     other=lambda grad, self: grad * self,
-    raises=BY_KINDS,
     doc="The sum of two vectors' products, the first one conjugated.",
     example="torch.vdot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    raises=BY_KINDS,
 )
 
 
@@ -209,10 +209,10 @@ mv: Op = op(
     lambda self, vec: _mv_array(_with_dimensions("mv", 1, self), vec),
     self=lambda grad, vec: _column_times_row(grad, conj(vec)),
     vec=lambda grad, self: mv(conj(t(self)), grad),
-    raises=BY_KINDS,
     doc="The product of a matrix and a vector.",
     example="torch.mv(tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]))",
     numpy="({0} @ {1})",
+    raises=BY_KINDS,
 )
 
 
@@ -259,9 +259,9 @@ mm: Op = op(
     autocast=True,
     self=_of_left,
     mat2=_of_right,
-    raises=BY_KINDS,
     doc="The product of two matrices.",
     example="torch.mm(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))",
+    raises=BY_KINDS,
 )
 
 
@@ -280,9 +280,9 @@ bmm: Op = op(
     autocast=True,
     self=lambda grad, mat2: bmm(grad, conj(transpose(mat2, 1, 2))),
     mat2=lambda grad, self: bmm(conj(transpose(self, 1, 2)), grad),
-    raises=BY_KINDS,
     doc="The products of two batches of matrices.",
     example="torch.bmm(arange(8.).reshape(2, 2, 2), arange(8.).reshape(2, 2, 2))",
+    raises=BY_KINDS,
 )
 
 for _entry in (dot, vdot, mv, mm, bmm):
@@ -352,12 +352,12 @@ addmm = op(
     mat2=lambda grad, mat1, alpha, mat2_strides: scaled(
         _of_right(grad, mat1, mat2_strides), conj(alpha)
     ),
-    raises=BY_KINDS,
     doc="`beta * input + alpha * (mat1 @ mat2)`.",
     example=(
         "torch.addmm(tensor([[2., 1.], [1., 3.]]), tensor([[2., 1.], [1., 3.]]), "
         "tensor([[1., 0.], [2., 1.]]))"
     ),
+    raises=BY_KINDS,
 )
 
 addmv = op(
@@ -367,18 +367,18 @@ addmv = op(
     self=lambda grad, beta: scaled(grad, conj(beta)),
     mat=lambda grad, vec, alpha: scaled(_column_times_row(grad, conj(vec)), conj(alpha)),
     vec=lambda grad, mat, alpha: scaled(mv(conj(t(mat)), grad), conj(alpha)),
-    raises=BY_KINDS,
     doc="`beta * input + alpha * (mat @ vec)`.",
     example="torch.addmv(tensor([1., 1.]), tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]))",
+    raises=BY_KINDS,
 )
 
 
 def _addr_array(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     dtype = _check_addr(self, vec1, vec2, beta, alpha)
     self, vec1, vec2 = (dtypes.cast(each, dtype) for each in (self, vec1, vec2))
-    made = _sum("addr", self, _column_times_row(scaled(vec1, alpha), vec2), beta, 1)
-    made = dtypes.cast(made, dtype)  # bools stay bools
-    return laid_out_like_operands(made, self, vec1[:, None], vec2)
+    total = _sum("addr", self, _column_times_row(scaled(vec1, alpha), vec2), beta, 1)
+    total = dtypes.cast(total, dtype)  # bools stay bools
+    return laid_out_like_operands(total, self, vec1[:, None], vec2)
 
 
 def _addr_of_half(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
@@ -409,9 +409,9 @@ addr = op(
     self=lambda grad, beta: scaled(grad, conj(beta)),
     vec1=lambda grad, vec2, alpha: scaled(mv(grad, conj(vec2)), conj(alpha)),
     vec2=lambda grad, vec1, alpha: scaled(mv(t(grad), conj(vec1)), conj(alpha)),
-    raises=BY_KINDS,
     doc="`beta * input + alpha * outer(vec1, vec2)`.",
     example="torch.addr(tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]), tensor([3., 4.]))",
+    raises=BY_KINDS,
 )
 
 
@@ -436,9 +436,9 @@ baddbmm = op(
     batch2=lambda grad, batch1, alpha: scaled(
         bmm(conj(transpose(batch1, 1, 2)), grad), conj(alpha)
     ),
-    raises=BY_KINDS,
     doc="`beta * input + alpha * (batch1 @ batch2)`, for batches of matrices.",
     example="torch.baddbmm(zeros(2, 2), arange(8.).reshape(2, 2, 2), arange(8.).reshape(2, 2, 2))",
+    raises=BY_KINDS,
 )
 
 

@@ -22,7 +22,6 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.binding.dims import normal_dims
-from gradcli.ops.creation.autocast import autocast_to_float32, autocast_to_lower_precision
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import dtype_names
@@ -121,8 +120,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return _tensordot("inner", input, other, (ndims[0] - 1,), (ndims[1] - 1,))
 
 
-@function("vecdot", module="torch.linalg")
-@autocast_to_lower_precision
+@function("vecdot", module="torch.linalg", autocast="short")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The dot products of vectors along a dimension.
 
@@ -292,9 +290,9 @@ addbmm = op(
     batch2=lambda grad, batch1, alpha: scaled(
         bmm(conj(transpose(batch1, 1, 2)), _of_each(grad, batch1)), conj(alpha)
     ),
-    raises=BY_KINDS,
     doc="`beta * input` and alpha times the sum of a batch's matrix products.",
     example="torch.addbmm(zeros(2, 2), arange(8.).reshape(2, 2, 2), arange(8.).reshape(2, 2, 2))",
+    raises=BY_KINDS,
 )
 expose(addbmm, inplace=True)
 
@@ -326,8 +324,7 @@ trace = op(
 )
 
 
-@function("trace", method=True)
-@autocast_to_float32
+@function("trace", method=True, autocast="float32")
 def trace_(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal. Raises E301 for what is no matrix."""
     return trace.apply(input)
@@ -378,7 +375,6 @@ def _trilinear_decomposed(
 trilinear: Op = op(
     "_trilinear",
     _trilinear_array,
-    raises=BY_KINDS,
     decomposition=_trilinear_decomposed,
     i1=lambda grad, i2, i3, expand1, expand2, expand3, sumdim: trilinear(
         grad, i2, i3, sumdim, expand2, expand3, expand1
@@ -389,6 +385,7 @@ trilinear: Op = op(
     i3=lambda grad, i1, i2, expand1, expand2, expand3, sumdim: trilinear(
         i1, i2, grad, expand1, expand2, sumdim, expand3
     ),
+    raises=BY_KINDS,
 )
 
 

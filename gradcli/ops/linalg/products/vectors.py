@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.kernels.sums.fused_multiply_add import is_fused, multiply_add
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error
+from gradcli.errors import GradcliError, index_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_number, check_same_dtype, check_tensors
@@ -44,8 +44,8 @@ cross: Op = op(
     _cross_array,
     self=lambda grad, other, dim: cross(conj(other), grad, dim),
     other=lambda grad, self, dim: cross(grad, conj(self), dim),
-    raises=BY_KINDS,
     numpy="cross",
+    raises=BY_KINDS,
 )
 
 
@@ -81,7 +81,7 @@ def _cross(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
             f"{name}(): the operands have {input.array.ndim} and {other.array.ndim} dimensions"
         )
     if not input.array.ndim:
-        raise GradcliError("E302", f"{name}(): a 0-dim tensor has no dimension of 3 elements")
+        raise index_error(f"{name}(): a 0-dim tensor has no dimension of 3 elements")
     at = normal_dim(name, dim, input.array.ndim)
     sizes = tuple(input.array.shape), tuple(other.array.shape)
     if any(not shape or shape[at] != 3 for shape in sizes):
@@ -183,7 +183,7 @@ def _operands(name: str, y: Any, x: Any, dx: Any, dim: int) -> tuple[int, Any]:
     if name == "trapezoid":  # it looks at the dimension before the dtypes
         normal_dim(name, dim, y.array.ndim)
         if not y.array.ndim:
-            raise GradcliError("E302", "trapezoid(): a 0-dim tensor has no dimension to go along")
+            raise index_error("trapezoid(): a 0-dim tensor has no dimension to go along")
     for each in (y, y if x is None else x):
         check_dtype(name, each.dtype, dtype_names("bool", raises="RuntimeError"))
     return normal_dim(name, dim, y.array.ndim), dx

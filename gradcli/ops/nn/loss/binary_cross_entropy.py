@@ -9,15 +9,10 @@ import numpy as np
 from gradcli.arrays.kernels import vector_math
 from gradcli.arrays.layout.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, runtime_error
-from gradcli.ops.binding.arguments import (
-    check_constants,
-    check_floating,
-    checked_values,
-)
+from gradcli.errors import dtype_error, runtime_error, shape_error
+from gradcli.ops.binding.arguments import check_constants, check_floating, checked_values
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import BY_KINDS, CHECKS, effects
+from gradcli.ops.definition.doc import BY_KINDS, CHECKS
 from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min_number
@@ -41,8 +36,7 @@ _OF_LOGITS = "Target size ({target}) must be the same as input size ({input})"
 def _check_target(name: str, input: Any, target: Any, text: str) -> None:
     """Raise E301 where the shapes differ."""
     if input.array.shape != target.array.shape:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): the target has shape {tuple(target.array.shape)}, the input"
             f" {tuple(input.array.shape)}",
             text=text.format(
@@ -90,7 +84,6 @@ bce_backward = op(
     lambda grad_output, self, target, weight=None, reduction=1: laid_out_like(
         self, _bce_backward(grad_output, self, target, weight, reduction)
     ),
-    raises=BY_KINDS,
     decomposition=lambda grad_output, self, target, weight, reduction: _bce_backward(
         grad_output, self, target, weight, reduction
     ),
@@ -101,6 +94,7 @@ bce_backward = op(
     target=lambda grad, grad_output, self, weight, reduction: shared(
         _weighted(-grad * grad_output / _variance(self), weight), reduction
     ),
+    raises=BY_KINDS,
 )
 
 binary_cross_entropy_ = op(
@@ -116,9 +110,9 @@ binary_cross_entropy_ = op(
 )
 
 
-@function("binary_cross_entropy", module="torch.nn.functional")
-@autocast_to_float32
-@effects(CHECKS)
+@function(
+    "binary_cross_entropy", module="torch.nn.functional", autocast="float32", effects=(CHECKS,)
+)
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
@@ -195,8 +189,7 @@ binary_cross_entropy_with_logits_ = op(
 )
 
 
-@function("binary_cross_entropy_with_logits", module="torch.nn.functional")
-@autocast_to_float32
+@function("binary_cross_entropy_with_logits", module="torch.nn.functional", autocast="float32")
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,

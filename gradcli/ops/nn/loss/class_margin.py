@@ -8,11 +8,10 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, shape_error, value_error
+from gradcli.errors import dtype_error, index_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
 from gradcli.ops.binding.arguments import check_constants, checked_values
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
 from gradcli.ops.definition.op import op
@@ -107,6 +106,7 @@ multi_margin_loss_backward = op(
     constant=("target", "weight"),
     grad_output=_no_second,
     self=_no_second,
+    raises=BY_VALUES,
 )
 
 multi_margin_loss_ = op(
@@ -121,16 +121,12 @@ multi_margin_loss_ = op(
 def _check_classes(name: str, target: Any, least: int, classes: int, text: str) -> None:
     """Raise E302 for a target that is no class; `text` is PyTorch's."""
     if np.any((target < least) | (target >= classes)):
-        raise GradcliError(
-            "E302",
-            f"{name}(): a target is none of the {classes} classes",
-            text=text,
-            raises="RuntimeError",
+        raise index_error(
+            f"{name}(): a target is none of the {classes} classes", text=text, raises="RuntimeError"
         )
 
 
-@function("multi_margin_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("multi_margin_loss", module="torch.nn.functional", autocast="float32")
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -252,12 +248,12 @@ def _multilabel_gradient_decomposed(
 multilabel_margin_loss_backward = op(
     "multilabel_margin_loss_backward",
     _multilabel_gradient,
-    raises=BY_KINDS,
     decomposition=_multilabel_gradient_decomposed,
     node="NotImplemented",
     constant=("is_target",),
     grad_output=_no_second,
     self=_no_second,
+    raises=BY_KINDS,
 )
 
 multilabel_margin_loss_ = op(
@@ -275,8 +271,7 @@ multilabel_margin_loss_ = op(
 )
 
 
-@function("multilabel_margin_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("multilabel_margin_loss", module="torch.nn.functional", autocast="float32")
 def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """What the other classes lack of a margin of 1 below each class that a row of the target names
     before its first -1. Raises E301 where the shapes differ, E302 for what is no class.

@@ -15,17 +15,12 @@ from gradcli.arrays.kernels.row_reductions import picked, scattered
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.kernels.windows.windows import Sizes
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
+from gradcli.errors import GradcliError, dtype_error, index_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like
-from gradcli.ops.binding.arguments import (
-    check_constants,
-    check_floating,
-    checked_values,
-)
+from gradcli.ops.binding.arguments import check_constants, check_floating, checked_values
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import filled
-from gradcli.ops.definition.doc import BY_VALUES, CHECKS, effects
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS
 from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.gather import gather, scatter_tensor
@@ -190,6 +185,7 @@ def _nll(name: str) -> Op:
         ),
         # It does not depend on the input, only on its shape.
         self=lambda grad, self: zeros_like(self),
+        raises=BY_VALUES,
     )
     loss: Op = op(
         name,
@@ -247,16 +243,14 @@ def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int
     classes = shape[1] if len(shape) > 1 else shape[0]
     expected = shape[:1] + shape[2:] if len(shape) > 1 else ()
     if len(shape) > 1 and wanted[:1] != shape[:1]:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"nll_loss(): {shape[0]} samples, and targets of shape {tuple(wanted)}",
             text=f"Expected input batch_size ({shape[0]}) to match target batch_size"
             f" ({wanted[0] if wanted else ''}).",
             raises="ValueError",
         )
     if wanted != expected and not (len(shape) == 1 and wanted == (1,)):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"nll_loss(): a target of shape {tuple(expected)} goes with an input of shape"
             f" {tuple(shape)}, not one of shape {tuple(wanted)}",
             text=_wrong_target(shape, expected, wanted),
@@ -284,8 +278,7 @@ def _check_range(target: Any, classes: int, ignore_index: int) -> None:
     outside = (target < 0) | (target >= classes)
     outside &= target != ignore_index
     if outside.any():
-        raise GradcliError(
-            "E302",
+        raise index_error(
             f"nll_loss(): there is no class {to_host(target[outside])[0]}: the input"
             f" has {classes} classes",
             text=f"Target {to_host(target[outside])[0]} is out of bounds.",
@@ -298,7 +291,7 @@ def _nll_loss(
 ) -> Tensor:
     shape = input.array.shape
     if not shape:
-        raise GradcliError("E301", "Expected 1 or more dimensions (got 0)", raises="ValueError")
+        raise shape_error("Expected 1 or more dimensions (got 0)", raises="ValueError")
     check_constants("nll_loss", weight=weight)
     _check_classes(input, target, weight, ignore_index)
     if len(shape) < 3:
@@ -317,9 +310,7 @@ def _nll_loss(
     return view(losses, (shape[0], *shape[2:])) if reduction == NONE else losses
 
 
-@function("nll_loss", module="torch.nn.functional")
-@autocast_to_float32
-@effects(CHECKS)
+@function("nll_loss", module="torch.nn.functional", autocast="float32", effects=(CHECKS,))
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -341,9 +332,7 @@ def nll_loss(
 # --- cross entropy ------------------------------------------------------------------------------
 
 
-@function("cross_entropy", module="torch.nn.functional")
-@autocast_to_float32
-@effects(CHECKS)
+@function("cross_entropy", module="torch.nn.functional", autocast="float32", effects=(CHECKS,))
 def cross_entropy(
     input: Tensor,
     target: Tensor,

@@ -8,12 +8,11 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error, type_error
+from gradcli.errors import dtype_error, index_error, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import div, no_derivative
 from gradcli.ops.binding.arguments import listed
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import BY_VALUES, CHECKS, effects
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import choose
@@ -136,6 +135,7 @@ ctc_loss_backward = op(
     log_probs=_no_second,
     losses=_no_second,
     decomposition=gradient_decomposed,
+    raises=BY_VALUES,
 )
 
 ctc_loss_: Op = op(
@@ -191,9 +191,7 @@ def _check_lengths(log_probs: Tensor, targets: Tensor, lengths: Lengths, sizes: 
         raise runtime_error("ctc_loss(): a length is not within its sequence", text=text)
 
 
-@function("ctc_loss", also="torch.nn.functional")
-@autocast_to_float32
-@effects(CHECKS)
+@function("ctc_loss", also="torch.nn.functional", autocast="float32", effects=(CHECKS,))
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
@@ -225,7 +223,7 @@ def ctc_loss(
         raise shape_error(f"ctc_loss(): log_probs of shape {log_probs.array.shape}")
     _, count, classes = log_probs.array.shape
     if not 0 <= blank < classes:
-        raise GradcliError("E302", "blank must be in label range", raises="RuntimeError")
+        raise index_error("blank must be in label range", raises="RuntimeError")
     if isinstance(input_lengths, Tensor) is not isinstance(target_lengths, Tensor):
         raise type_error("ctc_loss(): give both lengths as tensors, or none")
     if not count:

@@ -73,13 +73,13 @@ class _Sample:
         """The variables of all steps, from one end of time: the first may be at `ends` alone."""
         closed = np.where(np.isin(np.arange(len(moves)), ends), 0, -np.inf).astype(self.dtype)
         row, allowed = Tensor(closed) + select(self.steps, 0, times[0]), Tensor(moves)
-        found: list[Tensor] = []
+        alphas: list[Tensor] = []
         for time in times:
-            if found:
+            if alphas:
                 row = logsumexp(allowed + row, (1,), False) + select(self.steps, 0, time)
             row.set_name(name)
-            found.append(row)
-        return found
+            alphas.append(row)
+        return alphas
 
     def alphas(self) -> list[Tensor]:
         return self.variables("alpha", range(self.length), self.moves, (0, 1))
@@ -123,7 +123,7 @@ def gradient_decomposed(
 ) -> Tensor:
     """Each label's probability less its share of the alignments, exp(alpha + beta) of the whole."""
     time, _, classes = log_probs.array.shape
-    found = []
+    gradients = []
     for n, extended in enumerate(labels_of(targets.array, sizes, blank)):
         parts: list[Tensor] = []
         if lengths[n]:
@@ -137,5 +137,5 @@ def gradient_decomposed(
         if lengths[n] < time:
             rest = (time - lengths[n], classes)
             parts.append(Tensor(np.zeros(rest, log_probs.array.dtype)))
-        found.append(unsqueeze(cat(parts, 0) if len(parts) > 1 else parts[0], 1))
-    return cat(found, 1) if len(found) > 1 else found[0]
+        gradients.append(unsqueeze(cat(parts, 0) if len(parts) > 1 else parts[0], 1))
+    return cat(gradients, 1) if len(gradients) > 1 else gradients[0]

@@ -15,14 +15,9 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.kernels import half_precision
 from gradcli.arrays.layout.strides import in_row_order, laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
-from gradcli.ops.binding.arguments import (
-    check_floating,
-    check_not_integral,
-    in_dtype_of,
-)
+from gradcli.errors import dtype_error, runtime_error, value_error
+from gradcli.ops.binding.arguments import check_floating, check_not_integral, in_dtype_of
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import BY_KINDS, in_numpy
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.lints import check_same_shape
@@ -40,8 +35,7 @@ _NUMBERS = {"none": NONE, "mean": MEAN, "sum": SUM}
 def reduction_number(reduction: Any) -> int:
     """PyTorch's number for a reduction. Raises E204 for what is none."""
     if type(reduction) is not str or reduction not in _NUMBERS:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"`reduction` is 'none', 'mean' or 'sum', not {reduction!r}",
             text=f"{reduction} is not a valid value for reduction",
         )
@@ -118,8 +112,7 @@ mse_loss_ = op(
 )
 
 
-@function("mse_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("mse_loss", module="torch.nn.functional", autocast="float32")
 @in_numpy(
     'def mse_loss(x, target, reduction="mean"):\n'
     "    each = (x - target) ** 2\n"
@@ -134,17 +127,13 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
 # --- magnitudes ---------------------------------------------------------------------------------
 
 
-@function("l1_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("l1_loss", module="torch.nn.functional", autocast="float32")
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """The magnitudes of the differences, their mean or their sum."""
     check_same_shape("l1_loss", input, target)
     number = reduction_number(reduction)
-    return reduced(abs_(_difference(*broadcast_tensors(input, target))), number)
-
-
-def _difference(input: Tensor, target: Tensor) -> Tensor:
-    return input - target
+    input, target = broadcast_tensors(input, target)
+    return reduced(abs_(input - target), number)
 
 
 # --- squares near, magnitudes far ---------------------------------------------------------------
@@ -205,8 +194,7 @@ smooth_l1_loss_ = op(
 )
 
 
-@function("smooth_l1_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("smooth_l1_loss", module="torch.nn.functional", autocast="float32")
 @in_numpy(
     'def smooth_l1_loss(x, target, reduction="mean", beta=1.0):\n'
     "    d = np.abs(x - target)\n"
@@ -242,8 +230,7 @@ def _huber_slope(self: Any, target: Any, delta: float) -> Any:
 
 def _huber_gradient(grad_output: Any, self: Any, target: Any, reduction: int, delta: float) -> Any:
     if self.dtype != target.dtype:
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"huber_loss(): no gradient for an input of {self.dtype} and a target of"
             f" {target.dtype}",
             help="cast the target to the input's dtype first",
@@ -288,8 +275,7 @@ huber_loss_ = op(
 )
 
 
-@function("huber_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("huber_loss", module="torch.nn.functional", autocast="float32")
 @in_numpy(
     'def huber_loss(x, target, reduction="mean", delta=1.0):\n'
     "    d = np.abs(x - target)\n"
@@ -312,8 +298,8 @@ def huber_loss(
     pair: Any = broadcast_tensors(input, target)
     dtype = dtypes.result_dtype((input.array, target.array))
     if not dtypes.can_cast(dtype, input.dtype):
-        raise GradcliError(
-            "E203", f"huber_loss(): a loss of {dtype} cannot be {input.dtype}, as the input is"
+        raise dtype_error(
+            f"huber_loss(): a loss of {dtype} cannot be {input.dtype}, as the input is"
         )
     check_floating("huber_loss", input)
     return huber_loss_.apply(*pair, number, delta)

@@ -10,12 +10,11 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import add, div, mul
 from gradcli.ops.binding.arguments import check_floating, check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import methods
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, check_floating_dtype
 from gradcli.ops.elementwise.power import power
@@ -26,8 +25,7 @@ from gradcli.ops.shape.views import unsqueeze
 from gradcli.ops.special.error_functions import xlogy
 
 
-@function("kl_div", module="torch.nn.functional")
-@autocast_to_float32
+@function("kl_div", module="torch.nn.functional", autocast="float32")
 def kl_div(
     input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
@@ -49,8 +47,7 @@ def kl_div(
     return div.apply(loss, input.array.shape[0]) if by_batch and input.array.ndim else loss
 
 
-@function("poisson_nll_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("poisson_nll_loss", module="torch.nn.functional", autocast="float32")
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -114,8 +111,7 @@ def gaussian_nll_loss(
     if var.array.shape == shape[:-1] and shape:
         var = unsqueeze.apply(var, len(shape) - 1)
     elif var.array.shape not in (shape, (*shape[:-1], 1)):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"gaussian_nll_loss(): variances of shape {tuple(var.array.shape)} do not fit an input"
             f" of shape {tuple(shape)}",
             text="var is of incorrect size",

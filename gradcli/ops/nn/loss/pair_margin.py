@@ -11,14 +11,9 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import add, div, mul, neg, rsub
-from gradcli.ops.binding.arguments import (
-    check_constants,
-    check_floating,
-    check_not_integral,
-)
+from gradcli.ops.binding.arguments import check_constants, check_floating, check_not_integral
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import methods
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.clamp import clamp_min_number, minimum
@@ -60,8 +55,7 @@ soft_margin_loss_ = op(
 )
 
 
-@function("soft_margin_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("soft_margin_loss", module="torch.nn.functional", autocast="float32")
 def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """`log(1 + exp(-target * input))` for targets 1 and -1.
 
@@ -107,8 +101,7 @@ def multilabel_soft_margin_loss(
 # --- hinges -------------------------------------------------------------------------------------
 
 
-@function("hinge_embedding_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("hinge_embedding_loss", module="torch.nn.functional", autocast="float32")
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean"
 ) -> Tensor:
@@ -128,8 +121,7 @@ def hinge_embedding_loss(
     return reduced(losses, number)
 
 
-@function("margin_ranking_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("margin_ranking_loss", module="torch.nn.functional", autocast="float32")
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -179,8 +171,7 @@ _LEAST_SQUARE = 1e-12
 """Added to squared lengths, so that vectors of length 0 have a cosine."""
 
 
-@function("cosine_embedding_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("cosine_embedding_loss", module="torch.nn.functional", autocast="float32")
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -216,8 +207,7 @@ def cosine_embedding_loss(
     return reduced(together + apart, number)
 
 
-@function("triplet_margin_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("triplet_margin_loss", module="torch.nn.functional", autocast="float32")
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

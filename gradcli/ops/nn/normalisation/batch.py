@@ -18,7 +18,7 @@ from gradcli.ops.arithmetic.arithmetic import add, div, mul
 from gradcli.ops.binding.arguments import check_floating
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import contiguous
-from gradcli.ops.definition.doc import WRITES, effects
+from gradcli.ops.definition.doc import WRITES
 from gradcli.ops.elementwise.power import power
 from gradcli.ops.nn.normalisation.formula import (
     Statistics,
@@ -73,8 +73,8 @@ class ChannelStatistics(Statistics):
     ) -> Any:
         if not self._is_single(input) or prod(self.shape[2:]) <= _LANES:
             return None
-        found = in_c.batch_norm_backward(grad, input, mean, rstd, weight, mask[0])
-        return found and [each if need else None for each, need in zip(found, mask, strict=True)]
+        grads = in_c.batch_norm_backward(grad, input, mean, rstd, weight, mask[0])
+        return grads and [each if need else None for each, need in zip(grads, mask, strict=True)]
 
     def _is_single(self, values: Any) -> bool:
         """Whether the rounding of PyTorch's kernel can be reproduced, which is another one for rows
@@ -96,9 +96,9 @@ class ChannelStatistics(Statistics):
         grad, centred = grad.reshape(planes), wide(input).reshape(planes) - mean
         count = np.float32(self.shape[0] * plane)
         slope = _over_planes(centred * grad) * rstd * rstd / count
-        left = multiply_add(grad - _over_planes(grad) / count, -centred, slope) * rstd
-        left = left if weight is None else left * weight.reshape(along)
-        return left.reshape(self.shape)
+        gradient = multiply_add(grad - _over_planes(grad) / count, -centred, slope) * rstd
+        gradient = gradient if weight is None else gradient * weight.reshape(along)
+        return gradient.reshape(self.shape)
 
 
 def _over_planes(values: Any) -> Any:
@@ -143,9 +143,7 @@ def _batch_normed(
     """The result, the means and one over the deviations."""
     shape = input.array.shape
     if len(shape) < 2:
-        raise GradcliError(
-            "E301", f"{name}(): expected two dimensions or more", raises="IndexError"
-        )
+        raise shape_error(f"{name}(): expected two dimensions or more", raises="IndexError")
     channels = shape[1]
     running_mean, running_var = running
     if training and (running_mean is None) is not (running_var is None):
@@ -168,17 +166,17 @@ def _batch_normed(
                 f" '{argument}'. This input cannot have requires_grad True."
             )
     along = (1, channels, *(1,) * (len(shape) - 2))
-    given = None
+    moments = None
     if not training:
         if running_mean is None or running_var is None:
             absent = "running_mean" if running_mean is None else "running_var"
             raise runtime_error(f"{absent} must be defined in evaluation mode")
-        given = (running_mean.array.reshape(along), running_var.array.reshape(along))
+        moments = (running_mean.array.reshape(along), running_var.array.reshape(along))
     if isinstance(momentum, Tensor):
         momentum = momentum.item()
     beside = (weight, bias, running_mean, running_var)
     check_mixture(name, input, [tensor for tensor in beside if tensor is not None])
-    statistics = ChannelStatistics(shape, (0, *range(2, len(shape))), along, eps, given)
+    statistics = ChannelStatistics(shape, (0, *range(2, len(shape))), along, eps, moments)
     result, mean, rstd = native_batch_norm.apply(input, weight, bias, statistics)
     if training:
         if running_mean is not None:
@@ -191,8 +189,7 @@ def _batch_normed(
     return result, mean, rstd
 
 
-@function("batch_norm", module="torch.nn.functional")
-@effects(WRITES)
+@function("batch_norm", module="torch.nn.functional", effects=(WRITES,))
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -211,16 +208,12 @@ def batch_norm(
     Example: F.batch_norm(tensor([[2., 1.], [1., 3.]]), zeros(2), ones(2))
     """
     if training:
-        check_several("batch_norm", input.array.shape, *_split(input.array.shape))
+        shape = input.array.shape
+        check_several("batch_norm", shape, shape[0] if shape else 1, tuple(shape[2:]))
     return torch_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
-def _split(shape: Sizes) -> tuple[int, Sizes]:
-    return (shape[0] if shape else 1), tuple(shape[2:])
-
-
-@function("batch_norm")
-@effects(WRITES)
+@function("batch_norm", effects=(WRITES,))
 def torch_batch_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -242,8 +235,7 @@ def torch_batch_norm(
     return _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)[0]
 
 
-@function("native_batch_norm")
-@effects(WRITES)
+@function("native_batch_norm", effects=(WRITES,))
 def native_batch_norm_(
     input: Tensor,
     weight: Tensor | None,
@@ -262,11 +254,11 @@ def native_batch_norm_(
             1e-5)
     """
     running = (running_mean, running_var)
-    found = _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)
+    results = _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)
     if not training:
         empty = np.empty(0, input.array.dtype)
-        return found[0], Tensor(empty), Tensor(empty.copy())
-    return found[0], *(reshape(each, (each.array.size,)) for each in found[1:])
+        return results[0], Tensor(empty), Tensor(empty.copy())
+    return results[0], *(reshape(each, (each.array.size,)) for each in results[1:])
 
 
 def _no_elements(shape: Sizes) -> GradcliError:
@@ -276,8 +268,7 @@ def _no_elements(shape: Sizes) -> GradcliError:
     )
 
 
-@function("instance_norm", module="torch.nn.functional")
-@effects(WRITES)
+@function("instance_norm", module="torch.nn.functional", effects=(WRITES,))
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -325,8 +316,7 @@ def instance_norm(
     return reshape(result, shape)
 
 
-@function("instance_norm")
-@effects(WRITES)
+@function("instance_norm", effects=(WRITES,))
 def torch_instance_norm(
     input: Tensor,
     weight: Tensor | None,

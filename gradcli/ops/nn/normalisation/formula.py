@@ -100,9 +100,8 @@ def normalised(
     input: Any, weight: Any = None, bias: Any = None, statistics: Any = None
 ) -> tuple[Any, Any, Any]:
     """The normalised elements, the mean, and one over the standard deviation."""
-    found = statistics.in_c(input, weight, bias)
-    if found is not None:
-        return found
+    if (from_c := statistics.in_c(input, weight, bias)) is not None:
+        return from_c
     values = wide(input).reshape(statistics.shape)
     mean, rstd = statistics.of(values)
     result = (values - mean) * rstd
@@ -122,9 +121,8 @@ def normalised_by_channel(
     input: Any, weight: Any = None, bias: Any = None, statistics: Any = None
 ) -> tuple[Any, Any, Any]:
     """The same as a line for each channel, a slope and an offset: as PyTorch's batch norm does."""
-    found = statistics.in_c(input, weight, bias)
-    if found is not None:
-        return found
+    if (from_c := statistics.in_c(input, weight, bias)) is not None:
+        return from_c
     values = wide(input).reshape(statistics.shape)
     mean, rstd = statistics.of(values)
     slope, offset = rstd, zeros(mean, mean.shape)
@@ -190,9 +188,9 @@ def normalised_backward(
     """The gradients of input, weight and bias; an empty array for one that is not needed."""
     dtype = input.dtype
     unused = np.empty(0, dtype)
-    found = statistics.backward_in_c(grad_out, input, mean, rstd, weight, output_mask)
-    if found is not None:
-        one, two, three = [unused if each is None else each for each in found]
+    gradients = statistics.backward_in_c(grad_out, input, mean, rstd, weight, output_mask)
+    if gradients is not None:
+        one, two, three = [unused if each is None else each for each in gradients]
         return one, two, three
     grad = wide(grad_out).reshape(statistics.shape)
     centred = wide(input).reshape(statistics.shape) - mean
@@ -331,19 +329,19 @@ def normalising(
     def double_rule(
         grads: Any, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, statistics: Any
     ) -> Any:
-        found = _double_backward(grads, grad_out, input, mean, rstd, weight, statistics)
-        return [found.get(operand) for operand in operands]
+        by_operand = _double_backward(grads, grad_out, input, mean, rstd, weight, statistics)
+        return [by_operand.get(operand) for operand in operands]
 
     backward: Op = op(
         f"{name}_backward",
         normalised_backward,
         half=rounded_once,
-        raises=BY_KINDS,
         decomposition=_backward_decomposed,
         outputs=("result0", "result1", "result2"),
         inputs=operands,
         constant=() if "bias" in operands else ("bias",),
         joint=double_rule,
+        raises=BY_KINDS,
     )
 
     def rule(
@@ -357,8 +355,8 @@ def normalising(
         needs: Any,
     ) -> Any:
         mean, rstd = _plain(result1), _plain(result2)
-        found = backward(grads[0], input, mean, rstd, weight, bias, statistics, tuple(needs))
-        return [grad if need else None for grad, need in zip(found, needs, strict=True)]
+        gradients = backward(grads[0], input, mean, rstd, weight, bias, statistics, tuple(needs))
+        return [grad if need else None for grad, need in zip(gradients, needs, strict=True)]
 
     def rule_by_sizes(
         grads: Any,
@@ -379,13 +377,13 @@ def normalising(
         forward,
         half=half,
         keeps_layout=forward is not normalised,
-        raises=BY_KINDS,
         decomposition=decomposed,
         outputs=("result0", "result1", "result2"),
         differentiable=(0,),
         inputs=("input", "weight", "bias"),
         joint=rule if "bias" in operands else rule_by_sizes,
         effects=effects,
+        raises=BY_KINDS,
     )
 
 
@@ -404,11 +402,11 @@ native_batch_norm = normalising(
 def check_affine(name: str, input: Tensor, sizes: Sizes, **affine: Tensor | None) -> None:
     """Raise E202, E203 or E301 where the input and what goes with it do not fit."""
     check_tensors(name, input=input)
-    given = {argument: tensor for argument, tensor in affine.items() if tensor is not None}
-    check_tensors(name, **given)
-    check_mixture(name, input, given.values())
+    operands = {argument: tensor for argument, tensor in affine.items() if tensor is not None}
+    check_tensors(name, **operands)
+    check_mixture(name, input, operands.values())
     check_floating(name, input)
-    for argument, tensor in given.items():
+    for argument, tensor in operands.items():
         if tensor.array.shape != sizes:
             raise shape_error(
                 f"{name}(): `{argument}` has the shape {tuple(tensor.array.shape)}, and should have"
@@ -437,13 +435,13 @@ def check_mixture(name: str, input: Tensor, others: Iterable[Tensor]) -> None:
         )
 
 
-def check_several(name: str, given: Sizes, first: int, others: Sizes) -> None:
-    """Raise E204 where there is one value per channel, which has no deviation; `given` is the
+def check_several(name: str, shape: Sizes, first: int, others: Sizes) -> None:
+    """Raise E204 where there is one value per channel, which has no deviation; `shape` is the
     input's shape.
     """
     if first * prod(others) == 1:
         raise value_error(
             f"{name}(): more than one value per channel is needed",
             text="Expected more than 1 value per channel when training, got input size"
-            f" torch.Size({[*given]})",
+            f" torch.Size({[*shape]})",
         )

@@ -16,7 +16,7 @@ from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.arrays.layout.memory_format import in_suggested_format
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error
+from gradcli.errors import runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BY_KINDS
@@ -120,10 +120,10 @@ def _group_norm_rule(
     mean, rstd = reshape(result1, kept), reshape(result2, kept)
     # PyTorch does not keep the bias: it may be written to. Only its shape is needed.
     bias = zeros(grad, bias_sizes)
-    found = native_group_norm_backward(
+    gradients = native_group_norm_backward(
         grad, input, mean, rstd, weight, bias, statistics, tuple(needs)
     )
-    return [each if need else None for each, need in zip(found, needs, strict=True)]
+    return [each if need else None for each, need in zip(gradients, needs, strict=True)]
 
 
 def _step_by_step(
@@ -211,11 +211,11 @@ native_group_norm = op(
     _forward,
     half=rounded_once,
     keeps_layout=True,
-    raises=BY_KINDS,
     decomposition=_decomposed,
     outputs=("result0", "result1", "result2"),
     inputs=("input", "weight", "bias"),
     joint=_group_norm_rule,
+    raises=BY_KINDS,
 )
 
 # --- what programs write ------------------------------------------------------------------------
@@ -272,8 +272,7 @@ def _group_normed(
     shape = input.array.shape
     channels = shape[1]
     if type(num_groups) is not int or not num_groups:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             "group_norm(): num_groups must be a positive integer",
             raises="ZeroDivisionError" if num_groups == 0 else "TypeError",
         )

@@ -14,7 +14,7 @@ from gradcli.arrays.kernels.in_c import layer_norm_backward as layer_norm_backwa
 from gradcli.arrays.kernels.layer_norm import LONGEST, row_gradient, row_moments
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
+from gradcli.errors import runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import add_number, mul
 from gradcli.ops.binding.arguments import check_not_integral, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -41,22 +41,22 @@ class RowStatistics(Statistics):
 
     def in_c(self, input: Any, weight: Any, bias: Any) -> Any:
         rows = prod(self.shape[: self.dims[0]])
-        found = layer_norm_in_c(input, weight, bias, rows, self.eps)
-        if found is None:
+        results = layer_norm_in_c(input, weight, bias, rows, self.eps)
+        if results is None:
             return None
-        result, mean, rstd = found
+        result, mean, rstd = results
         kept = (*self.shape[: self.dims[0]], *(1 for _ in self.dims))
         return result.reshape(input.shape), mean.reshape(kept), rstd.reshape(kept)
 
     def backward_in_c(
         self, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, mask: Any
     ) -> Any:
-        found = layer_norm_backward_in_c(grad, input, mean, rstd, weight, mask)
-        if found is None:
+        grads = layer_norm_backward_in_c(grad, input, mean, rstd, weight, mask)
+        if grads is None:
             return None
         sizes = (input.shape, self.shape[self.dims[0] :], self.shape[self.dims[0] :])
         return [
-            each if each is None else each.reshape(s) for each, s in zip(found, sizes, strict=True)
+            each if each is None else each.reshape(s) for each, s in zip(grads, sizes, strict=True)
         ]
 
     @staticmethod
@@ -99,8 +99,7 @@ def _normalized_sizes(name: str, input: Any, normalized_shape: Any) -> Sizes:
             " element, but got normalized_shape = []"
         )
     if tuple(shape[-len(sizes) :]) != sizes:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): {sizes} is not how the shape {tuple(shape)} ends",
             text=f"Given normalized_shape={list(sizes)}, expected input with shape"
             f" [*{', ' * (name != 'rms_norm')}{str(list(sizes))[1:]}, but got input of"

@@ -44,12 +44,12 @@ def _decomposed(v: Tensor, g: Tensor, dim: int) -> list[Tensor]:
 weight_norm_interface: Op = op(
     "_weight_norm_interface",
     _scaled,
-    raises=BY_KINDS,
     decomposition=_decomposed,
     inputs=("v", "g"),
     outputs=("result0", "result1"),
     differentiable=(0,),
     joint=_rule,
+    raises=BY_KINDS,
 )
 
 

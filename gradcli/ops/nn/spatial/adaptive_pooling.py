@@ -16,10 +16,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.kernels.windows.windows import Sizes
-from gradcli.arrays.layout.memory_format import (
-    channels_are_last,
-    in_format_of_images,
-)
+from gradcli.arrays.layout.memory_format import channels_are_last, in_format_of_images
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, type_error
 from gradcli.ops.binding.arguments import check_floating, check_not_integral
@@ -98,21 +95,16 @@ def _largest_array(self: Any, output_size: Sizes) -> tuple[Any, Any]:
 
 def _matrices(_output_size: Sizes, sizes: Sizes, counts: Sizes) -> list[Any]:
     """For each dimension the matrix that a row of elements is multiplied by."""
-    found = []
+    matrices = []
     for size, count in zip(sizes, counts, strict=True):
         place, window = np.arange(size)[:, None], np.arange(count)
         start, end = window * size // count, -(-(window + 1) * size // count)
-        found.append(((start <= place) & (place < end)) / (end - start))
-    return found
+        matrices.append(((start <= place) & (place < end)) / (end - start))
+    return matrices
 
 
 _MEAN = {
-    ndim: linear_pool(
-        f"_adaptive_avg_pool{ndim}d",
-        _mean_array,
-        _mean_transposed,
-        _matrices,
-    )
+    ndim: linear_pool(f"_adaptive_avg_pool{ndim}d", _mean_array, _mean_transposed, _matrices)
     for ndim in (2, 3)
 }
 _LARGEST = {ndim: picking(f"adaptive_max_pool{ndim}d", ndim, _largest_array) for ndim in (2, 3)}
@@ -120,18 +112,18 @@ _LARGEST = {ndim: picking(f"adaptive_max_pool{ndim}d", ndim, _largest_array) for
 # --- what programs write ------------------------------------------------------------------------
 
 
-def _output_size(name: str, given: Any, sizes: Sizes) -> Sizes:
+def _output_size(name: str, requested: Any, sizes: Sizes) -> Sizes:
     """The sizes asked for; None keeps the input's. Raises E202 or E204 for what is no size."""
-    wanted = tuple(given) if isinstance(given, (tuple, list)) else (given,) * len(sizes)
+    wanted = tuple(requested) if isinstance(requested, (tuple, list)) else (requested,) * len(sizes)
     if len(wanted) != len(sizes):
         raise runtime_error(
-            f"{name}(): output_size must be one integer or {len(sizes)}, not {given}"
+            f"{name}(): output_size must be one integer or {len(sizes)}, not {requested}"
         )
     plain = []
     for size, own in zip(wanted, sizes, strict=True):
         size = own if size is None else size
         if type(size) is not int:
-            raise type_error(f"{name}(): output_size must be integers, not {given}")
+            raise type_error(f"{name}(): output_size must be integers, not {requested}")
         if size < 0:
             raise runtime_error(f"{name}(): a size of {size} is none")
         plain.append(size)

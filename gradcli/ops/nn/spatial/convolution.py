@@ -19,10 +19,9 @@ from gradcli.arrays.kernels.windows.convolution import convolve, input_gradient,
 from gradcli.arrays.kernels.windows.windows import Sizes, Windows
 from gradcli.arrays.layout.memory_format import in_format_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, shape_error, type_error
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import autocast_to_lower_precision
 from gradcli.ops.definition.doc import BY_KINDS, SAMPLES, describe, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.half_precision import rounded_once
@@ -77,18 +76,6 @@ def _input_gradient(grad: Any, weight: Any, geometry: Geometry, sizes: Sizes) ->
     return output.astype(grad.dtype, copy=False)
 
 
-def _weight_gradient(input: Any, grad: Any, geometry: Geometry) -> Any:
-    wide_input, wide_grad = _wide(input, grad)
-    output = weight_gradient(wide_input, wide_grad, geometry.windows, geometry.groups)
-    return output.astype(grad.dtype, copy=False)
-
-
-def _channel_sums(grad: Any) -> Any:
-    """The sum of each channel."""
-    dims = (0, *range(2, grad.ndim))
-    return np.add.reduce(wide(grad), axis=dims).astype(grad.dtype, copy=False)
-
-
 # --- convolution --------------------------------------------------------------------------------
 
 
@@ -120,9 +107,12 @@ def _convolution_backward_array(
         grads[0] = _input_gradient(grad_output, weight, geometry, input.shape[2:])
     if output_mask[1]:
         read, placed = (grad_output, input) if geometry.transposed else (input, grad_output)
-        grads[1] = _weight_gradient(read, placed, geometry)
+        wide_input, wide_grad = _wide(read, placed)
+        output = weight_gradient(wide_input, wide_grad, geometry.windows, geometry.groups)
+        grads[1] = output.astype(placed.dtype, copy=False)
     if output_mask[2]:
-        grads[2] = _channel_sums(grad_output)
+        dims = (0, *range(2, grad_output.ndim))
+        grads[2] = np.add.reduce(wide(grad_output), axis=dims).astype(grad_output.dtype, copy=False)
     of_input, of_weight = [_in_format(each, input, weight) for each in grads[:2]]
     return of_input, of_weight, grads[2]
 
@@ -135,8 +125,8 @@ def _convolution_backward_decomposed(
     if output_mask[0]:
         sizes = () if geometry.transposed else tuple(input.shape[2:])
         turned = Geometry(geometry.windows, geometry.groups, not geometry.transposed, sizes)
-        found = convolution.apply(grad_output, weight, None, turned)
-        grads[0] = _cut(found, tuple(input.shape[2:]))
+        whole = convolution.apply(grad_output, weight, None, turned)
+        grads[0] = _cut(whole, tuple(input.shape[2:]))
     if output_mask[1]:
         read, placed = (grad_output, input) if geometry.transposed else (input, grad_output)
         grads[1] = _weight_gradient_decomposed(read, placed, geometry)
@@ -157,8 +147,8 @@ def _weight_gradient_decomposed(read: Tensor, placed: Tensor, geometry: Geometry
             transpose.apply(_group_of(each, group, geometry.groups), 0, 1)
             for each in (read, placed)
         ]
-        found = convolution.apply(*pair, None, Geometry(across, 1, False))
-        parts.append(transpose.apply(found, 0, 1))
+        whole = convolution.apply(*pair, None, Geometry(across, 1, False))
+        parts.append(transpose.apply(whole, 0, 1))
     gradient = parts[0] if len(parts) == 1 else cat.apply(parts, 0)
     return _cut(gradient, windows.kernel)
 
@@ -177,14 +167,6 @@ def _group_of(value: Tensor, group: int, groups: int) -> Tensor:
     if groups == 1:
         return value
     return slice_.apply(value, 1, group * size, (group + 1) * size, 1)
-
-
-def _sum(terms: list[Any]) -> Any:
-    """The sum of what there is; None for nothing."""
-    total = None
-    for term in terms:
-        total = term if total is None else total + term
-    return total
 
 
 def _convolution_double_backward(
@@ -214,19 +196,22 @@ def _convolution_double_backward(
         spatial = (1,) * (len(grad_output.shape) - 2)
         column = reshape(for_bias, (1, for_bias.shape[0], *spatial))
         to_output.append(expand(column, grad_output.shape))
-    return _sum(to_output), to_input, to_weight
+    total = None
+    for term in to_output:
+        total = term if total is None else total + term
+    return total, to_input, to_weight
 
 
 convolution_backward: Op = op(
     "convolution_backward",
     _convolution_backward_array,
     half=rounded_once,
-    raises=BY_KINDS,
     decomposition=_convolution_backward_decomposed,
     keeps_layout=True,
     outputs=("result0", "result1", "result2"),
     inputs=("grad_output", "input", "weight"),
     joint=_convolution_double_backward,
+    raises=BY_KINDS,
 )
 
 
@@ -264,13 +249,12 @@ def _check(
     """Raise E202, E203, E204 or E301 where operands of a convolution do not go together."""
     check_tensors(name, input=input, weight=weight)
     if type(groups) is not int:
-        raise GradcliError("E202", f"{name}(): `groups` must be an integer")
+        raise type_error(f"{name}(): `groups` must be an integer")
     if groups < 1:
         raise runtime_error("non-positive groups is not supported")
     shape, kernels = input.array.shape, weight.array.shape
     if len(kernels) != ndim + 2 or len(shape) not in (ndim + 1, ndim + 2):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions of the input and {ndim + 2} of"
             f" the weight, not {len(shape)} and {len(kernels)}",
             text=f"Expected {ndim + 1}D (unbatched) or {ndim + 2}D (batched) input to {name}, but"
@@ -290,8 +274,7 @@ def _check(
     channels = shape[-ndim - 1]
     taken = kernels[0] if transposed else kernels[1] * groups
     if channels != taken or kernels[0] % groups:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): a weight of shape {tuple(kernels)} in {groups} group"
             f"{'s' if groups > 1 else ''} does not fit an input of {channels} channels",
             text=f"Given groups={groups}, expected weight to be divisible by {groups} at dimension"
@@ -303,13 +286,12 @@ def _check(
         )
     if bias is not None:
         check_tensors(name, bias=bias)
-        made = kernels[1] * groups if transposed else kernels[0]
-        if bias.array.shape != (made,):
-            raise GradcliError(
-                "E301",
+        features = kernels[1] * groups if transposed else kernels[0]
+        if bias.array.shape != (features,):
+            raise shape_error(
                 f"Given {'transposed=1, ' * transposed}weight of size {list(kernels)}, expected"
-                f" bias to be 1-dimensional with {made} elements, but got bias of size"
-                f" {list(bias.array.shape)} instead",
+                f" bias to be 1-dimensional with {features} elements, but got bias of size"
+                f" {list(bias.array.shape)} instead"
             )
 
 
@@ -354,29 +336,15 @@ def _parts(tensor: Tensor) -> tuple[Tensor, Tensor]:
     return select.apply(numbers, last, 0), select.apply(numbers, last, 1)
 
 
-def _same_padding(name: str, kernel: Sizes, stride: Sizes, dilation: Sizes) -> tuple[Sizes, Sizes]:
-    """The padding on both sides that keeps the sizes, and pairs of what comes before it; an odd
-    element more goes after.
-    """
-    if any(s != 1 for s in stride):
-        raise runtime_error(f"{name}(): padding='same' keeps the sizes, so there can be no stride")
-    totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
-    pad: Sizes = ()
-    if any(total % 2 for total in totals):
-        pad = tuple(size for total in reversed(totals) for size in (0, total % 2))
-    return tuple(total // 2 for total in totals), pad
-
-
 def _expose(name: str, body: Function, words: str, ndim: int) -> None:
     raised = "Raises E203, E204 or E301 where they do not go together."
     describe(body, f"{words} {raised}", f"torch.{name}({SAMPLES[ndim]}, ones(1, 1{', 2' * ndim}))")
-    function(name, also="torch.nn.functional")(body)
+    function(name, also="torch.nn.functional", autocast="short")(body)
 
 
 def _expose_convolution(ndim: int) -> None:
     name = f"conv{ndim}d"
 
-    @autocast_to_lower_precision
     @in_numpy(CONVOLUTION)
     def conv(
         input: Tensor,
@@ -393,17 +361,24 @@ def _expose_convolution(ndim: int) -> None:
         dilations = per_dimension(name, "dilation", dilation, ndim)
         pad: Sizes = ()
         if padding == "same":
-            paddings, pad = _same_padding(name, kernel, strides, dilations)
+            if any(s != 1 for s in strides):
+                raise runtime_error(
+                    f"{name}(): padding='same' keeps the sizes, so there can be no stride"
+                )
+            # An odd element more goes after the others.
+            totals = [d * (k - 1) for k, d in zip(kernel, dilations, strict=True)]
+            paddings = tuple(total // 2 for total in totals)
+            if any(total % 2 for total in totals):
+                pad = tuple(size for total in reversed(totals) for size in (0, total % 2))
         elif type(padding) is str and padding != "valid":
             raise runtime_error(f"{name}(): padding is 'same', 'valid' or sizes, not {padding!r}")
         else:
-            given = 0 if padding == "valid" else padding
-            paddings = per_dimension(name, "padding", given, ndim, 0)
+            sizes = 0 if padding == "valid" else padding
+            paddings = per_dimension(name, "padding", sizes, ndim, 0)
         windows = Windows(kernel, strides, paddings, dilations)
         counts = windows.counts(input.array.shape[-ndim:])
         if not pad and any(count < 1 for count in counts):
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"{name}(): a kernel of {tuple(kernel)} is larger than the padded input, of"
                 f" {tuple(input.array.shape[-ndim:])}",
                 text=_too_large(input.array.shape[-ndim:], paddings, kernel, dilations),
@@ -439,7 +414,6 @@ def _too_much_output_padding(extra: Sizes, windows: Windows) -> str:
 def _expose_transposed(ndim: int) -> None:
     name = f"conv_transpose{ndim}d"
 
-    @autocast_to_lower_precision
     @in_numpy(TRANSPOSED_CONVOLUTION)
     def conv_transpose(
         input: Tensor,
@@ -472,7 +446,7 @@ def _expose_transposed(ndim: int) -> None:
             )
         )
         if any(size < 1 for size in sizes):
-            raise GradcliError("E301", f"{name}(): the output would have the sizes {sizes}")
+            raise shape_error(f"{name}(): the output would have the sizes {sizes}")
         return _convolved(input, weight, bias, Geometry(windows, groups, True, sizes))
 
     _expose(

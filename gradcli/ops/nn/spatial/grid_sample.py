@@ -14,11 +14,10 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
+from gradcli.errors import runtime_error, shape_error, value_error
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.products.matrix_products import bmm
@@ -69,8 +68,8 @@ base_grid = op(
     "_affine_base_grid",
     _of_base,
     constant=("value",),
-    raises=BY_KINDS,
     decomposition=lambda value, size, align_corners: _of_base(value, size, align_corners),
+    raises=BY_KINDS,
 )
 
 affine_grid_generator = op(
@@ -89,14 +88,13 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     sizes = sizes_of("affine_grid", (size,))
     ndim = len(sizes) - 2
     if ndim not in (2, 3):
-        raise GradcliError(
-            "E301", "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms,"
+        raise shape_error(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms,"
             f" respectively. Got size {sizes}.",
             raises="NotImplementedError",
-        )  # fmt: skip
+        )
     if theta.array.shape != (sizes[0], ndim, ndim + 1):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"affine_grid(): maps of shape {(sizes[0], ndim, ndim + 1)} go with the size {sizes},"
             f" not {tuple(theta.array.shape)}",
             text=f"Expected a batch of {ndim}D affine matrices of shape Nx{ndim}x{ndim + 1} for"
@@ -208,8 +206,8 @@ def _sampler(ndim: int) -> Op:
         outputs=("of_input", "of_grid"),
         inputs=("grad_output", "input", "grid"),
         joint=second,
-        raises=BY_KINDS,
         decomposition=sampled_backward_decomposed,
+        raises=BY_KINDS,
     )
     sampler = op(
         f"grid_sampler_{ndim}d",
@@ -218,8 +216,8 @@ def _sampler(ndim: int) -> Op:
             grad, input, grid, mode, padding, align_corners
         ),
         inputs=("input", "grid"),
-        raises=BY_KINDS,
         decomposition=sampled_decomposed,
+        raises=BY_KINDS,
     )
     return sampler
 
@@ -245,8 +243,7 @@ def _wrong_grid(shape: list[int], grid: list[int]) -> str | None:
     return None
 
 
-@function("grid_sample", module="torch.nn.functional")
-@autocast_to_float32
+@function("grid_sample", module="torch.nn.functional", autocast="float32")
 def grid_sample(
     input: Tensor,
     grid: Tensor,

@@ -132,8 +132,8 @@ def _matrix(taps: list[Tap], size: int, part: int) -> Tensor:
     total: Any = None
     for tap in taps:
         elements = Tensor(np.arange(size, dtype=tap[0].array.dtype))
-        found = where(unsqueeze(tap[0], 2) == elements, unsqueeze(tap[part], 2), 0.0)
-        total = found if total is None else total + found
+        term = where(unsqueeze(tap[0], 2) == elements, unsqueeze(tap[part], 2), 0.0)
+        total = term if total is None else total + term
     return total
 
 

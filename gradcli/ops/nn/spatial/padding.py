@@ -11,15 +11,14 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.layout.memory_format import in_suggested_format
 from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
+from gradcli.errors import runtime_error, shape_error, type_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_filled
-from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.catalogue import autocasting, function
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.runtime import type_name
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import copy_
-from gradcli.ops.definition.doc import BY_KINDS, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.nn.spatial.matrices import along_dims
@@ -75,8 +74,7 @@ def constant_pad(input: Tensor, pad: tuple[int, ...], value: Any) -> Tensor:
     return constant_pad_nd.apply(input, pad, checked_number(number, input.dtype))
 
 
-@function("constant_pad_nd")
-@in_numpy(PADDING)
+@function("constant_pad_nd", numpy=PADDING)
 def constant_pad_(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     """`torch.nn.functional.pad` with a number.
 
@@ -125,18 +123,18 @@ def _by_source(name: str, source: Any) -> Op:
 
     def unpadded(grad_output: Tensor, self: Tensor, pad: Sequence[int]) -> Tensor:
         ndim = len(pad) // 2
-        found = [np.eye(size) for size in self.shape[-ndim:]]
+        matrices = [np.eye(size) for size in self.shape[-ndim:]]
         for dim, where in _sources(tuple(self.shape), pad, source):
-            found[dim - len(self.shape)] = np.eye(self.shape[dim])[where]
-        return along_dims(grad_output, found)
+            matrices[dim - len(self.shape)] = np.eye(self.shape[dim])[where]
+        return along_dims(grad_output, matrices)
 
     backward: Op = op(
         f"{name}_backward",
         unpad_array,
-        raises=BY_KINDS,
         decomposition=unpadded,
         grad_output=lambda grad, pad: padded(grad, pad),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
+        raises=BY_KINDS,
     )
     padded: Op = op(
         name,
@@ -206,15 +204,14 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
         return constant_pad(input, sizes, value)
     if mode not in ("reflect", "replicate", "circular"):
         text = f"Unrecognised padding mode {mode}"
-        raise GradcliError("E204", text, raises="NotImplementedError")
+        raise value_error(text, raises="NotImplementedError")
     if value:
         raise runtime_error(f"pad(): mode {mode!r} takes no value")
     count, ndim = len(sizes) // 2, input.array.ndim
     if count > ndim:
         raise shape_error(f"pad(): {count} pairs of sizes, and {ndim} dimensions")
     if not 1 <= count <= 3 or ndim not in (count + 1, count + 2):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"pad(): mode {mode!r} pads the last {ndim - 1} or {ndim - 2} dimensions of {ndim}, not"
             f" {count}",
             raises="NotImplementedError",
@@ -231,7 +228,7 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
     entry = (_REFLECTION if mode == "reflect" else _REPLICATION)[count - 1]
     if mode == "reflect" and count == 3:  # which autocast leaves as it is
         return entry.apply(input, sizes)
-    return autocast_to_float32(entry.apply)(input, sizes)
+    return autocasting(entry.apply, "float32")(input, sizes)
 
 
 def _check_own(input: Tensor, sizes: Sizes, mode: str) -> None:

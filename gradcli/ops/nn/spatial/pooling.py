@@ -27,7 +27,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import out_of_range
-from gradcli.ops.definition.doc import BY_KINDS, LAST, SAMPLES, describe, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, LAST, SAMPLES, describe, in_numpy
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.indexing.gather import gather, scatter_add
@@ -102,6 +102,7 @@ def picking(
         decomposition=lambda grad_output, self, indices, apart: _put_decomposed(
             grad_output, self, indices, apart, ndim
         ),
+        raises=BY_VALUES,
     )
 
     def of_any(grads: Any, self: Any, result1: Any) -> Any:
@@ -122,12 +123,7 @@ def picking(
 
 
 _MAX = {
-    ndim: picking(
-        f"max_pool{ndim}d_with_indices",
-        ndim,
-        largest_of_windows,
-        windowed=True,
-    )
+    ndim: picking(f"max_pool{ndim}d_with_indices", ndim, largest_of_windows, windowed=True)
     for ndim in (2, 3)
 }
 
@@ -239,17 +235,17 @@ def linear_pool(
         return matrices(argument, sizes[-ndim:], counts[-ndim:])
 
     def pool_transposed(grad_output: Tensor, self: Tensor, argument: Any) -> Tensor:
-        found = of_sizes(argument, self.shape, grad_output.shape)
-        return along_dims(grad_output, [matrix.T for matrix in found])
+        maps = of_sizes(argument, self.shape, grad_output.shape)
+        return along_dims(grad_output, [matrix.T for matrix in maps])
 
     backward: Op = op(
         f"{name}_backward",
         lambda grad_output, self, argument: transposed(grad_output, self, argument),
         keeps_layout=True,
-        raises=BY_KINDS,
         decomposition=pool_transposed,
         grad_output=lambda grad, argument: pool(grad, argument),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
+        raises=BY_KINDS,
     )
     pool: Op = op(
         name,
@@ -342,7 +338,7 @@ def _wrong_rank(name: str, ndim: int, shape: list[int]) -> GradcliError:
     elif name in ("avg_pool2d", "lp_pool2d", "fractional_max_pool2d") and len(shape) < 3:
         text, raises = out_of_range(-3, len(shape)), "IndexError"
     problem = f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions, not {len(shape)}"
-    return GradcliError("E301", problem, text=text, raises=raises)
+    return shape_error(problem, text=text, raises=raises)
 
 
 def _too_much_padding(name: str, windows: Windows) -> GradcliError:
@@ -427,16 +423,6 @@ def _max_pool(
     return squeeze_dim.apply(values, dim), squeeze_dim.apply(indices, dim)
 
 
-def _unrecorded_max_pool1d(input: Tensor, windows: Windows, ceil_mode: bool) -> Tensor:
-    """The largest of every window, itself no view; a version counts that PyTorch squeezes it."""
-    _check_windows("max_pool1d", input, 1, windows, ceil_mode)
-    check_floating("max_pool1d", input)
-    largest = _MAX_OF_LINE.apply(input, windows, ceil_mode)
-    if input.array.ndim == 2:
-        storage_of(largest).count_write()
-    return largest
-
-
 def _expose_max_pool(ndim: int) -> None:
     name = f"max_pool{ndim}d"
 
@@ -454,7 +440,12 @@ def _expose_max_pool(ndim: int) -> None:
         state = active.state
         recorded = (input.requires_grad and state.grad_enabled) or state.batch is not None
         if ndim == 1 and not return_indices and not recorded:
-            return _unrecorded_max_pool1d(input, windows, ceil_mode)
+            _check_windows("max_pool1d", input, 1, windows, ceil_mode)
+            check_floating("max_pool1d", input)
+            largest = _MAX_OF_LINE.apply(input, windows, ceil_mode)
+            if input.array.ndim == 2:
+                storage_of(largest).count_write()  # PyTorch squeezes it, and that counts
+            return largest
         results = _max_pool(name, input, ndim, windows, ceil_mode)
         return results if return_indices else results[0]
 
@@ -493,8 +484,7 @@ def mean_of_windows(input: Tensor, windows: Windows) -> Tensor:
     return _AVERAGE[len(windows.kernel)].apply(input, Averaging(windows, False, True, None))
 
 
-@function("avg_pool1d", also="torch.nn.functional")
-@in_numpy(average_pool(1))
+@function("avg_pool1d", also="torch.nn.functional", numpy=average_pool(1))
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,

@@ -16,12 +16,6 @@ from gradcli.ops.nn.piecewise_activations import relu_
 from gradcli.ops.nn.spatial.pooling import Averaging, averaged, windows_of
 
 
-def _root(pooled: Tensor, count: int, norm_type: Any) -> Tensor:
-    """From the means of powers to the norm of every window."""
-    positive = mul.apply(sign.apply(pooled), relu_.apply(abs_.apply(pooled)))
-    return power(mul.apply(positive, count), 1.0 / norm_type)
-
-
 def _expose_lp_pool(ndim: int) -> None:
     name = f"lp_pool{ndim}d"
 
@@ -38,7 +32,8 @@ def _expose_lp_pool(ndim: int) -> None:
         count = prod(windows.kernel)
         averaging = Averaging(windows, ceil_mode, True, None)
         pooled = averaged(name, power(input, norm_type), ndim, averaging)
-        return _root(pooled, count, norm_type)
+        positive = mul.apply(sign.apply(pooled), relu_.apply(abs_.apply(pooled)))
+        return power(mul.apply(positive, count), 1.0 / norm_type)
 
     describe(
         lp_pool,

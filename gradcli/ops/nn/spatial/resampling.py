@@ -17,7 +17,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.layout.memory_format import in_suggested_format
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, shape_error, type_error
+from gradcli.errors import GradcliError, shape_error, type_error, value_error
 from gradcli.ops.binding.arguments import check_filled, check_floating
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BY_KINDS, in_numpy
@@ -115,19 +115,19 @@ def _resampling(name: str) -> Op:
     backward: Op = op(
         f"{name}_backward",
         _transposed,
-        raises=BY_KINDS,
         decomposition=lambda grad_output, input_size, taps: along_dims(
             grad_output, [matrix.T for matrix in _matrices(input_size, taps)]
         ),
         grad_output=lambda grad, taps: resample(grad, taps),
+        raises=BY_KINDS,
     )
     resample: Op = op(
         name,
         _resampled,
         keeps_layout=True,
-        raises=BY_KINDS,
         decomposition=lambda self, taps: along_dims(self, _matrices(self.shape, taps)),
         self=lambda grad, self_sizes, taps: backward(grad, self_sizes, taps),
+        raises=BY_KINDS,
     )
     return resample
 
@@ -147,22 +147,18 @@ _ENTRIES = {
 }
 
 
-def _wrong(message: str, raises: str | None = None) -> GradcliError:
-    return GradcliError("E204", message, raises=raises)
-
-
-def _given_sizes(given: Any, sizes: Sequence[int], what: str) -> tuple[Any, ...]:
-    if not isinstance(given, (tuple, list)):
-        return (given,) * len(sizes)
-    values = tuple(given)
+def _given_sizes(requested: Any, sizes: Sequence[int], what: str) -> tuple[Any, ...]:
+    if not isinstance(requested, (tuple, list)):
+        return (requested,) * len(sizes)
+    values = tuple(requested)
     if len(values) != len(sizes):
         other, of = ("output", "output size of") if what == "size" else (what, f"{what} of shape")
         named = of.removesuffix(" of").removesuffix(" of shape")
         letter = "o" if what == "size" else "s"
-        raise _wrong(
+        raise value_error(
             f"Input and {other} must have the same number of spatial dimensions, but got input with"
-            f" spatial dimensions of {list(sizes)} and {of} {given}. Please provide input tensor in"
-            f" (N, C, d1, d2, ...,dK) format and {named} in"
+            f" spatial dimensions of {list(sizes)} and {of} {requested}. Please provide input"
+            f" tensor in (N, C, d1, d2, ...,dK) format and {named} in"
             f" ({letter}1, {letter}2, ...,{letter}K) format."
         )
     return values
@@ -181,7 +177,7 @@ def _no_mode(mode: str, rank: int) -> GradcliError:
             f" (got {rank}D) for the modes: nearest | linear | bilinear | bicubic |"
             f" trilinear | lanczos | area | nearest-exact (got {mode})"
         )
-    return _wrong(text, "NotImplementedError")
+    return value_error(text, raises="NotImplementedError")
 
 
 def _no_size(sizes: Sequence[int], counts: Sequence[Any]) -> GradcliError:
@@ -191,10 +187,10 @@ def _no_size(sizes: Sequence[int], counts: Sequence[Any]) -> GradcliError:
         ", ".join(f"{dim}: {size}" for dim, size in zip(dims, each, strict=True))
         for each in (sizes, counts)
     ]
-    return _wrong(
+    return value_error(
         "Input and output sizes should be greater than 0, but got input"
         f" ({shown[0]}) output ({shown[1]})",
-        "RuntimeError",
+        raises="RuntimeError",
     )
 
 
@@ -229,7 +225,7 @@ def interpolate(
     ndim = len(shape) - 2
     if (size is None) == (scale_factor is None):
         which = "either" if size is None else "only one of"
-        raise _wrong(f"{which} size or scale_factor should be defined")
+        raise value_error(f"{which} size or scale_factor should be defined")
     sizes = shape[2:]
     scales: tuple[Any, ...] = (None,) * ndim
     if size is not None:
@@ -240,7 +236,7 @@ def interpolate(
         if recompute_scale_factor:
             scales = (None,) * ndim
     if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
-        raise _wrong(
+        raise value_error(
             "align_corners option can only be set with the interpolating modes: linear | bilinear |"
             " bicubic | trilinear"
         )
@@ -268,17 +264,18 @@ def interpolate(
 # --- channels and pixels ------------------------------------------------------------------------
 
 
+def _copied(turned: Any, shape: Sizes, self: Any) -> Any:
+    """Turned elements in a shape, in memory as those of the input suggest."""
+    return in_suggested_format(module_of(turned).ascontiguousarray(turned).reshape(shape), self)
+
+
 def _shuffled(self: Any, factor: int) -> Any:
     *leading, channels, height, width = self.shape
     parts = self.reshape(*leading, channels // factor**2, factor, factor, height, width)
     n = len(leading)
     turned = parts.transpose(*range(n + 1), n + 3, n + 1, n + 4, n + 2)
-    made = (
-        module_of(turned)
-        .ascontiguousarray(turned)
-        .reshape(*leading, channels // factor**2, height * factor, width * factor)
-    )
-    return in_suggested_format(made, self)
+    shape = (*leading, channels // factor**2, height * factor, width * factor)
+    return _copied(turned, shape, self)
 
 
 def _unshuffled(self: Any, factor: int) -> Any:
@@ -286,12 +283,8 @@ def _unshuffled(self: Any, factor: int) -> Any:
     parts = self.reshape(*leading, channels, height // factor, factor, width // factor, factor)
     n = len(leading)
     turned = parts.transpose(*range(n + 1), n + 2, n + 4, n + 1, n + 3)
-    made = (
-        module_of(turned)
-        .ascontiguousarray(turned)
-        .reshape(*leading, channels * factor**2, height // factor, width // factor)
-    )
-    return in_suggested_format(made, self)
+    shape = (*leading, channels * factor**2, height // factor, width // factor)
+    return _copied(turned, shape, self)
 
 
 pixel_shuffle_: Op = op(
@@ -300,7 +293,6 @@ pixel_shuffle_: Op = op(
     keeps_layout=True,
     leading=True,
     self=lambda grad, factor: pixel_unshuffle_(grad, factor),
-    raises=BY_KINDS,
     numpy="""\
 def pixel_shuffle(x, factor):
     *before, channels, height, width = x.shape
@@ -309,6 +301,7 @@ def pixel_shuffle(x, factor):
     parts = parts.transpose(*range(n + 1), n + 3, n + 1, n + 4, n + 2)
     return parts.reshape(*before, channels // factor**2, height * factor, width * factor)
 """,
+    raises=BY_KINDS,
 )
 pixel_unshuffle_: Op = op(
     "pixel_unshuffle",
@@ -316,7 +309,6 @@ pixel_unshuffle_: Op = op(
     keeps_layout=True,
     leading=True,
     self=pixel_shuffle_,
-    raises=BY_KINDS,
     numpy="""\
 def pixel_unshuffle(x, factor):
     *before, channels, height, width = x.shape
@@ -325,14 +317,14 @@ def pixel_unshuffle(x, factor):
     parts = parts.transpose(*range(n + 1), n + 2, n + 4, n + 1, n + 3)
     return parts.reshape(*before, channels * factor**2, height, width)
 """,
+    raises=BY_KINDS,
 )
 
 
 def _regrouped(self: Any, groups: int) -> Any:
     shape = self.shape
     parts = self.reshape(shape[0], groups, shape[1] // groups, *shape[2:])
-    made = module_of(parts).ascontiguousarray(parts.swapaxes(1, 2)).reshape(shape)
-    return in_suggested_format(made, self)
+    return _copied(parts.swapaxes(1, 2), shape, self)
 
 
 channel_shuffle_: Op = op(

@@ -7,11 +7,11 @@ from typing import Any
 
 from gradcli.arrays.kernels.windows.windows import Sizes, Windows
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error
+from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.binding.arguments import check_filled, plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import out_of_range
-from gradcli.ops.definition.doc import BY_KINDS, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.nn.spatial.numpy_forms import FOLD, WINDOWS
@@ -26,34 +26,34 @@ def per_dimension(name: str, argument: str, value: Any, count: int, least: int =
     smaller than `least`.
     """
     parts = value if isinstance(value, (tuple, list)) else (value,)
-    given = tuple(plain_integer(name, argument, size) for size in parts)
-    if len(given) not in (1, count) or any(size < least for size in given):
+    sizes = tuple(plain_integer(name, argument, size) for size in parts)
+    if len(sizes) not in (1, count) or any(size < least for size in sizes):
         raise runtime_error(
             f"{name}(): `{argument}` must be one integer or {count}, at least {least} each, and"
             f" {value} is not",
-            text=_not_per_dimension(name, argument, given, count, least),
+            text=_not_per_dimension(name, argument, sizes, count, least),
         )
-    return given * count if len(given) == 1 else given
+    return sizes * count if len(sizes) == 1 else sizes
 
 
 def _not_per_dimension(
-    name: str, argument: str, given: Sizes, count: int, least: int
+    name: str, argument: str, sizes: Sizes, count: int, least: int
 ) -> str | None:
     """PyTorch's text for a setting of windows, None where it has another."""
-    if len(given) not in (1, count):
+    if len(sizes) not in (1, count):
         number = ("one", "two", "three")[count - 1]
         if "pool" in name:
             ints = "ints" if count > 1 else "int"
             return f"{name}: {argument} must either be a single int, or a tuple of {number} {ints}"
         return (
             f"expected {argument} to be a single integer value or a list of {count} values to match"
-            f" the convolution dimensions, but got {argument}={list(given)}"
+            f" the convolution dimensions, but got {argument}={list(sizes)}"
         )
     if "pool" in name:
-        return "stride should not be zero" if 0 in given and argument != "dilation" else None
+        return "stride should not be zero" if 0 in sizes and argument != "dilation" else None
     if argument == "dilation":
         one_more = [1] if count == 1 else []
-        return f"dilation should be greater than zero, but got {[*one_more, *given * count][:2]}"
+        return f"dilation should be greater than zero, but got {[*one_more, *sizes * count][:2]}"
     return f"{'negative' if least == 0 else 'non-positive'} {argument} is not supported"
 
 
@@ -101,16 +101,11 @@ im2col: Op = op(
 )
 
 col2im: Op = op(
-    "col2im",
-    _col2im_array,
-    self=im2col,
-    unsupported=dtype_names("int"),
-    raises=BY_KINDS,
+    "col2im", _col2im_array, self=im2col, unsupported=dtype_names("int"), raises=BY_KINDS
 )
 
 
-@function("unfold", module="torch.nn.functional")
-@in_numpy(WINDOWS)
+@function("unfold", module="torch.nn.functional", numpy=WINDOWS)
 def unfold(
     input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
@@ -121,8 +116,7 @@ def unfold(
     """
     windows = windows_from("unfold", 2, kernel_size, stride, padding, dilation)
     if input.array.ndim not in (3, 4):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             "unfold(): expected a tensor of 3 or 4 dimensions",
             text=out_of_range(input.array.ndim, input.array.ndim)
             if input.array.ndim in (1, 2)
@@ -161,8 +155,7 @@ def _wrong_columns(shape: Sizes, sizes: Sizes, windows: Windows, counts: Sizes) 
     )
 
 
-@function("fold", module="torch.nn.functional")
-@in_numpy(FOLD)
+@function("fold", module="torch.nn.functional", numpy=FOLD)
 def fold(
     input: Tensor,
     output_size: Any,

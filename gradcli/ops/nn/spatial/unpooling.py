@@ -12,12 +12,12 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.kernels.windows.windows import Sizes
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, shape_error, value_error
+from gradcli.errors import dtype_error, index_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_filled, check_floating
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import uniform_array
-from gradcli.ops.definition.doc import BY_VALUES, RANDOM, SAMPLES, describe, effects
+from gradcli.ops.definition.doc import BY_VALUES, RANDOM, SAMPLES, describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.gather import scatter_tensor
 from gradcli.ops.nn.spatial.pooling import picking, taken_at
@@ -31,8 +31,7 @@ def _unpooled(self: Any, indices: Any, output_size: Sizes) -> Any:
     ndim = len(output_size)
     planes, size = prod(self.shape[:-ndim]), prod(output_size)
     if np.any((indices < 0) | (indices >= size)):
-        raise GradcliError(
-            "E302",
+        raise index_error(
             f"max_unpool{ndim}d(): an index lies outside the {size} elements of the output",
             raises="RuntimeError",
         )
@@ -72,13 +71,13 @@ def _unpooled_sizes(
     )
     if output_size is None:
         return default
-    given = tuple(output_size)[-len(sizes) :]
-    for wanted, usual, step in zip(given, default, stride, strict=False):
+    requested = tuple(output_size)[-len(sizes) :]
+    for wanted, usual, step in zip(requested, default, stride, strict=False):
         if not usual - step < wanted < usual + step:
             raise value_error(
-                f"{name}(): the output size {given} cannot have been pooled to {sizes}"
+                f"{name}(): the output size {requested} cannot have been pooled to {sizes}"
             )
-    return given
+    return requested
 
 
 def _expose_unpool(ndim: int) -> None:
@@ -178,8 +177,7 @@ _FRACTIONAL = {
 def _expose_fractional(ndim: int) -> None:
     name = f"fractional_max_pool{ndim}d"
 
-    @function(name, module="torch.nn.functional")
-    @effects(RANDOM)
+    @function(name, module="torch.nn.functional", effects=(RANDOM,))
     def fractional_max_pool(
         input: Tensor,
         kernel_size: Any,

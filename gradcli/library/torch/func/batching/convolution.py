@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
+from gradcli.library.torch.func.batching.frame import Frame
 from gradcli.library.torch.func.batching.rules import At, batching, folded, unfolded
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.definition.op import Op
@@ -12,9 +13,6 @@ from gradcli.ops.nn.spatial.convolution import Geometry, convolution, convolutio
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.views import reshape
-
-if TYPE_CHECKING:
-    from gradcli.library.torch.func.batching.frame import Frame
 
 
 def _by_groups(frame: Frame, value: Tensor, dim: int) -> Tensor:

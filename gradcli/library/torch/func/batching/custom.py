@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from gradcli.autograd.batched import batched_tensor
 from gradcli.autograd.custom.function import DETAILS
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, value_error
+from gradcli.library.torch.func.batching.frame import Frame
 from gradcli.library.torch.func.structure import leaves, mapped, rebuilt, same_form, spec_of
 from gradcli.state import active
-
-if TYPE_CHECKING:
-    from gradcli.library.torch.func.batching.frame import Frame
 
 
 def no_tensor(name: str, value: Any) -> GradcliError:

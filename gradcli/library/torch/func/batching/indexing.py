@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.library.torch.func.batching.frame import Frame
 from gradcli.library.torch.func.batching.rules import At, batching, behind
 from gradcli.library.torch.func.batching.shapes import rows
 from gradcli.ops.binding.arguments import checked_values
-from gradcli.ops.binding.catalogue import operators as operators_of_items
+from gradcli.ops.binding.functions import operators
 from gradcli.ops.creation.copies import clone
-from gradcli.ops.definition.op import Op, registry
+from gradcli.ops.definition.op import Op
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.indexing.basic import FULL, Key, positions_from_front
-from gradcli.ops.indexing.gather import gather, scatter_add
+from gradcli.ops.indexing.gather import gather, scatter_add, scatter_number, scatter_tensor
 from gradcli.ops.indexing.select import index_select
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.views import expand, reshape, unsqueeze, view
 from gradcli.state import active
-
-if TYPE_CHECKING:
-    from gradcli.library.torch.func.batching.frame import Frame
 
 # --- the same positions for all examples --------------------------------------------------------
 
@@ -122,7 +120,7 @@ def _index_copy(frame: Frame, op: Op, args: Any) -> Any:
         return reshape(parts, (frame.size,))
     if not frame.is_batched(index):
         return op.apply(whole, dim + 1, frame.plain(index), parts)
-    return registry["scatter"].apply(whole, dim + 1, _along(frame, index, parts, dim + 1), parts)
+    return scatter_tensor.apply(whole, dim + 1, _along(frame, index, parts, dim + 1), parts)
 
 
 @batching("index_fill", "index_fill.IndexFillBackward1")
@@ -134,9 +132,7 @@ def _index_fill(frame: Frame, op: Op, args: Any) -> Any:
     if not self.array.ndim:
         whole = unsqueeze.apply(whole, 1)
     at = _along(frame, index, whole, dim + 1)
-    mask = registry["scatter.ScatterBackward1"].apply(
-        Tensor(np.zeros(whole.array.shape, np.bool_)), dim + 1, at, True
-    )
+    mask = scatter_number.apply(Tensor(np.zeros(whole.array.shape, np.bool_)), dim + 1, at, True)
     if frame.is_batched(value):
         value = view.apply(frame.first(value), (frame.size, *(1,) * (whole.array.ndim - 1)))
     made = where(mask, frame.plain(value), whole)
@@ -224,7 +220,7 @@ def put_by_examples(frame: Frame, shown: Tensor, picked: dict[int, Any], value: 
     values = frame.plain(value)
     if frame.is_batched(value):
         values = behind(frame.first(value), ndim + front.array.ndim - len(dims) - 1)
-    operators_of_items["[]="](front, key, values)
+    operators.setitem(front, key, values)
 
 
 def flat_positions(shape: tuple[int, ...], picked: dict[int, Any]) -> tuple[Tensor, int]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.batched import BatchedArray, NeedsExamples, batched_tensor
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, join_graph
 from gradcli.errors import GradcliError
+from gradcli.library.torch.func.batching.frame import Frame
 from gradcli.library.torch.func.derivatives import vjp
 from gradcli.library.torch.func.structure import leaves, rebuilt
 from gradcli.ops.arithmetic.arithmetic import zeros
@@ -17,9 +18,6 @@ from gradcli.ops.definition.doc import RANDOM
 from gradcli.ops.shape.joining import stack_
 from gradcli.ops.shape.slicing import select
 from gradcli.state import active
-
-if TYPE_CHECKING:
-    from gradcli.library.torch.func.batching.frame import Frame
 
 Function = Callable[..., Any]
 
@@ -61,7 +59,9 @@ class Looped(Node):
             zeros(self.frame.wrapped(Tensor(0.0)), shape) if seed is None else seed
             for seed, (shape, _) in zip(seeds, self.metadata, strict=True)
         ]
-        return tuple(self.frame.looped(pulled, (*self.flat, *whole), {}))
+        args = (*self.flat, *whole)
+        level = level_of(leaves(args)) or self.frame.level
+        return tuple(looped(self.frame.at(level), pulled, args, {}))
 
     run_recorded = run
 

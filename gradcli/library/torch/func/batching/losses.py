@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
+from gradcli.library.torch.func.batching.frame import Frame
 from gradcli.library.torch.func.batching.rules import batching, behind, side_by_side
 from gradcli.library.torch.func.batching.shapes import broadcast_first
 from gradcli.ops.binding.functions import methods
@@ -14,9 +15,6 @@ from gradcli.ops.nn.loss.elementwise import MEAN, NONE
 from gradcli.ops.nn.normalisation.formula import Statistics
 from gradcli.ops.reduction.sum import mean_dims, sum_dims
 from gradcli.ops.shape.views import expand, reshape, view
-
-if TYPE_CHECKING:
-    from gradcli.library.torch.func.batching.frame import Frame
 
 # --- losses of elements -------------------------------------------------------------------------
 

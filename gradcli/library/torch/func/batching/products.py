@@ -1,11 +1,14 @@
-"""Batching rules of products of matrices and vectors."""
+"""Batching rules of products of matrices and vectors, and of systems with two matrices; on one
+matrix functions take the examples as a leading dimension.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import shape_error
+from gradcli.library.torch.func.batching.frame import Frame
 from gradcli.library.torch.func.batching.rules import At, batching, behind
 from gradcli.ops.arithmetic.arithmetic import mul
 from gradcli.ops.arithmetic.conjugate import conj
@@ -14,9 +17,6 @@ from gradcli.ops.linalg.products.matmul import matmul
 from gradcli.ops.linalg.products.matrix_products import baddbmm, bmm, mm, scaled
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.views import expand, permute, reshape, squeeze_dim, t, unsafe_view, unsqueeze
-
-if TYPE_CHECKING:
-    from gradcli.library.torch.func.batching.frame import Frame
 
 
 def _column(vectors: Tensor) -> Tensor:
@@ -150,3 +150,27 @@ def _product(frame: Frame, rule: Any, left: Tensor, right: Tensor) -> Any:
     shared = frame.plain(left), frame.plain(right)
     made = whole.apply(*shared) if whole is not None else matmul(*shared)
     return expand.apply(unsqueeze.apply(made, 0), (frame.size, *made.array.shape))
+
+
+# --- pairs of matrices that are solved -----------------------------------------------------------
+
+
+@batching("linalg_solve_triangular", "cholesky_solve", "triangular_solve", "linalg_lu_solve")
+def _pair(frame: Frame, op: Op, args: Any) -> Any:
+    count = len(op.tensors)
+    ndim = max(arg.array.ndim for arg in args[:count])
+    operands = []
+    for name, arg in zip(op.tensors, args[:count], strict=True):
+        rank = ndim - 1 if name == "pivots" else ndim
+        operands.append(behind(frame.first(arg), rank + 1))
+    return op.apply(*operands, *args[count:])
+
+
+@batching("linalg_solve_ex")
+def _solve(frame: Frame, op: Op, args: Any) -> Any:
+    A, B, left, vector = args
+    if vector:
+        return op.apply(frame.first(A), behind(frame.first(B), A.array.ndim), left, True)
+    ndim = max(A.array.ndim, B.array.ndim)
+    operands = [behind(frame.first(each), ndim + 1) for each in (A, B)]
+    return op.apply(*operands, left, False)

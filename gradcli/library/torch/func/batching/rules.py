@@ -16,11 +16,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.library.torch.func.batching.frame import Frame
 from gradcli.ops.binding.functions import methods
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.definition.doc import READS
@@ -29,9 +30,6 @@ from gradcli.ops.shape.joining import stack_
 from gradcli.ops.shape.slicing import select
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
 from gradcli.state import active
-
-if TYPE_CHECKING:
-    from gradcli.library.torch.func.batching.frame import Frame
 
 Rule = Callable[..., Any]
 

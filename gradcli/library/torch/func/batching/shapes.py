@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,14 +10,17 @@ from gradcli.arrays.layout.views import strides_of
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import shape_error
+from gradcli.library.torch.func.batching.frame import Frame
 from gradcli.library.torch.func.batching.rules import aligned, batching, behind, leading, shifted
-from gradcli.ops.creation.copies import row_order
+from gradcli.ops.creation.copies import clone, copied, row_order
 from gradcli.ops.definition.op import Op, registry
+from gradcli.ops.elementwise.comparison import choose
+from gradcli.ops.linalg.norms import vector_norm
+from gradcli.ops.reduction.cumulative import prod_dim
+from gradcli.ops.reduction.extrema import amax, amin
 from gradcli.ops.reduction.sum import mean_dims, sum_dims
+from gradcli.ops.shape.slicing import alias, diagonal
 from gradcli.ops.shape.views import expand, permute, reshape, transpose, view
-
-if TYPE_CHECKING:
-    from gradcli.library.torch.func.batching.frame import Frame
 
 # --- reductions of all elements -----------------------------------------------------------------
 
@@ -38,12 +41,12 @@ def _sum(frame: Frame, op: Op, args: Any) -> Any:
 @batching("prod")
 def _prod(frame: Frame, op: Op, args: Any) -> Any:
     dtype = args[1] if len(args) > 1 else None
-    return registry["prod.ProdBackward1"].apply(rows(frame, args[0]), 1, False, dtype)
+    return prod_dim.apply(rows(frame, args[0]), 1, False, dtype)
 
 
 @batching("max", "min")
 def _extreme(frame: Frame, op: Op, args: Any) -> Any:
-    return registry[f"a{op.name}"].apply(rows(frame, args[0]), (1,), False)
+    return (amax if op.name == "max" else amin).apply(rows(frame, args[0]), (1,), False)
 
 
 @batching("median", "nanmedian")
@@ -73,8 +76,7 @@ def _trace(frame: Frame, op: Op, args: Any) -> Any:
     if ndim != 2:
         text = f"trace: expected a matrix, but got tensor with dim {ndim}"
         raise shape_error(f"trace() takes a matrix, and an example has {ndim} dimensions", text)
-    diagonal = registry["diagonal"].apply(frame.first(args[0]), 0, 1, 2)
-    return sum_dims.apply(diagonal, (1,), False)
+    return sum_dims.apply(diagonal.apply(frame.first(args[0]), 0, 1, 2), (1,), False)
 
 
 # --- views --------------------------------------------------------------------------------------
@@ -103,13 +105,13 @@ def _permute(frame: Frame, op: Op, args: Any) -> Any:
 def _t(frame: Frame, op: Op, args: Any) -> Any:
     (self,) = args
     whole = frame.first(self)
-    return transpose.apply(whole, 1, 2) if self.array.ndim == 2 else registry["alias"].apply(whole)
+    return transpose.apply(whole, 1, 2) if self.array.ndim == 2 else alias.apply(whole)
 
 
 @batching("transpose", "transpose_")
 def _transpose(frame: Frame, op: Op, args: Any) -> Any:
     if not args[0].array.ndim:
-        return registry["alias"].apply(frame.first(args[0]))
+        return alias.apply(frame.first(args[0]))
     return leading(frame, op, args)
 
 
@@ -147,8 +149,8 @@ def _rot90(frame: Frame, op: Op, args: Any) -> Any:
 @batching("diagonal_copy")
 def _diagonal_copy(frame: Frame, op: Op, args: Any) -> Any:
     self, offset = args
-    whole = registry["diagonal"].apply(frame.first(self), offset, 1, 2)
-    return registry["clone"].apply(whole)
+    whole = diagonal.apply(frame.first(self), offset, 1, 2)
+    return clone.apply(whole)
 
 
 # --- joining ------------------------------------------------------------------------------------
@@ -180,14 +182,14 @@ def _filled(frame: Frame, op: Op, args: Any) -> Any:
         source = behind(frame.first(source), whole.array.ndim)
     else:
         source = behind(frame.plain(source), whole.array.ndim, 0)
-    return registry["copy"].apply(whole, expand.apply(source, whole.array.shape))
+    return copied.apply(whole, expand.apply(source, whole.array.shape))
 
 
 @batching("masked_fill", "masked_fill.MaskedFillBackward1")
 def _masked_fill(frame: Frame, op: Op, args: Any) -> Any:
     self, mask, value = args
     if frame.is_batched(value):
-        return aligned(frame, registry["where"], (mask, value, self))
+        return aligned(frame, choose, (mask, value, self))
     ndim = self.array.ndim
     if frame.is_batched(mask):
         whole = behind(frame.first(mask), ndim + 1)
@@ -228,8 +230,7 @@ def broadcast_first(frame: Frame, *operands: Tensor) -> list[Tensor]:
 @batching("dist")
 def _dist(frame: Frame, op: Op, args: Any) -> Any:
     self, other, p = args
-    difference = frame.first(self)
     one, two = broadcast_first(frame, self, other)
     difference = one - two
     dims = tuple(range(1, difference.array.ndim))
-    return registry["linalg_vector_norm"].apply(difference, p, dims, False, None)
+    return vector_norm.apply(difference, p, dims, False, None)

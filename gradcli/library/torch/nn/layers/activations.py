@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import assertion_error, value_error
 from gradcli.library.torch.nn.init import constant_
 from gradcli.library.torch.nn.layer import Layer, layer, new_parameter, register
 from gradcli.library.torch.nn.module import Module
@@ -46,10 +46,8 @@ class _Hardtanh(Layer):
     def check(self) -> None:
         low, high = self._values["min_val"], self._values["max_val"]
         if not low < high:
-            raise GradcliError(
-                "E204",
-                f"Hardtanh(): min_val has to be below max_val, and {low} is not below {high}",
-                raises="AssertionError",
+            raise assertion_error(
+                f"Hardtanh(): min_val has to be below max_val, and {low} is not below {high}"
             )
 
 

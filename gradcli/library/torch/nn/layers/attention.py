@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import assertion_error, value_error
 from gradcli.library.torch.nn.init import xavier_normal_, xavier_uniform_, zeros_
 from gradcli.library.torch.nn.layer import new_parameter, register
 from gradcli.library.torch.nn.layers.linear import Linear
@@ -52,7 +52,7 @@ class MultiheadAttention(Module):
             )
         if embed_dim % num_heads:
             text = "embed_dim must be divisible by num_heads"
-            raise GradcliError("E204", text, raises="AssertionError")
+            raise assertion_error(text)
         self.embed_dim = embed_dim
         self.num_heads = num_heads
         self.dropout = dropout

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error, value_error
-from gradcli.library.torch.nn.attributes import is_parameter, kind_of
+from gradcli.library.torch.nn.attributes import is_parameter, kind_of, names
 from gradcli.library.torch.nn.layer import register
 from gradcli.library.torch.nn.module import Module, bracketed, indented
 from gradcli.ops.binding.catalogue import modules
@@ -181,14 +181,7 @@ class ModuleList(_Numbered):
 class _Named(Module):
     """A dictionary of modules or parameters."""
 
-    language_attributes = Module.language_attributes | {
-        "clear",
-        "items",
-        "keys",
-        "pop",
-        "update",
-        "values",
-    }
+    language_attributes = Module.language_attributes | names("clear items keys pop update values")
 
     def _table(self) -> dict[str, Any]:
         raise NotImplementedError

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import assertion_error, attribute_error
 from gradcli.language.objects.classes.extensible import arguments_of
 from gradcli.library.torch.nn.attributes import kind_of
 from gradcli.library.torch.nn.init import normal_
@@ -47,7 +47,7 @@ class _Rows(Module):
             if not -num_embeddings <= padding_idx < num_embeddings:
                 start = "p" if isinstance(self, EmbeddingBag) else "P"
                 text = f"{start}adding_idx must be within num_embeddings"
-                raise GradcliError("E204", text, raises="AssertionError")
+                raise assertion_error(text)
             padding_idx %= num_embeddings
         self.padding_idx = padding_idx
         if _weight is None:
@@ -60,17 +60,11 @@ class _Rows(Module):
     @classmethod
     def _of_rows(cls: Any, embeddings: Any, freeze: bool, **settings: Any) -> Any:
         if not isinstance(embeddings, Tensor):
-            raise GradcliError(
-                "E202",
-                f"from_pretrained() takes a matrix, not {kind_of(embeddings)}",
-                raises="AttributeError",
-            )
+            raise attribute_error(f"from_pretrained() takes a matrix, not {kind_of(embeddings)}")
         sizes = embeddings.array.shape
         if len(sizes) != 2:
-            raise GradcliError(
-                "E204",
-                f"from_pretrained() takes a matrix, not a tensor of {len(sizes)} dimensions",
-                raises="AssertionError",
+            raise assertion_error(
+                f"from_pretrained() takes a matrix, not a tensor of {len(sizes)} dimensions"
             )
         made = cls(*sizes, **settings, _weight=embeddings)
         made.weight.requires_grad = not freeze

@@ -13,6 +13,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, value_error
+from gradcli.library.torch.nn.attributes import names
 from gradcli.library.torch.nn.layer import new_tensor, register
 from gradcli.library.torch.nn.layers import convolutions, linear, normalisation  # noqa: F401  (they register)
 from gradcli.library.torch.nn.module import Module
@@ -85,11 +86,9 @@ class Lazy(Module):
     size_name: ClassVar[str]
     input_ndims: ClassVar[tuple[int, ...]] = ()
     channel: ClassVar[int] = 1
-    language_attributes = Module.language_attributes | {
-        "cls_to_become",
-        "has_uninitialized_params",
-        "initialize_parameters",
-    }
+    language_attributes = Module.language_attributes | names(
+        "cls_to_become has_uninitialized_params initialize_parameters"
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(0, *args, **kwargs)  # type: ignore[call-arg]
@@ -105,8 +104,7 @@ class Lazy(Module):
         return catalogue.class_of(self._becomes())
 
     def _becomes(self) -> type:
-        kind: type = modules["torch.nn"][type(self).__name__.removeprefix("Lazy")]
-        return kind
+        return modules["torch.nn"][type(self).__name__.removeprefix("Lazy")]
 
     def has_uninitialized_params(self) -> bool:
         """Whether no input was seen and no state loaded."""

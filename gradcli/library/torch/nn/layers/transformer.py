@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, shape_error
 from gradcli.library.torch.nn.copies import clone
 from gradcli.library.torch.nn.init import xavier_uniform_
 from gradcli.library.torch.nn.layer import FUNCTIONS, register
@@ -282,9 +282,9 @@ class Transformer(Module):
             src.ndim == 3
             and src.array.shape[not self.batch_first] != (tgt.array.shape[not self.batch_first])
         ):
-            raise GradcliError("E301", "the batch number of src and tgt must be equal")
+            raise shape_error("the batch number of src and tgt must be equal")
         if not src.array.shape[-1] == tgt.array.shape[-1] == self.d_model:
-            raise GradcliError("E301", "the feature number of src and tgt must be equal to d_model")
+            raise shape_error("the feature number of src and tgt must be equal to d_model")
 
     def forward(
         self,

@@ -65,8 +65,7 @@ class _Orthogonal(Module):
             q = self._of_skew(X)
         if "base" in self._buffers:
             q = torch.matmul(self.base, q)
-        result: Tensor = _turned(q) if wide else q
-        return result
+        return _turned(q) if wide else q
 
     def _of_skew(self, X: Tensor) -> Any:
         """The first columns of an orthogonal matrix, from a skew-symmetric one."""

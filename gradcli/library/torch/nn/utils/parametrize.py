@@ -183,6 +183,12 @@ def _check_returned(computed: Any) -> None:
         raise value_error(f"A parametrization must return a tensor. Got {kind}.")
 
 
+def _changes(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
+    """In what two tensors differ, dtype or shape, and how."""
+    pairs = [(what, getattr(before, what), getattr(after, what)) for what in ("dtype", "shape")]
+    return [(what, was, found) for what, was, found in pairs if was != found]
+
+
 def _check_added(module: Any, name: str, parametrization: Any) -> None:
     """Raise E204 where one more parametrization, or its inverse, gives a tensor that does not fit
     the one that is computed so far.
@@ -193,26 +199,22 @@ def _check_added(module: Any, name: str, parametrization: Any) -> None:
         after = parametrization(before)
         _check_returned(after)
         back = before if inverse is None else inverse(parametrization, after)
-    for what in ("dtype", "shape"):
-        was, found = getattr(before, what), getattr(after, what)
-        if was != found:
-            raise value_error(
-                f"Registering a parametrization may not change the {what} of the tensor, unless the"
-                f" `unsafe` flag is enabled.\nmodule.{name}.{what}: {was}\nparametrization("
-                f"module.{name}).{what}: {found}"
-            )
+    for what, was, found in _changes(before, after):
+        raise value_error(
+            f"Registering a parametrization may not change the {what} of the tensor, unless the"
+            f" `unsafe` flag is enabled.\nmodule.{name}.{what}: {was}\nparametrization("
+            f"module.{name}).{what}: {found}"
+        )
     if not isinstance(back, Tensor):
         raise value_error(
             f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}"
         )
-    for what in ("dtype", "shape"):
-        was, found = getattr(before, what), getattr(back, what)
-        if was != found:
-            raise value_error(
-                f"The tensor returned by parametrization.right_inverse must have the same {what} as"
-                f" module.{name}, unless the `unsafe` flag is enabled.\nmodule.{name}.{what}: {was}"
-                f"\nreturned {what}: {found}"
-            )
+    for what, was, found in _changes(before, back):
+        raise value_error(
+            f"The tensor returned by parametrization.right_inverse must have the same {what} as"
+            f" module.{name}, unless the `unsafe` flag is enabled.\nmodule.{name}.{what}: {was}"
+            f"\nreturned {what}: {found}"
+        )
 
 
 @function("remove_parametrizations", module=_MODULE)

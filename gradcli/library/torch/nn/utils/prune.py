@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.errors import GradcliError, assertion_error, type_error, value_error
 from gradcli.language.objects.classes.extensible import Extensible
 from gradcli.library.torch.nn.module import check_module
 from gradcli.library.torch.nn.utils.clipping import parameters_to_vector
@@ -49,8 +49,7 @@ class BasePruningMethod(Extensible):
         """The tensor with zeros where it is pruned."""
         mask = getattr(module, f"{self._tensor_name}_mask")
         original = getattr(module, f"{self._tensor_name}_orig")
-        result: Tensor = methods.to(mask, dtype=original.dtype) * original
-        return result
+        return methods.to(mask, dtype=original.dtype) * original
 
     @classmethod
     def apply(
@@ -82,11 +81,7 @@ class BasePruningMethod(Extensible):
 
 def _check_shape(scores: Tensor, t: Tensor) -> None:
     if scores.array.shape != t.array.shape:
-        raise GradcliError(
-            "E204",
-            "importance_scores should have the same shape as tensor t",
-            raises="AssertionError",
-        )
+        raise assertion_error("importance_scores should have the same shape as tensor t")
 
 
 def _hook_of(module: Any, name: str) -> tuple[int, Any] | None:
@@ -213,8 +208,7 @@ class RandomUnstructured(_Amount):
 
     def scores(self, t: Tensor) -> Tensor:
         """What decides which elements are pruned."""
-        drawn: Tensor = torch.rand_like(t)
-        return drawn
+        return torch.rand_like(t)
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         count = self.count(t.array.size)
@@ -232,8 +226,7 @@ class L1Unstructured(RandomUnstructured):
     largest = False
 
     def scores(self, t: Tensor) -> Tensor:
-        sizes: Tensor = torch.abs(t)
-        return sizes
+        return torch.abs(t)
 
 
 class RandomStructured(_Amount):

@@ -133,12 +133,11 @@ def parametrized_spectral_norm(
 class _NormHook:
     """Computes a weight before each call of its module, from parameters of other names."""
 
-    __slots__ = ("dim", "key", "name")
+    __slots__ = ("dim", "name")
 
     def __init__(self, name: str, dim: int) -> None:
         self.name = name
         self.dim = dim
-        self.key = 0
 
     def weight(self, module: Any) -> Tensor:
         """The weight that the parameters make."""
@@ -173,11 +172,6 @@ class _SpectralHook(_NormHook):
         return weight / methods.dot(u, methods.mv(matrix, v))
 
 
-def _hooked(module: Any, hook: _NormHook) -> Any:
-    hook.key = module.register_forward_pre_hook(hook).id
-    return module
-
-
 @function("weight_norm", module="torch.nn.utils")
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """Train a weight's lengths `NAME_g` and direction `NAME_v`; returns the module whose it is.
@@ -193,7 +187,8 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     module.register_parameter(f"{name}_g", parameter(length))
     module.register_parameter(f"{name}_v", parameter(detach(weight)))
     module._values[name] = hook.weight(module)
-    return _hooked(module, hook)
+    module.register_forward_pre_hook(hook)
+    return module
 
 
 @function("spectral_norm", module="torch.nn.utils")
@@ -217,17 +212,22 @@ def spectral_norm(
     module._values[name] = detach(weight)
     module.register_buffer(f"{name}_u", u)
     module.register_buffer(f"{name}_v", v)
-    return _hooked(module, hook)
+    module.register_forward_pre_hook(hook)
+    return module
 
 
-def _unhooked(module: Any, name: str, kind: type[_NormHook]) -> Tensor:
-    """Remove the hook of a weight; returns the weight that it computes."""
+def _remove(module: Any, name: str, kind: type[_NormHook], parts: str) -> Any:
+    """Make the weight that a hook computes of its parts a parameter again; returns the module."""
     hooks = module._hooks.forward_pre if module._hooks is not None else {}
     for key, hook in list(hooks.items()):
         if type(hook) is kind and hook.name == name:
             del hooks[key]
             with NoGrad():
-                return detach(hook.weight(module))
+                weight = detach(hook.weight(module))
+            for part in (name, *(f"{name}_{part}" for part in parts.split())):
+                module.language_delattr(part)
+            module.register_parameter(name, parameter(weight))
+            return module
     raise value_error(f"the weight '{name}' is not normalised")
 
 
@@ -238,11 +238,7 @@ def remove_weight_norm(module: Any, name: str = "weight") -> Any:
     Example: nn.utils.remove_weight_norm(nn.utils.weight_norm(nn.Linear(3, 2)))
     """
     check_module("remove_weight_norm", module)
-    weight = _unhooked(module, name, _NormHook)
-    for part in (name, f"{name}_g", f"{name}_v"):
-        module.language_delattr(part)
-    module.register_parameter(name, parameter(weight))
-    return module
+    return _remove(module, name, _NormHook, "g v")
 
 
 @function("remove_spectral_norm", module="torch.nn.utils")
@@ -252,8 +248,4 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
     Example: nn.utils.remove_spectral_norm(nn.utils.spectral_norm(nn.Linear(3, 2)))
     """
     check_module("remove_spectral_norm", module)
-    weight = _unhooked(module, name, _SpectralHook)
-    for part in (name, f"{name}_u", f"{name}_v", f"{name}_orig"):
-        module.language_delattr(part)
-    module.register_parameter(name, parameter(weight))
-    return module
+    return _remove(module, name, _SpectralHook, "u v orig")

@@ -19,32 +19,10 @@ from gradcli.state import computed
 State = tuple[Tensor, ...]
 
 
-def _parts(gates: Tensor, count: int) -> Any:
-    return torch.unsafe_chunk(gates, count, 1)
-
-
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """A projection of the input or of the state."""
-    return F.linear(input, weight, bias)
-
-
-# --- one step -------------------------------------------------------------------------------------
-
-
-def _rnn_step(function: str, projected: Tensor, hidden: Tensor, state: State) -> State:
-    """The next state of a plain recurrent network from both projections."""
-    return (modules["torch"][function](hidden + projected),)
-
-
-def _lstm_step(projected: Tensor, hidden: Tensor, state: State) -> State:
-    """The next state (h, c) of an LSTM from both projections."""
-    return lstm_state(_parts(hidden + projected, 4), state[1])
-
-
 def _gru_step(projected: Tensor, hidden: Tensor, state: State) -> State:
     """The next state of a GRU from both projections."""
     sigmoid, tanh = torch.sigmoid, torch.tanh
-    given, remembered = _parts(projected, 3), _parts(hidden, 3)
+    given, remembered = (torch.unsafe_chunk(each, 3, 1) for each in (projected, hidden))
     reset = sigmoid(remembered[0] + given[0])
     update = sigmoid(remembered[1] + given[1])
     new = tanh(given[2] + remembered[2] * reset)
@@ -71,10 +49,10 @@ class Recurrent(Module):
     def next_state(self, projected: Tensor, hidden: Tensor, state: State) -> State:
         """The state after one step, from the projections of the input and of the state."""
         if self.gates == 4:
-            return _lstm_step(projected, hidden, state)
+            return lstm_state(torch.unsafe_chunk(hidden + projected, 4, 1), state[1])
         if self.gates == 3:
             return _gru_step(projected, hidden, state)
-        return _rnn_step(self.nonlinearity, projected, hidden, state)
+        return (modules["torch"][self.nonlinearity](hidden + projected),)
 
     def _zeros(self, like: Tensor, *sizes: int) -> Tensor:
         return Tensor(computed(module_of(like.array).zeros, sizes, like.array.dtype))
@@ -119,8 +97,8 @@ class _Cell(Recurrent):
             sizes = (input.array.shape[0], self.hidden_size)
             given = (self._zeros(input, *sizes),) * self.states
         self._check_sizes(input, given)
-        projected = linear(input, self.weight_ih, self.bias_ih)
-        hidden = linear(given[0], self.weight_hh, self.bias_hh)
+        projected = F.linear(input, self.weight_ih, self.bias_ih)
+        hidden = F.linear(given[0], self.weight_hh, self.bias_hh)
         state = self.next_state(projected, hidden, given)
         if not batched:
             state = tuple(methods.squeeze(each, 0) for each in state)

@@ -12,13 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import GradcliError, shape_error, value_error
 from gradcli.language.objects.classes.extensible import arguments_of
+from gradcli.library.torch.nn.attributes import names
 from gradcli.library.torch.nn.layer import new_parameter, register, register_base
-from gradcli.library.torch.nn.layers.recurrent.cells import Recurrent, State, linear
+from gradcli.library.torch.nn.layers.recurrent.cells import Recurrent, State
 from gradcli.library.torch.nn.layers.recurrent.packed_sequences import PackedSequence
+from gradcli.ops.binding.catalogue import autocasting
 from gradcli.ops.binding.functions import F, methods
-from gradcli.ops.creation.autocast import autocast_to_lower_precision
 from gradcli.ops.indexing.basic import getitem
 from gradcli.ops.nn.recurrent import mkldnn_rnn_layer
 from gradcli.ops.shape.joining import cat_, stack_
@@ -45,14 +46,9 @@ class _Layers(Recurrent):
     Example: isinstance(nn.LSTM(1, 1), nn.RNNBase)
     """
 
-    language_attributes = Recurrent.language_attributes | {
-        "_all_weights",
-        "_flat_weights",
-        "_flat_weights_names",
-        "all_weights",
-        "flatten_parameters",
-        "mode",
-    }
+    language_attributes = Recurrent.language_attributes | names(
+        "_all_weights _flat_weights _flat_weights_names all_weights flatten_parameters mode"
+    )
 
     @property
     def mode(self) -> str:
@@ -144,18 +140,22 @@ class _Layers(Recurrent):
 
     def _direction(self, input: Tensor, suffix: str, state: State) -> tuple[Tensor, State]:
         """The outputs of all steps in one direction, one after the other, and the last state."""
-        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        weights = [self._parameters.get(f"{kind}_{suffix}") for kind in kinds]
         if not self._is_one_node(input):
-            return self._steps(input, suffix, state, weights)
+            return self._steps(input, suffix, state)
+        weights = self._weights(suffix)
         # PyTorch uses zeros for biases that are left out.
         rows = self.gates * self.hidden_size
         present = [self._zeros(input, rows) if weight is None else weight for weight in weights]
 
-        output, *last, _ = autocast_to_lower_precision(mkldnn_rnn_layer.apply)(
+        output, *last, _ = autocasting(mkldnn_rnn_layer.apply, "short")(
             input, *present, *state, suffix.endswith("_reverse")
         )
         return output, tuple(last)
+
+    def _weights(self, suffix: str) -> list[Tensor | None]:
+        """The weights and biases of a direction, None for a bias that is left out."""
+        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        return [self._parameters.get(f"{kind}_{suffix}") for kind in kinds]
 
     def _is_one_node(self, input: Tensor) -> bool:
         """Whether PyTorch has a kernel for a whole direction."""
@@ -163,11 +163,9 @@ class _Layers(Recurrent):
         fits = input.array.dtype == np.float32 or (casting and input.dtype is casting.dtype)
         return bool(fits and input.array.size and self.gates == 4 and not self.proj_size)
 
-    def _steps(
-        self, input: Tensor, suffix: str, state: State, weights: Sequence[Any]
-    ) -> tuple[Tensor, State]:
+    def _steps(self, input: Tensor, suffix: str, state: State) -> tuple[Tensor, State]:
         """The same, composed of ops."""
-        input_weight, hidden_weight, input_bias, hidden_bias = weights
+        input_weight, hidden_weight, input_bias, hidden_bias = self._weights(suffix)
         projected = F.linear(input, input_weight, input_bias)
         steps = list(methods.unbind(projected, 0))
         backward = suffix.endswith("_reverse")
@@ -179,20 +177,18 @@ class _Layers(Recurrent):
 
     def _step(self, step: Tensor, suffix: str, state: State, weight: Any, bias: Any) -> State:
         """The next state, from the projection of an input."""
-        state = self.next_state(step, linear(state[0], weight, bias), state)
+        state = self.next_state(step, F.linear(state[0], weight, bias), state)
         projection = self._parameters.get(f"weight_hr_{suffix}")
         if projection is None:
             return state
-        return linear(state[0], projection, None), *state[1:]
+        return F.linear(state[0], projection, None), *state[1:]
 
     def _packed_direction(
         self, data: Tensor, suffix: str, first: State, counts: list[int]
     ) -> tuple[Tensor, State]:
         """The outputs of all steps of packed sequences, and the last state of each sequence."""
-        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        weights: list[Any] = [self._parameters.get(f"{kind}_{suffix}") for kind in kinds]
-        input_weight, weight, input_bias, bias = weights
-        projected = linear(data, input_weight, input_bias)
+        input_weight, weight, input_bias, bias = self._weights(suffix)
+        projected = F.linear(data, input_weight, input_bias)
         charge_tensors(len(counts))
         steps = []
         at = 0
@@ -230,8 +226,7 @@ class _Layers(Recurrent):
         if input.ndim not in (2, 3):
             raise value_error(f"{name}: Expected input to be 2D or 3D, got {input.ndim}D instead")
         if input.array.shape[-1] != self.input_size:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"{name} takes inputs of size {self.input_size}, not {input.array.shape[-1]}",
                 text="input.size(-1) must be equal to input_size. Expected"
                 f" {self.input_size}, got {input.array.shape[-1]}",
@@ -312,10 +307,9 @@ class _Layers(Recurrent):
             given = tuple(self._zeros(input, count, batch, width) for width in widths)
         for number, (state, width) in enumerate(zip(given, widths, strict=True)):
             if state.array.shape != (count, batch, width):
-                raise GradcliError(
-                    "E301",
+                raise shape_error(
                     f"Expected hidden{f'[{number}]' if self.states > 1 else ''} size"
-                    f" {(count, batch, width)}, got {list(state.array.shape)}",
+                    f" {(count, batch, width)}, got {list(state.array.shape)}"
                 )
         if one_node:
             apart = [[methods.select(state, 0, n) for n in range(count)] for state in given]
