@@ -19,7 +19,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
-from setuptools import Distribution, Extension, build_meta, setup
+from setuptools import Extension, build_meta, find_packages, setup
 
 from gradcli.cli import man_page
 from gradcli.language.parser import tables
@@ -50,27 +50,24 @@ _shared: list[tuple[str, list[str]]] = []
 """What the wheel that is built puts below the environment: folders, and the files for them."""
 
 
-def _where_it_lies(attributes: dict[str, Any]) -> Any:
-    """The project as its packages stand in the checkout's folder, which is all that an environment
-    has to know. For the grammar in its other place setuptools has a finder of modules, and whatever
-    Python starts in the environment would first import that, for 20 ms.
+def _packages(in_place: bool = False) -> dict[str, Any]:
+    """All folders of modules, and the grammar, which stands at the top level of a checkout and
+    inside the package of an installation.
+
+    `in_place` leaves the grammar where it is. The checkout's folder is then all that an environment
+    has to know; for another place setuptools has a finder of modules, and whatever Python starts in
+    the environment would first import that, for 20 ms.
     """
-    project = Distribution(attributes)
-    read = project.parse_config_files
-
-    def parse_config_files(*arguments: Any, **settings: Any) -> None:
-        read(*arguments, **settings)
-        project.packages = [name for name in project.packages if name not in project.package_dir]
-        project.package_dir = {"": "."}
-
-    project.parse_config_files = parse_config_files
-    return project
+    names = find_packages(include=["gradcli", "gradcli.*"])
+    if in_place:
+        return {"packages": names, "package_dir": {"": "."}}
+    return {"packages": [*names, "gradcli.grammar"], "package_dir": {"gradcli.grammar": "grammar"}}
 
 
-def _set_up(setup_script: str = "setup.py", project: Any = Distribution) -> None:
-    """What setuptools does for a project without a setup.py, with the kernels."""
+def _set_up(setup_script: str = "setup.py", in_place: bool = False) -> None:
+    """What setuptools does for a project without a setup.py, with the packages and the kernels."""
     options = {"bdist_wheel": {"py_limited_api": "cp311"}}
-    setup(distclass=project, ext_modules=_kernels(), options=options, data_files=_shared)
+    setup(ext_modules=_kernels(), options=options, data_files=_shared, **_packages(in_place))
 
 
 _backend = build_meta._BuildMetaBackend()
@@ -89,7 +86,7 @@ def build_editable(
     metadata_directory: str | None = None,
 ) -> str:
     """Build what leads to this checkout; gives its file name."""
-    _backend.run_setup = partial(_set_up, project=_where_it_lies)
+    _backend.run_setup = partial(_set_up, in_place=True)
     try:
         return str(_backend.build_editable(wheel_directory, config_settings, metadata_directory))
     finally:

@@ -16,6 +16,15 @@ def imported(module: str) -> Any:
         raise unusable(module.partition(".")[0], error) from error
 
 
+def left_out(who: str, package: str, extra: str) -> GradcliError:
+    """E609, the error of what needs a package that an extra of gradcli brings in."""
+    return GradcliError(
+        "E609",
+        f"{who} needs {package}, which is not installed",
+        help=f"pip install 'gradcli[{extra}]'",
+    )
+
+
 def unusable(package: str, error: Exception) -> GradcliError:
     """E609, the error of a package whose import failed."""
     missing = isinstance(error, ModuleNotFoundError) and error.name == package

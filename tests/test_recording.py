@@ -54,7 +54,7 @@ def test_steps_of_a_backward_pass() -> None:
     assert kinds == [Step, Step, Step, Accumulation, Arrival, Step, Arrival]
     accumulation, arrival = recorder.events[3:5]
     assert isinstance(accumulation, Accumulation)
-    assert accumulation.total.tolist() == [2, 4]
+    assert accumulation.new.tolist() == [2, 4]
     assert isinstance(arrival, Arrival)
     assert arrival.old is None
     last = recorder.events[-1]

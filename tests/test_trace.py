@@ -14,8 +14,8 @@ from gradcli.trace import passes
 from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.codegen import Code, functions_of
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import Guard, Kind, same
-from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Trace, Value
+from gradcli.trace.guards import same
+from gradcli.trace.ir import Effect, Guard, Inline, Instruction, Kernel, Kind, Trace, Value
 from gradcli.trace.printer import lines_of, text_of
 from tests.blocks import MANUAL
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.dtypes import DTYPES
 from gradcli.autograd import naming
-from gradcli.autograd.node import AccumulateGrad, Node
-from gradcli.autograd.tensor import Tensor, gradient_edge
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import AccumulateGrad, Tensor, gradient_edge
 from gradcli.record import Record
 from gradcli.state import active
 

@@ -28,12 +28,8 @@ def _nothing() -> None:
     """Nothing has a path where no program runs."""
 
 
-def _no_paths() -> dict[int, tuple[str, Any]]:
-    return {}
-
-
 name_parameters: Callable[[], None] = _nothing
 """Names the parameters of every module by their path; installed by gradcli.library."""
 
-module_paths: Callable[[], dict[int, tuple[str, Any]]] = _no_paths
+module_paths: Callable[[], dict[int, tuple[str, Any]]] = dict
 """Every living module by its `id`, with its path, `net.layers.2`; installed by gradcli.library."""

@@ -18,7 +18,6 @@ from gradcli.errors import GradcliError, Label, type_error
 from gradcli.state import active
 
 if TYPE_CHECKING:
-    from gradcli.autograd.tensor import Tensor
     from gradcli.errors import Span
 
 Metadata = tuple[tuple[tuple[int, ...], Any], ...]
@@ -114,7 +113,7 @@ class NodeExtra:
 
     def __init__(self) -> None:
         self.printed_number = 0
-        self.retained: dict[int, weakref.ref[Tensor]] = {}
+        self.retained: dict[int, weakref.ref[object]] = {}
         self.tensor_hooks: dict[int, Hooks] = {}
         self.prehooks: Hooks = {}
         self.hooks: Hooks = {}
@@ -264,30 +263,6 @@ class Node:
         if name == "metadata":
             return extra_of(self).remarks
         raise AttributeError(name)
-
-
-_NEVER_FREED = 1 << 62
-
-
-class AccumulateGrad(Node):
-    """The node of a leaf: the engine adds the gradient that arrives to `variable.grad`."""
-
-    __slots__ = ("variable",)
-
-    node_name = "AccumulateGrad"
-    reads_lazy = True
-    language_attributes = Node.language_attributes | {"variable"}
-
-    def __init__(self, variable: Tensor) -> None:
-        self.next_nodes = ()
-        self.input_nrs = ()
-        shape, dtype = variable.array.shape, variable.array.dtype
-        self.metadata = (not shape and SCALAR_METADATA.get(dtype.type)) or ((shape, dtype),)
-        self.sequence_nr = _NEVER_FREED
-        self.place = None
-        self.assigned = None
-        self.extra = None
-        self.variable = variable
 
 
 def reachable(ends: Iterable[Node | None]) -> Iterator[Node]:

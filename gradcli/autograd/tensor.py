@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,13 +19,9 @@ from gradcli.arrays.layout.sizes import Device, Size
 from gradcli.arrays.printing import format_tensor
 from gradcli.arrays.storage import InferenceStorage, Storage
 from gradcli.autograd import naming
-from gradcli.autograd.node import AccumulateGrad
+from gradcli.autograd.node import SCALAR_METADATA, Hooks, Node
 from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error, value_error
 from gradcli.state import active, look
-
-if TYPE_CHECKING:
-    from gradcli.autograd.inplace.views import ViewReplay
-    from gradcli.autograd.node import Hooks, Node
 
 
 def not_installed(*args: Any) -> Any:
@@ -38,6 +34,13 @@ iterate: Callable[[Tensor], Any] = not_installed
 
 regenerate: Callable[[Tensor], None] = not_installed
 """Replays the history of a view whose base was written to; installed by autograd.inplace."""
+
+
+class Replay(Protocol):
+    """How a view is made again; `gradcli.autograd.inplace.views` has it."""
+
+    def replay(self, base: Tensor) -> Tensor:
+        """The same view of another value of its base."""
 
 
 class TensorMeta:
@@ -84,7 +87,7 @@ class TensorMeta:
         self.attr_version = 0
         self.loose = False
         self.retains_grad = False
-        self.replay: ViewReplay | None = None
+        self.replay: Replay | None = None
         self.is_parameter = False
         self.persistent: bool | None = None
         self.hooks: Hooks = {}
@@ -327,6 +330,27 @@ class Tensor:
         def __le__(self, other: Any) -> Tensor: ...
         def __gt__(self, other: Any) -> Tensor: ...
         def __ge__(self, other: Any) -> Tensor: ...
+
+
+class AccumulateGrad(Node):
+    """The node of a leaf: the engine adds the gradient that arrives to `variable.grad`."""
+
+    __slots__ = ("variable",)
+
+    node_name = "AccumulateGrad"
+    reads_lazy = True
+    language_attributes = Node.language_attributes | {"variable"}
+
+    def __init__(self, variable: Tensor) -> None:
+        self.next_nodes = ()
+        self.input_nrs = ()
+        shape, dtype = variable.array.shape, variable.array.dtype
+        self.metadata = (not shape and SCALAR_METADATA.get(dtype.type)) or ((shape, dtype),)
+        self.sequence_nr = 1 << 62  # its gradient is never waited for
+        self.place = None
+        self.assigned = None
+        self.extra = None
+        self.variable = variable
 
 
 def refuse_batched(what: str, *tensors: Any) -> None:

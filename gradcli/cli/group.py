@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
@@ -91,14 +92,18 @@ class Gradcli(click.Group):
             formatter.write_dl([each for each in COMMANDS.items() if each[0] != PROGRAM])
         program = self.get_command(ctx, PROGRAM)
         assert program is not None
-        records = [
-            record
-            for parameter in [*program.params, *self.params]
-            if isinstance(parameter, click.Option)
-            and (record := parameter.get_help_record(ctx)) is not None
-        ]
+        parameters = [*program.params, *self.params]
+        options = [each for each in parameters if isinstance(each, click.Option)]
         with formatter.section("Options"):
-            formatter.write_dl(records)
+            formatter.write_dl(help_records(options, ctx))
+
+
+def help_records(
+    parameters: Iterable[click.Parameter], ctx: click.Context
+) -> list[tuple[str, str]]:
+    """The flags or the words of each parameter, and what it does."""
+    records = (parameter.get_help_record(ctx) for parameter in parameters)
+    return [record for record in records if record is not None]
 
 
 def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:

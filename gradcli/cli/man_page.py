@@ -15,7 +15,7 @@ import click
 
 from gradcli import __version__
 from gradcli.cli.commands.completion import script
-from gradcli.cli.group import EXAMPLES, USAGE, gradcli
+from gradcli.cli.group import EXAMPLES, USAGE, gradcli, help_records
 from gradcli.running.arguments.words import COMMANDS, PROGRAM
 from gradcli.show.help.manual import source
 
@@ -61,8 +61,8 @@ def _lines() -> Iterator[str]:
     yield from (".SH DESCRIPTION", *_paragraphs(program.help))
     yield from (".SH EXAMPLES", *_verbatim(EXAMPLES))
     yield ".SH OPTIONS"
-    shared = dict(_records(program, context))
-    for flags, text in [*shared.items(), *_records(gradcli, context)]:
+    shared = dict(help_records(program.params, context))
+    for flags, text in [*shared.items(), *help_records(gradcli.params, context)]:
         yield from _item(flags, text)
     yield ".SH COMMANDS"
     for word in COMMANDS:
@@ -82,7 +82,7 @@ def _command(
     yield f".SS {_text(context.command_path)}"
     yield from _verbatim(" ".join([context.command_path, *command.collect_usage_pieces(context)]))
     yield from _paragraphs(command.help)
-    records = dict(_records(command, context))
+    records = dict(help_records(command.params, context))
     for flags, text in records.items():
         if shared.get(flags) != text:
             yield from _item(flags, text)
@@ -93,14 +93,6 @@ def _command(
         yield from (".PP", _text(f"Options as above: {', '.join(common)}."))
     for name, inner in command.commands.items() if isinstance(command, click.Group) else ():
         yield from _command(inner, click.Context(inner, context, name), shared)
-
-
-def _records(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
-    """The flags of each option, and what it does."""
-    for parameter in command.params:
-        record = parameter.get_help_record(context)
-        if record is not None:
-            yield record
 
 
 def _paragraphs(text: str | None) -> Iterator[str]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gradcli.arrays.allocator import keep_freed_memory
+from gradcli.arrays.storage import keep_freed_memory
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Source
 from gradcli.language.compiler import assignment, names  # noqa: F401  each handler registers itself

@@ -10,8 +10,8 @@ import numpy as np
 
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.modes import NoGrad
-from gradcli.autograd.node import FREED, AccumulateGrad, Node, reachable
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.node import FREED, Node, reachable
+from gradcli.autograd.tensor import AccumulateGrad, Tensor
 from gradcli.loops.kinds import context_class
 from gradcli.loops.symbols import IterationBuilder
 from gradcli.ops.codegen.node_class import on_arrays

@@ -33,8 +33,8 @@ from gradcli.ops.definition.op import Op
 from gradcli.ops.indexing.basic import key_of_positions
 from gradcli.state import active
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import Guard, Kind, same
-from gradcli.trace.ir import Inline, Kernel, Value
+from gradcli.trace.guards import same
+from gradcli.trace.ir import Guard, Inline, Kernel, Kind, Value
 
 
 class Recorder(Listener):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from gradcli.autograd.node import AccumulateGrad, Node
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import AccumulateGrad, Tensor
 from gradcli.language.tree import syntax as tree
 from gradcli.record import Record
 

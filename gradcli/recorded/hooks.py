@@ -27,7 +27,7 @@ def before_hooks(events: Sequence[Event]) -> list[dict[int, Any]]:
             for number in range(len(event.node.metadata)):
                 passed.pop((event.node, number), None)
             if len(event.node.metadata) == 1:
-                passed[event.node, 0] = event.total
+                passed[event.node, 0] = event.new
             found.append({})
             continue
         arrived = [event.incoming] if isinstance(event, Arrival) else event.grads

@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.graph import Edge, Graph, GraphNode
 from gradcli.autograd.node import Node
-from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event, Step
+from gradcli.autograd.recording.recorder import Arrival, Event, Step
 from gradcli.errors import GradcliError
 from gradcli.ops.definition.op import Op
 from gradcli.record import Record
@@ -103,12 +103,9 @@ def ledger(graph: Graph, events: Sequence[Event]) -> list[Row]:
             rows.append(
                 Visit(node, operands.text(node), event.grads, _shares(node, event, operands))
             )
-        elif isinstance(event, Accumulation):
-            numbers = (event.old, event.incoming, event.total)
-            rows.append(Sum(node, operands.text(node), False, *numbers))
         else:
-            numbers = (event.old, event.incoming, event.new)
-            rows.append(Sum(node, operands.text(node), True, *numbers))
+            arrived, numbers = isinstance(event, Arrival), (event.old, event.incoming, event.new)
+            rows.append(Sum(node, operands.text(node), arrived, *numbers))
     return rows
 
 

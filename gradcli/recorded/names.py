@@ -34,7 +34,7 @@ class Operands:
             if node.variable is not None and node.module and len(modules) == len(alike):
                 text = f"{node.module}.{text}"
             else:
-                text = f"{text}#{node.id}" if is_atom(text) else f"({text})#{node.id}"
+                text = f"{_atom(text)}#{node.id}"
         if len(node.node.metadata) > 1:
             text = f"{_atom(text)}[{output_nr}]"
         return text

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.graph import Graph, GraphNode
-from gradcli.autograd.node import AccumulateGrad, Node
+from gradcli.autograd.node import Node
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import AccumulateGrad, Tensor
 from gradcli.language.tree import syntax as tree
 from gradcli.recorded.dataflow import Dataflow
 

@@ -122,12 +122,9 @@ class CursorContext:
                 break
             elif kind in ("(", "[", "{"):
                 if not depth:
-                    follows_name = self.kinds[at - 1] == "NAME" and self._expects_argument()
+                    follows_name = self.kinds[at - 1] == "NAME" and self.kinds[-1] in ("(", ",")
                     return (self.chain(at) if follows_name else []), used
                 depth -= 1
             elif kind == "=" and not depth:
                 used.append(self.texts[at - 1])
         return [], []
-
-    def _expects_argument(self) -> bool:
-        return self.kinds[-1] in ("(", ",")

@@ -12,6 +12,7 @@ from gradcli.errors import GradcliError
 from gradcli.questions.notes.error_notes import note_detachments
 from gradcli.repl.plain import pasted, plain_reader
 from gradcli.running.run import Run
+from gradcli.show.style import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,8 +83,7 @@ def run_entry(run: Run, text: str, name: str) -> None:
             run.transcript.failed += 1
         left = len(statements) - done - 1
         if left > 0:
-            behind = "1 statement" if left == 1 else f"{left:,} statements"
-            terminal.note(f"{behind} behind it did not run")
+            terminal.note(f"{counted(left, 'statement')} behind it did not run")
     terminal.flush()
 
 

@@ -97,7 +97,7 @@ def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:
 
     found = made(())
     if options.expand or (found is not None and found.fits):
-        return found or _refused(annotated, options)
+        return found or _refused(annotated, options, asked)
     modules = _modules(part_counts(annotated, asked))
     # The fewest modules, in this order, that make it fit; all where even these do not.
     low, high = 0, len(modules)
@@ -111,7 +111,7 @@ def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:
     folded = dict.fromkeys(modules[:high])
     best = made(folded)
     if best is None:
-        _refused(annotated, options)
+        _refused(annotated, options, asked)
     for path in [*folded][:-1][:MOST_OPENED] if best.fits else []:
         others = [each for each in folded if each != path]
         opened = made(others)
@@ -128,9 +128,8 @@ def _modules(sizes: Counter[Path]) -> list[Path]:
     return sorted(order, key=lambda path: (-len(path), -sizes[path], -order[path]))
 
 
-def _refused(annotated: AnnotatedGraph, options: Options) -> NoReturn:
+def _refused(annotated: AnnotatedGraph, options: Options, folded: frozenset[Path]) -> NoReturn:
     """Raise the error of a picture with too many boxes, with what would make it smaller."""
-    folded = frozenset(tuple(path.split(".")) for path in options.fold)
     sizes = part_counts(annotated, folded, options.expand)
     modules = sorted(_modules(sizes), key=lambda path: (len(path), -sizes[path]))
     if options.expand:

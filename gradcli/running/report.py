@@ -103,7 +103,7 @@ def find_output(session: Session, options: Options, value: Any) -> tuple[str | N
         if type(found) is Tensor:
             return name, found
     if type(value) is Tensor:
-        return _name_of(session, value), value
+        return next((name for name, each in session.values.items() if each is value), None), value
     return session.last_tensor()
 
 
@@ -121,14 +121,6 @@ def differentiated(session: Session) -> tuple[str, Tensor] | None:
 def _made(tensor: Tensor) -> int:
     """The number of the node that made a tensor."""
     return 0 if tensor.grad_fn is None else tensor.grad_fn.sequence_nr
-
-
-def _name_of(session: Session, tensor: Tensor) -> str | None:
-    """The variable that holds a tensor, if one does."""
-    for name, value in session.values.items():
-        if value is tensor:
-            return name
-    return None
 
 
 def _no_tensor(session: Session, name: str) -> str:

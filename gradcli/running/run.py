@@ -74,7 +74,7 @@ class Run:
             manual_seed=options.manual_seed,
             compiles=not options.no_compiled_loops,
         )
-        self.session.command = self._command
+        self.session.command = lambda command: self.handlers[Command](self, command)
         self.replay: Replay | None = None
         self._begin()
         self.transcript = Transcript()
@@ -315,9 +315,6 @@ class Run:
 
                 values = annotated_graph(self.session, result)
             return document(result, "".join(self._printed), steps=steps, values=values)
-
-    def _command(self, command: Command) -> None:
-        self.handlers[Command](self, command)
 
     def show_value(self, value: Any) -> None:
         """Show the value of an expression."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gradcli.errors import Span
 from gradcli.show.diagnostics.human import body
 from gradcli.show.diagnostics.snippet import Mark
-from gradcli.show.style import PLAIN, Style
+from gradcli.show.style import PLAIN, Style, counted
 
 if TYPE_CHECKING:
     from gradcli.loops.hot_loop import HotLoop
@@ -38,10 +38,10 @@ def _explained(loop: HotLoop, style: Style) -> list[str]:
     marks = [Mark(head, "", primary=True)]
     broken, help = loop.broken, None
     if loop.compiled_count:
-        title = f"loop: {_counted(loop.compiled_count, 'iteration')} of {whole} compiled"
+        title = f"loop: {counted(loop.compiled_count, 'iteration')} of {whole} compiled"
         notes = (_facts(loop),)
     else:
-        title = f"loop: {_counted(whole, 'iteration')} interpreted"
+        title = f"loop: {counted(whole, 'iteration')} interpreted"
     if broken is not None and not loop.paths:
         place = broken.span or head
         reason = f"{broken.reason} [{broken.code}]"
@@ -56,13 +56,9 @@ def _explained(loop: HotLoop, style: Style) -> list[str]:
 def _facts(loop: HotLoop) -> str:
     guards = sum(path.guard.count for path in loop.paths)
     checks = sum(path.side_exits for path in loop.paths)
-    facts = [_counted(len(loop.paths), "path")] if len(loop.paths) > 1 else []
-    facts += [_counted(guards, "guard"), _counted(checks, "check") + " with a side exit"]
-    return ", ".join([*facts, f"taken {_counted(loop.exits, 'time')}"])
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+    facts = [counted(len(loop.paths), "path")] if len(loop.paths) > 1 else []
+    facts += [counted(guards, "guard"), counted(checks, "check") + " with a side exit"]
+    return ", ".join([*facts, f"taken {counted(loop.exits, 'time')}"])
 
 
 def _head(span: Span) -> Span:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.recorded.ledger import Row, Share, Sum, Visit
+from gradcli.recorded.ledger import Row, Share, Visit
 from gradcli.recorded.result import Result
 from gradcli.recorded.worked_element import worked_element
 from gradcli.show.result_json import number, output_object, span_object
@@ -41,7 +41,16 @@ def ledger_document(
         if isinstance(row, Visit):
             found += _visit(row, element, written)
         else:
-            found.append(_sum(row, written))
+            found.append(
+                {
+                    "kind": "leaf" if row.arrived else "meet",
+                    "node": row.node.id,
+                    "variable": row.node.variable,
+                    "old": written(row.old),
+                    "incoming": written(row.incoming),
+                    "new": written(row.new),
+                }
+            )
     return {
         "schema": SCHEMA,
         "output": output_object(result),
@@ -100,14 +109,3 @@ def _share(
         names = {"from": share.product.dtype.name, "dtype": share.passed.dtype.name}
         rows.append({"kind": "cast", **head, **names, "value": write(share.passed)})
     return rows
-
-
-def _sum(row: Sum, write: Write) -> dict[str, Any]:
-    return {
-        "kind": "leaf" if row.arrived else "meet",
-        "node": row.node.id,
-        "variable": row.node.variable,
-        "old": write(row.old),
-        "incoming": write(row.incoming),
-        "new": write(row.new),
-    }

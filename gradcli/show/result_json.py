@@ -16,6 +16,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.recorded.gradients import Gradient
 from gradcli.recorded.result import Result
+from gradcli.show.diagnostics import findings
 from gradcli.show.diagnostics.json import error_object
 from gradcli.show.style import escaped
 
@@ -135,14 +136,10 @@ def _node(node: GraphNode) -> dict[str, Any]:
 
 def span_object(span: Span | None) -> dict[str, Any]:
     """Source text and its position, as entries of a JSON object."""
+    found = findings.span_object(span)
     if span is None:
-        return {"source": None, "line": None, "column": None}
-    return {
-        "source": span.text,
-        "file": span.source.name,
-        "line": span.line,
-        "column": span.column,
-    }
+        del found["file"]
+    return found
 
 
 def _edge(edge: Edge) -> dict[str, Any]:
@@ -160,13 +157,12 @@ def _event(event: Event, graph: Graph) -> dict[str, Any]:
     node = graph.find(event.node)
     head = {"node": None if node is None else node.id, "name": event.node.node_name}
     if isinstance(event, (Accumulation, Arrival)):
-        new = event.total if isinstance(event, Accumulation) else event.new
         return {
             "kind": "accumulate" if isinstance(event, Accumulation) else "leaf",
             **head,
             "old": None if event.old is None else number(event.old),
             "incoming": number(event.incoming),
-            "new": number(new),
+            "new": number(event.new),
         }
     return {
         "kind": "node",

@@ -7,7 +7,7 @@ from typing import Any
 from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.recorded.result import Result
-from gradcli.show.style import PLAIN, Style, escaped
+from gradcli.show.style import PLAIN, Style, clipped, escaped
 
 _HEAD = ("name", "shape", "dtype", "value", "gradient")
 _BETWEEN = "  "
@@ -33,7 +33,7 @@ def table(result: Result, style: Style = PLAIN, *, full: bool = False) -> str:
         widths[3:] = _shared(widths[3:], max(style.width - taken, 16))
     lines = []
     for number, row in enumerate(rows):
-        cells = [_cut(cell, width).ljust(width) for cell, width in zip(row, widths, strict=True)]
+        cells = [clipped(cell, most).ljust(most) for cell, most in zip(row, widths, strict=True)]
         line = _BETWEEN.join(cells).rstrip()
         lines.append(style.paint(line, "strong") if number == 0 else line)
     return "\n".join(lines) + "\n"
@@ -63,7 +63,3 @@ def _shared(wanted: list[int], room: int) -> list[int]:
     if first <= half:
         return [first, room - first]
     return [room - second, second] if second <= half else [half, room - half]
-
-
-def _cut(cell: str, width: int) -> str:
-    return cell if len(cell) <= width else f"{cell[: width - 1]}…"

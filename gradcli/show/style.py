@@ -43,11 +43,20 @@ class Style(Record):
 
     def shortened(self, text: str, column: int) -> str:
         """A text that starts at a column, cut with `…` where it would leave the terminal."""
-        room = WIDEST if self.width is None else max(self.width - column, 16)
-        return text if len(text) <= room else text[: room - 1] + "…"
+        return clipped(text, WIDEST if self.width is None else max(self.width - column, 16))
 
 
 PLAIN = Style()
+
+
+def clipped(text: str, most: int) -> str:
+    """A text of no more characters than that, with `…` where some are left out."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def counted(number: int, what: str) -> str:
+    """`1 node`, `1,000 nodes`."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def columns(text: str) -> int:

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from gradcli.trace.guards import Guard, Kind
-from gradcli.trace.ir import Inline, Instruction, Kernel, Operand, Trace, Value
+from gradcli.trace.ir import Guard, Inline, Instruction, Kernel, Kind, Operand, Trace, Value
 from gradcli.trace.passes import FREE, kept_values
 
 Piece = tuple[Callable[..., Any], list[Value], list[Value], list[Value]]

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
+from gradcli.errors import GradcliError
 from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
     from gradcli.trace.graph_break import GraphBreak
-    from gradcli.trace.guards import Guard
 
 Stack = tuple[tuple[str, "Span | None"], ...]
 """The functions that were running, outermost first, each with the span of its call."""
@@ -186,6 +187,50 @@ class Instruction:
             stack=self.stack,
             effects=self.effects,
         )
+
+
+class Kind(Enum):
+    """The kinds of guards."""
+
+    IDENTITY = "identity"
+    """The same object, or the same objects one by one where a tuple is expected."""
+    MODE = "mode"
+    """A setting of the session: grad mode, default dtype, whether a recorder is installed."""
+    VALUE = "value"
+    """A value: a number, the length of a list, a check of elements that passed."""
+
+
+class Guard(Record):
+    """A condition that must hold as it did when the trace was recorded.
+
+    Attributes:
+        read: what reads it: a function, or a piece of Python for generated code.
+        inputs: the arguments of the function, or the operands of the piece.
+    """
+
+    kind: Kind
+    read: Callable[..., Any] | Inline
+    expected: Operand
+    inputs: Sequence[Operand] = ()
+    span: Span | None = None
+
+    @property
+    def values(self) -> Iterator[Value]:
+        """The values that it reads."""
+        yield from values_in((*self.inputs, self.expected))
+
+    def holds(self) -> bool:
+        """Whether it holds now. A read that fails with an error of the language does not."""
+        assert not isinstance(self.read, Inline)
+        try:
+            found = self.read(*self.inputs)
+        except (GradcliError, LookupError):
+            return False
+        if self.kind is not Kind.IDENTITY:
+            return bool(found == self.expected)
+        if type(self.expected) is tuple:
+            return len(found) == len(self.expected) and all(map(is_, found, self.expected))
+        return found is self.expected
 
 
 class Trace:

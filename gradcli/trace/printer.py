@@ -12,8 +12,17 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.dtypes import DType
-from gradcli.trace.guards import Guard
-from gradcli.trace.ir import ALIAS, Effect, Effects, Inline, Instruction, Operand, Trace, Value
+from gradcli.trace.ir import (
+    ALIAS,
+    Effect,
+    Effects,
+    Guard,
+    Inline,
+    Instruction,
+    Operand,
+    Trace,
+    Value,
+)
 
 _SHORT = {
     "bfloat16": "bf16",

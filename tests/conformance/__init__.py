@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.autograd.node import AccumulateGrad, Node
+from gradcli.autograd.node import Node
 from gradcli.autograd.recording.recorder import Arrival, Step
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import AccumulateGrad, Tensor
 from gradcli.session import Session
 from tests.exactness import difference as difference_of_texts
 from tests.exactness import work_of

@@ -226,12 +226,5 @@ def encode(stream: IO[bytes], arrays: Mapping[str, Any]) -> None:
     if len(hosts) > 1:
         writer.writerow(hosts)
     for row in rows:
-        writer.writerow([_written(value) for value in row])
+        writer.writerow([int(x) if isinstance(x, (bool, np.bool_)) else str(x) for x in row])
     text.detach()
-
-
-def _written(value: Any) -> str:
-    """A number in the fewest digits that give it back."""
-    if isinstance(value, (bool, np.bool_)):
-        return str(int(value))
-    return str(value)

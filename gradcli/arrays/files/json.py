@@ -48,30 +48,31 @@ def parse(file: DataFile, text: str) -> Any:
     """The value of a JSON text as Python's json makes it; raises E504 with the place."""
     _check_depth(file, text)
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refused)
+        return json.loads(text, object_pairs_hook=unique, parse_constant=_refused)
     except json.JSONDecodeError as error:
         message = error.msg[:1].lower() + error.msg[1:]
         raise file.damaged(_place(text, error.pos), f"no JSON: {message}") from error
-    except _WrongError as error:
+    except WrongError as error:
         at, message, help = _slip(text)
         raise file.damaged(_place(text, at), message, help) from error
     except ValueError as error:  # an integer of thousands of digits
         raise file.damaged("", f"no JSON: {error}") from error
 
 
-class _WrongError(Exception):
+class WrongError(ValueError):
     """Python's json would let it pass."""
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; raises WrongError where a name stands in it twice."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _WrongError
+        raise WrongError("a name stands in it twice")
     return found
 
 
 def _refused(_word: str) -> Any:
-    raise _WrongError
+    raise WrongError
 
 
 def _place(text: str, at: int) -> str:
@@ -140,7 +141,7 @@ def _arrays(file: DataFile, value: Any, text: str) -> Any:
         return {name: _arrays(file, each, text) for name, each in value.items()}
     if not isinstance(value, list):
         return value
-    if not _only_numbers(value):
+    if not _holds_numbers(value):
         return [_arrays(file, each, text) for each in value]
     try:
         array = np.array(value, dtype=None if value else np.float64)
@@ -171,15 +172,12 @@ def numbered(value: Any) -> Any:
     return value
 
 
-def _only_numbers(value: list[Any]) -> bool:
-    waiting = [value]
-    while waiting:
-        for each in waiting.pop():
-            if type(each) is list:
-                waiting.append(each)
-            elif type(each) not in (int, float, bool, complex):
-                return False
-    return True
+def _holds_numbers(value: list[Any]) -> bool:
+    """Whether a list, and each list in it, holds nothing else."""
+    return all(
+        _holds_numbers(each) if type(each) is list else type(each) in (int, float, bool, complex)
+        for each in value
+    )
 
 
 def _ragged(text: str) -> tuple[int, str] | None:
@@ -202,16 +200,10 @@ def _ragged(text: str) -> tuple[int, str] | None:
         outer = opened[-1][1] if opened else None
         if outer is not None:
             if outer and outer[0] != shape:
-                return start, _uneven(shape, outer[0])
+                words = [f"a list of shape {e}" if e else "a number" for e in (shape, outer[0])]
+                return start, f"{words[0]} stands here, and its list begins with {words[1]}"
             outer.append(shape)
     return None
-
-
-def _uneven(shape: tuple[int, ...], first: tuple[int, ...]) -> str:
-    def words(shape: tuple[int, ...]) -> str:
-        return f"a list of shape {shape}" if shape else "a number"
-
-    return f"{words(shape)} stands here, and its list begins with {words(first)}"
 
 
 def encode(stream: IO[bytes], value: Any) -> None:

@@ -278,10 +278,6 @@ class _Reader:
 _KEYS = frozenset({str, int, float, bool, type(None)})
 
 
-def _whole_of(data: bytes) -> int:
-    return int.from_bytes(data, "little", signed=True)
-
-
 def _extend(reader: _Reader) -> None:
     values = reader.marked()
     reader.top(list).extend(values)
@@ -290,16 +286,6 @@ def _extend(reader: _Reader) -> None:
 def _append(reader: _Reader) -> None:
     value = reader.pop()
     reader.top(list).append(value)
-
-
-def _set_item(reader: _Reader) -> None:
-    value, key = reader.pop(), reader.pop()
-    reader.put([key, value])
-
-
-def _stack_global(reader: _Reader) -> None:
-    name, module = reader.pop(), reader.pop()
-    reader.look_up(module, name)
 
 
 _ACTIONS: dict[int, Callable[[_Reader], object]] = {
@@ -313,7 +299,7 @@ _ACTIONS: dict[int, Callable[[_Reader], object]] = {
     ord("J"): lambda r: r.push(r.number("<i")),
     ord("K"): lambda r: r.push(r.number("<B")),
     ord("M"): lambda r: r.push(r.number("<H")),
-    0x8A: lambda r: r.push(_whole_of(r.take(r.number("<B")))),
+    0x8A: lambda r: r.push(int.from_bytes(r.take(r.number("<B")), "little", signed=True)),
     ord("G"): lambda r: r.push(r.number(">d")),
     ord("X"): lambda r: r.push(r.take(r.number("<I")).decode("utf-8", "surrogatepass")),
     0x8C: lambda r: r.push(r.take(r.number("<B")).decode("utf-8", "surrogatepass")),
@@ -326,12 +312,12 @@ _ACTIONS: dict[int, Callable[[_Reader], object]] = {
     ord("a"): _append,
     ord("e"): _extend,
     ord("}"): lambda r: r.push({}),
-    ord("s"): _set_item,
+    ord("s"): lambda r: r.put([r.pop(), r.pop()][::-1]),
     ord("u"): lambda r: r.put(r.marked()),
     0x8F: lambda r: r.push(set()),
     0x90: _Reader.add_to_set,
     ord("c"): _Reader.find,
-    0x93: _stack_global,
+    0x93: lambda r: r.look_up(*[r.pop(), r.pop()][::-1]),
     ord("R"): _Reader.call,
     ord("b"): _Reader.build,
     ord("Q"): _Reader.load_persistent,

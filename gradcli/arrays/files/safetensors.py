@@ -13,6 +13,7 @@ import numpy as np
 
 from gradcli.arrays.dtypes import DTYPES
 from gradcli.arrays.files.data_file import DataFile, is_shape
+from gradcli.arrays.files.json import unique
 from gradcli.errors import GradcliError
 from gradcli.state import active
 
@@ -55,7 +56,7 @@ class Archive(Mapping[str, Any]):
 
     def _header(self, text: bytes) -> dict[str, tuple[str, list[int], int, int]]:
         try:
-            header = json.loads(text.decode("utf-8"), object_pairs_hook=_unique)
+            header = json.loads(text.decode("utf-8"), object_pairs_hook=unique)
         except (ValueError, RecursionError) as error:
             raise self._file.damaged("byte 8", f"the header is no JSON: {error}") from error
         if not isinstance(header, dict):
@@ -119,13 +120,6 @@ class Archive(Mapping[str, Any]):
         array = np.reshape(flat, shape)
         # Bytes other than 0 and 1 are no bools; all else is copied to be writable.
         return array != 0 if kind == "BOOL" else np.array(array, dtype, order="C")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a name stands in it twice")
-    return found
 
 
 def encode(stream: IO[bytes], arrays: Mapping[str, Any]) -> None:

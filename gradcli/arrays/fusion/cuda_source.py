@@ -19,17 +19,31 @@ C_TYPES: dict[Any, str] = {
 """The element types that kernels support."""
 
 EXPRESSIONS: dict[Any, str] = {
-    np.add: "{0} + {1}",
-    np.subtract: "{0} - {1}",
-    np.multiply: "{0} * {1}",
-    np.divide: "{0} / {1}",
-    np.power: "pow({0}, {1})",
-    np.hypot: "hypot({0}, {1})",
-    np.arctan2: "atan2({0}, {1})",
-    np.copysign: "copysign({0}, {1})",
-    np.fmod: "fmod({0}, {1})",
-    np.fmax: "fmax({0}, {1})",
-    np.fmin: "fmin({0}, {1})",
+    **{
+        each: f"{each.__name__}({{0}})"
+        for each in (
+            np.sqrt, np.cbrt, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p,
+            np.sin, np.cos, np.tan, np.sinh, np.cosh, np.tanh, np.floor, np.ceil, np.trunc,
+            np.rint, np.isinf, np.isfinite, np.signbit,
+        )
+    },
+    **{
+        each: f"{each.__name__.replace('arc', 'a')}({{0}})"
+        for each in (np.arcsin, np.arccos, np.arctan, np.arcsinh, np.arccosh, np.arctanh)
+    },
+    **{
+        each: f"{each.__name__.replace('arc', 'a').replace('power', 'pow')}({{0}}, {{1}})"
+        for each in (np.power, np.hypot, np.arctan2, np.copysign, np.fmod, np.fmax, np.fmin)
+    },
+    **{
+        each: f"{{0}} {operator} {{1}}"
+        for each, operator in (
+            (np.add, "+"), (np.subtract, "-"), (np.multiply, "*"), (np.divide, "/"),
+            (np.equal, "=="), (np.not_equal, "!="), (np.less, "<"), (np.less_equal, "<="),
+            (np.greater, ">"), (np.greater_equal, ">="), (np.logical_and, "&&"),
+            (np.logical_or, "||"),
+        )
+    },
     # nan is larger and smaller than anything.
     np.maximum: "({0} >= {1} || {0} != {0}) ? {0} : {1}",
     np.minimum: "({0} <= {1} || {0} != {0}) ? {0} : {1}",
@@ -39,49 +53,13 @@ EXPRESSIONS: dict[Any, str] = {
     np.square: "{0} * {0}",
     np.reciprocal: "1 / {0}",
     np.sign: "{0} != {0} ? {0} : ({0} > 0) - ({0} < 0)",
-    np.sqrt: "sqrt({0})",
-    np.cbrt: "cbrt({0})",
-    np.exp: "exp({0})",
-    np.exp2: "exp2({0})",
-    np.expm1: "expm1({0})",
-    np.log: "log({0})",
-    np.log2: "log2({0})",
-    np.log10: "log10({0})",
-    np.log1p: "log1p({0})",
-    np.sin: "sin({0})",
-    np.cos: "cos({0})",
-    np.tan: "tan({0})",
-    np.arcsin: "asin({0})",
-    np.arccos: "acos({0})",
-    np.arctan: "atan({0})",
-    np.sinh: "sinh({0})",
-    np.cosh: "cosh({0})",
-    np.tanh: "tanh({0})",
-    np.arcsinh: "asinh({0})",
-    np.arccosh: "acosh({0})",
-    np.arctanh: "atanh({0})",
-    np.floor: "floor({0})",
-    np.ceil: "ceil({0})",
-    np.trunc: "trunc({0})",
-    np.rint: "rint({0})",
-    np.equal: "{0} == {1}",
-    np.not_equal: "{0} != {1}",
-    np.less: "{0} < {1}",
-    np.less_equal: "{0} <= {1}",
-    np.greater: "{0} > {1}",
-    np.greater_equal: "{0} >= {1}",
-    np.logical_and: "{0} && {1}",
-    np.logical_or: "{0} || {1}",
     np.logical_xor: "!{0} != !{1}",
     np.logical_not: "!{0}",
     np.isnan: "{0} != {0}",
-    np.isinf: "isinf({0})",
-    np.isfinite: "isfinite({0})",
-    np.signbit: "signbit({0})",
     cast_tile: "{0}",
     copy_tile: "{0}",
     choose_tile: "{0} ? {1} : {2}",
-}
+}  # fmt: skip
 """The kernels of plans in CUDA's C++, whose functions have the precision of their operands."""
 
 _OF_BOOLS = {

@@ -16,16 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.fusion.cuda_source import (
-    BLOCK_SIZE,
-    C_TYPES,
-    Unwritten,
-    begin_sums,
-    end_sums,
-    operand_types,
-    statement,
-    summing,
-)
+from gradcli.arrays.fusion import cuda_source as cuda
 from gradcli.arrays.fusion.lazy import LAZY, Constant, Sum
 from gradcli.arrays.fusion.plan import FusedPlan, Reference
 from gradcli.arrays.fusion.tile_kernels import cast_tile, choose_tile, copy_tile
@@ -67,7 +58,7 @@ class GPUPlan(FusedPlan):
         """Compute the outputs and give them their values."""
         try:
             source = _Source(self)
-        except Unwritten:
+        except cuda.Unwritten:
             self._run_separately()
         else:
             self._run_fused(source)
@@ -86,14 +77,15 @@ class GPUPlan(FusedPlan):
         arrays = [each.values for each in self.inputs]
         written = {number: creation.empty(self.domain, dtype) for number, dtype in source.written}
         whole = [
-            creation.empty(-(-prod(self.domain) // BLOCK_SIZE), np.float64) for _ in source.whole
+            creation.empty(-(-prod(self.domain) // cuda.BLOCK_SIZE), np.float64)
+            for _ in source.whole
         ]
         if written or whole:
             results = [each.values for each in (*written.values(), *whole)]
             if not written and all(each.shape != self.domain for each in arrays):
                 arrays[0] = cupy().broadcast_to(arrays[0], self.domain)
             kernel = source.elementwise()
-            kernel(*arrays, *source.numbers, *results, block_size=BLOCK_SIZE)
+            kernel(*arrays, *source.numbers, *results, block_size=cuda.BLOCK_SIZE)
         for position, partial in zip(source.whole, whole, strict=True):
             each = self.sums[position]
             total = np.add.reduce(partial, axis=None)
@@ -160,7 +152,7 @@ class _Source:
 
     def __init__(self, plan: GPUPlan) -> None:
         if not plan.inputs:
-            raise Unwritten
+            raise cuda.Unwritten
         self.plan = plan
         self.numbers: list[Any] = []
         self._inputs = [f"{self._type(a.dtype)} i{k}" for k, a in enumerate(plan.inputs)]
@@ -190,8 +182,8 @@ class _Source:
         outputs += [f"raw float64 p{k}" for k in range(len(self.whole))]
         body = [*self._statements, *[f"o{number} = v{number};" for number, _ in self.written]]
         body += [f"sum{k} += {self._summed[number]};" for k, number in enumerate(self.whole)]
-        before = begin_sums(len(self.whole)) if self.whole else ""
-        behind = end_sums(len(self.whole)) if self.whole else ""
+        before = cuda.begin_sums(len(self.whole)) if self.whole else ""
+        behind = cuda.end_sums(len(self.whole)) if self.whole else ""
         given = [*self._inputs, *self._scalars]
         text = (", ".join(given), ", ".join(outputs), "\n".join(body), before, behind)
         kernel = _kernels.get(text)
@@ -213,9 +205,11 @@ class _Source:
             self._inputs[k] if kind == "input" else f"{self._type(self.plan.kernels[k][2])} v{k}"
             for kind, k in inputs
         ] + self._scalars
-        parameters = ", ".join(f"{C_TYPES[_dtype_named(each)]} {each.split()[1]}" for each in given)
+        parameters = ", ".join(
+            f"{cuda.C_TYPES[_dtype_named(each)]} {each.split()[1]}" for each in given
+        )
         names = ", ".join(each.split()[1] for each in given)
-        preamble = summing(parameters, statements, [self._summed[k] for k in positions])
+        preamble = cuda.summing(parameters, statements, [self._summed[k] for k in positions])
         results = ", ".join(
             f"{self._type(self.plan.sums[k].dtype)} total{n}" for n, k in enumerate(positions)
         )
@@ -258,11 +252,11 @@ class _Source:
     def _statement(
         self, number: int, kernel: Any, references: Sequence[Reference], dtype: Any
     ) -> str:
-        types = operand_types(kernel, [self._kind(each) for each in references], dtype)
+        types = cuda.operand_types(kernel, [self._kind(each) for each in references], dtype)
         operands = [
             self._read(each, wanted) for each, wanted in zip(references, types, strict=True)
         ]
-        return statement(f"v{number}", kernel, operands, types, dtype)
+        return cuda.statement(f"v{number}", kernel, operands, types, dtype)
 
     def _kind(self, reference: Reference) -> Any:
         kind, what = reference
@@ -288,8 +282,8 @@ class _Source:
         return str(self._checked(dtype).name)
 
     def _checked(self, dtype: Any) -> Any:
-        if dtype not in C_TYPES:
-            raise Unwritten
+        if dtype not in cuda.C_TYPES:
+            raise cuda.Unwritten
         return dtype
 
 

@@ -83,7 +83,7 @@ class LazyConjugation:
     def repeat_write(self) -> None:
         """Repeat a write to the memory of one reflection in that of the others."""
         for reflection, memory in self.memory.items():
-            if not _same(memory, self._known[reflection]):
+            if (memory.view(np.uint8) != self._known[reflection].view(np.uint8)).any():
                 break
         else:
             return
@@ -93,11 +93,6 @@ class LazyConjugation:
                 write_barrier(target)
                 target[...] = reflected(plain.view(target.dtype), other)
             self._known[other][...] = target
-
-
-def _same(memory: Any, known: Any) -> bool:
-    """Whether two flat arrays are the same, bit by bit."""
-    return bool((memory.view(np.uint8) == known.view(np.uint8)).all())
 
 
 def _whole(array: Any) -> Any:

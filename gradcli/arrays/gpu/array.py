@@ -10,7 +10,6 @@ like, a selection by a mask, and the functions that CuPy lacks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -181,7 +180,9 @@ class GPUArray(NDArrayOperatorsMixin):
         if name.startswith("__"):  # protocols that NumPy and Python look for
             raise AttributeError(name)
         found = getattr(self.values, name)
-        return _wrapped_method(found) if callable(found) else wrapped(found)
+        if not callable(found):
+            return wrapped(found)
+        return lambda *args, **keywords: wrapped(found(*on_device(args), **on_device(keywords)))
 
     # --- NumPy's functions ----------------------------------------------------------------------
 
@@ -228,13 +229,6 @@ class GPUArray(NDArrayOperatorsMixin):
 
 _WRITING = frozenset({np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask})
 """The functions that write to their first operand."""
-
-
-def _wrapped_method(found: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*args: Any, **keywords: Any) -> Any:
-        return wrapped(found(*on_device(args), **on_device(keywords)))
-
-    return call
 
 
 def wrapped(value: Any) -> Any:

@@ -151,17 +151,12 @@ def mse_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int) 
     return half.stored(half.rounded(part * difference) * grad)
 
 
-def _rounded_distance(half: _Half, self: Any, target: Any, in_steps: bool) -> Any:
-    distance = np.abs(np.subtract(*_wide(self, target)))
-    return half.rounded(distance) if in_steps else distance
-
-
 def huber_loss(self: Any, target: Any, reduction: int, delta: float) -> Any:
     """The Huber losses, their sum or their mean."""
     half = _Half(self)
     # bfloat16 is rounded at each step, float16 at the end.
     step = half.rounded if half.is_bfloat16 else _unrounded
-    distance = _rounded_distance(half, self, target, half.is_bfloat16)
+    distance = step(np.abs(np.subtract(*_wide(self, target))))
     delta = step(_single(delta))
     near = step(0.5 * distance) * distance
     far = delta * step(distance - step(0.5 * delta))
@@ -191,7 +186,7 @@ def smooth_l1_loss(self: Any, target: Any, reduction: int, beta: float) -> Any:
     half = _Half(self)
     # Here it is float16 that is rounded at each step.
     step = _unrounded if half.is_bfloat16 else half.rounded
-    distance = _rounded_distance(half, self, target, not half.is_bfloat16)
+    distance = step(np.abs(np.subtract(*_wide(self, target))))
     beta = step(_single(beta))
     near = step(step(0.5 * distance) * distance) / beta
     far = distance - step(0.5 * beta)

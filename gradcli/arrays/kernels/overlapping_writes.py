@@ -17,6 +17,7 @@ import numpy as np
 from gradcli.arrays.backend import address_of
 from gradcli.arrays.layout.strides import broadcast_strides, outermost_first
 from gradcli.arrays.layout.views import strides_of, window
+from gradcli.record import Record
 
 BLOCK_BYTES = 64
 """Bytes that most of PyTorch's loops read at once: two vectors of 32."""
@@ -56,6 +57,7 @@ def in_memory_order(
         ],
         values=[in_order(each) for each in operands],
         compute=compute,
+        pending=set(),
     )
     row, strides = _row(written.shape, steps, dims)
     in_blocks = strides[0] == 1 and set(strides) <= {0, 1} and strides.count(0) <= 1
@@ -89,25 +91,16 @@ def _row(
     return row, strides
 
 
-class _Loop:
+class _Loop(Record):
     """Reads and writes in order, many elements at a time where none of them depends on another."""
 
-    def __init__(
-        self,
-        *,
-        memory: Any,
-        writes: Any,
-        reads: list[Any],
-        values: list[Any],
-        compute: Callable[..., Any],
-    ) -> None:
-        self.memory = memory
-        self.writes = writes
-        self.reads = reads
-        self.values = values
-        self.compute = compute
-        self.begin = 0
-        self.pending: set[int] = set()
+    memory: Any
+    writes: Any
+    reads: list[Any]
+    values: list[Any]
+    compute: Callable[..., Any]
+    pending: set[int]
+    begin: int = 0
 
     def run(self, row: int, lanes: int, repeated: int) -> None:
         """Run over rows of the given length in blocks of `lanes`, one by one at the end of a row.

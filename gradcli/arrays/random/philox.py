@@ -150,10 +150,6 @@ class PhiloxGenerator(Generator):
             drawn = np.where(odd, radius * np.cos(angle), radius * np.sin(angle))
         return drawn * drawn.dtype.type(deviation) + drawn.dtype.type(mean)
 
-    def exponential(self, count: int) -> Any:
-        """Exponentially distributed numbers of rate 1."""
-        return -np.log1p(-self.uniform(count, np.dtype(np.float64)))
-
     def permutation(self, count: int) -> Any:
         """The integers below `count` in random order."""
         return np.argsort(self.integers(0, 2**63, count, 64), kind="stable")

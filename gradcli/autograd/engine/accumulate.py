@@ -17,8 +17,8 @@ from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.arrays.layout.sizes import sizes_apart
 from gradcli.arrays.layout.strides import copied_to_leaf
 from gradcli.arrays.storage import own
-from gradcli.autograd.node import AccumulateGrad, Node
-from gradcli.autograd.tensor import Tensor, meta_of, not_installed
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import AccumulateGrad, Tensor, meta_of, not_installed
 from gradcli.errors import GradcliError
 
 # Installed by gradcli.ops.
@@ -86,7 +86,14 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
         new = meta.grad.array
     else:
         if old.array.shape != gradient.shape:
-            raise _apart(old.array, gradient)
+            # The leaf's data was replaced by data of another shape.
+            raise GradcliError(
+                "E301",
+                f"a gradient of shape {tuple(gradient.shape)} is added to a `.grad` of shape"
+                f" {tuple(old.array.shape)}",
+                text=sizes_apart(old.array.shape, gradient.shape),
+                help="forget the old one: `w.grad = None`",
+            )
         new = forced(add_arrays(old.array, gradient))
         if isinstance(old.array, np.ndarray):
             assign(old.array, new)
@@ -97,19 +104,6 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
             old.storage.count_write()
     if recorder is not None:
         recorder.leaf(leaf, before, gradient.array if create_graph else gradient, new)
-
-
-def _apart(old: Any, gradient: Any) -> GradcliError:
-    """The error of a gradient that does not fit the one that the leaf has: the leaf's data was
-    replaced by data of another shape.
-    """
-    return GradcliError(
-        "E301",
-        f"a gradient of shape {tuple(gradient.shape)} is added to a `.grad` of shape"
-        f" {tuple(old.shape)}",
-        text=sizes_apart(old.shape, gradient.shape),
-        help="forget the old one: `w.grad = None`",
-    )
 
 
 def accumulate_array(

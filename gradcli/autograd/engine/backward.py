@@ -15,8 +15,9 @@ from gradcli.autograd.edge import GradientEdge
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.engine.engine import Root, Target, run_backward
 from gradcli.autograd.engine.identity_map import IdentityMap
-from gradcli.autograd.node import AccumulateGrad, extra_of
+from gradcli.autograd.node import extra_of
 from gradcli.autograd.tensor import (
+    AccumulateGrad,
     Tensor,
     gradient_edge,
     meta_of,

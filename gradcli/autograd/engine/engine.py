@@ -32,8 +32,8 @@ from gradcli.autograd.engine.accumulate import (
 )
 from gradcli.autograd.engine.compiled import run_compiled
 from gradcli.autograd.engine.identity_map import IdentityMap
-from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node, miscounted
-from gradcli.autograd.tensor import Tensor, meta_of
+from gradcli.autograd.node import SCALAR_METADATA, Node, miscounted
+from gradcli.autograd.tensor import AccumulateGrad, Tensor, meta_of
 from gradcli.errors import GradcliError, Label, runtime_error
 from gradcli.state import State, active
 
@@ -438,7 +438,7 @@ class _Pass:
         for output_nr, reference in extra.retained.items():
             tensor = reference()
             gradient = grads[output_nr] if isinstance(grads, list) else grads
-            if tensor is not None and gradient is not None:
+            if isinstance(tensor, Tensor) and gradient is not None:
                 old = tensor.grad
                 if old is not None:
                     new = gradient if self.create_graph else Tensor(gradient)

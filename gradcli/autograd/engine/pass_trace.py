@@ -21,11 +21,10 @@ from gradcli.autograd.engine.accumulate import (
     is_fresh,
     sum_to_size,
 )
-from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node, miscounted, reachable
-from gradcli.autograd.tensor import meta_of
+from gradcli.autograd.node import SCALAR_METADATA, Node, miscounted, reachable
+from gradcli.autograd.tensor import AccumulateGrad, meta_of
 from gradcli.trace.codegen import Code
-from gradcli.trace.guards import Guard, Kind
-from gradcli.trace.ir import Effect, Effects, Inline, Instruction, Trace, Value
+from gradcli.trace.ir import Effect, Effects, Guard, Inline, Instruction, Kind, Trace, Value
 from gradcli.trace.passes import FREE
 
 _LARGEST = 60
@@ -244,7 +243,7 @@ class PassTrace:
         ]
         if not (self.recorded or target.reads_lazy):
             lines += ["if type({1}) in LAZY:", "    {1} = {1}.force()"]
-        if self.recorded or target.metadata is not _of_scalar(target):
+        if self.recorded or target.metadata is not SCALAR_METADATA.get(target.metadata[0][1].type):
             return lines
         quick = "if {2}.metadata is not scalar_metadata({1}.__class__):"
         return [quick, *[f"    {line}" for line in lines]]
@@ -296,11 +295,6 @@ def trace_of(root: Node, recorded: bool, targets: list[Node] | None) -> PassTrac
         return None
     made.record()
     return made
-
-
-def _of_scalar(node: Node) -> Any:
-    """The metadata that all nodes of a NumPy scalar of a node's dtype share."""
-    return SCALAR_METADATA.get(node.metadata[0][1].type)
 
 
 def _outputs(count: int) -> str:

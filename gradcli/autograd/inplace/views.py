@@ -142,7 +142,7 @@ class ViewReplay:
 def replay_of(view: Tensor, base: Tensor) -> ViewReplay:
     """How a view of the base is made again."""
     kept = None if view.meta is None else view.meta.replay
-    return ViewReplay(base, view) if kept is None else kept
+    return kept if isinstance(kept, ViewReplay) else ViewReplay(base, view)
 
 
 def keep_replay(view: Tensor, base: Tensor) -> None:

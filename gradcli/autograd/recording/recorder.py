@@ -15,12 +15,12 @@ from gradcli.arrays.storage import own
 from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.node import freed
 from gradcli.autograd.recording.listeners import Listener
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import AccumulateGrad, Tensor
 from gradcli.record import Record
 from gradcli.state import active
 
 if TYPE_CHECKING:
-    from gradcli.autograd.node import AccumulateGrad, Node
+    from gradcli.autograd.node import Node
 
 
 class Step(Record):
@@ -40,12 +40,12 @@ class Step(Record):
 
 
 class Accumulation(Record):
-    """Two gradients that met at a node before it ran: `old + incoming = total`, as arrays."""
+    """Two gradients that met at a node before it ran: `old + incoming = new`, as arrays."""
 
     node: Node
     old: Any
     incoming: Any
-    total: Any
+    new: Any
 
 
 class Arrival(Record):

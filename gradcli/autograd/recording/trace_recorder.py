@@ -16,10 +16,10 @@ import numpy as np
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import LAZY
 from gradcli.autograd.engine import accumulate as accumulation
-from gradcli.autograd.node import FREED, AccumulateGrad, Node
+from gradcli.autograd.node import FREED, Node
 from gradcli.autograd.recording.instructions import BackwardPass, Call, Recorded, Write
 from gradcli.autograd.recording.recorder import Recorder
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import AccumulateGrad, Tensor
 from gradcli.state import active
 from gradcli.trace.ir import (
     ALIAS,

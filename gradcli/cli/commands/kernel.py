@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from gradcli.errors import GradcliError
+from gradcli.packages import left_out
 from gradcli.running.arguments.click_options import with_limits
 from gradcli.running.process.terminal import Terminal
 
@@ -28,17 +29,10 @@ def command() -> None:
 @with_limits
 def install(user: bool, sys_prefix: bool, prefix: str | None, name: str, **limits: Any) -> int:
     """Tell Jupyter of a kernel that runs cells in the language, within these limits."""
-    terminal = Terminal()
     try:
         from jupyter_client.kernelspec import KernelSpecManager
-    except ImportError:
-        error = GradcliError(
-            "E609",
-            "`gradcli kernel` needs Jupyter, which is not installed",
-            help="pip install 'gradcli[notebook]'",
-        )
-        terminal.error(error)
-        return error.exit_code
+    except ImportError as error:
+        raise left_out("`gradcli kernel`", "Jupyter", "notebook") from error
     given = {option: value for option, value in limits.items() if value}
     where = sys.prefix if sys_prefix else prefix
     spec = {
@@ -55,8 +49,6 @@ def install(user: bool, sys_prefix: bool, prefix: str | None, name: str, **limit
                 folder, name, user=user or where is None, prefix=where
             )
         except (OSError, ValueError) as problem:
-            error = GradcliError("E603", f"the kernel cannot be installed: {problem}")
-            terminal.error(error)
-            return error.exit_code
-    terminal.write(f"{path}\n")
+            raise GradcliError("E603", f"the kernel cannot be installed: {problem}") from problem
+    Terminal().write(f"{path}\n")
     return 0

@@ -24,6 +24,7 @@ import gradcli
 from gradcli.cli.sweep import on_worker
 from gradcli.cli.sweep.reading import Records
 from gradcli.errors import GradcliError
+from gradcli.packages import left_out
 from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument
 from gradcli.running.process.interruption import raising_on_signals
@@ -84,11 +85,7 @@ class _Cluster:
         try:
             import distributed
         except ImportError as error:
-            raise GradcliError(
-                "E609",
-                "--cluster needs Dask, which is not installed",
-                help="pip install 'gradcli[cluster]'",
-            ) from error
+            raise left_out("--cluster", "Dask", "cluster") from error
         for name in logging.root.manager.loggerDict:
             if name.startswith(("distributed", "tornado", "asyncio")):  # what matters is said here
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)

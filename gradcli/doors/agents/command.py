@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
-from gradcli.errors import GradcliError
+from gradcli.packages import left_out
 from gradcli.running.arguments.click_options import with_limits
 from gradcli.running.process.interruption import raising_on_signals
-from gradcli.running.process.terminal import Terminal
 
 _SECONDS = 10.0
 
@@ -25,14 +24,8 @@ def command(sandbox: bool, **limits: Any) -> int:
     """
     try:
         from gradcli.doors.agents.server import serve  # lazy: command: the SDK of MCP
-    except ImportError:
-        error = GradcliError(
-            "E609",
-            "`gradcli mcp` needs the SDK of MCP, which is not installed",
-            help="pip install 'gradcli[mcp]'",
-        )
-        Terminal().error(error)
-        return error.exit_code
+    except ImportError as error:
+        raise left_out("`gradcli mcp`", "the SDK of MCP", "mcp") from error
     given = {name: value for name, value in limits.items() if value is not None}
     with raising_on_signals():
         serve({"timeout": _SECONDS, **given, "sandbox": True})

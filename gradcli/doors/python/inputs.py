@@ -61,17 +61,13 @@ def options_of(settings: Mapping[str, Any]) -> Options:
     wrt = given.get("wrt")
     if wrt is not None and not isinstance(wrt, str):
         given["wrt"] = ",".join(wrt)
-    if given.get("seed") is not None:
-        given["seed"] = _text(given["seed"])
+    seed = given.get("seed")
+    if seed is not None and not isinstance(seed, str):
+        given["seed"] = repr(np.asarray(seed).tolist())
     memory = limits.get("max_memory")
     options = Options(limits=limits_of(limits), **given)
     options.limits.memory = memory  # None: the host's memory is left alone unless that is asked
     return options
-
-
-def _text(seed: Any) -> str:
-    """A seed as the text of an expression."""
-    return seed if isinstance(seed, str) else repr(np.asarray(seed).tolist())
 
 
 def arguments_of(inputs: Mapping[str, Any]) -> list[Argument]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 from typing import Any
 
@@ -81,11 +80,10 @@ def why(question: str, text: str, inputs: _Inputs = None, /, **named: Any) -> An
         question: `x.grad`, `x.requires_grad`, `x.is_leaf` or `net.0.weight.trains`.
         named: inputs and settings, as for `run`.
     """
-    return answered(asked_of("why", text, inputs, named), partial(_why, question))
-
-
-def _why(question: str, asked: Asked) -> int:
-    return reasoning.why(asked, reasoning.read_question(question))
+    return answered(
+        asked_of("why", text, inputs, named),
+        lambda asked: reasoning.why(asked, reasoning.read_question(question)),
+    )
 
 
 def blame(text: str, inputs: _Inputs = None, /, *, all: bool = False, **named: Any) -> Answer:

@@ -11,9 +11,9 @@ import numpy as np
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.naming import ModuleCall
-from gradcli.autograd.node import AccumulateGrad, Node
+from gradcli.autograd.node import Node
 from gradcli.autograd.recording.recorder import Arrival, Event, Step
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import AccumulateGrad, Tensor
 from gradcli.record import Record
 from gradcli.recorded.gradients import Gradient
 

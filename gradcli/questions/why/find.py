@@ -11,9 +11,9 @@ import numpy as np
 
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.graph import Graph, GraphNode
-from gradcli.autograd.node import AccumulateGrad, Node
+from gradcli.autograd.node import Node
 from gradcli.autograd.recording.recorder import Arrival, Step
-from gradcli.autograd.tensor import Tensor, gradient_edge
+from gradcli.autograd.tensor import AccumulateGrad, Tensor, gradient_edge
 from gradcli.language.provenance import targets_of
 from gradcli.language.tree import syntax as tree
 from gradcli.library.torch.nn.paths import module_paths

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import address_of
 from gradcli.recorded.symbols.tree import Call, Constant, Item, Symbol
 
 Region = tuple[str, tuple[Any, ...]]
@@ -20,15 +21,11 @@ def shared_positions(view: Any, base: Any) -> Any:
     if view.dtype != base.dtype or not np.may_share_memory(view, base):
         return None
     offsets = {offset: number for number, offset in enumerate(_offsets(base).ravel().tolist())}
-    start = _address(view) - _address(base)
+    start = address_of(view) - address_of(base)
     found = [offsets.get(start + offset) for offset in _offsets(view).ravel().tolist()]
     if None in found:
         return None
     return np.array(found, np.int64).reshape(view.shape)
-
-
-def _address(array: Any) -> int:
-    return int(np.asarray(array).__array_interface__["data"][0])
 
 
 def _offsets(array: Any) -> Any:

@@ -79,9 +79,9 @@ def _scaled(operator: str) -> Writer:
             if operator == "rsub":
                 return Operation("-", other, scaled)
             other = scaled
-        left, right = lifted(given["self"]), other
+        left = lifted(given["self"])
         return (
-            Operation("-", right, left) if operator == "rsub" else Operation(operator, left, right)
+            Operation("-", other, left) if operator == "rsub" else Operation(operator, left, other)
         )
 
     return write
@@ -147,11 +147,9 @@ def _arguments(name: str, *parameters: str) -> Writer:
 
 def _transpose(given: Given, _shape: tuple[int, ...]) -> Symbol:
     dims = given["dim0"], given["dim1"]
-    return (
-        method("t", given["self"])
-        if len(given["sizes"]) == 2 and dims[0] != dims[1]
-        else method("transpose", given["self"], *dims)
-    )
+    if len(given["sizes"]) == 2 and dims[0] != dims[1]:
+        return method("t", given["self"])
+    return method("transpose", given["self"], *dims)
 
 
 def _zeros(given: Given, shape: tuple[int, ...] | None = None) -> Symbol:
@@ -166,10 +164,14 @@ def dtype_argument(name: str) -> tuple[Symbol, ...]:
 
 
 def _joined(name: str) -> Writer:
-    def write(given: Given, shape: tuple[int, ...]) -> Symbol:
-        return Call(name, (listed(given["tensors"]), literal(given["dim"])))
+    return lambda given, shape: Call(name, (listed(given["tensors"]), literal(given["dim"])))
 
-    return write
+
+def _scattered(name: str, *parameters: str) -> Writer:
+    """The gradient of a part of a tensor: zeros, but for that part."""
+    return lambda given, shape: method(
+        name, _zeros(given), given["grad_output"], *(given[each] for each in parameters)
+    )
 
 
 def _softmax_backward(given: Given, shape: tuple[int, ...]) -> Symbol:
@@ -415,17 +417,11 @@ WRITERS: dict[str, Writer] = {
     "index_put": _index_put,
     "_index_put_impl": _index_put,
     "embedding": lambda given, shape: Item(given["weight"], given["indices"]),
-    "slice_backward": lambda given, shape: method(
-        "slice_scatter", _zeros(given), given["grad_output"], given["dim"], given["start"],
-        given["end"], given["step"],
-    ),
+    "slice_backward": _scattered("slice_scatter", "dim", "start", "end", "step"),
     "select_backward": lambda given, shape: method(
         "select_scatter", _zeros(given), given["grad_output"], given["dim"], int(given["index"])
     ),
-    "diagonal_backward": lambda given, shape: method(
-        "diagonal_scatter", _zeros(given), given["grad_output"], given["offset"], given["dim1"],
-        given["dim2"],
-    ),
+    "diagonal_backward": _scattered("diagonal_scatter", "offset", "dim1", "dim2"),
     "masked_fill": lambda given, shape: function(
         "where", given["mask"], given["value"], given["self"]
     ),

@@ -127,10 +127,6 @@ _NORMS = {
 """The name of a transform's scaling: by whether it is an inverse, and by the entry's word."""
 
 
-def _transform(given: Given, shape: tuple[int, ...], _nr: int) -> Symbol:
-    return _fourier("ifftn" if given["inverse"] else "fftn", given, given["inverse"])
-
-
 def _fourier(name: str, given: Given, inverse: bool, **more: tuple[Any, Any]) -> Symbol:
     dims = tuple(given["dim"])
     if len(dims) == 1:
@@ -139,24 +135,12 @@ def _fourier(name: str, given: Given, inverse: bool, **more: tuple[Any, Any]) ->
     return _call(f"torch.fft.{name}", [given["self"]], **more, dim=(dims, None), norm=(norm, None))
 
 
-def _of_real(given: Given, shape: tuple[int, ...], _nr: int) -> Symbol:
-    return _fourier("rfftn" if given["onesided"] else "fftn", given, False)
-
-
 def _to_real(given: Given, shape: tuple[int, ...], _nr: int) -> Symbol:
     dims, size = tuple(given["dim"]), given["last_dim_size"]
     if len(dims) == 1:
         return _fourier("irfftn", given, True, n=(size, None))
     sizes = tuple(shape[dim] for dim in dims)
     return _fourier("irfftn", given, True, s=(sizes, None))
-
-
-def _unfolded(given: Given, _shape: tuple[int, ...], _nr: int) -> Symbol:
-    return _folding("F.unfold", [given["self"]], given["windows"])
-
-
-def _folded(given: Given, _shape: tuple[int, ...], _nr: int) -> Symbol:
-    return _folding("F.fold", [given["self"], tuple(given["output_size"])], given["windows"])
 
 
 def _folding(name: str, operands: list[Any], windows: Any) -> Symbol:
@@ -184,9 +168,15 @@ OF_WINDOWS: dict[str, SpelledWindows] = {
         )
         for n in (2, 3)
     },
-    "im2col": _unfolded,
-    "col2im": _folded,
-    "_fft_c2c": _transform,
-    "_fft_r2c": _of_real,
+    "im2col": lambda given, _shape, _nr: _folding("F.unfold", [given["self"]], given["windows"]),
+    "col2im": lambda given, _shape, _nr: _folding(
+        "F.fold", [given["self"], tuple(given["output_size"])], given["windows"]
+    ),
+    "_fft_c2c": lambda given, _shape, _nr: _fourier(
+        "ifftn" if given["inverse"] else "fftn", given, given["inverse"]
+    ),
+    "_fft_r2c": lambda given, _shape, _nr: _fourier(
+        "rfftn" if given["onesided"] else "fftn", given, False
+    ),
     "_fft_c2r": _to_real,
 }  # fmt: skip

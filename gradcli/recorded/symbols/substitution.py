@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gradcli.recorded.symbols.tree import (
-    Attribute,
     Call,
-    Choice,
     Constant,
-    Item,
-    Keyword,
-    Listed,
     Name,
-    Opaque,
     Operation,
     Symbol,
 )
@@ -30,26 +24,12 @@ def substituted(symbol: Symbol, values: Mapping[str, Symbol]) -> Symbol:
 
 
 def rebuilt(symbol: Symbol, parts: tuple[Symbol, ...]) -> Symbol:
-    """The expression of other parts."""
-    if isinstance(symbol, Operation):
-        return Operation(symbol.operator, *parts)
-    if isinstance(symbol, Call):
-        if symbol.function == "t" and isinstance(parts[0], Call) and parts[0].function == "t":
-            return parts[0].arguments[0]
-        return Call(symbol.function, parts, symbol.method)
-    if isinstance(symbol, Keyword):
-        return Keyword(symbol.name, parts[0])
-    if isinstance(symbol, Attribute):
-        return Attribute(parts[0], symbol.name)
-    if isinstance(symbol, Item):
-        return Item(*parts)
-    if isinstance(symbol, Choice):
-        return Choice(*parts)
-    if isinstance(symbol, Listed):
-        return Listed(parts[0], symbol.variable, parts[1])
-    if isinstance(symbol, Opaque):
-        return Opaque(symbol.node_name, parts)
-    return symbol
+    """The expression of other parts; transposing twice is nothing."""
+    if isinstance(symbol, Call) and symbol.function == "t":
+        inner = parts[0]
+        if isinstance(inner, Call) and inner.function == "t":
+            return inner.arguments[0]
+    return symbol.of_parts(parts) if symbol.inside else symbol
 
 
 def _simplified(operator: str, operands: tuple[Symbol, ...]) -> Symbol:

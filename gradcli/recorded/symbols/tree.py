@@ -35,6 +35,8 @@ class Symbol(Record):
 
     written: ClassVar[Callable[[Symbol], str]]
     """The text of a symbol, for `str` and `repr`: `symbols/text.py` sets it."""
+    inside: ClassVar[str | tuple[str, ...]] = ()
+    """The attributes that hold its operands; a single name for the tuple of them."""
     # NumPy's arrays and scalars leave mixed operations to the symbol.
     __array_ufunc__: ClassVar[None] = None
     __hash__ = object.__hash__
@@ -47,7 +49,19 @@ class Symbol(Record):
     @property
     def parts(self) -> tuple[Symbol, ...]:
         """The operands of this symbol."""
-        return ()
+        names = self.inside
+        if isinstance(names, str):
+            return getattr(self, names)
+        return tuple([getattr(self, name) for name in names])
+
+    def of_parts(self, parts: tuple[Symbol, ...]) -> Symbol:
+        """The same symbol of other operands."""
+        names = self.inside
+        new = {names: parts} if isinstance(names, str) else dict(zip(names, parts, strict=True))
+        made: Symbol = object.__new__(type(self))
+        for name in self.fields:
+            setattr(made, name, new.get(name, getattr(self, name)))
+        return made
 
     def walk(self) -> Iterator[Symbol]:
         """The symbol and all symbols inside it."""
@@ -157,9 +171,7 @@ class Operation(Symbol):
         self.operator = operator
         self.operands = operands
 
-    @property
-    def parts(self) -> tuple[Symbol, ...]:
-        return self.operands
+    inside = "operands"
 
 
 class Call(Symbol):
@@ -169,9 +181,7 @@ class Call(Symbol):
     arguments: tuple[Symbol, ...]
     method: bool = False
 
-    @property
-    def parts(self) -> tuple[Symbol, ...]:
-        return self.arguments
+    inside = "arguments"
 
 
 class Keyword(Symbol):
@@ -180,9 +190,7 @@ class Keyword(Symbol):
     name: str
     value: Symbol
 
-    @property
-    def parts(self) -> tuple[Symbol, ...]:
-        return (self.value,)
+    inside = ("value",)
 
 
 class Attribute(Symbol):
@@ -191,9 +199,7 @@ class Attribute(Symbol):
     value: Symbol
     name: str
 
-    @property
-    def parts(self) -> tuple[Symbol, ...]:
-        return (self.value,)
+    inside = ("value",)
 
 
 class Item(Symbol):
@@ -202,9 +208,7 @@ class Item(Symbol):
     value: Symbol
     index: Symbol
 
-    @property
-    def parts(self) -> tuple[Symbol, ...]:
-        return (self.value, self.index)
+    inside = ("value", "index")
 
 
 class Choice(Symbol):
@@ -214,9 +218,7 @@ class Choice(Symbol):
     then: Symbol
     otherwise: Symbol
 
-    @property
-    def parts(self) -> tuple[Symbol, ...]:
-        return (self.condition, self.then, self.otherwise)
+    inside = ("condition", "then", "otherwise")
 
 
 class Listed(Symbol):
@@ -226,9 +228,7 @@ class Listed(Symbol):
     variable: str
     rows: Symbol
 
-    @property
-    def parts(self) -> tuple[Symbol, ...]:
-        return (self.formula, self.rows)
+    inside = ("formula", "rows")
 
 
 class Opaque(Symbol):
@@ -238,9 +238,7 @@ class Opaque(Symbol):
     node_name: str
     parameters: tuple[Symbol, ...]
 
-    @property
-    def parts(self) -> tuple[Symbol, ...]:
-        return self.parameters
+    inside = "parameters"
 
 
 def lifted(value: Any) -> Symbol:

@@ -13,7 +13,7 @@ from gradcli.language.objects.types import type_name
 from gradcli.running.lookup import UNKNOWN, value_of
 from gradcli.show.diagnostics.snippet import location
 from gradcli.show.help.op_page import op_help
-from gradcli.show.style import block, one_line
+from gradcli.show.style import block, clipped, one_line
 
 if TYPE_CHECKING:
     from gradcli.running.run import Run
@@ -65,8 +65,7 @@ def kind_of(value: Any) -> str:
         return kind_of_module(value)
     if type(value) is not Tensor:
         return type_name(value)
-    sizes = ", ".join(map(str, value.array.shape))
-    text = f"{value.dtype.name}[{sizes}]"
+    text = f"{value.dtype.name}{list(value.array.shape)}"
     if value.grad_fn is not None:
         return f"{text} {value.grad_fn.node_name}"
     return f"{text} requires_grad" if value.requires_grad else text
@@ -86,10 +85,14 @@ def preview(value: Any) -> str:
 
 def _described(run: Run, name: str, value: Any, assigned: bool) -> str:
     rows = []
+    below: list[str] = []
     if type(value) is Tensor:
         rows += _tensor_rows(value)
     elif hasattr(type(value), "named_parameters"):
-        return _module(run, name, value, assigned)
+        from gradcli.repl.dot_commands.modules import kind_of_module, layers  # lazy: start-up: nn
+
+        rows += [("type", kind_of_module(value)), ("training", str(value.training))]
+        below = ["", *(f"  {row}" for row in layers(name, value))]
     else:
         rows.append(("type", type_name(value)))
         if callable(value):
@@ -97,11 +100,11 @@ def _described(run: Run, name: str, value: Any, assigned: bool) -> str:
         if isinstance(value, (str, list, tuple, dict, set)):
             rows.append(("length", f"{len(value):,}"))
     rows += _assigned(run, name) if assigned else []
-    if not callable(value):
+    if not callable(value) and not below:
         rows.append(("value", display(value)))
     width = max(len(head) for head, _ in rows) + 2
     lines = [block(f"  {head.ljust(width)}", text) for head, text in rows]
-    return "\n".join([name, *lines]) + "\n"
+    return "\n".join([name, *lines, *below]) + "\n"
 
 
 def _assigned(run: Run, name: str) -> list[tuple[str, str]]:
@@ -109,26 +112,14 @@ def _assigned(run: Run, name: str) -> list[tuple[str, str]]:
     span = run.transcript.assignment(name)
     if span is None:
         return []
-    text = one_line(span.text)
-    shown = text if len(text) <= _LONGEST_SOURCE else f"{text[: _LONGEST_SOURCE - 1]}…"
+    shown = clipped(one_line(span.text), _LONGEST_SOURCE)
     return [("assigned", f"{location(span)}  {shown}")]
 
 
-def _module(run: Run, name: str, module: Any, assigned: bool) -> str:
-    from gradcli.repl.dot_commands.modules import kind_of_module, layers  # lazy: start-up: nn
-
-    rows = [("type", kind_of_module(module)), ("training", str(module.training))]
-    rows += _assigned(run, name) if assigned else []
-    width = max(len(head) for head, _ in rows) + 2
-    lines = [f"  {head.ljust(width)}{text}" for head, text in rows]
-    return "\n".join([name, *lines, "", *(f"  {row}" for row in layers(name, module))]) + "\n"
-
-
 def _tensor_rows(tensor: Tensor) -> list[tuple[str, str]]:
-    sizes = ", ".join(map(str, tensor.array.shape))
     rows = [
         ("type", "tensor"),
-        ("shape", f"[{sizes}]"),
+        ("shape", str(list(tensor.array.shape))),
         ("dtype", str(tensor.dtype)),
         ("requires_grad", str(tensor.requires_grad)),
     ]

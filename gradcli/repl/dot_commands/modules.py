@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradcli.autograd.tensor import Tensor
 from gradcli.library.torch.nn.module import Module
-
-
-def is_module(value: object) -> bool:
-    """Whether a value is an `nn.Module`."""
-    return isinstance(value, Module)
 
 
 def kind_of_module(module: Module) -> str:
@@ -30,7 +24,7 @@ def layers(name: str, module: Module) -> list[str]:
         own = list(each.named_parameters("", False))
         if not own and each._modules:
             continue
-        shapes = ", ".join(f"{key} {_shape(parameter)}" for key, parameter in own)
+        shapes = ", ".join(f"{key} {list(parameter.array.shape)}" for key, parameter in own)
         trains = {parameter.requires_grad for _, parameter in own}
         count = sum(parameter.array.size for _, parameter in own)
         shown = (
@@ -38,10 +32,6 @@ def layers(name: str, module: Module) -> list[str]:
         )
         rows.append((path, type(each).__name__, shapes, f"{count:,}" if own else "", shown))
     return aligned(rows)
-
-
-def _shape(parameter: Tensor) -> str:
-    return f"[{', '.join(map(str, parameter.array.shape))}]"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

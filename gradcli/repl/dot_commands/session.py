@@ -12,6 +12,7 @@ from gradcli.repl.dot_commands.line import Line
 from gradcli.running.arguments.files import read_program
 from gradcli.running.report import advising_seed, gradient_text, warn_of_nonfinite
 from gradcli.show.diagnostics.snippet import location
+from gradcli.show.style import counted
 
 if TYPE_CHECKING:
     from gradcli.running.run import Run
@@ -66,8 +67,7 @@ def save(run: Run, line: Line) -> None:
     program = run.transcript.program().encode("utf-8", "backslashreplace")
     with line.placing_errors(1):
         replace(path, lambda stream: stream.write(program))
-    count = len(run.transcript)
-    statements = "1 statement" if count == 1 else f"{count:,} statements"
+    statements = counted(len(run.transcript), "statement")
     failed = run.transcript.failed
     left_out = f", without {failed:,} that failed or were interrupted" if failed else ""
     run.terminal.note(f"{statements} saved to {path}{left_out}")

@@ -8,30 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcli.language.hints.spelling import closest
-from gradcli.repl.dot_commands.inspect import (
-    blame,
-    check,
-    explain,
-    formulas,
-    grads,
-    help,
-    ledger,
-    show,
-    trace,
-    variables,
-    why,
-)
+from gradcli.repl.dot_commands import inspect, session
 from gradcli.repl.dot_commands.line import DotCommand, Line
-from gradcli.repl.dot_commands.session import (
-    backward,
-    mode,
-    quit,
-    read,
-    reset,
-    save,
-    timer,
-    undo,
-)
 from gradcli.repl.dot_commands.step import step
 from gradcli.running.arguments.options import FORMATS, TRACES
 
@@ -43,36 +21,38 @@ if TYPE_CHECKING:
 TABLE = {
     command.name: command
     for command in (
-        DotCommand(".help", help, "explain a topic, an op, a code, a name", [("TOPIC", "topic")]),
-        DotCommand(".vars", variables, "the names and what they hold"),
-        DotCommand(".grads", grads, "the gradients that are there"),
+        DotCommand(
+            ".help", inspect.help, "explain a topic, an op, a code, a name", [("TOPIC", "topic")]
+        ),
+        DotCommand(".vars", inspect.variables, "the names and what they hold"),
+        DotCommand(".grads", inspect.grads, "the gradients that are there"),
         DotCommand(
             ".trace",
-            trace,
+            inspect.trace,
             "the graph of a tensor, or of the one assigned last",
             [("NAME", "tensor"), ("STYLE", TRACES)],
         ),
         DotCommand(
             ".explain",
-            ledger,
+            inspect.ledger,
             "the chain rule at work, edge by edge",
             [("NAME", "tensor")],
         ),
         DotCommand(
             ".derive",
-            formulas,
+            inspect.formulas,
             "the gradients of a tensor as formulas",
             [("NAME", "tensor")],
         ),
         DotCommand(
             ".show",
-            show,
+            inspect.show,
             "draw the graph of a tensor as a page, and open it",
             [("NAME", "tensor"), ("FILE", "file")],
         ),
         DotCommand(
             ".backward",
-            backward,
+            session.backward,
             "run backward from a tensor and show the gradients",
             [("NAME", "tensor"), ("SEED", "expression")],
             needed=1,
@@ -86,19 +66,31 @@ TABLE = {
             needed=1,
         ),
         DotCommand(
-            ".why", why, "why a tensor has a gradient, or none", [("NAME.grad", "tensor")], needed=1
+            ".why",
+            inspect.why,
+            "why a tensor has a gradient, or none",
+            [("NAME.grad", "tensor")],
+            needed=1,
         ),
-        DotCommand(".blame", blame, "where the first NaN or infinity comes from"),
-        DotCommand(".check", check, "check the gradients against differences"),
-        DotCommand(".read", read, "run a file in this session", [("FILE", "file")], needed=1),
+        DotCommand(".blame", inspect.blame, "where the first NaN or infinity comes from"),
+        DotCommand(".check", inspect.check, "check the gradients against differences"),
         DotCommand(
-            ".save", save, "write the statements that succeeded", [("FILE", "file")], needed=1
+            ".read", session.read, "run a file in this session", [("FILE", "file")], needed=1
         ),
-        DotCommand(".undo", undo, "take the last statement back"),
-        DotCommand(".reset", reset, "forget all values"),
-        DotCommand(".timer", timer, "show how long statements take", [("SWITCH", ("on", "off"))]),
-        DotCommand(".mode", mode, "how values are shown", [("FORMAT", FORMATS)]),
-        DotCommand(".quit", quit, "end the session"),
+        DotCommand(
+            ".save",
+            session.save,
+            "write the statements that succeeded",
+            [("FILE", "file")],
+            needed=1,
+        ),
+        DotCommand(".undo", session.undo, "take the last statement back"),
+        DotCommand(".reset", session.reset, "forget all values"),
+        DotCommand(
+            ".timer", session.timer, "show how long statements take", [("SWITCH", ("on", "off"))]
+        ),
+        DotCommand(".mode", session.mode, "how values are shown", [("FORMAT", FORMATS)]),
+        DotCommand(".quit", session.quit, "end the session"),
     )
 }
 """The commands by name."""
@@ -109,7 +101,7 @@ def carry_out(run: Run, command: Command) -> None:
     line = Line(command.span, TABLE)
     text = line.words[0].text
     if not text.startswith("."):
-        explain(run, line, text.strip("? \t"), source="??" in text)
+        inspect.explain(run, line, text.strip("? \t"), source="??" in text)
         return
     known = TABLE.get(line.words[0].text)
     if known is None:

@@ -29,58 +29,76 @@ from gradcli.state import active
 Decorator = Callable[[Any], Any]
 
 
-def _size(_ctx: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+def _option(names: str, help: str, metavar: str | None = None, **settings: Any) -> Decorator:
+    """An option by its names, separated by blanks."""
+    return click.option(*names.split(), help=help, metavar=metavar, **settings)
+
+
+def _flag(names: str, help: str, **settings: Any) -> Decorator:
+    """An option without a value."""
+    return _option(names, help, is_flag=True, **settings)
+
+
+def _count(name: str, help: str, least: int = 1, most: int | None = None, **more: Any) -> Decorator:
+    """An option of a whole number."""
+    return _option(name, help, "N", type=click.IntRange(least, most), **more)
+
+
+def _read(read: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """The callback of an option: what `read` makes of its value, or why that is none."""
+
+    def callback(_ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
+        try:
+            return None if value is None else read(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param=parameter) from None
+
+    return callback
+
+
+def _size(text: str) -> int:
     """A size in bytes."""
-    if text is None:
-        return None
     size = read_size(text)
     if size is None:
-        raise click.BadParameter(f"{text!r} is no size such as 500MB or 2GB", param=parameter)
+        raise ValueError(f"{text!r} is no size such as 500MB or 2GB")
     return size
 
 
-def _seconds(
-    _ctx: click.Context, parameter: click.Parameter, seconds: float | None
-) -> float | None:
+def _seconds(seconds: float) -> float:
     """A length of time, which also holds for what the command reads; a range lets NaN through."""
-    if seconds is not None and math.isnan(seconds):
-        raise click.BadParameter("nan is no number of seconds", param=parameter)
-    if seconds is not None:
-        active.state.limits.timeout = seconds
+    if math.isnan(seconds):
+        raise ValueError("nan is no number of seconds")
+    active.state.limits.timeout = seconds
     return seconds
 
 
-def _sandbox(_ctx: click.Context, _parameter: click.Parameter, given: bool) -> bool:
+def _sandbox(sandboxed: bool) -> bool:
     """Shut the gate before the command looks at its words."""
-    active.state.limits.files = not given
-    return given
+    active.state.limits.files = not sandboxed
+    return sandboxed
 
 
-def _device(_ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+def _device(text: str) -> str:
     """A device's name."""
-    if text is not None and not is_device(text):
-        raise click.BadParameter(f"{text!r} is none of cpu, cuda and cuda:N", param=parameter)
+    if not is_device(text):
+        raise ValueError(f"{text!r} is none of cpu, cuda and cuda:N")
     return text
 
 
-def _shard(
-    _ctx: click.Context, parameter: click.Parameter, text: str | None
-) -> tuple[int, int] | None:
+def _shard(text: str) -> tuple[int, int]:
     """A share, `2/8`."""
-    if text is None:
-        return None
     one, slash, all = text.partition("/")
     if not (slash and one.isdecimal() and all.isdecimal() and 1 <= int(one) <= int(all)):
-        raise click.BadParameter(f"{text!r} is no share such as 2/8", param=parameter)
+        raise ValueError(f"{text!r} is no share such as 2/8")
     return int(one), int(all)
 
 
-def _cluster(_ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+def _cluster(text: str) -> str:
     """The address of a cluster."""
-    kind, _, rest = (text or "").partition(":")
+    kind, _, rest = text.partition(":")
     local = kind == "local" and rest.isdecimal() and 1 <= int(rest) <= _MOST_WORKERS
-    if text is not None and not local and not (kind in _PROTOCOLS and rest.startswith("//")):
-        raise click.BadParameter(f"{text!r} is no tcp://HOST:PORT or local:N", param=parameter)
+    if not local and not (kind in _PROTOCOLS and rest.startswith("//")):
+        raise ValueError(f"{text!r} is no tcp://HOST:PORT or local:N")
     return text
 
 
@@ -88,210 +106,175 @@ _PROTOCOLS = ("tcp", "tls", "ws", "wss", "ucx")
 _MOST_WORKERS = 256
 
 _LIMITS: list[Decorator] = [
-    click.option(
+    _option(
         "--timeout",
+        "The longest that a program may run; no limit by default.",
+        "SECONDS",
         type=click.FloatRange(0, 10**6, min_open=True),
-        callback=_seconds,
-        metavar="SECONDS",
-        help="The longest that a program may run; no limit by default.",
+        callback=_read(_seconds),
     ),
-    click.option(
+    _option(
         "--max-memory",
-        metavar="SIZE",
-        callback=_size,
-        help="The memory that a program may take, as 500MB or 2GB; by default half of what there"
-        " is, at most 4GB.",
+        "The memory that a program may take, as 500MB or 2GB; by default half of what there is, at"
+        " most 4GB.",
+        "SIZE",
+        callback=_read(_size),
     ),
-    click.option(
-        "--max-elements",
-        type=click.IntRange(1),
-        metavar="N",
-        help="The elements of one tensor, list or string; 100 million by default.",
-    ),
-    click.option(
-        "--max-steps",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Loop rounds and calls; 10 million by default.",
-    ),
-    click.option(
-        "--sandbox",
-        is_flag=True,
-        callback=_sandbox,
-        help="Let the program read and write no files.",
-    ),
+    _count("--max-elements", "The elements of one tensor, list or string; 100 million by default."),
+    _count("--max-steps", "Loop rounds and calls; 10 million by default."),
+    _flag("--sandbox", "Let the program read and write no files.", callback=_read(_sandbox)),
 ]
 
 _OUTPUT: list[Decorator] = [
-    click.option("--seed", metavar="VALUE", help="The gradient that backward starts from."),
-    click.option("--of", metavar="NAME", help="The output: the tensor assigned last by default."),
-    click.option("--wrt", metavar="A,B", help="The inputs whose gradients are wanted."),
+    _option("--seed", "The gradient that backward starts from.", "VALUE"),
+    _option("--of", "The output: the tensor assigned last by default.", "NAME"),
+    _option("--wrt", "The inputs whose gradients are wanted.", "A,B"),
 ]
 
 _RESULT: list[Decorator] = [
-    click.option(
-        "--trace", type=click.Choice(TRACES), help="Print the backward graph in this style."
-    ),
-    click.option(
-        "--trace-depth",
-        type=click.IntRange(0),
-        metavar="N",
-        help="Print the tree down to this many levels below the output.",
-    ),
-    click.option("--no-trace", is_flag=True, help="Print no trace."),
-    click.option(
+    _option("--trace", "Print the backward graph in this style.", type=click.Choice(TRACES)),
+    _count("--trace-depth", "Print the tree down to this many levels below the output.", 0),
+    _flag("--no-trace", "Print no trace."),
+    _option(
         "--format",
+        "Print the result as text, as a JSON document, as one on a single line, or as a table of"
+        " names, shapes, dtypes, values and gradients; or the graph for Mermaid or Graphviz, as a"
+        " picture in SVG, or as a page that steps through both passes. `run` prints a result when"
+        " one of the last three is asked for, and its JSON is on a line per file.",
         type=click.Choice([*FORMATS, *PICTURES]),
-        help="Print the result as text, as a JSON document, as one on a single line, or as a table"
-        " of names, shapes, dtypes, values and gradients; or the graph for Mermaid or Graphviz,"
-        " as a picture in SVG,"
-        " or as a page that steps through both passes."
-        " `run` prints a result when one of the"
-        " last three is asked for, and its JSON is on a line per file.",
     ),
-    click.option("--json", is_flag=True, help="Short for --format json."),
+    _flag("--json", "Short for --format json."),
 ]
 
 _PICTURE: list[Decorator] = [
-    click.option(
+    _option(
         "--fold",
+        "Draw this module as one box of the picture: net.0. May be repeated.",
+        "MODULE",
         multiple=True,
-        metavar="MODULE",
-        help="Draw this module as one box of the picture: net.0. May be repeated.",
     ),
-    click.option(
-        "--expand", is_flag=True, help="Draw each repetition of a loop, and fold nothing."
-    ),
-    click.option(
-        "--saved", is_flag=True, help="Show what nodes save for the backward pass, in the picture."
-    ),
+    _flag("--expand", "Draw each repetition of a loop, and fold nothing."),
+    _flag("--saved", "Show what nodes save for the backward pass, in the picture."),
 ]
 
 _NUMBERS: list[Decorator] = [
-    click.option(
+    _count(
         "--precision",
-        type=click.IntRange(0, 100),
-        metavar="N",
-        help="Digits behind the point of printed tensors: 4. JSON and files have them all.",
+        "Digits behind the point of printed tensors: 4. JSON and files have them all.",
+        0,
+        100,
     ),
-    click.option("--full", is_flag=True, help="Print large tensors whole, without `...`."),
+    _flag("--full", "Print large tensors whole, without `...`."),
 ]
 
 _FILES: list[Decorator] = [
-    click.option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="Write the result to a file: output and gradients as .npz, .safetensors or .json,"
+    _option(
+        "-o --output",
+        "Write the result to a file: output and gradients as .npz, .safetensors or .json,"
         " gradients as the columns of a .csv, one gradient as .npy, the graph as .svg or .png,"
         " the page that steps as .html; of --inputs, rows as .npz, .safetensors or .parquet.",
+        "FILE",
     ),
-    click.option(
+    _option(
         "--inputs",
-        metavar="FILE",
-        help="Run the program for each record of a file of JSON Lines, or of csv with a header;"
-        " `-` is standard input. A result in JSON is printed on a line per record.",
+        "Run the program for each record of a file of JSON Lines, or of csv with a header; `-` is"
+        " standard input. A result in JSON is printed on a line per record.",
+        "FILE",
     ),
-    click.option(
+    _count(
         "--jobs",
-        type=click.IntRange(1, 256),
+        "How many processes share the records of --inputs, or the files of `run`.",
+        most=256,
         default=1,
-        metavar="N",
-        help="How many processes share the records of --inputs, or the files of `run`.",
     ),
-    click.option(
+    _count(
         "--retries",
-        type=click.IntRange(0, 1000),
+        "How often --jobs tries a record or file again whose process ended.",
+        0,
+        1000,
         default=2,
-        metavar="N",
-        help="How often --jobs tries a record or file again whose process ended.",
     ),
 ]
 
 _SWEEP: list[Decorator] = [
-    click.option(
+    _option(
         "--cluster",
-        metavar="ADDRESS",
-        callback=_cluster,
-        help="Share the records of --inputs among the workers of a Dask cluster: a scheduler at"
+        "Share the records of --inputs among the workers of a Dask cluster: a scheduler at"
         " tcp://HOST:PORT, or local:N for N workers started here.",
+        "ADDRESS",
+        callback=_read(_cluster),
     ),
-    click.option(
-        "--chunk",
-        type=click.IntRange(1),
-        metavar="N",
-        help="How many records of --inputs a process gets at a time; 16 of a file by default.",
+    _count(
+        "--chunk", "How many records of --inputs a process gets at a time; 16 of a file by default."
     ),
-    click.option(
+    _option(
         "--shard",
-        metavar="I/N",
-        callback=_shard,
-        help="Run the I-th of N shares of the records: record I, I+N, I+2N, …",
+        "Run the I-th of N shares of the records: record I, I+N, I+2N, …",
+        "I/N",
+        callback=_read(_shard),
     ),
-    click.option(
+    _option(
         "--resume",
-        metavar="FILE",
-        help="Write the results of --inputs to this file, after those that it holds already.",
+        "Write the results of --inputs to this file, after those that it holds already.",
+        "FILE",
     ),
-    click.option(
+    _flag(
         "--manual-seed-per-record",
-        is_flag=True,
-        help="Let the random numbers of record K start from K, or from N+K with --manual-seed N.",
+        "Let the random numbers of record K start from K, or from N+K with --manual-seed N.",
     ),
-    click.option(
+    _option(
         "--reduce",
+        "Print the mean or sum of the outputs and gradients of all records.",
         type=click.Choice(["mean", "sum"]),
-        help="Print the mean or sum of the outputs and gradients of all records.",
     ),
 ]
 
-_DEVICE: Decorator = click.option(
+_DEVICE: Decorator = _option(
     "--device",
-    metavar="DEVICE",
-    callback=_device,
-    help="Where inputs and new tensors are: cpu, cuda or cuda:N.",
+    "Where inputs and new tensors are: cpu, cuda or cuda:N.",
+    "DEVICE",
+    callback=_read(_device),
 )
 
-_MANUAL_SEED: Decorator = click.option(
+_MANUAL_SEED: Decorator = _count(
     "--manual-seed",
-    type=click.IntRange(0, 2**32 - 1),
-    metavar="N",
-    help="What random numbers start from, as `torch.manual_seed(N)`, `random.seed(N)` and"
+    "What random numbers start from, as `torch.manual_seed(N)`, `random.seed(N)` and"
     " `np.random.seed(N)` before the first line.",
+    0,
+    2**32 - 1,
 )
 
-_NO_COMPILED_LOOPS: Decorator = click.option(
+_NO_COMPILED_LOOPS: Decorator = _flag(
     "--no-compiled-loops",
-    is_flag=True,
-    help="Interpret every loop and backward pass: what is printed stays the same.",
+    "Interpret every loop and backward pass: what is printed stays the same.",
 )
 
-_COLOR: Decorator = click.option(
+_COLOR: Decorator = _option(
     "--color",
+    "Whether text is coloured.",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
-    help="Whether text is coloured.",
 )
 
 _DRESS: list[Decorator] = [
-    click.option(
+    _option(
         "--dtype",
+        "The dtype of inputs: float16, bfloat16, float32 or float64.",
+        "DTYPE",
         type=click.Choice(list(DTYPES)),
-        metavar="DTYPE",
-        help="The dtype of inputs: float16, bfloat16, float32 or float64.",
     ),
     _DEVICE,
     _MANUAL_SEED,
     _NO_COMPILED_LOOPS,
-    click.option("-q", "--quiet", is_flag=True, help="No trace, warnings or notes."),
+    _flag("-q --quiet", "No trace, warnings or notes."),
     _COLOR,
-    click.option(
+    _option(
         "--error-format",
+        "Errors and warnings with their source, on one line, or as JSON.",
         type=click.Choice(ERROR_FORMATS),
         default="full",
-        help="Errors and warnings with their source, on one line, or as JSON.",
     ),
-    click.option("--strict", is_flag=True, help="Exit with 1 where there were warnings."),
+    _flag("--strict", "Exit with 1 where there were warnings."),
 ]
 
 
@@ -301,12 +284,8 @@ def with_options(command: Any) -> Any:
     return _with(command, *(option for kind in kinds for option in kind))
 
 
-PROGRAM_LINES = click.option(
-    "-e",
-    "programs",
-    multiple=True,
-    metavar="PROGRAM",
-    help="A program, or a line of one; repeatable.",
+PROGRAM_LINES = _option(
+    "-e programs", "A program, or a line of one; repeatable.", "PROGRAM", multiple=True
 )
 
 
@@ -315,26 +294,23 @@ def with_program(command: Any) -> Any:
     words = click.argument(
         "words", nargs=-1, metavar="PROGRAM|FILE [NAME=VALUE]…", shell_complete=values
     )
-    file = click.option("--file", metavar="FILE", help="The file that the program is in.")
+    file = _option("--file", "The file that the program is in.", "FILE")
     return _with(command, PROGRAM_LINES, file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS, words)
 
 
 def with_answer_file(*suffixes: str) -> Decorator:
     """Give a command the option that puts its answer into a file with one of the suffixes."""
 
-    def checked(_ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
-        if path is not None and not path.endswith(suffixes):
-            message = f"the suffix of {path} is none of {', '.join(suffixes)}"
-            raise click.BadParameter(message, param=parameter)
+    def checked(path: str) -> str:
+        if not path.endswith(suffixes):
+            raise ValueError(f"the suffix of {path} is none of {', '.join(suffixes)}")
         return path
 
-    return click.option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        callback=checked,
-        help=f"Write the answer to a file instead, in the format of its suffix:"
-        f" {', '.join(suffixes)}.",
+    return _option(
+        "-o --output",
+        f"Write the answer to a file instead, in the format of its suffix: {', '.join(suffixes)}.",
+        "FILE",
+        callback=_read(checked),
     )
 
 
@@ -362,7 +338,7 @@ def with_settings(command: Any) -> Any:
 
 def with_json(command: Any) -> Any:
     """Give a command the option that asks for its answer as JSON."""
-    return click.option("--json", is_flag=True, help="Print the answer as JSON.")(command)
+    return _with(command, _flag("--json", "Print the answer as JSON."))
 
 
 def _with(command: Any, *options: Decorator) -> Any:
@@ -371,23 +347,23 @@ def _with(command: Any, *options: Decorator) -> Any:
     return command
 
 
-def terminal_of(given: dict[str, Any], made: Callable[..., Terminal] = Terminal) -> Terminal:
+def terminal_of(parameters: dict[str, Any], kind: Callable[..., Terminal] = Terminal) -> Terminal:
     """The terminal that the options ask for, which are taken out."""
-    color = given.pop("color")
-    error_format, strict = given.pop("error_format", "full"), given.pop("strict", False)
-    return made(color, given.get("quiet", False), error_format, strict)
+    color = parameters.pop("color")
+    error_format, strict = parameters.pop("error_format", "full"), parameters.pop("strict", False)
+    return kind(color, parameters.get("quiet", False), error_format, strict)
 
 
-def options_of(given: dict[str, Any]) -> Options:
-    """The options as they were given; raises a usage error for those that exclude each other."""
-    if given.get("inputs") is not None:
-        _check_inputs(given)
+def options_of(parameters: dict[str, Any]) -> Options:
+    """The options of a run; raises a usage error for those that exclude each other."""
+    if parameters.get("inputs") is not None:
+        _check_inputs(parameters)
     else:
-        _check_no_inputs(given)
-    if given.get("json") and given.get("format") not in (None, "json"):
-        raise UsageError(f"--json and --format {given['format']} exclude each other")
-    sweep = Sweep(**{name: given.pop(name) for name in Sweep.fields if name in given})
-    options = Options(limits=limits_of(given), sweep=sweep, **given)
+        _check_no_inputs(parameters)
+    if parameters.get("json") and parameters.get("format") not in (None, "json"):
+        raise UsageError(f"--json and --format {parameters['format']} exclude each other")
+    sweep = Sweep(**{name: parameters.pop(name) for name in Sweep.fields if name in parameters})
+    options = Options(limits=limits_of(parameters), sweep=sweep, **parameters)
     if options.saved and not (options.draws or options.format in ("svg", "html")):
         raise UsageError("--saved is for pictures: -o graph.svg, or `gradcli explain --saved`")
     if options.output is not None:
@@ -398,22 +374,24 @@ def options_of(given: dict[str, Any]) -> Options:
     return options
 
 
-def _check_inputs(given: dict[str, Any]) -> None:
+def _check_inputs(parameters: dict[str, Any]) -> None:
     """Raise a usage error for what `--inputs` leaves no room for."""
-    if given["format"] not in (None, "json", "jsonl"):
-        raise UsageError(f"--inputs prints JSON Lines, and not --format {given['format']}")
-    output = given["output"]
+    if parameters["format"] not in (None, "json", "jsonl"):
+        raise UsageError(f"--inputs prints JSON Lines, and not --format {parameters['format']}")
+    output = parameters["output"]
     if output is not None and not output.endswith(COLLECTED):
         raise UsageError(f"-o with --inputs writes {', '.join(COLLECTED)}")
-    if output is not None and output.endswith(".parquet") and given["reduce"] is not None:
+    if output is not None and output.endswith(".parquet") and parameters["reduce"] is not None:
         raise UsageError("--reduce gives one result and no rows: -o sum.npz")
-    if given["resume"] is not None and (output is not None or given["reduce"] is not None):
+    if parameters["resume"] is not None and (
+        output is not None or parameters["reduce"] is not None
+    ):
         other = "-o" if output is not None else "--reduce"
         raise UsageError(f"--resume goes on with lines of JSON, and {other} writes none")
 
 
-def _check_no_inputs(given: dict[str, Any]) -> None:
+def _check_no_inputs(parameters: dict[str, Any]) -> None:
     """Raise a usage error for an option of `--inputs` where that is not given."""
     for name in Sweep.fields:
-        if given.get(name):
+        if parameters.get(name):
             raise UsageError(f"--{name.replace('_', '-')} goes with --inputs")

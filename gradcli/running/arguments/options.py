@@ -70,15 +70,15 @@ def read_size(text: str) -> int | None:
         return None
 
 
-def limits_of(given: dict[str, Any]) -> Limits:
+def limits_of(parameters: dict[str, Any]) -> Limits:
     """The limits that the options set, taken out of them; defaults for the others."""
-    memory = given.pop("max_memory", None)
+    memory = parameters.pop("max_memory", None)
     return Limits(
-        elements=given.pop("max_elements", None) or ELEMENTS,
-        steps=given.pop("max_steps", None) or STEPS,
+        elements=parameters.pop("max_elements", None) or ELEMENTS,
+        steps=parameters.pop("max_steps", None) or STEPS,
         memory=default_memory() if memory is None else memory,
-        timeout=given.pop("timeout", None),
-        files=not given.pop("sandbox", False),
+        timeout=parameters.pop("timeout", None),
+        files=not parameters.pop("sandbox", False),
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradcli.errors import GradcliError, Span, SyntaxErrors, Warned
+from gradcli.errors import GradcliError, SyntaxErrors, Warned
 from gradcli.show.diagnostics.snippet import Mark, location, snippet
-from gradcli.show.style import PLAIN, Style, block, escaped, one_line
+from gradcli.show.style import PLAIN, Style, block, clipped, escaped, one_line
 
 _MOST_ERRORS = 100
 _MOST_CALLS = 8
@@ -96,9 +96,4 @@ def _calls(error: GradcliError) -> Iterator[str]:
         if span is None:
             yield f"in {name}()"
         else:
-            yield f"in {name}(), called at {location(span)}: {_shortened(span)}"
-
-
-def _shortened(span: Span) -> str:
-    text = one_line(span.text)
-    return text if len(text) <= 60 else f"{text[:59]}…"
+            yield f"in {name}(), called at {location(span)}: {clipped(one_line(span.text), 60)}"

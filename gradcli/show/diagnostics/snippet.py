@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from gradcli.errors import Source, Span
 from gradcli.record import Record
@@ -158,13 +159,8 @@ def _painted(cells: dict[int, str], style: Style) -> str:
     if not style.color:
         return plain
     text = ""
-    at = 0
-    while at < len(plain):
-        end = at
-        while end < len(plain) and plain[end] == plain[at]:
-            end += 1
-        run = plain[at:end]
-        role = "primary" if run[0] == "^" else "secondary"
-        text += run if run[0] == " " else style.paint(run, role)
-        at = end
+    for sign, run in groupby(plain):
+        shown = "".join(run)
+        role = "primary" if sign == "^" else "secondary"
+        text += shown if sign == " " else style.paint(shown, role)
     return text

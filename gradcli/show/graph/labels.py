@@ -13,7 +13,7 @@ from gradcli.autograd.graph import GraphNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.recorded.annotated_graph import AnnotatedGraph
 from gradcli.show.graph.nodes import output_of, source_of
-from gradcli.show.style import escaped
+from gradcli.show.style import clipped, escaped
 
 _WIDEST = 40
 
@@ -105,5 +105,4 @@ def path_text(path: Sequence[str], room: int = _WIDEST) -> str:
 
 def shortened(text: str) -> str:
     """Program text, cut where it is long."""
-    text = escaped(text)
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+    return clipped(escaped(text), _WIDEST)

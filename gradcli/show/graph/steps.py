@@ -35,7 +35,7 @@ def event_texts(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> 
     for event, (plain, painted, source), before in zip(events, heads, hooked, strict=True):
         if isinstance(event, Accumulation):
             lead = f"       at {plain}: "
-            texts.append(_sum(lead, event.old, event.incoming, event.total))
+            texts.append(_sum(lead, event.old, event.incoming, event.new))
             continue
         number += 1
         count = f"{number}. ".rjust(4)

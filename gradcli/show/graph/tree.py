@@ -262,7 +262,7 @@ class _Drawing:
         children: list[Child] = []
         leaves = []
         drawn: set[int] = set()  # below another one
-        for node in sorted(exits, key=_leaves_last):
+        for node in sorted(exits, key=lambda each: (each.leaf is not None, -each.node.sequence_nr)):
             if node.id not in drawn and node.leaf is None:
                 children.append(exits[node])
                 self._reach(node, drawn)
@@ -280,10 +280,6 @@ class _Drawing:
         first, last = (node.variable or f"#{node.id}" for node in (child.nodes[0], child.nodes[-1]))
         words = [(f"… × {len(child.nodes)}  ", "quiet"), (child.nodes[0].name, "node")]
         return Line(lead, words, Edge(None, 0), "", f"{first} … {last}", False)
-
-
-def _leaves_last(node: GraphNode) -> tuple[bool, int]:
-    return node.leaf is not None, -node.node.sequence_nr
 
 
 def _folded(graph: Graph) -> dict[int, Hashable]:

@@ -156,7 +156,9 @@ def _blocks(markdown: str) -> Iterator[list[str]]:
             continue
         fenced = line.startswith("```")
         apart = fenced or not line.strip() or _HEADING.match(line)
-        if block and (apart or (_starts_list(line) and not _ITEM.match(block[0]))):
+        if block and (
+            apart or (line[:1] != " " and _ITEM.match(line) and not _ITEM.match(block[0]))
+        ):
             yield block
             block = []
         if line.strip():
@@ -166,10 +168,6 @@ def _blocks(markdown: str) -> Iterator[list[str]]:
             block = []
     if block:
         yield block
-
-
-def _starts_list(line: str) -> bool:
-    return not line.startswith(" ") and _ITEM.match(line) is not None
 
 
 def _block(lines: list[str], style: Style, width: int) -> list[str]:

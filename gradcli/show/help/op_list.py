@@ -77,7 +77,9 @@ def matching(pattern: str | None) -> dict[str, list[Found]]:
             functions.add(found.name)
         if pattern is None or _matches(pattern, found):
             families.setdefault(_family(found), []).append(found)
-    return dict(sorted(families.items(), key=lambda item: _rank(item[1][0])))
+    # Those of torch come first, by name.
+    order = list(NAMESPACES)
+    return dict(sorted(families.items(), key=lambda i: (order.index(i[1][0].namespace), i[0])))
 
 
 def _matches(pattern: str, found: Found) -> bool:
@@ -101,11 +103,6 @@ def _family(found: Found) -> str:
         room = family_of(module)
     room = room.removeprefix("library.torch").removeprefix(".")
     return f"{room}: {file}".removeprefix(": ").replace("_", " ")
-
-
-def _rank(found: Found) -> tuple[int, str]:
-    """Families of torch first, by name, then those of the other places."""
-    return list(NAMESPACES).index(found.namespace), _family(found)
 
 
 def _node(found: Found) -> str:

@@ -107,7 +107,7 @@ def signature(found: Found) -> str:
 
 
 def _parameters(found: Found) -> list[str]:
-    if _is_generated(found):
+    if any(is_bound(op, found.function) for op in found.entries):  # not composed
         op = found.entries[0]
         defaults = op.forward.__defaults__ or ()
         required = len(op.parameters) - len(defaults)
@@ -141,11 +141,6 @@ def _split(text: str) -> list[str]:
         else:
             parts[-1] += sign
     return [part.strip() for part in parts]
-
-
-def _is_generated(found: Found) -> bool:
-    """Whether the function is an entry's own, not composed."""
-    return any(is_bound(op, found.function) for op in found.entries)
 
 
 def summary_of(found: Found) -> str:
@@ -234,8 +229,7 @@ def _forms(found: Found) -> str:
     if not found.inplace:
         forms += [f"x {OPERATORS[name]} y"] if name in OPERATORS else []
         forms += [f"{SIGNS[name]}x"] if name in SIGNS else []
-    shown = forms[:_MOST_FORMS]
-    return ", ".join(shown)
+    return ", ".join(forms[:_MOST_FORMS])
 
 
 def _example(found: Found, width: int) -> list[str]:

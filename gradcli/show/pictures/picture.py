@@ -26,6 +26,7 @@ from gradcli.show.graph.labels import (
     shortened,
 )
 from gradcli.show.graph.nodes import parts_of, source_text
+from gradcli.show.style import counted
 
 REPEATED = 3
 """Operations of one place are one box from this many on."""
@@ -149,10 +150,6 @@ def _aligned(cells: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:
     ]
 
 
-def _counted(nodes: int) -> str:
-    return "1 node" if nodes == 1 else f"{nodes:,} nodes"
-
-
 def _between(text: str, end: str) -> str:
     """What the first and the last round show: `value 0.1 … 0.9`."""
     if text == end:
@@ -239,7 +236,10 @@ class _Drawing:
         """A folded module: its name, how much it holds, and its parameters."""
         leaves = [node for node in members if node.leaf is not None]
         leaves.sort(key=lambda node: node.variable or "")
-        rows = [Row("name", path_text(path)), Row("node", _counted(len(members) - len(leaves)))]
+        rows = [
+            Row("name", path_text(path)),
+            Row("node", counted(len(members) - len(leaves), "node")),
+        ]
         cells = [*map(self._parameter, leaves)]
         count = 1 + (len(cells) > TWO_COLUMNS) + (len(cells) > THREE_COLUMNS)
         height = -(-len(cells) // count)

@@ -455,17 +455,12 @@ def _raster(
     )
 
 
-def _class(kind: str, color: str) -> str:
-    """The class of a stroke (`s`) or a fill (`f`) of the palette, "" for another colour."""
-    if color == "ink":
-        return f"{kind}ink"
-    return f"{kind}{int(color[1:]) % COLORS}" if color[:1] == "C" else ""
-
-
 def _paint(kind: str, color: str, alpha: float) -> str:
-    """The attributes of a stroke or a fill."""
+    """The attributes of a stroke (`s`) or a fill (`f`)."""
     name = "stroke" if kind == "s" else "fill"
-    known = _class(kind, color)
+    known = f"{kind}ink" if color == "ink" else ""
+    if color[:1] == "C":  # one of the palette
+        known = f"{kind}{int(color[1:]) % COLORS}"
     text = f'class="{known}"' if known else f'{name}="{color or "none"}"'
     return text if alpha >= 1 else f'{text} {name}-opacity="{alpha:.3g}"'
 

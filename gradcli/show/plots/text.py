@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -230,15 +232,9 @@ class _Drawing:
     def _painted(self, cells: Sequence[tuple[str, int]]) -> str:
         """Characters in the colours of their owners, in runs."""
         text = ""
-        at = 0
-        while at < len(cells):
-            end = at
-            while end < len(cells) and cells[end][1] == cells[at][1]:
-                end += 1
-            run = "".join(character for character, _ in cells[at:end])
-            owner = cells[at][1]
-            text += run if owner < 0 else self.style.paint(run, f"series{owner % 6}")
-            at = end
+        for owner, run in groupby(cells, itemgetter(1)):
+            shown = "".join(character for character, _ in run)
+            text += shown if owner < 0 else self.style.paint(shown, f"series{owner % 6}")
         return text
 
     def _foot(self) -> list[str]:

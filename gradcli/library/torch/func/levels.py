@@ -16,8 +16,8 @@ from weakref import WeakValueDictionary
 
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.batched import BatchedArray
-from gradcli.autograd.node import AccumulateGrad, Node, reachable
-from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
+from gradcli.autograd.node import Node, reachable
+from gradcli.autograd.tensor import AccumulateGrad, Tensor, alias, gradient_edge, with_history
 from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.library.torch.func.batching.description import described
 from gradcli.library.torch.func.saved_tensors import refuse_hooks

@@ -7,8 +7,8 @@ from textwrap import indent
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.batched import BatchedArray
-from gradcli.autograd.node import AccumulateGrad, Node, reachable
-from gradcli.autograd.tensor import Tensor, gradient_edge
+from gradcli.autograd.node import Node, reachable
+from gradcli.autograd.tensor import AccumulateGrad, Tensor, gradient_edge
 from gradcli.state import active
 
 
