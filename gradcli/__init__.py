@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gradcli.doors.library.result import Place as Place
     from gradcli.doors.library.result import Result as Result
     from gradcli.doors.library.session import Session as Session
+    from gradcli.doors.torch.library import torch as torch
     from gradcli.errors import GradcliError as GradcliError
 
 __version__ = "0.1.0"
@@ -45,6 +46,7 @@ _HOMES = {
     "Place": "doors.library.result",
     "Result": "doors.library.result",
     "Session": "doors.library.session",
+    "torch": "doors.torch.library",
     "load_ipython_extension": "doors.notebook.magics",
     "GradcliError": "errors",
 }

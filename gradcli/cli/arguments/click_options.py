@@ -316,7 +316,16 @@ def with_program(command: Any) -> Any:
         "words", nargs=-1, metavar="PROGRAM|FILE [NAME=VALUE]…", shell_complete=values
     )
     file = click.option("--file", metavar="FILE", help="The file that the program is in.")
-    return _with(command, PROGRAM_LINES, file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS, words)
+    record = click.option(
+        "--torch",
+        is_flag=True,
+        help="The program is a script of PyTorch's, and the words behind it are its own: it is"
+        " recorded first.",
+    )
+    python = click.option("--python", metavar="PYTHON", help="The Python that runs it by --torch.")
+    return _with(
+        command, PROGRAM_LINES, file, record, python, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS, words
+    )
 
 
 def with_answer_file(*suffixes: str) -> Decorator:
