@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gradcli.doors.python.result import Place as Place
     from gradcli.doors.python.result import Result as Result
     from gradcli.doors.python.session import Session as Session
+    from gradcli.doors.torch.library import torch as torch
     from gradcli.errors import GradcliError as GradcliError
 
 __version__ = "0.1.0"
@@ -43,6 +44,7 @@ _HOMES = {
     "Place": "doors.python.result",
     "Result": "doors.python.result",
     "Session": "doors.python.session",
+    "torch": "doors.torch.library",
     "load_ipython_extension": "doors.notebook.magics",
     "GradcliError": "errors",
 }

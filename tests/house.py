@@ -47,7 +47,7 @@ INSIDE = {
     "arrays.kernels": "windows linalg sums",
     "autograd": "custom inplace recording engine",
     "cli": "commands documents sweep",
-    "doors": "notebook agents editors python torch",
+    "doors": "torch notebook agents editors python",
     "language": "compiler functions objects parser hints tree",
     "language.compiler": "statements expressions",
     "language.parser": "actions errors",

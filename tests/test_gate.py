@@ -43,6 +43,7 @@ OF_ITS_OWN = {
     "language/parser/tables.py": "the grammar",
     "arrays/native/dispatch.py": "the build of the C core beside the package",
     "ops/binding/lazy.py": "the index of lazy families",
+    "running/source.py": "the recording that a command makes first",
     "show/help/manual.py": "the manual",
 }
 """The files of gradcli that touch the disk, and what they touch there."""

@@ -353,3 +353,76 @@ def test_a_script_is_what_it_is_under_python(python: str, tmp_path: Path) -> Non
         said = [line for line in made.err.splitlines() if "gradrun" not in line]
         assert said == plain.stderr.splitlines()
     assert Recording(str(tmp_path / "x.gradrun")).output == "sum_1"
+
+
+@pytest.mark.torch
+def test_record_and_ask_in_one(python: str, here: Path) -> None:
+    shutil.copy(FOLDER / "row.py", "row.py")
+    shown = process("blame", "--torch", "--python", python, "row.py")
+    assert shown.code == 1, shown.err
+    assert "at element [1, 2, 0]" in shown.out
+    assert "wrote " in shown.err
+    shown = process("blame", "--torch", "--python", python, "row.py", "--sandbox")
+    assert shown.code == 2
+    assert "--sandbox forbids that" in shown.err
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("moment", ["step:1", "step:3", "backward:2"])
+def test_a_moment(gradcli: CommandLine, python: str, tmp_path: Path, moment: str) -> None:
+    path = str(tmp_path / "x.gradrun")
+    made = process("record", "--python", python, "-o", path, "--at", moment, str(FOLDER / "mlp.py"))
+    assert made.code == 0
+    shown = gradcli("run", "--strict", path)
+    assert shown.code == 0, shown.err
+    assert ("the optimizer's step to" in shown.err) == moment.startswith("step")
+    missing = process(
+        "record", "--python", python, "-o", path, "--at", "step:9", str(FOLDER / "mlp.py")
+    )
+    assert "nothing was recorded: there was no step 9" in missing.err
+
+
+@pytest.mark.torch
+def test_without_data(gradcli: CommandLine, python: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "x.gradrun")
+    process("record", "--python", python, "-o", path, "--no-data", str(FOLDER / "mlp.py"), "secret")
+    assert b"secret" not in zlib.decompress(Path(path).read_bytes()[40:], bufsize=1 << 16)
+    out = gradcli("info", path).out
+    assert "arrays              left out" in out
+    shown = gradcli("run", path)
+    assert shown.code == 4
+    assert "were left out when it was recorded" in shown.err
+
+
+_BLOCK = """\
+import torch, gradcli
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+x = torch.randn(5, 3)
+with gradcli.torch.record(model) as run:
+    loss = model(x).square().mean()
+    loss.backward()
+assert "the gradient flows from loss to model.0.weight" in str(run.why("model.0.weight.grad"))
+assert run.blame().passed and run.check().passed
+assert "model.2.weight" in str(run.flow())
+assert run._repr_html_().startswith("<svg")
+run.save("step.gradrun")
+assert gradcli.torch.open("step.gradrun").why("x.grad")
+print(torch.ones(2) + 1)
+"""
+
+
+@pytest.mark.torch
+def test_a_block_of_a_program(python: str, here: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(FOLDER.parent.parent)}
+    extra = os.environ.get("GRADCLI_TORCH_PACKAGES")
+    if extra:
+        environment["PYTHONPATH"] += os.pathsep + extra
+    packages = [python, "-c", "import gradcli, lark, click, numpy"]
+    if subprocess.run(packages, env=environment, capture_output=True, check=False).returncode:
+        pytest.skip("gradcli's packages are not beside PyTorch")
+    shown = subprocess.run(
+        [python, "-c", _BLOCK], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (shown.returncode, shown.stdout) == (0, "tensor([2., 2.])\n"), shown.stderr

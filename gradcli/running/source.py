@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gradcli.errors import GradcliError
 from gradcli.record import Record
 from gradcli.running.arguments.click_options import options_of, terminal_of
 from gradcli.running.arguments.files import (
@@ -77,6 +80,9 @@ def asked_of(command: str, words: Sequence[str], file: str | None, given: dict[s
     if path is not None:
         _set_format(path, given)
     terminal = terminal_of(given, Terminal if path is None else partial(AnswerFile, path))
+    python = given.pop("python", None)
+    if given.pop("torch", False):
+        file, words = recorded_script(list(words), python, given.get("sandbox", False)), ()
     lines = given.pop("programs", ())
     if lines and file is not None:
         raise UsageError("-e and --file exclude each other")
@@ -97,6 +103,29 @@ def asked_of(command: str, words: Sequence[str], file: str | None, given: dict[s
     if path is not None:
         options.limits.check_file(path)
     return Asked(terminal, command, program, arguments, options)
+
+
+def recorded_script(words: list[str], python: str | None, sandbox: bool) -> str:
+    """The recording that `gradcli record` makes of a script; what that prints is an error's.
+
+    Raises:
+        UsageError: there is no script.
+        GradcliError: E503 where nothing was recorded.
+    """
+    if not words:
+        raise UsageError("--torch needs a script of Python")
+    path = os.path.splitext(os.path.basename(words[0]))[0] + RECORDING
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+    options = ["--sandbox"] * sandbox + (["--python", python] if python else [])
+    command = [sys.executable, "-m", "gradcli", "record", *options, "-o", path, *words]
+    errors = sys.stderr.fileno()
+    code = subprocess.run(
+        command, stdin=sys.stdin.fileno(), stdout=errors, stderr=errors, check=False
+    ).returncode
+    if not os.path.exists(path):
+        raise GradcliError("E503", f"{words[0]}: nothing was recorded (exit code {code})")
+    return path
 
 
 def _set_format(path: str, given: dict[str, Any]) -> None:

@@ -34,7 +34,7 @@ _ROOMS = {
     "torch.nn.init": "nn.init.",
 }
 
-_MOMENT = re.compile(r"(backward|step):([1-9]\d{0,8})")
+_MOMENT = re.compile(r"(backward|step):([1-9]\d{0,8})|(first-nonfinite)")
 
 
 @click.command(
@@ -55,8 +55,9 @@ _MOMENT = re.compile(r"(backward|step):([1-9]\d{0,8})")
 @click.option(
     "--at",
     metavar="MOMENT",
-    help="What is recorded: the backward pass backward:N, or all that led to step:N, from 1; by"
-    " default what ran since an optimizer last stepped, up to the last backward pass.",
+    help="What is recorded: the backward pass backward:N, what led to step:N, from 1, or the first"
+    " backward pass with a NaN or infinity, first-nonfinite; by default what ran since an optimizer"
+    " last stepped, up to the last backward pass.",
 )
 @click.option("--no-data", is_flag=True, help="Leave arrays and numbers out of the recording.")
 @click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m` does.")
@@ -127,11 +128,11 @@ def record(
     """
     moment = _MOMENT.fullmatch(at) if at else None
     if at and moment is None:
-        raise UsageError(f"--at {at} is none of backward:N and step:N")
+        raise UsageError(f"--at {at} is none of backward:N, step:N and first-nonfinite")
     settings = {
         "path": os.path.abspath(output),
-        "at": moment[1] if moment else "",
-        "number": int(moment[2]) if moment else 0,
+        "at": (moment[1] or moment[3]) if moment else "",
+        "number": int(moment[2] or 0) if moment else 0,
         "data": data,
     }
     with tempfile.TemporaryFile() as catalogue:

@@ -58,14 +58,14 @@ def write_recording(path: str, index: dict[str, Any], arrays: dict[str, Any]) ->
     """Write a recording whole or not at all, readable by its owner alone.
 
     Args:
-        index: all but the arrays; JSON.
-        arrays: contiguous arrays of NumPy by name, whose rows are added to the index.
+        index: all but the arrays; JSON, whose `arrays` has a row for each that is left out.
+        arrays: contiguous arrays of NumPy by name, whose rows are added.
     """
-    offset, rows = 0, []
+    offset = 0
+    rows = index["arrays"]
     for name, array in arrays.items():
         rows.append([name, index["dtypes"].get(name, array.dtype.name), list(array.shape), offset])
         offset += -(-array.nbytes // ALIGNED) * ALIGNED
-    index["arrays"] = rows
     text = json.dumps(index, separators=(",", ":"), allow_nan=False).encode()
     packed = zlib.compress(text, 6)
     start = -(-(HEADER.size + len(packed)) // ALIGNED) * ALIGNED
@@ -594,7 +594,8 @@ class Settings:
     """What is recorded, and where to.
 
     Attributes:
-        at: "" for the last window, else "backward" or "step" with `number` from 1.
+        at: "" for the last window, else "backward" or "step" with `number` from 1, or
+            "first-nonfinite".
         data: whether arrays, numbers and strings go into the file.
     """
 
@@ -736,8 +737,10 @@ class Recorder:
 
     def chosen(self) -> Window | None:
         """The window that is written: the one asked for, or the last with a backward pass."""
-        if self.is_done or self.settings.at:
+        if self.is_done:
             return self.found
+        if self.settings.at:
+            return None
         self._list_optimizers(self.window)
         if self.window.backwards or self.found is None:
             return self.window if self.window.events else self.found
@@ -1066,9 +1069,18 @@ class Recorder:
                 event.after.append((value, grad.detach().clone()))
                 known = window.known[id(grad)] = Value(grad, "grad")
                 known.of = value
-        if self.settings.at == "backward" and self.backwards == self.settings.number:
+        at = self.settings.at
+        is_reached = at == "backward" and self.backwards >= self.settings.number
+        if is_reached or (at == "first-nonfinite" and not self._is_finite(event)):
             self._finish()
         return result
+
+    def _is_finite(self, event: Event) -> bool:
+        """Whether what a backward pass began with and all its gradients are finite."""
+        roots = [each.tensor.detach() for each in values_in(event.args[:1])]
+        return all(
+            bool(torch.isfinite(each).all()) for each in [*roots, *(g for _, g in event.after)]
+        )
 
     def _leaves(self) -> list[Value]:
         """The leaves that may get a gradient: those seen, and all parameters of the modules."""
@@ -1115,6 +1127,11 @@ class Recorder:
         name = found or type(module).__name__.lower()
         roots[id(module)] = module, name
         roots.setdefault(id(first), (module, name))
+
+    def enter_root(self, module: Any, frame: Any) -> None:
+        """Enter a module, called or not, under the name that a frame has for it."""
+        name = _held_name(frame, module) or type(module).__name__.lower()
+        self.window.roots[id(module)] = module, name
 
     def _step_begins(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
         if self.is_done:
@@ -1177,12 +1194,12 @@ class Recorder:
 
     def _finish(self) -> None:
         """End with this window."""
+        self.is_done = True  # what is copied now is not heard
         self.window.keep()
         for step in self.window.steps:
             step.keep()
         self._list_optimizers(self.window)
         self.found = self.window
-        self.is_done = True
 
     # --- places and names -------------------------------------------------------------------------
 
@@ -1352,6 +1369,7 @@ class Writer:
         self.dtypes: dict[str, str] = {}
         self.opaque: list[dict[str, Any]] = []
         self.drawn: list[str] = []
+        self.left_out: list[list[Any]] = []
         self.unwritten: list[str] = []
         self.notes = list(window.notes)
         self.modules: dict[int, str] = {}
@@ -1380,9 +1398,12 @@ class Writer:
 
     def keep(self, name: str, tensor: Any) -> str:
         """Enter an array of the file; the text that reads it."""
+        dtype = str(tensor.dtype).removeprefix("torch.")
         if self.settings.data:
             self.arrays[name] = array_of(tensor)
-            self.dtypes[name] = str(tensor.dtype).removeprefix("torch.")
+            self.dtypes[name] = dtype
+        else:
+            self.left_out.append([name, dtype, list(tensor.shape), -1])
         return f"recorded({name!r})"
 
     # --- what comes from outside ------------------------------------------------------------------
@@ -1912,6 +1933,7 @@ class Tables:
             "notes": self.writer.notes,
             "data": self.settings.data,
             "dtypes": self.writer.dtypes,
+            "arrays": self.writer.left_out,
         }
 
     def _place(self, place: Place) -> int:
@@ -2014,12 +2036,15 @@ class Session:
             return ""
         recorder.end()
         if not save(recorder):
-            return "nothing was recorded: " + (
-                f"there was no {self.settings.at} {self.settings.number}"
-                if self.settings.at
-                else "PyTorch ran nothing"
-            )
+            return "nothing was recorded: " + self._missing()
         return f"wrote {self.settings.path}"
+
+    def _missing(self) -> str:
+        if self.settings.at == "first-nonfinite":
+            return "every loss and all gradients were finite"
+        if self.settings.at:
+            return f"there was no {self.settings.at} {self.settings.number}"
+        return "PyTorch ran nothing"
 
 
 def run(command: Sequence[str], settings: Settings) -> int:

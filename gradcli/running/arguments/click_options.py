@@ -295,7 +295,15 @@ def with_program(command: Any) -> Any:
         "words", nargs=-1, metavar="PROGRAM|FILE [NAME=VALUE]…", shell_complete=values
     )
     file = _option("--file", "The file that the program is in.", "FILE")
-    return _with(command, PROGRAM_LINES, file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS, words)
+    record = _flag(
+        "--torch",
+        "The program is a script of PyTorch's, and the words behind it are its own: it is"
+        " recorded first.",
+    )
+    python = _option("--python", "The Python that runs it by --torch.", "PYTHON")
+    return _with(
+        command, PROGRAM_LINES, file, record, python, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS, words
+    )
 
 
 def with_answer_file(*suffixes: str) -> Decorator:

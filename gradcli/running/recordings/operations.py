@@ -18,7 +18,7 @@ from gradcli.ops.binding.catalogue import modules
 if TYPE_CHECKING:
     from gradcli.arrays.files.recording import Opaque, Recording
 
-_CLOSE = 1e-3
+_CLOSE = 2e-2
 """How far a gradient may be from the recorded one, as a share of its largest element."""
 
 
