@@ -16,7 +16,7 @@ from gradcli.arrays.dtypes import DTYPES, cast
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.tensor import Tensor
-from gradcli.cli.recordings.operations import opaque_name, opaque_operation, recurrent
+from gradcli.cli.recordings.operations import cell, opaque_name, opaque_operation, recurrent
 from gradcli.cli.recordings.statements import check_statement
 from gradcli.errors import GradcliError, Span, Warned, runtime_error
 from gradcli.record import Record
@@ -93,6 +93,7 @@ class Replay:
         session.values["opaque"] = lambda number, *inputs: self._opaque(number, inputs)
         for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
             session.values[name] = partial(recurrent, name)
+            session.values[f"{name}_cell"] = partial(cell, f"{name}_cell")
 
     def replace(self, values: Mapping[str, Any]) -> None:
         """Let what came from outside have other values, by name; then nothing is compared."""
@@ -231,7 +232,12 @@ class Replay:
             f"{number} differs from the run: {found.text} has {found.theirs} in PyTorch and"
             f" {found.ours} here",
             found.place,
-            "what follows from it differs too, and no answer below it is the run's",
+            "; ".join(
+                [
+                    *self.recording.notes[:MOST_NAMED],
+                    "what follows from it differs too, and no answer below it is the run's",
+                ]
+            ),
         )
 
     def told_of_replaced(self, names: Sequence[str]) -> str:
@@ -255,6 +261,8 @@ class Replay:
         if recording.unwritten:
             names = sorted(set(recording.unwritten))
             said += f"; {len(recording.unwritten)} read from the recording: {', '.join(names)}"
+        for each in recording.notes[:MOST_NAMED]:
+            said += f"\n  {each}"
         return said
 
 
