@@ -252,9 +252,11 @@ class Replay:
     def told(self) -> str:
         """How the replay compares, in a sentence."""
         recording = self.recording
-        if not self.compares:
+        if not self.compares or not self.worst:
             return f"{self.compared} operations, not compared with the run"
-        said = f"{self.compared} operations, equal to {self.worst.get('value', 0.0):.0e}"
+        said = f"{self.compared} operations"
+        if "value" in self.worst:
+            said += f", equal to {self.worst['value']:.0e}"
         for kind, named in (("gradient", "gradients"), ("step", "the optimizer's step")):
             if kind in self.worst:
                 said += f", {named} to {self.worst[kind]:.0e}"
