@@ -426,3 +426,43 @@ def test_a_block_of_a_program(python: str, here: Path) -> None:
         [python, "-c", _BLOCK], env=environment, capture_output=True, text=True, check=False
     )
     assert (shown.returncode, shown.stdout) == (0, "tensor([2., 2.])\n"), shown.stderr
+
+
+UNHEARD = {
+    "numpy": (
+        "x = torch.ones(2, 2)\nw = torch.ones(2, 2, requires_grad=True)\ny = x @ w\n"
+        "x.numpy()[0, 0] = 5.0\nloss = (y + x @ w).sum()\nloss.backward()\n",
+        "x was written to by something that was not recorded",
+    ),
+    "a hook": (
+        "w = torch.ones(2, requires_grad=True)\ny = w * 2\ny.register_hook(lambda g: g * 3)\n"
+        "loss = y.sum()\nloss.backward()\n",
+        "warning[W027]: operation 4 of 4 differs from the run: w.grad has 6 in PyTorch and 2 here",
+    ),
+    "a transform": (
+        "from torch.func import grad, vmap\nw = torch.ones(2, requires_grad=True)\n"
+        "g = vmap(grad(lambda x: (x * x).sum()))(torch.ones(3, 2))\nloss = (w * g).sum()\n"
+        "loss.backward()\n",
+        "what ran inside a transform of torch.func was not recorded",
+    ),
+    "an item": (
+        "w = torch.ones(2, requires_grad=True)\nm = w.sum()\nloss = (w * m.item()).sum()\n"
+        "loss.backward()\n",
+        " operations, equal to ",
+    ),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("case", UNHEARD)
+def test_what_a_function_mode_cannot_see(
+    gradcli: CommandLine, python: str, tmp_path: Path, case: str
+) -> None:
+    text, said = UNHEARD[case]
+    script, path = tmp_path / "script.py", str(tmp_path / "x.gradrun")
+    script.write_text(f"import torch\n{text}")
+    assert process("record", "--python", python, "-o", path, str(script)).code == 0
+    assert said in gradcli("run", path).err
+    if case == "an item":
+        shown = gradcli("run", path, "w=[2.,3.]")
+        assert "as in the run stay the number 2.0, m.item()" in shown.err

@@ -28,6 +28,7 @@ import signal
 import struct
 import sys
 import tempfile
+import traceback
 import types
 import weakref
 import zlib
@@ -46,6 +47,9 @@ HEADER = struct.Struct("<8sIIQQQ")
 SAMPLES = 32
 BLOCKS = 16
 """A result is checked by this many of its elements and sums, or by all where it has no more."""
+
+MOST_SHARED = 1 << 22
+"""Elements of a tensor that is compared with its copy, once NumPy may write to it."""
 
 SMALL = 1 << 16
 """Elements of a tensor that is copied when it is first read, whatever becomes of it."""
@@ -261,7 +265,11 @@ ITEMS = frozenset({"item", "__float__", "__int__", "__index__", "tolist", "numpy
 ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag", "data", "grad"})
 ASSIGNED = frozenset({"data", "grad", "requires_grad", "real", "imag"})
 
-RNNS = frozenset({"torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu"})
+CELLS = frozenset(
+    {"torch.lstm_cell", "torch.gru_cell", "torch.rnn_tanh_cell", "torch.rnn_relu_cell"}
+)
+
+RNNS = frozenset({"torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu"}) | CELLS
 """Functions that the language has for recordings alone."""
 
 COMPOSITES = frozenset({"multi_head_attention_forward", "gumbel_softmax"})
@@ -357,7 +365,23 @@ class Value:
         self.same: Value | None = None
         self.reads = 0
         self.text = ""
-        self.needs_grad = bool(tensor.requires_grad)
+        self.needs_grad = needs_grad(tensor)
+
+
+def needs_grad(tensor: Any) -> bool:
+    """Whether a tensor requires grad; not one whose history PyTorch refuses to make again."""
+    try:
+        return bool(tensor.requires_grad)
+    except RuntimeError:  # a view whose base was written to
+        return False
+
+
+def is_differentiable_leaf(tensor: Any) -> bool:
+    """Whether a backward pass gives a tensor a gradient."""
+    try:
+        return bool(tensor.requires_grad and tensor.is_leaf)
+    except RuntimeError:
+        return False
 
 
 def version_of(tensor: Any) -> int:
@@ -391,10 +415,13 @@ class Event:
         written: the operands that were written to.
         is_plain: whether all operands have a text in the language.
         edges: what hears the gradients of an op that is not computed anew.
+        leaves: those that a backward pass may give gradients to.
+        before, state: the versions of the operands and the generator's state ahead of the call.
     """
 
-    __slots__ = ("after", "args", "call", "edges", "grads", "is_plain", "kwargs", "modes", "note",
-                 "place", "results", "spec", "version", "written")  # fmt: skip
+    __slots__ = ("after", "args", "before", "call", "edges", "grads", "is_plain", "kwargs",
+                 "leaves", "modes", "note", "place", "results", "spec", "state", "version",
+                 "written")  # fmt: skip
 
     def __init__(
         self, spec: Spec, args: Any, kwargs: dict[str, Any], place: Place, call: int
@@ -412,6 +439,9 @@ class Event:
         self.edges: Edges | None = None
         self.version = 0
         self.written: list[Any] = []
+        self.before: list[tuple[Any, int]] = []
+        self.state: Any = None
+        self.leaves: list[Value] = []
         self.after: list[tuple[Value, Any]] = []
 
 
@@ -494,6 +524,7 @@ class Window:
         calls: the calls of modules, each with the number of the call around it.
         roots: the outermost modules and the names that the program has for them.
         numbers: the numbers that were read out of tensors, by their `id`.
+        shared: by their memory, the tensors that NumPy may write to, and what they held.
         steps: the steps of optimizers behind the last backward pass.
     """
 
@@ -505,9 +536,11 @@ class Window:
         self.calls: list[tuple[Any, int]] = []
         self.roots: dict[int, tuple[Any, str]] = {}
         self.numbers: dict[int, tuple[Any, Event]] = {}
+        self.shared: dict[int, tuple[Any, Any]] = {}
         self.notes: list[str] = []
         self.steps: list[Step] = []
         self.backwards = 0
+        self.transforms = 0
 
     def outside(self) -> list[Value]:
         """The values that came from outside, in the order in which they were seen."""
@@ -518,7 +551,7 @@ class Window:
         return [
             value
             for value in self.known.values()
-            if value.origin != "grad" and value.tensor.requires_grad and value.tensor.is_leaf
+            if value.origin != "grad" and is_differentiable_leaf(value.tensor)
         ]
 
     def keep(self) -> None:
@@ -622,6 +655,7 @@ class Recorder:
         self.backwards = 0
         self.silent = 0
         self.recomputed = 0
+        self.failure = ""
         self.is_done = False
         self.process = os.getpid()
         self.internal: dict[str, bool] = {}
@@ -643,10 +677,12 @@ class Recorder:
         modules = torch.nn.modules.module
         optimizers = importlib.import_module("torch.optim.optimizer")
         self.handles = [
-            modules.register_module_forward_pre_hook(self._module_called),
-            modules.register_module_forward_hook(self._module_returned, always_call=True),
-            optimizers.register_optimizer_step_pre_hook(self._step_begins),
-            optimizers.register_optimizer_step_post_hook(self._step_ends),
+            modules.register_module_forward_pre_hook(self._guarded(self._module_called)),
+            modules.register_module_forward_hook(
+                self._guarded(self._module_returned), always_call=True
+            ),
+            optimizers.register_optimizer_step_pre_hook(self._guarded(self._step_begins)),
+            optimizers.register_optimizer_step_post_hook(self._guarded(self._step_ends)),
         ]
 
         self._replace(torch.autograd.Function, "apply", self._applying)
@@ -760,8 +796,15 @@ class Recorder:
         spec = self.specs.of(function)
         if spec.kind == "ignored" or self.silent or self.is_done:
             return function(*args, **kwargs)
+        if torch._C._functorch.peek_interpreter_stack() is not None:
+            self.window.transforms += 1
+            return function(*args, **kwargs)
         if spec.kind == "backward":
             return self._backward(function, args, kwargs)
+        if spec.name == "register_hook" and args:
+            known = self.window.known.get(id(args[0]))
+            hint = known.hint if known is not None and known.hint else "a tensor"
+            self.window.notes.append(f"a hook of {hint} ran, and is not run again")
         if spec.kind == "item":
             return self._item(spec, function, args, kwargs)
         if spec.name.rpartition(".")[2] in COMPOSITES and _may_draw(spec, args, kwargs):
@@ -769,6 +812,40 @@ class Recorder:
         return self._op(spec, function, args, kwargs)
 
     def _op(self, spec: Spec, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        try:
+            event = self._begun(spec, args, kwargs)
+        except Exception as error:
+            self._fail(error)
+            return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        try:
+            self._ended(event, args, kwargs, result)
+        except Exception as error:
+            self._fail(error)
+        return result
+
+    def _fail(self, error: Exception) -> None:
+        """Give up, and leave the program alone: what it does must not depend on the recorder."""
+        self.is_done = True
+        self.found = None
+        self.failure = f"{type(error).__name__}: {error}"
+        if os.environ.get("GRADCLI_DEBUG"):
+            traceback.print_exc()
+
+    def _guarded(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        """A hook whose failures are the recorder's own."""
+
+        def call(*args: Any) -> Any:
+            try:
+                return hook(*args)
+            except Exception as error:
+                self._fail(error)
+                return None
+
+        return call
+
+    def _begun(self, spec: Spec, args: Any, kwargs: dict[str, Any]) -> Event:
+        """The event of a function that is about to run."""
         place = self._place(sys._getframe(2))
         if spec.writes:
             self._keep_before_write(args)
@@ -780,14 +857,22 @@ class Recorder:
             self.stack[-1] if self.stack else -1,
         )
         event.modes = self._modes(args, kwargs)
-        state = torch.get_rng_state() if spec.draws else None
+        event.state = torch.get_rng_state() if spec.draws else None
         self.backwards += spec.kind == "grad"
-        before = [(each, version_of(each)) for each in tensors_in([args, kwargs])]
-        result = function(*args, **kwargs)
-        if state is not None:
-            self._drawn(event, state, args, kwargs, result)
+        event.before = [(each, version_of(each)) for each in tensors_in([args, kwargs])]
         event.is_plain = all(_is_plain(each) for each in [*args, *kwargs.values()])
-        event.written = [each for each, version in before if version_of(each) != version]
+        if spec.name in RNNS - CELLS and len(args) > 3 and not isinstance(args[3], bool):
+            event.is_plain = False  # packed sequences
+        return event
+
+    def _ended(self, event: Event, args: Any, kwargs: dict[str, Any], result: Any) -> None:
+        """Enter the event of a function that has run."""
+        spec = event.spec
+        if event.state is not None:
+            self._drawn(event, event.state, args, kwargs, result)
+            event.state = None
+        event.written = [each for each, version in event.before if version_of(each) != version]
+        event.before = []
         if spec.writes and not event.written and spec.kind != "assign":
             event.written = list(tensors_in(args[:1]))  # by a kernel that counts no version
         for each in event.written:
@@ -797,10 +882,9 @@ class Recorder:
         elif isinstance(result, (list, tuple)) and any(True for _ in tensors_in(result)):
             event.results = [self._result(event, each) for each in result]
         elif not event.written and spec.kind != "assign" and spec.name != "retain_grad":
-            return result
+            return
         if event.results is not None or event.written or spec.writes or result is None:
             self._enter(event)
-        return result
 
     def _enter(self, event: Event) -> None:
         """Put an event into the window, unless it is what a leaf began with."""
@@ -842,7 +926,7 @@ class Recorder:
     def _hear_edges(self, event: Event, operands: list[Value], results: list[Any]) -> None:
         inputs: list[Value] = []
         for each in operands:
-            if each.tensor.requires_grad and each not in inputs:
+            if needs_grad(each.tensor) and each not in inputs:
                 inputs.append(each)
         event.edges = Edges(inputs, results, lambda: self.backwards)
 
@@ -871,7 +955,7 @@ class Recorder:
         if (
             not torch.is_grad_enabled()
             and not self.recomputed
-            and any(each.requires_grad for each in tensors_in([args, kwargs]))
+            and any(needs_grad(each) for each in tensors_in([args, kwargs]))
         ):
             found.append("torch.no_grad()")
         for device in ("cpu", "cuda"):
@@ -920,6 +1004,11 @@ class Recorder:
             if window.written.get(_storage(tensor)) != version:
                 self._changed_unseen(found, tensor, place)
             found.version = version
+        elif window.shared:
+            shared, copy = window.shared.get(_storage(tensor), (None, None))
+            if shared is not None and not torch.equal(shared, copy):
+                copy.copy_(shared)
+                self._changed_unseen(found, tensor, place)
         return found
 
     def _outside(self, tensor: Any, place: Place) -> Value:
@@ -949,7 +1038,7 @@ class Recorder:
         window = self.window
         event = Event(
             Spec("op", type(value.tensor.grad_fn).__name__, False),
-            [each for each in window.known.values() if each.tensor.requires_grad],
+            [each for each in window.known.values() if needs_grad(each.tensor)],
             {},
             place,
             self.stack[-1] if self.stack else -1,
@@ -1015,6 +1104,8 @@ class Recorder:
 
     def _item(self, spec: Spec, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         result = function(*args, **kwargs)
+        if spec.name in ("numpy", "__array__") and args[0].numel() <= MOST_SHARED:
+            self.window.shared[_storage(args[0])] = args[0].detach(), args[0].detach().clone()
         if isinstance(result, float):
             known = self.window.known.get(id(args[0]))
             if known is not None:
@@ -1039,31 +1130,48 @@ class Recorder:
     def _backward(
         self, function: Any, args: Any, kwargs: dict[str, Any], spec: Spec | None = None
     ) -> Any:
-        place = self._place(sys._getframe(2))
-        window = self.window
-        event = Event(
-            spec or self.specs.of(function),
-            [self._frozen(each, place) for each in args],
-            {name: self._frozen(each, place) for name, each in kwargs.items()},
-            place,
-            -1,
-        )
-        leaves = self._leaves()
-        for value in leaves:
-            grad = value.tensor.grad
-            if grad is not None and id(grad) not in window.known:
-                before = Event(GRAD_BEFORE, [value], {}, place, -1)
-                before.grads = [(value, grad.detach().clone())]
-                window.events.append(before)
-        window.events.append(event)
+        try:
+            event = self._before_backward(spec or self.specs.of(function), args, kwargs)
+        except Exception as error:
+            self._fail(error)
+            return function(*args, **kwargs)
         self.silent += 1
         self.backwards += 1
         try:
             result = function(*args, **kwargs)
         finally:
             self.silent -= 1
+        try:
+            self._after_backward(event)
+        except Exception as error:
+            self._fail(error)
+        return result
+
+    def _before_backward(self, spec: Spec, args: Any, kwargs: dict[str, Any]) -> Event:
+        """Enter a backward pass, and the gradients that are there before it."""
+        window, place = self.window, self._place(sys._getframe(2))
+        event = Event(
+            spec,
+            [self._frozen(each, place) for each in args],
+            {name: self._frozen(each, place) for name, each in kwargs.items()},
+            place,
+            -1,
+        )
+        event.leaves = self._leaves()
+        for value in event.leaves:
+            grad = value.tensor.grad
+            if grad is not None and id(grad) not in window.known:
+                before = Event(GRAD_BEFORE, [value], {}, place, -1)
+                before.grads = [(value, grad.detach().clone())]
+                window.events.append(before)
+        window.events.append(event)
+        return event
+
+    def _after_backward(self, event: Event) -> None:
+        """Keep the gradients behind a backward pass."""
+        window = self.window
         window.backwards += 1
-        for value in leaves:
+        for value in event.leaves:
             grad = value.tensor.grad
             if grad is not None:
                 event.after.append((value, grad.detach().clone()))
@@ -1073,7 +1181,6 @@ class Recorder:
         is_reached = at == "backward" and self.backwards >= self.settings.number
         if is_reached or (at == "first-nonfinite" and not self._is_finite(event)):
             self._finish()
-        return result
 
     def _is_finite(self, event: Event) -> bool:
         """Whether what a backward pass began with and all its gradients are finite."""
@@ -1316,8 +1423,8 @@ def _held_name(frame: Any, wanted: Any) -> str:
 # --- the program --------------------------------------------------------------------------------
 
 RESERVED = frozenset(
-    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "lstm", "gru", "rnn_tanh", "rnn_relu",
-     "print", "float", "slice", "_", *keyword.kwlist}
+    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "print", "float", "slice", "_",
+     *(name.removeprefix("torch.") for name in RNNS), *keyword.kwlist}
 )  # fmt: skip
 
 FOREVER = 1 << 60
@@ -1372,6 +1479,8 @@ class Writer:
         self.left_out: list[list[Any]] = []
         self.unwritten: list[str] = []
         self.notes = list(window.notes)
+        if window.transforms:
+            self.notes.append("what ran inside a transform of torch.func was not recorded")
         self.modules: dict[int, str] = {}
         self.counts: dict[str, int] = {}
         self.has_grad: set[int] = set()
@@ -1613,10 +1722,14 @@ class Writer:
             return
         try:
             text = self._mask(event) if event.note == "mask" else self._call(event)
-            if not event.spec.known or event.note in ("nested", "unseen") or drawn:
+            computed = event.spec.known and event.is_plain and not drawn
+            if not computed or event.note in ("nested", "unseen"):
                 raise Unwritable(event.spec.name)
         except Unwritable as reason:
             text = ""
+            unread = not event.grads and not self._is_read(results)
+            if unread and not event.place.names and not _differentiable(results):
+                return
             if not (drawn and not _differentiable(results)) and event.spec.name not in MAKING:
                 self.unwritten.append(str(reason))
         self._named(number, event, results)
@@ -1735,7 +1848,7 @@ class Writer:
         if spec.kind == "op" or spec.kind == "grad":
             name = "torch.autograd.grad" if spec.kind == "grad" else spec.name
             if name in RNNS:
-                if len(args) != 9:
+                if len(args) != (6 if name in CELLS else 9):
                     raise Unwritable(name)
                 name = name.removeprefix("torch.")
             return f"{name}({self._arguments(event, 0)})"
@@ -2035,6 +2148,8 @@ class Session:
         if recorder.process != os.getpid():
             return ""
         recorder.end()
+        if recorder.failure:
+            return f"nothing was recorded: the recorder failed: {recorder.failure}"
         if not save(recorder):
             return "nothing was recorded: " + self._missing()
         return f"wrote {self.settings.path}"
@@ -2074,9 +2189,8 @@ def _say(session: Session) -> None:
     try:
         said = session.end()
     except Exception as error:
-        import traceback
-
-        traceback.print_exc()
+        if os.environ.get("GRADCLI_DEBUG"):
+            traceback.print_exc()
         said = f"nothing was recorded: {type(error).__name__}: {error}"
     if said:
         for stream in (sys.stdout, sys.stderr):

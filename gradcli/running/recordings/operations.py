@@ -95,6 +95,25 @@ def _check_arrived(name: str, theirs: Any, grad: Any) -> None:
         )
 
 
+def cell(
+    name: str, input: Any, state: Any, input_weight: Any, weight: Any, input_bias: Any, bias: Any
+) -> Any:
+    """`torch.lstm_cell` and its like: the cell of these weights, called."""
+    kind = name.removesuffix("_cell")
+    settings: dict[str, Any] = {
+        "input_size": input_weight.array.shape[1],
+        "hidden_size": weight.array.shape[1],
+        "bias": bias is not None,
+    }
+    if kind.startswith("rnn"):
+        settings["nonlinearity"] = kind.removeprefix("rnn_")
+    made = modules["torch.nn"][f"{_LAYERS[kind]}Cell"](**settings, device="meta")
+    made._parameters.update(
+        weight_ih=input_weight, weight_hh=weight, bias_ih=input_bias, bias_hh=bias
+    )
+    return made(input, tuple(state) if kind == "lstm" else state)
+
+
 _LAYERS = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"}
 
 

@@ -18,7 +18,7 @@ from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span, Warned, runtime_error
 from gradcli.record import Record
-from gradcli.running.recordings.operations import opaque_name, opaque_operation, recurrent
+from gradcli.running.recordings.operations import cell, opaque_name, opaque_operation, recurrent
 from gradcli.running.recordings.statements import check_statement
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ class Replay:
         session.values["opaque"] = lambda number, *inputs: self._opaque(number, inputs)
         for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
             session.values[name] = partial(recurrent, name)
+            session.values[f"{name}_cell"] = partial(cell, f"{name}_cell")
 
     def replace(self, values: Mapping[str, Any]) -> None:
         """Let what came from outside have other values, by name; then nothing is compared."""
@@ -231,7 +232,12 @@ class Replay:
             f"{number} differs from the run: {found.text} has {found.theirs} in PyTorch and"
             f" {found.ours} here",
             found.place,
-            "what follows from it differs too, and no answer below it is the run's",
+            "; ".join(
+                [
+                    *self.recording.notes[:MOST_NAMED],
+                    "what follows from it differs too, and no answer below it is the run's",
+                ]
+            ),
         )
 
     def told_of_replaced(self, names: Sequence[str]) -> str:
@@ -246,15 +252,19 @@ class Replay:
     def told(self) -> str:
         """How the replay compares, in a sentence."""
         recording = self.recording
-        if not self.compares:
+        if not self.compares or not self.worst:
             return f"{self.compared} operations, not compared with the run"
-        said = f"{self.compared} operations, equal to {self.worst.get('value', 0.0):.0e}"
+        said = f"{self.compared} operations"
+        if "value" in self.worst:
+            said += f", equal to {self.worst['value']:.0e}"
         for kind, named in (("gradient", "gradients"), ("step", "the optimizer's step")):
             if kind in self.worst:
                 said += f", {named} to {self.worst[kind]:.0e}"
         if recording.unwritten:
             names = sorted(set(recording.unwritten))
             said += f"; {len(recording.unwritten)} read from the recording: {', '.join(names)}"
+        for each in recording.notes[:MOST_NAMED]:
+            said += f"\n  {each}"
         return said
 
 

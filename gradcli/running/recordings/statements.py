@@ -29,8 +29,11 @@ _NODES = (
     tree.With,
 )
 
+_RECURRENT = ("gru", "lstm", "rnn_relu", "rnn_tanh")
+
 _NAMES = frozenset(
-    {"F", "gru", "lstm", "math", "nn", "opaque", "recorded", "rnn_relu", "rnn_tanh", "torch"}
+    {"F", "math", "nn", "opaque", "recorded", "torch", *_RECURRENT}
+    | {f"{name}_cell" for name in _RECURRENT}
 )
 
 _FILES = frozenset({"hub", "load", "save", "serialization"})
