@@ -127,7 +127,7 @@ class Session:
                 TraceRecorder,
             )
 
-            return TraceRecorder(keeps=self.record == "all")
+            return TraceRecorder(keeps=True)
         from gradcli.autograd.recording.recorder import Recorder  # lazy: start-up
 
         return Recorder(events=self.record != "graph")

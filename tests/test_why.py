@@ -44,6 +44,13 @@ w = torch.tensor([0.5, 3.0], requires_grad=True)
 
 _CASES = [
     Case(
+        "cleared in place",
+        "x.grad",
+        "(x * w).sum().backward()\nx.grad.zero_()",
+        "cleared",
+        (5, "x.grad.zero_()"),
+    ),
+    Case(
         "detach",
         "x.grad",
         "h = x.detach() * 2\n(h * w).sum().backward()",
@@ -374,3 +381,112 @@ def test_errors_of_a_session_carry_the_proof(capsys: pytest.CaptureFixture[str])
     said = capsys.readouterr().err
     assert "2 | y = x.detach().sum()\n  |     ---------- `.detach()` gives" in said
     assert "note: every way to y from x leaves the graph" in said
+
+
+_LINEAR = "torch.manual_seed(0)\nlin = torch.nn.Linear(2, 3)\n"
+_NET = (
+    "torch.manual_seed(0)\n"
+    "net = torch.nn.Sequential(torch.nn.Linear(2, 3), {}torch.nn.Linear(3, 1))\n"
+)
+
+_ZEROS = [
+    # The cause, the question, the program, what is said of the cause, the line that set it.
+    ("softmax cancels", "x.grad", "torch.softmax(x, 0).sum().backward()", "add up to 1", ""),
+    (
+        "rows cancel",
+        "w.grad",
+        "a = torch.tensor([[1., 2.], [-1., -2.]])\n(a @ w).sum().backward()",
+        "contributions of its elements, and they cancel",
+        "",
+    ),
+    ("uses cancel", "x.grad", "(x - x.mean()).sum().backward()", "add up to 0: 1 - 1", ""),
+    (
+        "normalised numbers",
+        "x.grad",
+        "torch.nn.functional.layer_norm(x, (2,)).sum().backward()",
+        "normalised numbers have mean 0",
+        "",
+    ),
+    (
+        "a bias in front of batch_norm",
+        "lin.bias.grad",
+        f"{_LINEAR}bn = torch.nn.BatchNorm1d(3)\n"
+        "(bn(lin(torch.randn(8, 2))) ** 3).sum().backward()",
+        "0 up to rounding: its contributions add up to 0",
+        "",
+    ),
+    ("an empty slice", "x.grad", "x[0:0].sum().backward()", "taken of no elements", ""),
+    ("an empty mask", "x.grad", "x[x > 9].sum().backward()", "taken of no elements", ""),
+    (
+        "slope",
+        "v.grad",
+        "v = torch.zeros(2, requires_grad=True)\n(v ** 2).sum().backward()",
+        "slope of pow is 0",
+        "",
+    ),
+    ("saturation", "x.grad", "torch.sigmoid(x * 200).sum().backward()", "saturated", ""),
+    ("dead units", "x.grad", "torch.relu(x - 9).sum().backward()", "the units are dead", ""),
+    (
+        "a factor of zeros",
+        "w.grad",
+        "a = torch.zeros(2)\n(a * w).sum().backward()",
+        "by a, and that is 0",
+        "a = torch.zeros(2)",
+    ),
+    (
+        "a mask of False",
+        "w.grad",
+        "mask = torch.tensor([False, False])\n(w * mask).sum().backward()",
+        "by mask, and that is 0",
+        "mask = torch.tensor([False, False])",
+    ),
+    (
+        "a weight of 0",
+        "w.grad",
+        "alpha = 0.0\n(alpha * w.sum()).backward()",
+        "by the number, and that is 0",
+        "alpha = 0.0",
+    ),
+    (
+        "zeros as initialisation",
+        "net.0.weight.grad",
+        _NET.format("") + "for p in net.parameters():\n    torch.nn.init.zeros_(p)\n"
+        "(net(torch.ones(1, 2)) - 1).pow(2).sum().backward()",
+        "by net.1.weight, and that is 0",
+        "    torch.nn.init.zeros_(p)",
+    ),
+    (
+        "a dropout of everything",
+        "net.0.weight.grad",
+        _NET.format("torch.nn.Dropout(p=1.0), ")
+        + "(net(torch.ones(1, 2)) - 1).pow(2).sum().backward()",
+        "Dropout with p=1 sets everything to 0",
+        _NET.format("torch.nn.Dropout(p=1.0), ").split("\n")[1],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "program", "said", "line"),
+    [each[1:] for each in _ZEROS],
+    ids=[each[0] for each in _ZEROS],
+)
+def test_why_a_gradient_is_zero(
+    question: str,
+    program: str,
+    said: str,
+    line: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "program.grad"
+    path.write_text(f"{_HEAD}{program}\n")
+    shown = CommandLine(capsys)("why", question, "--file", str(path))
+    assert shown.code == 0, shown.err
+    assert said in " ".join(shown.out.split()), shown.out
+    assert f"| {line}" in shown.out, shown.out
+
+
+def test_a_small_gradient_is_no_cancellation(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = CommandLine(capsys)("why", "x.grad", "y = (x ** 2).sum() * 1e-3", "x=[1e-6, 2e-6]")
+    assert "because the gradient flows from y to x" in shown.out

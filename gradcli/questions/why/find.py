@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +25,8 @@ from gradcli.questions.why.training import (
     never_called,
     not_training,
 )
-from gradcli.recorded.gradients import STRUCTURAL_ZERO, ZERO, Gradient, flat
+from gradcli.questions.why.zeros import EVERYWHERE, zeros_of
+from gradcli.recorded.gradients import STRUCTURAL_ZERO, ZERO
 from gradcli.recorded.hooks import hook_calls
 from gradcli.recorded.recorded_run import Recorded, graph_of, path_to
 
@@ -184,25 +184,10 @@ def _is_leaf(run: Recorded, name: str, tensor: Tensor) -> Why:
 # --- grad ---------------------------------------------------------------------------------------
 
 
-_STEEPER = {
-    "ReluBackward0": "`leaky_relu` has a slope below 0 too; a smaller learning rate, or a bias that"
-    " begins at 0, keeps what goes in above it",
-    "ClampBackward1": "clamp() has slope 0 outside its bounds:"
-    " `x + (x.clamp(…) - x).detach()` keeps 1",
-    "SigmoidBackward0": "what goes in is far from 0: scale or normalise it",
-    "TanhBackward0": "what goes in is far from 0: scale or normalise it",
-    "EmbeddingBackward0": "only rows that were looked up get one, and that of padding_idx none",
-}
-"""What to do about a node whose slope is 0 where it was used."""
+_CLEARS = (".zero_grad", ".grad.zero_", ".grad.data.zero_")
 
-
-# fmt: off
-_PRODUCTS = frozenset((
-    "AddmmBackward", "BmmBackward", "ConvolutionBackward", "DotBackward", "MmBackward",
-    "MulBackward", "MvBackward",
-))
-# fmt: on
-"""Nodes that multiply the gradient of one operand by the other."""
+_LONGEST = 40
+"""So long is a source text that stands for an output without a name."""
 
 _PASSES = 3
 """Passes that are shown where several were added up."""
@@ -253,16 +238,18 @@ class _Gradients:
         output = self._output_name(graph)
         if graph is None:
             return Why(self.question, tensor.grad, "set", "the program set it itself")
-        kind = Gradient(name, tensor, graph, output).kind
         hooked = self._hooked(graph, node)
         if hooked and not tensor.grad.array.any():
             reason = f"a hook changes the gradient on its way from {output} to {name}"
             return Why(self.question, tensor.grad, "hooked", reason, hooked, path)
-        if kind in (STRUCTURAL_ZERO, ZERO) and not tensor.grad.array.any():
-            detachments = self._zeros(path, kind)
-            if detachments:
-                why = "whatever the values are" if kind == STRUCTURAL_ZERO else "for these values"
-                return Why(self.question, tensor.grad, kind, f"it is zero {why}", detachments, path)
+        zero = None if hooked else zeros_of(self.run, graph, node, tensor.grad.array)
+        if zero is not None:
+            kind = STRUCTURAL_ZERO if zero[0] == EVERYWHERE else ZERO
+            return Why(self.question, tensor.grad, kind, *zero, path)
+        if not tensor.grad.array.any() and not hooked:
+            reason = f"a gradient flows from {output} to {name}, and was set to 0 afterwards"
+            cleared = Detachment(self._clearing(), "this sets it to 0")
+            return Why(self.question, tensor.grad, "cleared", reason, [cleared], path)
         reason = f"the gradient flows from {output} to {name}{self._names()}"
         root = None if graph.root is None else graph.root.node
         found = [*hooked, *self._changed(node)]
@@ -345,32 +332,11 @@ class _Gradients:
 
     def _output_name(self, graph: Graph | None) -> str:
         root = None if graph is None else graph.root
-        return (root.variable if root is not None else None) or self.output
-
-    def _zeros(self, path: Sequence[GraphNode], kind: str) -> list[Detachment]:
-        """The nodes of the path that take a gradient in and pass nothing on."""
-        steps = {event.node: event for event in self.events if isinstance(event, Step)}
-        found = []
-        for node, following in pairwise(path):
-            step = steps.get(node.node)
-            if step is None:
-                continue
-            number = next((n for n, edge in enumerate(node.edges) if edge.node is following), None)
-            if number is None:
-                continue
-            came = any(g is not None and g.any() for g in step.grads)
-            passed = step.fitted[number]
-            if came and (passed is None or not passed.any()):
-                text = f"the derivative of {node.name} is 0 at these values"
-                help = _STEEPER.get(node.name)
-                if node.name.rstrip("0123456789") in _PRODUCTS:
-                    text = f"{node.name} multiplies it by the other operand, and that is 0 here"
-                if kind == STRUCTURAL_ZERO or flat(node, number):
-                    text = f"{node.name} has slope 0 everywhere"
-                    called = node.name.partition("Backward")[0].lower()
-                    help = f"straight-through: `x + (x.{called}() - x).detach()` keeps the slope 1"
-                found.append(Detachment(node.place, text, help))
-        return found
+        if root is None:
+            return self.output
+        text = "" if root.place is None else " ".join(root.place.text.split())
+        short = f"`{text}`" if text and len(text) <= _LONGEST else "the output"
+        return root.variable or short
 
     # --- there is none --------------------------------------------------------------------------
 
@@ -417,7 +383,7 @@ class _Gradients:
     def _clearing(self) -> Span | None:
         for evaluation in reversed(self.run.provenance.evaluations):
             node = evaluation.node
-            if isinstance(node, tree.Call) and node.function.span.text.endswith(".zero_grad"):
+            if isinstance(node, tree.Call) and node.function.span.text.endswith(_CLEARS):
                 return node.span
         for statement in tree.nodes_of(list(reversed(self.run.program))):
             if isinstance(statement, tree.Assign) and any(
