@@ -482,3 +482,77 @@ def test_the_round_that_spoils_a_parameter(
     program = _TRAINED.format(loss=loss, rate=rate, rounds=rounds)
     blamed = json.loads(CommandLine(capsys)("blame", program, "--json").out)["blamed"]
     assert (blamed["kind"], blamed["diverges"], blamed["rounds"][-1]["number"]) == found
+
+
+_INFINITE = "x = torch.tensor([math.inf, 1.])\nw = torch.tensor([1., 2.], requires_grad=True)\n"
+
+_TRAINED_ON = """\
+torch.manual_seed(0)
+net = torch.nn.Linear(2, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+data = [torch.randn(4, 2) for _ in range(5)]
+data[2][1, 0] = math.inf
+for x in data:
+    loss = (net(x) ** 2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+_NAN_BACKWARD = """\
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, g):
+        return g * math.nan
+x = torch.tensor([1., 2.], requires_grad=True)
+y = F.apply(x).sum()
+y.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "kind", "token", "said"),
+    [
+        (f"{_INFINITE}y = (x * w).sum()\ny.backward()", "from the data", "x * w", "x holds inf"),
+        (
+            "w = torch.tensor([1., math.inf], requires_grad=True)\ny = (w * 2).sum()",
+            "from the data",
+            "w * 2",
+            "w holds inf",
+        ),
+        (
+            f"{_INFINITE}y = (w + math.inf - math.inf).sum()",
+            "from a constant",
+            "w + math.inf",
+            "inf goes in here",
+        ),
+        (_TRAINED_ON, "from the data", "net(x)", "in round 3 of the loop"),
+        (_NAN_BACKWARD, "undefined", "F.apply(x)", "backward() of F returned nan"),
+        # An infinity beside the one that entered is the operation's own.
+        (
+            f"{_INFINITE}y = torch.exp(x * w * torch.tensor([1., 50.])).sum()",
+            "overflow",
+            "torch.exp(x * w * torch.tensor([1., 50.]))",
+            "at element [1]",
+        ),
+        (
+            "w = torch.tensor([1., 2.], dtype=torch.float16, requires_grad=True)\n"
+            "scaler = torch.amp.GradScaler('cpu', init_scale=65536.)\n"
+            "scaler.scale((w * w).sum()).backward()",
+            "scale too large",
+            "scaler.scale((w * w).sum())",
+            "update() halves the scale",
+        ),
+    ],
+    ids=["data", "leaf", "constant", "batch", "custom", "beside", "scaler"],
+)
+def test_where_an_infinity_entered(
+    program: str, kind: str, token: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = CommandLine(capsys)
+    blamed = json.loads(command("blame", program, "--json").out)["blamed"]
+    assert (blamed["kind"], blamed["source"]) == (kind, token)
+    assert said in " ".join(command("blame", program).out.split())

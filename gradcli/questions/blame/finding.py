@@ -81,6 +81,7 @@ class Blamed:
     Attributes:
         spoilt: what is not finite because of it: `x.grad`, `y`.
         diverges: the leaves that grew, step by step, until they overflowed.
+        made: where the tensor was made that holds it, of one that entered so.
         too_large: whether it was run in float64, and is not finite there either.
     """
 
@@ -91,6 +92,7 @@ class Blamed:
         self.spoilt = spoilt
         self.diverges: Sequence[Tensor] = ()
         self.fix: Fix | None = None
+        self.made: Span | None = None
         self.too_large = False
 
 

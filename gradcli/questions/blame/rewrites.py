@@ -35,7 +35,8 @@ def rewrites(
     if not chain:
         return []
     if blamed.nonfinite.phase == DATA:
-        return list(_without_nan(blamed, chain))
+        value = blamed.nonfinite.value
+        return list(_without_nan(blamed, chain)) if value != value else []
     # The widest formula first: what stands for a part of it may not stand for the whole.
     found = [
         Rewrite(node.span, text, reason)

@@ -24,6 +24,11 @@ _HINTS = {
     "sqrt of a negative": "no cure: what goes into the root must not be negative",
     "inf - inf, softmax": "no cure: a row that is masked whole has no softmax; open such rows,"
     " `mask & ~mask.all(-1, keepdim=True)`, and leave out what comes of them",
+    "from a constant": "no cure: the program says so itself; leave it out, or mask what it makes",
+    "from the data": "no cure: what is infinite comes from outside; leave it out of the data",
+    "from a parameter": "no cure: what is infinite was there before; begin with finite parameters",
+    "scale too large": "this is what GradScaler expects: scaler.step() leaves the step out, and"
+    " scaler.update() halves the scale until it fits; a smaller `init_scale` begins lower",
     "root of a negative": "no cure: a root needs what goes in not to be negative",
 }
 """What is said of kinds for which a finite number would be wrong."""
@@ -88,7 +93,7 @@ def _headline(blamed: Blamed) -> str:
 def _phase(blamed: Blamed) -> str:
     birth = blamed.nonfinite
     if birth.phase == DATA:
-        return f"where {birth.called} is read first"
+        return f"where {birth.called} is read first" if birth.output is not None else "a number"
     if birth.phase == SEED:
         return "before any node has run"
     return f"in the {birth.phase} pass of {name_of(birth)}"
@@ -100,6 +105,8 @@ def _place(blamed: Blamed, style: Style) -> str:
         labels = (Label(blamed.mask.place, "this hides it from the value, not the gradient"),)
         if blamed.nonfinite.phase != BACKWARD:
             labels = (Label(blamed.mask.place, "it goes in here"),)
+    if blamed.made is not None:
+        labels = (*labels, Label(blamed.made, "it is made here"))
     return finding(blamed.text, blamed.nonfinite.place, None, labels, style)
 
 
