@@ -181,6 +181,81 @@ _CASES = [
         w=[0.7310586, 0.2689414],
     ),
     Case(
+        "softmax by hand over rows",
+        "e = torch.exp(x)\ny = (e / e.sum(1, keepdim=True) * torch.tensor([1., 2., 3.])).sum()",
+        {"x": "[[1000, 999, 0], [1, 2, 3]]"},
+        "torch.exp(x)",
+        "overflow",
+        1.2689414 + 2.5752104,
+        x=[[-0.1966119, 0.1966119, 0], [-0.1418171, -0.1407703, 0.2825874]],
+    ),
+    Case(
+        "both logarithms of a binary cross-entropy",
+        "p = torch.sigmoid(x)\ny = -(t * torch.log(p) + (1 - t) * torch.log(1 - p)).sum()",
+        {"x": "[200, -200]", "t:const": "tensor([0., 1.])"},
+        "torch.log(p)",
+        "log of zero",
+        400.0,
+        x=[1, -1],
+    ),
+    Case(
+        "logarithm of a product",
+        "y = torch.log(torch.prod(p))",
+        {"p": "[1e-25, 1e-25, 0.5]"},
+        "torch.log(torch.prod(p))",
+        "log of zero",
+        -115.8221,
+        p=[1e25, 1e25, 2],
+    ),
+    Case(
+        "distances of points to each other",
+        "y = ((x[:, None] - x[None, :]) ** 2).sum(-1).sqrt().sum()",
+        {"x": "[[0, 0], [3, 4]]"},
+        "((x[:, None] - x[None, :]) ** 2).sum(-1).sqrt()",
+        "infinite slope",
+        10.0,
+        x=[[-1.2, -1.6], [1.2, 1.6]],
+    ),
+    Case(
+        "a dead row that is normalised",
+        "y = (x / x.norm(dim=1, keepdim=True) * torch.tensor([1., 2.])).sum()",
+        {"x": "[[0, 0], [3, 4]]"},
+        "x / x.norm(dim=1, keepdim=True)",
+        "0/0",
+        2.2,
+        x=[[1, 2], [-0.064, 0.048]],
+    ),
+    Case(
+        "a row that is masked whole",
+        "m = torch.tensor([[True, False], [False, False]])\n"
+        "y = (torch.softmax(s.masked_fill(~m, -math.inf), -1) * torch.tensor([1., 2.])).sum()",
+        {"s": "[[1, 2], [3, 4]]"},
+        "torch.softmax(s.masked_fill(~m, -math.inf), -1)",
+        "inf - inf",
+        2.7310586,
+        s=[[0, 0], [-0.1966119, 0.1966119]],
+    ),
+    Case(
+        "a small constant in half precision",
+        "x = torch.tensor([0., 1.], dtype=torch.float16, requires_grad=True)\n"
+        "y = (1 / (x + 1e-8)).sum()",
+        {},
+        "1 / (x + 1e-8)",
+        "division by zero",
+        1e8,
+        x=[-1e16, -1],
+    ),
+    Case(
+        "a module in half precision",
+        "net = torch.nn.Linear(2, 1, bias=False).half()\n"
+        "torch.nn.init.constant_(net.weight, 300)\n"
+        "y = net(torch.tensor([[300., 1.]]).half()).sum()",
+        {},
+        "net(torch.tensor([[300., 1.]]).half())",
+        "overflow",
+        90300,
+    ),
+    Case(
         "logistic function by hand",
         "y = (1 / (1 + torch.exp(-x))).sum()",
         {"x": "[-200, 0]"},
@@ -544,7 +619,7 @@ y.backward()
             "scaler.scale((w * w).sum()).backward()",
             "scale too large",
             "scaler.scale((w * w).sum())",
-            "update() halves the scale",
+            "multiplies the gradient by 65536",
         ),
     ],
     ids=["data", "leaf", "constant", "batch", "custom", "beside", "scaler"],
@@ -556,3 +631,43 @@ def test_where_an_infinity_entered(
     blamed = json.loads(command("blame", program, "--json").out)["blamed"]
     assert (blamed["kind"], blamed["source"]) == (kind, token)
     assert said in " ".join(command("blame", program).out.split())
+
+
+_RNN = """\
+torch.manual_seed(0)
+rnn = torch.nn.RNN(2, 4, nonlinearity="relu")
+with torch.no_grad():
+    rnn.weight_hh_l0.mul_(8)
+out, h = rnn(torch.randn(200, 1, 2))
+loss = out.pow(2).mean()
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "cause", "said"),
+    [
+        ("y = torch.logdet(tensor([[1., 2.], [2., 4.]]) * x)", "is singular", "eye(n)"),
+        ("y = torch.logdet(tensor([[1., 2.], [2., 1.]]) * x)", "negative, -3", "slogdet"),
+        (
+            "w, V = torch.linalg.eigh(torch.eye(3) * x)\ny = (V * arange(3.)).sum()",
+            "the eigenvalues 1 and 1 are equal",
+            "such as the sum of the eigenvalues",
+        ),
+        (
+            "U, S, V = torch.linalg.svd(torch.eye(3) * x)\ny = (U * arange(3.)).sum()",
+            "the singular values 1 and 1 are equal",
+            "such as the sum of the singular values",
+        ),
+        ("y = (torch.ones(1) * x).std()", "divides by 0", "`correction=0`"),
+        (_RNN, "beyond 3.40282e+38", "grows 3.1-fold each time"),
+    ],
+    ids=["singular", "negative determinant", "eigenvalues", "singular values", "std", "RNN"],
+)
+def test_what_has_no_cure_says_why(
+    program: str, cause: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["x=1"] if "x" in program.split("* ")[-1] or "* x)" in program else []
+    told = " ".join(CommandLine(capsys)("blame", program, *words).out.split())
+    assert cause in told
+    assert "no cure" in told
+    assert said in told

@@ -33,6 +33,10 @@ def command(words: Sequence[str], file: str | None, all: bool, **given: Any) -> 
     return asked.terminal.checked(blame(asked, all=all))
 
 
+_WITHOUT_VALUE = ("0/0", "inf - inf", "inf/inf", "infinite slope", "from the data")
+"""Causes where mathematics has no value: a cure chooses one."""
+
+
 def blame(
     asked: Asked,
     *,
@@ -62,6 +66,7 @@ def blame(
         from gradcli.questions.blame.verification import (  # lazy: command: its body
             all_finite,
             find_fix,
+            in_float64,
         )
         from gradcli.running.rerun import (  # lazy: command: its body
             leaves_of,
@@ -77,11 +82,14 @@ def blame(
         first = found.first
         if first is not None and result is not None:
             rerun = rerun_of(asked)
-            exact = rerun(dtype="float64")
+            text = in_float64(asked.program.text())
+            exact = rerun(text, dtype="float64")
             if exact is not None and getattr(exact.output, "dtype", None) == "float64":
                 first.too_large = not all_finite(exact)
             changes = rewrites(first, found.others, statements)
-            first.fix = find_fix(changes, outcome_of(result), exact, rerun, leaves_of(run))
+            first.fix = find_fix(changes, outcome_of(result), exact, rerun, leaves_of(run), text)
+            if first.fix is not None:
+                first.fix.chooses = first.cause in _WITHOUT_VALUE
         with run.session.running():
             shown = Answer(partial(blame_text, found, all=all), partial(blame_document, found))
             asked.terminal.answer(shown, asked.options.format)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gradcli.autograd.tensor import Tensor
+from gradcli.questions.blame.contexts import explain_by_context
 from gradcli.questions.blame.finding import Blame, Blamed, Mask
 from gradcli.questions.blame.nonfinite import BACKWARD, DATA, SEED, FirstNonFinite, Watch, is_finite
 from gradcli.recorded.recorded_run import Recorded
@@ -59,6 +60,7 @@ def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Ten
     first.diverges = diverged if grew else ()
     if chosen.phase == DATA and chosen.output is not None and not chosen.stepped:
         first.made = run.creation(chosen.output)
+    explain_by_context(run, first)
     return Blame(first, others)
 
 
