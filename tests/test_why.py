@@ -490,3 +490,203 @@ def test_why_a_gradient_is_zero(
 def test_a_small_gradient_is_no_cancellation(capsys: pytest.CaptureFixture[str]) -> None:
     shown = CommandLine(capsys)("why", "x.grad", "y = (x ** 2).sum() * 1e-3", "x=[1e-6, 2e-6]")
     assert "because the gradient flows from y to x" in shown.out
+
+
+_LIN = "torch.manual_seed(0)\nnet = torch.nn.Linear(2, 1)\n"
+_SGD = "opt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+_STEP = "net(torch.ones(1, 2)).sum().backward()\nopt.step()"
+
+_ANSWERS = [
+    # The cause, the question, the program, the kind, the place, what is said of it, the remedy.
+    (
+        "the pass that left it out, not the last one",
+        "x.grad",
+        "(x * w).sum().backward(inputs=[w])\n(w * 2).sum().backward()",
+        "left out",
+        "(x * w).sum().backward(inputs=[w])",
+        "writes to the tensors in `inputs=`",
+        "add `x` to `inputs`, or leave `inputs` out",
+    ),
+    (
+        "the step of an inner optimizer",
+        "x.grad",
+        f"{_LIN}{_SGD}loss = net(x * w).sum()\n"
+        "g = torch.autograd.grad(loss, list(net.parameters()), create_graph=True)\n"
+        "for p, q in zip(net.parameters(), g):\n    p.grad = q\n"
+        "opt.step()\nnet(torch.ones(1, 2)).sum().backward()",
+        "cut",
+        "opt.step()",
+        "the step of an optimizer runs under no_grad()",
+        "untried: compute them as an expression, `w = w - lr * g`",
+    ),
+    (
+        "a parametrized weight",
+        "net.weight.grad",
+        f"{_LIN}torch.nn.utils.parametrizations.weight_norm(net)\n"
+        "net(torch.ones(1, 2)).sum().backward()",
+        "parametrized",
+        None,
+        "computed of `net.parametrizations.weight.original0`",
+        None,
+    ),
+    (
+        "a parameter that was replaced",
+        "net.weight",
+        f"{_LIN}{_SGD}net.weight = torch.nn.Parameter(torch.zeros(1, 2))\n{_STEP}",
+        "replaced",
+        "net.weight = torch.nn.Parameter(torch.zeros(1, 2))",
+        "from here on `net.weight` is another one",
+        "make `opt` after this",
+    ),
+    (
+        "an iterator that was gone through",
+        "net.weight",
+        f"{_LIN}params = net.parameters()\nn = sum(p.numel() for p in params)\n"
+        "opt = torch.optim.SGD([{'params': list(params)}, {'params': [w]}], lr=0.1)\n"
+        f"{_STEP}",
+        "exhausted",
+        "params = net.parameters()",
+        "`params` is an iterator",
+        "params = list(net.parameters())",
+    ),
+    (
+        "a parameter of another layer",
+        "net.1.weight",
+        "torch.manual_seed(0)\n"
+        "net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))\n"
+        f"opt = torch.optim.SGD(net[0].parameters(), lr=0.1)\n{_STEP}",
+        "no optimizer",
+        "opt = torch.optim.SGD(net[0].parameters(), lr=0.1)",
+        "is not among the parameters",
+        "opt.add_param_group({'params': [net[1].weight]})",
+    ),
+    (
+        "a tensor that is no parameter",
+        "net.alpha",
+        "class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.lin = torch.nn.Linear(2, 1)\n"
+        "        self.alpha = torch.tensor(2., requires_grad=True)\n"
+        "    def forward(self, x):\n        return self.lin(x) * self.alpha\n"
+        f"torch.manual_seed(0)\nnet = Net()\n{_SGD}{_STEP}",
+        "no parameter",
+        "self.alpha = torch.tensor(2., requires_grad=True)",
+        "a tensor and no parameter",
+        "self.alpha = nn.Parameter(…)",
+    ),
+    (
+        "the line that froze it, and no other",
+        "net.0.weight",
+        "net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))\n"
+        "net[0].requires_grad_(False)\nnet[1].requires_grad_(True)\n"
+        "net(torch.ones(1, 2)).sum().backward()",
+        "frozen",
+        "net[0].requires_grad_(False)",
+        "says which parameters require grad",
+        "unfreeze it",
+    ),
+    (
+        "a custom function that returns None",
+        "x.grad",
+        "class F(torch.autograd.Function):\n"
+        "    @staticmethod\n    def forward(ctx, a, b):\n        return a * b\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return None, g\n"
+        "F.apply(x, w).sum().backward()",
+        "undefined",
+        "F.apply(x, w)",
+        "return None, g",
+        "untried: let backward() return a gradient for it",
+    ),
+    (
+        "a linear function's second derivative",
+        "v.grad",
+        f"{_LIN}v = torch.ones(1, 2, requires_grad=True)\n"
+        "g, = torch.autograd.grad(net(v).sum(), v, create_graph=True)\ng.sum().backward()",
+        "linear",
+        "torch.autograd.grad(net(v).sum(), v, create_graph=True)",
+        "the second derivative is 0",
+        None,
+    ),
+    (
+        "a gradient of a gradient that has no graph",
+        "g.grad",
+        "g, = torch.autograd.grad((x ** 3).sum(), x)",
+        "cut",
+        "torch.autograd.grad((x ** 3).sum(), x)",
+        "g is a gradient itself, which grad() returned",
+        None,
+    ),
+    (
+        "means of unequal batches",
+        "w.grad",
+        "data = torch.arange(10.).reshape(5, 2)\n"
+        "for part in (data[:3], data[3:]):\n    (part @ w).mean().backward()",
+        "carried",
+        "(part @ w).mean().backward()",
+        "a mean of its own, of 3 and 2 elements",
+        "clear it in between",
+    ),
+    (
+        "hooks that forward() skips",
+        "net.weight.grad",
+        f"{_LIN}net.register_forward_hook(lambda m, i, o: None)\n"
+        "net.forward(torch.ones(1, 2)).sum().backward()",
+        "carried",
+        "net.forward(torch.ones(1, 2))",
+        "runs no hooks",
+        "call `net(…)`",
+    ),
+    (
+        "a gradient that holds its graph",
+        "x.grad",
+        "(x ** 3).sum().backward(create_graph=True)",
+        "carried",
+        "(x ** 3).sum().backward(create_graph=True)",
+        "keeps the graph alive",
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "program", "kind", "place", "said", "help"),
+    [each[1:] for each in _ANSWERS],
+    ids=[each[0] for each in _ANSWERS],
+)
+def test_the_cause_its_line_and_its_remedy(
+    question: str,
+    program: str,
+    kind: str,
+    place: str | None,
+    said: str,
+    help: str | None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "program.grad"
+    path.write_text(f"{_HEAD}{program}\n")
+    command = CommandLine(capsys)
+    found = json.loads(command("why", question, "--file", str(path), "--json").out)
+    assert found["kind"] == kind
+    assert found["cuts"][0].get("source") == place
+    assert said in " ".join(command("why", question, "--file", str(path)).out.split())
+    shown = found["cuts"][0]["help"]
+    assert (shown is None) if help is None else (help in shown)
+
+
+def test_weight_decay_moves_what_has_no_gradient(capsys: pytest.CaptureFixture[str]) -> None:
+    program = (
+        "w = torch.tensor([1., 2.], requires_grad=True)\n"
+        "b = torch.tensor([0.5], requires_grad=True)\n"
+        "opt = torch.optim.AdamW([w, b], lr=0.1)\n"
+        "(w.sum() + 0 * b.sum()).backward()\nopt.step()\n"
+    )
+    shown = CommandLine(capsys)("why", "b", program)
+    assert "b.trains = True\nbecause the weight decay of `opt` moves it" in shown.out
+
+
+def test_a_remedy_that_does_not_help_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """The second `detach()` cuts the graph as well."""
+    program = "h = x.detach() * 2\ny = (h.detach() * w).sum()"
+    shown = CommandLine(capsys)("why", "x.grad", program, "x=3", "w=1")
+    assert "`.detach()` gives the values outside the graph" in shown.out
+    assert "leave `.detach()` out here" not in shown.out

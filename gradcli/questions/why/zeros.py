@@ -22,6 +22,7 @@ from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
 from gradcli.questions.why.detachments import Detachment
+from gradcli.questions.why.edits import leaky, straight_through
 from gradcli.questions.why.origins import origin_of_zero, viewed
 from gradcli.record import Record
 from gradcli.recorded.gradients import flat
@@ -235,7 +236,9 @@ class _Walk:
         if told is None:
             called = node.name.partition("Backward")[0]
             told = f"the slope of {called.lower()} is 0 at these values", None
-        return Zero(FOR_THESE, Detachment(node.place, *told))
+        tries = straight_through(node.place) if stem == "ClampBackward" else ()
+        tries = tries or leaky(node.place, module)
+        return Zero(FOR_THESE, Detachment(node.place, *told, (), tries, stem == "ReluBackward"))
 
     def _zero_operand(self, node: GraphNode, call: Call | None, number: int) -> Detachment:
         """A product whose other factor is zero, with the line that made it so."""
@@ -309,10 +312,10 @@ def _empty(node: GraphNode) -> tuple[str, str | None]:
     return f"{called} is taken of no elements: what goes in is empty", None
 
 
-def _step_function(node: GraphNode) -> tuple[str, str | None]:
+def _step_function(node: GraphNode) -> tuple[Any, ...]:
     called = node.name.partition("Backward")[0].lower()
     help = f"straight-through: `x + (x.{called}() - x).detach()` keeps the slope 1"
-    return f"{node.name} has slope 0 everywhere", help
+    return f"{node.name} has slope 0 everywhere", help, (), straight_through(node.place)
 
 
 # fmt: off
