@@ -13,6 +13,7 @@ from gradcli.running.arguments.options import Options
 from gradcli.running.process.terminal import Terminal
 from gradcli.running.run import Run
 from tests.command_line import CommandLine
+from tests.pains import pains
 
 
 class Case:
@@ -594,7 +595,7 @@ _ANSWERS = [
         "undefined",
         "F.apply(x, w)",
         "return None, g",
-        "untried: let backward() return a gradient for it",
+        None,
     ),
     (
         "a linear function's second derivative",
@@ -684,9 +685,32 @@ def test_weight_decay_moves_what_has_no_gradient(capsys: pytest.CaptureFixture[s
     assert "b.trains = True\nbecause the weight decay of `opt` moves it" in shown.out
 
 
+def test_a_second_cut_behind_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+    program = "h = x.detach() * 2\ny = (h.data * w).sum()"
+    shown = CommandLine(capsys)("why", "x.grad", program, "x=3", "w=1").out
+    assert "leave `.detach()` out here, and then in line 2: leave `.data` out here" in shown
+
+
 def test_a_remedy_that_does_not_help_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    """The second `detach()` cuts the graph as well."""
-    program = "h = x.detach() * 2\ny = (h.detach() * w).sum()"
-    shown = CommandLine(capsys)("why", "x.grad", program, "x=3", "w=1")
-    assert "`.detach()` gives the values outside the graph" in shown.out
-    assert "leave `.detach()` out here" not in shown.out
+    """The number is rounded, and a rounded tensor has no slope."""
+    program = "y = w * int(x)"
+    shown = CommandLine(capsys)("why", "x.grad", program, "x=2.5", "w=1").out
+    assert "`int()` makes a number of Python's" in shown
+    assert "= help" not in shown
+
+
+def test_few_remedies_are_untried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = CommandLine(capsys)
+    asked = [(each.question, _HEAD + each.program) for each in _CASES]
+    asked += [(each[1], _HEAD + each[2]) for each in (*_ANSWERS, *_ZEROS)]
+    asked += [(each.ask[1], each.program) for each in pains() if each.ask[0] == "why"]
+    shown: list[str] = []
+    for number, (question, program) in enumerate(asked):
+        path = tmp_path / f"{number}.grad"
+        path.write_text(f"{program}\n")
+        found = json.loads(command("why", question, "--file", str(path), "--json").out)
+        shown += [each["help"] for each in found["cuts"] if each["help"] is not None]
+    untried = sorted({each for each in shown if each.startswith("untried: ")})
+    assert [each[:20] for each in untried] == ["untried: call it in ", "untried: compute the"]
+    assert len(shown) >= 60
+    assert sum(each in untried for each in shown) * 20 <= len(shown)

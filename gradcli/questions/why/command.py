@@ -20,6 +20,7 @@ from gradcli.running.source import Asked, asked_of
 if TYPE_CHECKING:
     from gradcli.language.tree.syntax import Statement
     from gradcli.questions.why.finding import Why
+    from gradcli.questions.why.trial import Output
     from gradcli.recorded.recorded_run import Recorded
     from gradcli.running.run import Run
 
@@ -109,7 +110,7 @@ def write_why(asked: Asked, run: Run, question: Question, found: Recorded) -> No
 
     answer = _answer(run, question, found)
     again = partial(_again, asked, question) if run.seconds <= _LONGEST else None
-    keep_what_helps(answer, found.output, again)
+    keep_what_helps(answer, (found.output_name, found.output), again)
     with run.session.running():
         shown = Answer(partial(why_text, answer), partial(why_document, answer))
         run.terminal.answer(shown, run.options.format)
@@ -119,7 +120,7 @@ _LONGEST = 2.0
 """Seconds that a program runs at most if it is run again with each remedy."""
 
 
-def _again(asked: Asked, question: Question, text: str) -> tuple[Why, Any] | None:
+def _again(asked: Asked, question: Question, text: str) -> tuple[Why, Output] | None:
     """The answer about another text, and its output; None where that ends in an error."""
     from gradcli.running.run import Run  # lazy: command: its body
 
@@ -132,7 +133,7 @@ def _again(asked: Asked, question: Question, text: str) -> tuple[Why, Any] | Non
             found = _recorded(asked, run, statements, value)
             if question.attribute == "is_leaf":
                 question = Question(question.name, "requires_grad")
-            return _answer(run, question, found), found.output
+            return _answer(run, question, found), (found.output_name, found.output)
     except (GradcliError, UsageError):
         return None
 

@@ -117,7 +117,9 @@ def _operation_detachment(
         return Detachment(
             place,
             "what goes in is a view that was made where nothing was recorded",
-            None,
+            "take the view where gradients are on, after its base requires grad",
+            (),
+            _recorded_view(program, source.name),
         )
     if call.node is None or not _had_edge(flow):
         return Detachment(
@@ -130,6 +132,15 @@ def _operation_detachment(
             else (),
         )
     return Detachment(place, f"this output of {called}() carries no gradient")
+
+
+def _recorded_view(program: Sequence[tree.Statement], name: str | None) -> tuple[str, ...]:
+    """The program that records where it assigns a view to a name."""
+    for each in tree.nodes_of(list(program)):
+        if isinstance(each, tree.Assign) and each.targets[0].span.text == name:
+            block = switched_off(program, each.span)
+            return instead(block, "torch.enable_grad()")
+    return ()
 
 
 def _had_edge(flow: Flow) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.errors import Span
 from gradcli.language.tree import syntax as tree
-from gradcli.recorded.patterns import around, holds
+from gradcli.recorded.patterns import around, call_of, holds
 
 Program = Sequence[tree.Statement]
 
@@ -177,24 +177,47 @@ def without_numpy(place: Span) -> tuple[str, ...]:
 
 
 def smooth(program: Program, place: Span | None) -> tuple[str, ...]:
-    """The program with a sigmoid for a comparison, or a softmax for an argmax that selects."""
+    """The program with a sigmoid for a comparison, or a softmax for an argmax."""
     chain = [] if place is None else around(program, place)
     if not chain:
         return ()
     node = chain[0]
     if isinstance(node, tree.Comparison) and len(node.rest) == 1:
-        first, (operator, second) = node.first.span.text, node.rest[0]
-        a, b = (first, second.span.text) if ">" in operator else (second.span.text, first)
-        text = f"torch.sigmoid(({a}) - ({b}))"
-        outer = next((e for e in chain[1:] if e.span.text.endswith((".float()", ".int()"))), None)
-        span = node.span if outer is None else outer.span
-        return instead(span, text)
+        return _graded(node, chain[1:])
+    if not isinstance(node, tree.Call) or not isinstance(node.function, tree.Attribute):
+        return ()
+    scores = node.function.value.span.text
+    if scores == "torch" and node.arguments:
+        scores = node.arguments[0].value.span.text
+    chosen = f"torch.softmax({scores}, -1)"
     index = next((each for each in chain[1:] if isinstance(each, tree.Subscript)), None)
-    if isinstance(node, tree.Call) and isinstance(node.function, tree.Attribute) and index:
-        scores = node.function.value.span.text
-        text = f"(torch.softmax({scores}, -1) * {index.value.span.text}).sum()"
-        return instead(index.span, text)
-    return ()
+    if index is not None:
+        return instead(index.span, f"({chosen} * {index.value.span.text}).sum()")
+    count = f"torch.arange(float({scores}.shape[-1]))"
+    tries = instead(node.span, f"({chosen} * {count}).sum(-1)")
+    statement = statement_at(program, place)
+    names = [e.span.text for e in statement.targets] if isinstance(statement, tree.Assign) else []
+    edits = [
+        (each.span.start, each.span.end, f"({chosen} * {each.value.span.text}).sum()")
+        for each in tree.nodes_of(list(program))
+        if isinstance(each, tree.Subscript) and each.index.span.text in names
+    ]
+    return (*tries, *(edited(node.span, edits) if edits else ()))
+
+
+def _graded(node: tree.Comparison, outer: Sequence[tree.Expression]) -> tuple[str, ...]:
+    """The program with a sigmoid for a comparison: as a number, or as the weight of a `where`."""
+    first, (operator, second) = node.first.span.text, node.rest[0]
+    a, b = (first, second.span.text) if ">" in operator else (second.span.text, first)
+    weight = f"torch.sigmoid(({a}) - ({b}))"
+    for each in outer:
+        if each.span.text.endswith((".float()", ".int()", ".double()")):
+            return instead(each.span, weight)
+        call = call_of(each, "where")
+        if call is not None and len(call.operands) == 3 and call.operands[0] is node:
+            yes, no = (operand.span.text for operand in call.operands[1:])
+            return instead(each.span, f"({weight} * ({yes}) + (1 - {weight}) * ({no}))")
+    return instead(node.span, weight)
 
 
 def straight_through(place: Span | None) -> tuple[str, ...]:

@@ -693,7 +693,7 @@ class _Gradients:
                         Detachment(
                             event.node.place,
                             f"{event.node.node_name} returned None for input {number}",
-                            "let backward() return a gradient for it",
+                            None,
                             _returns_of(self.run.program, event.node.node_name),
                         )
                     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,10 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.questions.why.detachments import Detachment
 from gradcli.questions.why.finding import Why
 
-Again = Callable[[str], tuple[Why, Any] | None]
+Output = tuple[str | None, Any]
+"""The name of a program's output, and the tensor."""
+
+Again = Callable[[str], tuple[Why, Output] | None]
 """The answer to the same question about another text, and the output there; None where it ends in
 an error.
 """
@@ -28,11 +31,11 @@ _MOST = 8
 """Programs that are run at most for one answer."""
 
 
-def keep_what_helps(answer: Why, output: Any, again: Again | None) -> None:
+def keep_what_helps(answer: Why, output: Output, again: Again | None) -> None:
     """Leave out the remedies that do not help, and mark those that could not be run.
 
     Args:
-        output: the tensor that the program came to.
+        output: what the program came to.
         again: None where the program takes too long to be run again.
     """
     left = _MOST
@@ -41,15 +44,32 @@ def keep_what_helps(answer: Why, output: Any, again: Again | None) -> None:
             continue
         tries = each.tries[:left] if again is not None else ()
         left -= len(tries)
-        if not tries:
+        if not tries or again is None:
             each.help = UNTRIED + each.help
-        elif again is not None and not any(
-            _helps(answer, each, output, again(text)) for text in tries
-        ):
-            each.help = None
+        else:
+            each.help = _help_that_helps(answer, each, output, tries, again)
 
 
-def _helps(before: Why, offered: Detachment, output: Any, ran: tuple[Why, Any] | None) -> bool:
+def _help_that_helps(
+    answer: Why, offered: Detachment, output: Output, tries: Sequence[str], again: Again
+) -> str | None:
+    """What to do, and what then, where the graph is cut a second time; None where it does not
+    help.
+    """
+    ran = [again(text) for text in tries]
+    if any(_helps(answer, offered, output, each) for each in ran):
+        return offered.help
+    for after, _ in [each for each in ran if each is not None and each[0].kind == "cut"][:1]:
+        for second in after.detachments[:1]:
+            if any(_helps(answer, second, output, again(text)) for text in second.tries[:2]):
+                place = "" if second.place is None else f" in line {second.place.line}"
+                return f"{offered.help}, and then{place}: {second.help}"
+    return None
+
+
+def _helps(
+    before: Why, offered: Detachment, output: Output, ran: tuple[Why, Output] | None
+) -> bool:
     """Whether an answer is what the one before lacked, and the output as it was."""
     if ran is None:
         return False
@@ -64,7 +84,10 @@ def _helps(before: Why, offered: Detachment, output: Any, ran: tuple[Why, Any] |
     return after.value is not None and all(each.help is None for each in after.detachments)
 
 
-def _alike(a: Any, b: Any) -> bool:
+def _alike(before: Output, after: Output) -> bool:
+    (name, a), (same, b) = before, after
+    if name != same:
+        return True  # a number of Python's is a tensor now
     if type(a) is not Tensor or type(b) is not Tensor:
         return True
     first, second = (np.asarray(to_host(forced(each.array))) for each in (a, b))
