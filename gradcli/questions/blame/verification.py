@@ -48,12 +48,15 @@ class _Point:
 
     Attributes:
         where: the values in words.
+        beside: whether all inputs are positive, and these are not: where what stands for the
+            program may be undefined, as the logarithm of a probability is.
     """
 
-    def __init__(self, where: str, values: Arrays, outcome: Outcome) -> None:
+    def __init__(self, where: str, values: Arrays, outcome: Outcome, beside: bool = False) -> None:
         self.where = where
         self.values = values
         self.outcome = outcome
+        self.beside = beside
 
 
 def find_fix(
@@ -166,8 +169,6 @@ def _drawn(
     named = _floating(inputs)
     positive = all((array > 0).all() for array in named.values())
     for low, high in _RANGES if named else ():
-        if positive and low < 0:
-            continue  # a probability, say: below 0 is nothing to compare
         generator = np.random.default_rng(0)
         values = {name: generator.uniform(low, high, array.shape) for name, array in named.items()}
         outcome = reference(values={**values, **masks})
@@ -177,7 +178,7 @@ def _drawn(
         if masks:
             where += f" where no row of {' and '.join(masks)} is masked whole"
         if all_finite(outcome):
-            yield _Point(where, {**values, **masks}, outcome)
+            yield _Point(where, {**values, **masks}, outcome, positive and low < 0)
         elif not whole:
             yield _Point(f"differences of the value at {where}", values, outcome)
 
@@ -212,6 +213,8 @@ def _agreeing(rewrite: Rewrite, point: _Point, rerun: Rerun, reference: Rerun) -
     there = rerun(in_float64(rewrite.program()), point.values, "float64")
     if there is None or there.arrays().keys() != point.outcome.arrays().keys():
         return None
+    if point.beside and not all_finite(there):
+        return 0
     compared = _compared(there, point.outcome, None)
     if compared is None:
         return None

@@ -65,7 +65,31 @@ def label_detachments(
             *error.labels,
             *_labels(answer.detachments if answer.kind == "cut" else outside),
         )
-        error.help = answer.detachments[0].help or error.help
+        first = answer.detachments[0]
+        if first.help is not None and _mends(run, arguments, error, first):
+            error.help = first.help
+
+
+def _mends(
+    run: Run, arguments: Sequence[Argument], error: GradcliError, offered: Detachment
+) -> bool:
+    """Whether a program with a remedy runs; a session's entries, each a text of its own, are not
+    run again.
+    """
+    if offered.place is None or error.span is None or not offered.tries:
+        return False
+    if offered.place.source is not error.span.source:
+        return True
+    for text in offered.tries:
+        again = Run(run.terminal, run.options, "graph")
+        again.muted = True
+        try:
+            with again.limited():
+                again.execute(again.session.parse(text, error.span.source.name), arguments)
+        except GradcliError:
+            continue
+        return True
+    return False
 
 
 def _missing_gradient(error: GradcliError) -> str | None:

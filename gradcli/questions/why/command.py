@@ -109,6 +109,10 @@ def write_why(asked: Asked, run: Run, question: Question, found: Recorded) -> No
     from gradcli.show.answer import Answer  # lazy: command: its body
 
     answer = _answer(run, question, found)
+    if _is_small(answer.value) and run.seconds <= _LONGEST:
+        # What contributed to it is seen where the nodes keep what they saved.
+        kept = _again(asked, question, asked.program.text(), "kept")
+        answer = answer if kept is None else kept[0]
     again = partial(_again, asked, question) if run.seconds <= _LONGEST else None
     keep_what_helps(answer, (found.output_name, found.output), again)
     with run.session.running():
@@ -120,11 +124,20 @@ _LONGEST = 2.0
 """Seconds that a program runs at most if it is run again with each remedy."""
 
 
-def _again(asked: Asked, question: Question, text: str) -> tuple[Why, Output] | None:
+def _is_small(value: Any) -> bool:
+    """Whether a value is a gradient that may be zero, up to rounding."""
+    from gradcli.questions.why.zeros import is_small  # lazy: command: its body
+
+    return hasattr(value, "array") and is_small(value.array)
+
+
+def _again(
+    asked: Asked, question: Question, text: str, record: str = "values"
+) -> tuple[Why, Output] | None:
     """The answer about another text, and its output; None where that ends in an error."""
     from gradcli.running.run import Run  # lazy: command: its body
 
-    run = Run(asked.terminal, asked.options, "values")
+    run = Run(asked.terminal, asked.options, record)
     run.muted = True
     try:
         with run.limited():

@@ -190,6 +190,11 @@ def smooth(program: Program, place: Span | None) -> tuple[str, ...]:
     if scores == "torch" and node.arguments:
         scores = node.arguments[0].value.span.text
     chosen = f"torch.softmax({scores}, -1)"
+    for number, each in enumerate(chain[1:]):
+        if isinstance(each, tree.Comparison) and each.rest[0][0] == "==":
+            wanted = each.rest[0][1].span.text
+            outer = next((e for e in chain[number + 1 :] if e.span.text.endswith(".float()")), each)
+            return instead(outer.span, f"{chosen}[..., {wanted}]")
     index = next((each for each in chain[1:] if isinstance(each, tree.Subscript)), None)
     if index is not None:
         return instead(index.span, f"({chosen} * {index.value.span.text}).sum()")

@@ -27,6 +27,9 @@ UNTRIED = "untried: "
 _SAME_VALUE = ("buffer", "constant", "cut", "dtype", "frozen", "non-leaf", "undefined")
 """Kinds of answers whose remedies leave the output as it is."""
 
+_OF_GROUPS = ("no optimizer", "no parameter")
+"""Kinds that may be behind another one: a layer is not registered, and not given either."""
+
 _MOST = 8
 """Programs that are run at most for one answer."""
 
@@ -59,7 +62,9 @@ def _help_that_helps(
     ran = [again(text) for text in tries]
     if any(_helps(answer, offered, output, each) for each in ran):
         return offered.help
-    for after, _ in [each for each in ran if each is not None and each[0].kind == "cut"][:1]:
+    # What is cut twice is cut once after the first change; another reason is nearer to the end.
+    nearer = [each[0] for each in ran if each is not None and each[0].kind in ("cut", *_OF_GROUPS)]
+    for after in nearer[:1]:
         for second in after.detachments[:1]:
             if any(_helps(answer, second, output, again(text)) for text in second.tries[:2]):
                 place = "" if second.place is None else f" in line {second.place.line}"

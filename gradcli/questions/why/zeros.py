@@ -69,9 +69,7 @@ def zeros_of(
     """
     goal = None if target is None else graph.find(target)
     array = _host(gradient)
-    if goal is None or graph.root is None or not array.size or array.dtype.kind not in "fc":
-        return None
-    if not float(np.abs(array).max()) <= _SMALL:  # NaN too
+    if goal is None or graph.root is None or not is_small(gradient):
         return None
     found = _Walk(run, graph, goal).zeros()
     if not found:
@@ -81,6 +79,14 @@ def zeros_of(
     if array.any():
         reason = f"it is 0 up to rounding: {CANCELS}"
     return reason, [each.at for each in found[:_MOST]]
+
+
+def is_small(gradient: Any) -> bool:
+    """Whether a gradient may be what rounding leaves of a cancellation; NaN is not."""
+    array = _host(gradient)
+    if not array.size or array.dtype.kind not in "fc":
+        return False
+    return bool(float(np.abs(array).max()) <= _SMALL)
 
 
 class _Walk:
