@@ -87,6 +87,9 @@ def _backward(nonfinite: FirstNonFinite) -> tuple[str, str]:
             text = f"the GradScaler multiplies the gradient by {factor}, which {nonfinite.dtype}"
             return "scale too large", f"{text} does not hold"
         return "overflow", f"the gradient of {name} is beyond the largest {nonfinite.dtype}"
+    wrong = hazard.of_value(_values(nonfinite))
+    if wrong is not None and nothing:
+        return wrong[0], f"{wrong[1]}, and has no slope there: 0 · NaN is NaN"
     return "undefined", f"the gradient of {name} has no value there"
 
 

@@ -53,7 +53,8 @@ def rewrites(
         found += _masked(blamed, program, chain[0])
     name = name_of(blamed.nonfinite)
     char = blamed.nonfinite.dtype.char
-    if blamed.cause == "overflow" or (blamed.cause == "0*inf" and name in ("exp", "mul", "pow")):
+    overflowed = name in ("exp", "mul") or (name == "pow" and not _is_root(chain[0], name))
+    if blamed.cause == "overflow" or (blamed.cause == "0*inf" and overflowed):
         found += _wider(chain[0], char)
     else:
         found += _open_rows(chain[0], definitions)
@@ -62,9 +63,20 @@ def rewrites(
             found.append(guard)
         if found:
             found += _together(found[-1], blamed, others, program)
-    if char in "eV" or blamed.cause in ("overflow", "0*inf"):
+    found += [
+        Rewrite(node.span, text, reason)
+        for node in tree.nodes_of(chain[0])
+        if isinstance(node, tree.Expression) and node is not chain[0]
+        for text, reason in stable(node, definitions)
+    ]
+    if char != "d":
         found += _in_wider(chain[0], program, "float32" if char in "eV" else "float64")
     return found
+
+
+def _is_root(node: Expression, name: str) -> bool:
+    exponent = _exponent(node, name)
+    return exponent is not None and 0 < exponent < 1
 
 
 def _everywhere(
@@ -243,8 +255,7 @@ def _guarded(blamed: Blamed, node: Expression) -> Iterator[Rewrite]:
     target = _risky(node)
     if target is None:
         return
-    exponent = _exponent(node, name)
-    if blamed.cause in ("infinite slope", "0*inf") and exponent is not None and 0 < exponent < 1:
+    if blamed.cause in ("infinite slope", "0*inf") and _is_root(node, name):
         yield _rooted(node, target)
     elif binary(node, "**") is not None or name in _POSITIVE:
         yield _clamped(target, f"min={tiny}", f"keep what goes in above {tiny}")

@@ -20,7 +20,7 @@ from gradcli.running.source import Asked, asked_of
 if TYPE_CHECKING:
     from gradcli.language.tree.syntax import Statement
     from gradcli.questions.why.finding import Why
-    from gradcli.questions.why.trial import Output
+    from gradcli.questions.why.trial import Ran
     from gradcli.recorded.recorded_run import Recorded
     from gradcli.running.run import Run
 
@@ -112,7 +112,7 @@ def write_why(asked: Asked, run: Run, question: Question, found: Recorded) -> No
     if _is_small(answer.value) and run.seconds <= _LONGEST:
         # What contributed to it is seen where the nodes keep what they saved.
         kept = _again(asked, question, asked.program.text(), "kept")
-        answer = answer if kept is None else kept[0]
+        answer = answer if kept is None or kept.failed else kept.answer
     again = partial(_again, asked, question) if run.seconds <= _LONGEST else None
     keep_what_helps(answer, (found.output_name, found.output), again)
     with run.session.running():
@@ -131,24 +131,28 @@ def _is_small(value: Any) -> bool:
     return hasattr(value, "array") and is_small(value.array)
 
 
-def _again(
-    asked: Asked, question: Question, text: str, record: str = "values"
-) -> tuple[Why, Output] | None:
-    """The answer about another text, and its output; None where that ends in an error."""
+def _again(asked: Asked, question: Question, text: str, record: str = "values") -> Ran | None:
+    """The answer about another text; None where there is none."""
+    from gradcli.questions.why.trial import Ran  # lazy: command: its body
     from gradcli.running.run import Run  # lazy: command: its body
 
     run = Run(asked.terminal, asked.options, record)
     run.muted = True
+    failed = False
+    if question.attribute == "is_leaf":
+        question = Question(question.name, "requires_grad")
     try:
         with run.limited():
             statements = run.session.parse(text, asked.program.name)
-            value = run.execute(statements, asked.arguments)
-            found = _recorded(asked, run, statements, value)
-            if question.attribute == "is_leaf":
-                question = Question(question.name, "requires_grad")
-            return _answer(run, question, found), (found.output_name, found.output)
+            try:
+                value = run.execute(statements, asked.arguments)
+                found = _recorded(asked, run, statements, value)
+            except GradcliError:
+                found, failed = run.recorded(statements, None, False), True
+            answer = _answer(run, question, found)
     except (GradcliError, UsageError):
         return None
+    return Ran(answer, (found.output_name, found.output), failed)
 
 
 def _answer(run: Run, question: Question, found: Recorded) -> Why:

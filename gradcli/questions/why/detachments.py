@@ -131,6 +131,9 @@ def _operation_detachment(
             if source.name
             else (),
         )
+    target = values.get(flow.target)
+    if type(target) is Tensor and not target.dtype.is_floating_point:
+        return Detachment(place, f"{called}() gives positions too, which carry no gradient")
     return Detachment(place, f"this output of {called}() carries no gradient")
 
 
@@ -326,7 +329,13 @@ def _numpy_trip(program: Sequence[tree.Statement], place: Span) -> Detachment | 
 def _floating(place: Span | None) -> tuple[str, ...]:
     """The program without a cast to integers."""
     text = (
-        "" if place is None else re.sub(r"\.(long|int|short|byte|char|bool)\(\)$", "", place.text)
+        ""
+        if place is None
+        else re.sub(
+            r"\.((long|int|short|byte|char|bool)\(\)|to\(torch\.(u?int\d+|long|bool)\))$",
+            "",
+            place.text,
+        )
     )
     return instead(place, text) if place is not None and text != place.text else ()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.errors import Span
 from gradcli.language.tree import syntax as tree
-from gradcli.recorded.patterns import around, call_of, holds
+from gradcli.recorded.patterns import applied, around, call_of, holds, operand
 
 Program = Sequence[tree.Statement]
 
@@ -220,22 +220,30 @@ def _graded(node: tree.Comparison, outer: Sequence[tree.Expression]) -> tuple[st
             return instead(each.span, weight)
         call = call_of(each, "where")
         if call is not None and len(call.operands) == 3 and call.operands[0] is node:
-            yes, no = (operand.span.text for operand in call.operands[1:])
+            yes, no = (branch.span.text for branch in call.operands[1:])
             return instead(each.span, f"({weight} * ({yes}) + (1 - {weight}) * ({no}))")
     return instead(node.span, weight)
 
 
-def straight_through(place: Span | None) -> tuple[str, ...]:
+def straight_through(program: Program, place: Span | None) -> tuple[str, ...]:
     """The program with `x + (x.round() - x).detach()` for `x.round()`."""
-    found = (
-        None
-        if place is None
-        else re.fullmatch(r"(\w+)\.\w+\(.*\)|torch\.\w+\((\w+).*\)", place.text)
-    )
-    if found is None or place is None:
+    node = next(iter(around(program, place)), None) if place is not None else None
+    call = None if node is None else applied(node)
+    if node is None or call is None or not call.operands:
         return ()
-    x = found[2] or found[1]
-    return instead(place, f"({x} + ({place.text} - {x}).detach())")
+    x = operand(call.operands[0])
+    return instead(node.span, f"({x} + ({node.span.text} - {x}).detach())")
+
+
+def drawn(program: Program, place: Span | None) -> tuple[str, ...]:
+    """The program with `mu + sigma * noise` for `torch.normal(mu, sigma)`."""
+    node = next(iter(around(program, place)), None) if place is not None else None
+    call = None if node is None else applied(node)
+    if node is None or call is None or len(call.operands) < 2:
+        return ()
+    mu, sigma = (operand(each) for each in call.operands[:2])
+    noise = f"torch.randn_like(torch.as_tensor({mu} + {sigma}))"
+    return instead(node.span, f"({mu} + {sigma} * {noise})")
 
 
 def leaky(place: Span | None, call: Any) -> tuple[str, ...]:

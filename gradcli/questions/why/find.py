@@ -222,6 +222,8 @@ def _is_leaf(run: Recorded, name: str, tensor: Tensor) -> Why:
 # --- grad ---------------------------------------------------------------------------------------
 
 
+_SAMPLE = ".sample("
+
 _MEANS = ("MeanBackward0", "MseLossBackward0")
 
 _CLEARS = (".zero_grad", ".grad.zero_", ".grad.data.zero_")
@@ -611,9 +613,12 @@ class _Gradients:
         if found is not None:
             return found
         used = flow.onward.get(id(tensor), [])
-        drawn = [each.place for each in used if each.place and ".sample(" in each.place.text]
+        reached = flow.computed_from([id(tensor)])
+        steps = [each for key in reached for each in flow.onward.get(key, ())]
+        drawn = [each.place for each in steps if each.place and _SAMPLE in each.place.text]
+        drawn = drawn or self._sampled(reached)
         if drawn:
-            text = "sample() draws outside the graph"
+            text = "sample() draws outside the graph; `log_prob()` of what was drawn has a gradient"
             help = "`rsample()` lets the gradient through"
             reason = f"the only way from {name} to {output} leaves the graph"
             tries = instead(drawn[0], drawn[0].text.replace(".sample(", ".rsample("))
@@ -631,6 +636,23 @@ class _Gradients:
         detachment = never_called(run, name) if tensor.meta and tensor.meta.is_parameter else None
         detachment = detachment or Detachment(run.creation(tensor), "made here, and read nowhere")
         return self._none("unused", f"nothing is computed from {name}", [detachment])
+
+    def _sampled(self, reached: Collection[int]) -> list[Span]:
+        """The draws from distributions that are made of some values."""
+        made = set()
+        for each in self.run.provenance.evaluations:
+            kind = getattr(type(each.value), "language_name", "")
+            if not isinstance(each.node, tree.Call) or "distributions" not in kind:
+                continue
+            if any(self.run.flow.key(part) in reached for part in _all_parts(each)):
+                made.add(id(each.value))
+        return [
+            each.node.span
+            for each in self.run.provenance.evaluations
+            if isinstance(each.node, tree.Call)
+            and each.node.function.span.text.endswith(".sample")
+            and any(id(part.value) in made for part in _all_parts(each))
+        ]
 
     def _linear(self, goals: Collection[int]) -> Why | None:
         """A gradient that is differentiated again, and does not depend on the tensor."""

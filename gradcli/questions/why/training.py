@@ -20,6 +20,7 @@ from gradcli.questions.why.edits import (
     calls_of,
     edited,
     instead,
+    with_argument,
 )
 from gradcli.questions.why.finding import Why
 from gradcli.recorded.recorded_run import Recorded
@@ -67,7 +68,20 @@ def frozen(run: Recorded, name: str, tensor: Tensor) -> Why:
     tries = edited(places[0], edits) if places else ()
     text, help = "this says which parameters require grad", "leave it out, or unfreeze it"
     found = [Detachment(span, text, help, (), tries) for span in places[:_MOST]]
+    found = found or _made_frozen(run, tensor)
     return _answer(name, "frozen", f"{name} is frozen: its requires_grad is False", found)
+
+
+def _made_frozen(run: Recorded, tensor: Tensor) -> list[Detachment]:
+    """Where a module was made that is frozen from the beginning."""
+    for each in run.provenance.evaluations:
+        span = each.node.span
+        called = isinstance(each.node, tree.Call) and "from_pretrained(" in span.text
+        if called and _has(each.value, tensor):
+            text = "from_pretrained() freezes what it is given"
+            tries = with_argument(span, "freeze=False")
+            return [Detachment(span, text, "say `freeze=False`", (), tries)]
+    return []
 
 
 def _freezing(run: Recorded, tensor: Tensor) -> list[Span]:

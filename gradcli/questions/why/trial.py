@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,14 +13,26 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.tensor import Tensor
 from gradcli.questions.why.detachments import Detachment
 from gradcli.questions.why.finding import Why
+from gradcli.record import Record
 
 Output = tuple[str | None, Any]
 """The name of a program's output, and the tensor."""
 
-Again = Callable[[str], tuple[Why, Output] | None]
-"""The answer to the same question about another text, and the output there; None where it ends in
-an error.
-"""
+
+class Ran(Record):
+    """The answer to the same question about another text.
+
+    Attributes:
+        failed: whether the program ended in an error, and the answer is of what ran before.
+    """
+
+    answer: Why
+    output: Output
+    failed: bool
+
+
+Again = Callable[[str], Ran | None]
+"""Runs another text; None where there is no answer."""
 
 UNTRIED = "untried: "
 """Stands before a remedy that could not be run."""
@@ -59,27 +72,51 @@ def _help_that_helps(
     """What to do, and what then, where the graph is cut a second time; None where it does not
     help.
     """
-    ran = [again(text) for text in tries]
-    if any(_helps(answer, offered, output, each) for each in ran):
-        return offered.help
+    ran: list[Ran] = []
+    for text in tries:
+        one = again(text)
+        if one is not None and _helps(answer, offered, output, one):
+            return _shown(offered, text)
+        bare, name = _without_late_request(text, output[0])
+        other = again(bare) if name else None
+        if other is not None and _helps(answer, offered, output, other):
+            return f"{_shown(offered, text)}, and leave `{name}.requires_grad = True` out"
+        ran += [each for each in (one, other) if each is not None]
     # What is cut twice is cut once after the first change; another reason is nearer to the end.
-    nearer = [each[0] for each in ran if each is not None and each[0].kind in ("cut", *_OF_GROUPS)]
+    nearer = [each.answer for each in ran if each.answer.kind in ("cut", *_OF_GROUPS)]
     for after in nearer[:1]:
         for second in after.detachments[:1]:
-            if any(_helps(answer, second, output, again(text)) for text in second.tries[:2]):
-                place = "" if second.place is None else f" in line {second.place.line}"
-                return f"{offered.help}, and then{place}: {second.help}"
+            for text in second.tries[:2]:
+                one = again(text)
+                if second.help and one is not None and _helps(answer, second, output, one):
+                    place = "" if second.place is None else f" in line {second.place.line}"
+                    return f"{offered.help}, and then{place}: {second.help}"
     return None
 
 
-def _helps(
-    before: Why, offered: Detachment, output: Output, ran: tuple[Why, Output] | None
-) -> bool:
+def _shown(offered: Detachment, text: str) -> str:
+    """What to do, with the line itself where it makes the program another one."""
+    before = "" if offered.place is None else offered.place.source.text
+    pairs = zip(before.split("\n"), text.split("\n"), strict=False)
+    line = next((new.strip() for old, new in pairs if old != new), "")
+    return f"{offered.help}: `{line}`" if offered.alters and line else str(offered.help)
+
+
+def _without_late_request(text: str, name: str | None) -> tuple[str, str | None]:
+    """A program without the line that asks for the gradient of its output, which hides that the
+    output has no history; the name only if there is one.
+    """
+    line = rf"(?m)^([ \t]*){name}\.requires_grad(_\((True)?\)|[ \t]*=[ \t]*True)[ \t]*$"
+    bare, count = re.subn(line, r"\1pass", text) if name else (text, 0)
+    return bare, name if count else None
+
+
+def _helps(before: Why, offered: Detachment, output: Output, ran: Ran) -> bool:
     """Whether an answer is what the one before lacked, and the output as it was."""
-    if ran is None:
+    after = ran.answer
+    if ran.failed:
         return False
-    after, there = ran
-    if before.kind in _SAME_VALUE and not offered.alters and not _alike(output, there):
+    if before.kind in _SAME_VALUE and not offered.alters and not _alike(output, ran.output):
         return False
     if before.value is None or before.value is False:
         return after.value is not None and after.value is not False

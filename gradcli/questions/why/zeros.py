@@ -22,7 +22,7 @@ from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
 from gradcli.questions.why.detachments import Detachment
-from gradcli.questions.why.edits import leaky, straight_through
+from gradcli.questions.why.edits import drawn, leaky, straight_through
 from gradcli.questions.why.origins import origin_of_zero, viewed
 from gradcli.record import Record
 from gradcli.recorded.gradients import flat
@@ -188,7 +188,7 @@ class _Walk:
         if array is not None and not array.size:
             return Zero(EMPTY, Detachment(node.place, *_empty(node)))
         if flat(node, number):
-            return Zero(EVERYWHERE, Detachment(node.place, *_step_function(node)))
+            return Zero(EVERYWHERE, Detachment(node.place, *_step_function(self.run, node)))
         if array is not None and float(np.abs(array).max()) > _SMALL:
             return None
         parts = self._parts(node, came, number, array)
@@ -242,7 +242,7 @@ class _Walk:
         if told is None:
             called = node.name.partition("Backward")[0]
             told = f"the slope of {called.lower()} is 0 at these values", None
-        tries = straight_through(node.place) if stem == "ClampBackward" else ()
+        tries = straight_through(self.run.program, node.place) if stem == "ClampBackward" else ()
         tries = tries or leaky(node.place, module)
         return Zero(FOR_THESE, Detachment(node.place, *told, (), tries, stem == "ReluBackward"))
 
@@ -318,10 +318,19 @@ def _empty(node: GraphNode) -> tuple[str, str | None]:
     return f"{called} is taken of no elements: what goes in is empty", None
 
 
-def _step_function(node: GraphNode) -> tuple[Any, ...]:
+def _step_function(run: Recorded, node: GraphNode) -> tuple[Any, ...]:
     called = node.name.partition("Backward")[0].lower()
+    if called == "normal":
+        text = "torch.normal() draws outside the graph: its slopes are 0 by definition"
+        help = "draw noise alone: `mu + sigma * torch.randn_like(mu)`"
+        return text, help, (), drawn(run.program, node.place), True
     help = f"straight-through: `x + (x.{called}() - x).detach()` keeps the slope 1"
-    return f"{node.name} has slope 0 everywhere", help, (), straight_through(node.place)
+    return (
+        f"{node.name} has slope 0 everywhere",
+        help,
+        (),
+        straight_through(run.program, node.place),
+    )
 
 
 # fmt: off
