@@ -390,7 +390,7 @@ _NET = (
     "net = torch.nn.Sequential(torch.nn.Linear(2, 3), {}torch.nn.Linear(3, 1))\n"
 )
 
-_ZEROS = [
+_ZEROS: list[tuple[str, str, str, str, str]] = [
     # The cause, the question, the program, what is said of the cause, the line that set it.
     ("softmax cancels", "x.grad", "torch.softmax(x, 0).sum().backward()", "add up to 1", ""),
     (
@@ -497,7 +497,7 @@ _LIN = "torch.manual_seed(0)\nnet = torch.nn.Linear(2, 1)\n"
 _SGD = "opt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
 _STEP = "net(torch.ones(1, 2)).sum().backward()\nopt.step()"
 
-_ANSWERS = [
+_ANSWERS: list[tuple[str, str, str, str, str | None, str, str | None]] = [
     # The cause, the question, the program, the kind, the place, what is said of it, the remedy.
     (
         "the pass that left it out, not the last one",
@@ -768,7 +768,8 @@ def test_a_remedy_that_does_not_help_is_not_shown(capsys: pytest.CaptureFixture[
 def test_few_remedies_are_untried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = CommandLine(capsys)
     asked = [(each.question, _HEAD + each.program) for each in _CASES]
-    asked += [(each[1], _HEAD + each[2]) for each in (*_ANSWERS, *_ZEROS)]
+    asked += [(each[1], _HEAD + each[2]) for each in _ANSWERS]
+    asked += [(each[1], _HEAD + each[2]) for each in _ZEROS]
     asked += [(each.ask[1], each.program) for each in pains() if each.ask[0] == "why"]
     shown: list[str] = []
     for number, (question, program) in enumerate(asked):

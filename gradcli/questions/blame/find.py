@@ -47,7 +47,7 @@ def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Ten
             chosen = nonfinite
         if chosen is not None:
             break
-    if chosen is None and bad_output:
+    if chosen is None and bad_output and output is not None:
         chosen = watch.entry_of(output)
     if chosen is None:
         chosen = watch.nonfinites[0] if watch.nonfinites else None

@@ -15,6 +15,7 @@ from gradcli.questions.answer import answer_from_run
 from gradcli.record import Record
 from gradcli.running.arguments.click_options import with_answer_file, with_json, with_program
 from gradcli.running.arguments.words import UsageError
+from gradcli.running.run import Run
 from gradcli.running.source import Asked, asked_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from gradcli.questions.why.finding import Why
     from gradcli.questions.why.trial import Ran
     from gradcli.recorded.recorded_run import Recorded
-    from gradcli.running.run import Run
 
 
 @click.command("why")
@@ -134,7 +134,6 @@ def _is_small(value: Any) -> bool:
 def _again(asked: Asked, question: Question, text: str, record: str = "values") -> Ran | None:
     """The answer about another text; None where there is none."""
     from gradcli.questions.why.trial import Ran  # lazy: command: its body
-    from gradcli.running.run import Run  # lazy: command: its body
 
     run = Run(asked.terminal, asked.options, record)
     run.muted = True

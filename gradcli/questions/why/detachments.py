@@ -272,39 +272,33 @@ def _language_detachment(
                 *_enclosing_copy(program, place),
             ),
         )
+    return _call_detachment(node, function) or Detachment(
+        place,
+        f"`{node.span.text}` gives a tensor without history"
+        if type(values.get(flow.target)) is Tensor
+        else "here it is a value of Python's, which has no history",
+    )
+
+
+def _call_detachment(node: tree.Expression, function: str) -> Detachment | None:
+    """What ends the gradient at a call of a function that copies or takes numbers."""
+    place = node.span
     package, _, last = function.rpartition(".")
     if package in _OF_NUMBERS:
         help = f"`torch.{last}()` computes it in the graph" if last in modules["torch"] else None
-        return Detachment(
-            place,
-            f"`{function}()` takes the number out of the tensor, without its history",
-            help,
-            (),
-            in_torch(node),
-        )
+        text = f"`{function}()` takes the number out of the tensor, without its history"
+        return Detachment(place, text, help, (), in_torch(node))
     if last in ("tensor", "as_tensor", "FloatTensor", "Tensor", "new_tensor"):
-        return Detachment(
-            place,
-            f"`{function}()` copies numbers: the copy has no history",
-            "join tensors with `torch.stack()`, or use the tensor itself",
-            (),
-            without_call(node),
-        )
+        text = f"`{function}()` copies numbers: the copy has no history"
+        help = "join tensors with `torch.stack()`, or use the tensor itself"
+        return Detachment(place, text, help, (), without_call(node))
     if last == "grad":
-        return Detachment(
-            place,
-            f"`{function}()` gives the gradient without its history",
-            "pass `create_graph=True` to differentiate it again",
-            (),
-            with_argument(place, "create_graph=True"),
-        )
+        text = f"`{function}()` gives the gradient without its history"
+        help = "pass `create_graph=True` to differentiate it again"
+        return Detachment(place, text, help, (), with_argument(place, "create_graph=True"))
     if last == "Parameter":
-        return Detachment(
-            place, "a Parameter is a new leaf, without the history of its value", None
-        )
-    if type(values.get(flow.target)) is Tensor:
-        return Detachment(place, f"`{node.span.text}` gives a tensor without history", None)
-    return Detachment(place, "here it is a value of Python's, which has no history", None)
+        return Detachment(place, "a Parameter is a new leaf, without the history of its value")
+    return None
 
 
 def _numpy_trip(program: Sequence[tree.Statement], place: Span) -> Detachment | None:

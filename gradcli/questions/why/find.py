@@ -591,9 +591,9 @@ class _Gradients:
         graphs = [graph_of(root) for root, _ in roots]
         output = self._output_name(graphs[-1] if graphs else None)
         node = gradient_edge(self.tensor)[0]
-        for each in reversed(self.passes) if node is not None else ():
+        for each in reversed(self.passes):
             for graph in (graph_of(root) for root, _ in each.roots):
-                if graph.find(node) is not None:
+                if node is not None and graph.find(node) is not None:
                     return self._stopped(each, self._output_name(graph))
         return self._cut(flow.outputs_of(roots), output)
 

@@ -88,7 +88,8 @@ def _freezing(run: Recorded, tensor: Tensor) -> list[Span]:
     """Where the program said that a parameter requires no grad; where it says so of any, if it is
     not known.
     """
-    own, others = [], []
+    own: list[Span] = []
+    others: list[Span] = []
     for statement, evaluation in run.provenance.assignments:
         targets = statement.targets if isinstance(statement, tree.Assign) else []
         if any(isinstance(e, tree.Attribute) and e.name == "requires_grad" for e in targets):

@@ -98,7 +98,9 @@ class _Walk:
         self.goal = goal
         events = last_pass(graph, run.recorder.events or ())
         self.steps: Mapping[Node, Step] = {e.node: e for e in events if isinstance(e, Step)}
-        self.arrived = {e.node: _host(e.incoming) for e in events if isinstance(e, Arrival)}
+        self.arrived: dict[Node, Any] = {
+            e.node: _host(e.incoming) for e in events if isinstance(e, Arrival)
+        }
         self.leads = self._leading()
 
     def _leading(self) -> set[GraphNode]:
