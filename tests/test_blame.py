@@ -685,10 +685,23 @@ loss = out.pow(2).mean()
             "the singular values 1 and 1 are equal",
             "such as the sum of the singular values",
         ),
+        (
+            "y = torch.nn.functional.cross_entropy(torch.ones(2, 3) * x, tensor([-100, -100]))",
+            "the mean over no targets divides 0 by 0",
+            "no rewrite",
+        ),
         ("y = (torch.ones(1) * x).std()", "divides by 0", "`correction=0`"),
         (_RNN, "beyond 3.40282e+38", "grows 3.1-fold each time"),
     ],
-    ids=["singular", "negative determinant", "eigenvalues", "singular values", "std", "RNN"],
+    ids=[
+        "singular",
+        "negative determinant",
+        "eigenvalues",
+        "singular values",
+        "targets",
+        "std",
+        "RNN",
+    ],
 )
 def test_what_has_no_cure_says_why(
     program: str, cause: str, said: str, capsys: pytest.CaptureFixture[str]
@@ -696,5 +709,28 @@ def test_what_has_no_cure_says_why(
     words = ["x=1"] if "x" in program.split("* ")[-1] or "* x)" in program else []
     told = " ".join(CommandLine(capsys)("blame", program, *words).out.split())
     assert cause in told
-    assert "no cure" in told
+    assert "no cure" in told or "no rewrite" in told
     assert said in told
+
+
+def test_growth_is_said_only_of_what_grew(capsys: pytest.CaptureFixture[str]) -> None:
+    """A probability that rounds to 0 in a later round is no learning rate that is too large."""
+    program = (
+        "torch.manual_seed(0)\n"
+        "net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Softmax(dim=1))\n"
+        "opt = torch.optim.SGD(net.parameters(), lr=100.)\n"
+        "x, t = torch.randn(4, 2), torch.tensor([0, 1, 0, 1])\n"
+        "for i in range(20):\n"
+        "    loss = -torch.log(net(x)[range(4), t]).mean()\n"
+        "    opt.zero_grad()\n    loss.backward()\n    opt.step()\n"
+    )
+    told = CommandLine(capsys)("blame", program).out
+    assert "the gradient of log is beyond the largest float32" in told
+    assert "grew" not in told
+    assert "7 of 7 are those of the" in told
+
+
+def test_a_graph_that_the_program_freed(capsys: pytest.CaptureFixture[str]) -> None:
+    program = "y = x.exp()\ny.sum().backward()\nz = y * 2\n"
+    shown = CommandLine(capsys)("blame", program, "x=[1, 2]")
+    assert shown.code == 0, shown.err

@@ -426,6 +426,13 @@ _ZEROS: list[tuple[str, str, str, str, str]] = [
         "",
     ),
     ("saturation", "x.grad", "torch.sigmoid(x * 200).sum().backward()", "saturated", ""),
+    (
+        "a softmax over one number",
+        "x.grad",
+        "(torch.softmax(x[:, None], 1) * w[:, None]).sum().backward()",
+        "over one number alone",
+        "",
+    ),
     ("dead units", "x.grad", "torch.relu(x - 9).sum().backward()", "the units are dead", ""),
     (
         "a factor of zeros",

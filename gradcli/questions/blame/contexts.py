@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _FEWEST = 6
 """So many results of one operation, each larger than the one before it, are growth."""
 
+_FEWEST_ROUNDS = 3
+"""The same for the rounds of a training that diverges."""
+
 _GROWTH = 1.2
 """By how much each of them is larger at least."""
 
@@ -43,8 +46,11 @@ def explain_by_context(run: Recorded, blamed: Blamed) -> None:
     lost = _lost(run, nonfinite)
     if lost is not None:
         blamed.text += f"; {lost} is 0 in {nonfinite.dtype}"
-    if blamed.cause == "overflow" and not blamed.diverges:
-        blamed.grows = _growth(run, nonfinite)
+    if blamed.cause == "overflow" and blamed.diverges and not nonfinite.stepped:
+        # What diverges has grown for rounds; a formula may overflow in a later one by itself.
+        blamed.diverges = blamed.diverges if _growth(run, nonfinite, _FEWEST_ROUNDS) else ()
+    elif blamed.cause == "overflow" and not blamed.diverges:
+        blamed.grows = _growth(run, nonfinite, _FEWEST)
 
 
 def _determinant(run: Recorded, nonfinite: FirstNonFinite) -> tuple[str, str] | None:
@@ -110,7 +116,7 @@ def _lost(run: Recorded, nonfinite: FirstNonFinite) -> str | None:
     return None
 
 
-def _growth(run: Recorded, nonfinite: FirstNonFinite) -> str:
+def _growth(run: Recorded, nonfinite: FirstNonFinite, fewest: int) -> str:
     """How what goes round grows until it overflows, "" where it does not."""
     sizes: list[float] = []
     if nonfinite.phase == BACKWARD and nonfinite.node is not None:
@@ -127,9 +133,9 @@ def _growth(run: Recorded, nonfinite: FirstNonFinite) -> str:
                 if call.output is nonfinite.output:
                     break
                 sizes.append(_size([call.output]))
-    last = sizes[-_FEWEST:]
+    last = sizes[-fewest:]
     ratios = [b / a if a else 0.0 for a, b in pairwise(last)]
-    if len(last) < _FEWEST or min(ratios) < _GROWTH:
+    if len(last) < fewest or min(ratios) < _GROWTH:
         return ""
     ratio = f"{float(np.prod(ratios)) ** (1 / len(ratios)):.2g}"
     return f"the gradient grows {ratio}-fold" if nonfinite.phase == BACKWARD else f"{ratio}-fold"

@@ -236,7 +236,7 @@ def _compared(
     for name, array in outcome.arrays().items():
         array = np.asarray(to_host(array))
         known = np.zeros(array.shape, bool)
-        data = former.inputs.get(name.removesuffix(".grad"))
+        data = (exact or former).inputs.get(name.removesuffix(".grad"))
         # Where the data is no number, its gradient means nothing.
         counts = np.ones(array.shape, bool) if data is None else np.isfinite(to_host(data))
         for reference in references:

@@ -240,7 +240,7 @@ class _Walk:
             return Zero(FOR_THESE, Detachment(node.place, dropped, None, labels))
         if stem in _PRODUCTS:
             return Zero(FOR_THESE, self._zero_operand(node, call, number))
-        told = _NO_SLOPE.get(stem)
+        told = _of_one(node, call) or _NO_SLOPE.get(stem)
         if told is None:
             called = node.name.partition("Backward")[0]
             told = f"the slope of {called.lower()} is 0 at these values", None
@@ -406,6 +406,17 @@ _NO_SLOPE: Mapping[str, tuple[str, str | None]] = {
     "MaximumBackward": ("the other operand is larger where a gradient arrives", None),
     "MinimumBackward": ("the other operand is smaller where a gradient arrives", None),
 }
+
+
+def _of_one(node: GraphNode, call: Call | None) -> tuple[str, None] | None:
+    """What a softmax over a single number does."""
+    dim = None if call is None else call.arguments.get("dim")
+    shape = node.node.metadata[0][0]
+    if not node.name.startswith(("Softmax", "LogSoftmax")) or not isinstance(dim, int):
+        return None
+    if not shape or shape[dim] != 1:
+        return None
+    return "the softmax is taken over one number alone, and is 1 whatever that is", None
 
 
 def _dropped(module: Any) -> str | None:

@@ -25,7 +25,7 @@ from gradcli.ops.binding.arguments import (
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import filled
-from gradcli.ops.definition.doc import BY_VALUES, CHECKS, effects
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS, Hazard, effects
 from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.gather import gather, scatter_tensor
@@ -201,6 +201,10 @@ def _nll(name: str) -> Op:
         raises=BY_VALUES,
         self=lambda grad, self, target, weight, reduction, ignore_index: backward(
             grad, self, _of_samples(self, target), weight, reduction, ignore_index
+        ),
+        hazard=Hazard(
+            nothing="the mean over no targets divides 0 by 0: there are none, all are ignore_index,"
+            " or their weights are 0"
         ),
     )
     return loss
