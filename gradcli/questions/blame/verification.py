@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ Arrays = Mapping[str, Any]
 _NO_MASKS: Arrays = {}
 
 _CLOSE = {"e": 1e-2, "f": 1e-4, "d": 1e-7}
+
+_SECONDS = 10.0
+"""After so long no further rewrite is run."""
 
 _SHRINKS = (0.9, 0.7, 0.5, 0.3, 0.1, 0.03)
 """What inputs whose results are too large are multiplied by: where float64 holds the results."""
@@ -77,7 +81,10 @@ def find_fix(
     """
     points: list[_Point] | None = None
     reference: Rerun = rerun
+    ends = monotonic() + _SECONDS
     for rewrite in rewrites:
+        if monotonic() > ends:
+            break
         outcome = rerun(rewrite.program(), dtype=rewrite.dtype)
         if outcome is None or outcome.output is None or not all_finite(outcome):
             continue

@@ -120,7 +120,7 @@ def write_why(asked: Asked, run: Run, question: Question, found: Recorded) -> No
         run.terminal.answer(shown, run.options.format)
 
 
-_LONGEST = 2.0
+_LONGEST = 1.0
 """Seconds that a program runs at most if it is run again with each remedy."""
 
 

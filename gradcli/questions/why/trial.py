@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,9 @@ _OF_GROUPS = ("no optimizer", "no parameter")
 _MOST = 8
 """Programs that are run at most for one answer."""
 
+_SECONDS = 3.0
+"""After so long no further remedy is tried."""
+
 
 def keep_what_helps(answer: Why, output: Output, again: Again | None) -> None:
     """Leave out the remedies that do not help, and mark those that could not be run.
@@ -54,11 +58,11 @@ def keep_what_helps(answer: Why, output: Output, again: Again | None) -> None:
         output: what the program came to.
         again: None where the program takes too long to be run again.
     """
-    left = _MOST
+    left, ends = _MOST, monotonic() + _SECONDS
     for each in answer.detachments:
         if each.help is None:
             continue
-        tries = each.tries[:left] if again is not None else ()
+        tries = each.tries[:left] if again is not None and monotonic() < ends else ()
         left -= len(tries)
         if not tries or again is None:
             each.help = UNTRIED + each.help
