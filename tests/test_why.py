@@ -433,6 +433,27 @@ _ZEROS: list[tuple[str, str, str, str, str]] = [
         "over one number alone",
         "",
     ),
+    (
+        "elements that no gradient reaches",
+        "w.grad",
+        "y = x.detach().clone()\ny[0] = w[0] * 2\n(y * torch.tensor([0., 1.])).sum().backward()",
+        "arrives only at elements that do not come of it",
+        "",
+    ),
+    (
+        "a recurrence of one step",
+        "lstm.weight_hh_l0.grad",
+        "lstm = torch.nn.LSTM(2, 3)\nlstm(torch.ones(1, 1, 2))[0].sum().backward()",
+        "each contribution of MkldnnRnnLayer to it is 0",
+        "",
+    ),
+    (
+        "a dropout that leaves nothing",
+        "x.grad",
+        "torch.nn.functional.dropout(x, p=0.9999).sum().backward()",
+        "dropout() set all of it to 0",
+        "",
+    ),
     ("dead units", "x.grad", "torch.relu(x - 9).sum().backward()", "the units are dead", ""),
     (
         "a factor of zeros",

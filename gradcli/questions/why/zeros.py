@@ -21,6 +21,7 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
+from gradcli.ops.definition.op import parameters_of
 from gradcli.questions.why.detachments import Detachment
 from gradcli.questions.why.edits import drawn, leaky, straight_through
 from gradcli.questions.why.origins import origin_of_zero, viewed
@@ -242,8 +243,7 @@ class _Walk:
             return Zero(FOR_THESE, self._zero_operand(node, call, number))
         told = _of_one(node, call) or _NO_SLOPE.get(stem)
         if told is None:
-            called = node.name.partition("Backward")[0]
-            told = f"the slope of {called.lower()} is 0 at these values", None
+            told = _other(node, call, number), None
         tries = straight_through(self.run.program, node.place) if stem == "ClampBackward" else ()
         tries = tries or leaky(node.place, module)
         return Zero(FOR_THESE, Detachment(node.place, *told, (), tries, stem == "ReluBackward"))
@@ -267,6 +267,8 @@ class _Walk:
             return Detachment(node.place, text)
         place = origin_of_zero(self.run, zero[0], None if call is None else call.span)
         called = _called(self.run, zero[0])
+        if node.place is not None and called == _OTHER and "dropout(" in node.place.text:
+            return Detachment(node.place, "dropout() set all of it to 0")
         text = f"{node.name} multiplies the gradient by {called}, and that is 0"
         labels = () if place is None else (Label(place, "this makes it 0"),)
         return Detachment(node.place, text, None, labels)
@@ -276,7 +278,10 @@ def _called(run: Recorded, value: Any) -> str:
     """The name of a factor."""
     if type(value) is not Tensor:
         return "the number"
-    return viewed(run, value).name or "the other operand"
+    return viewed(run, value).name or _OTHER
+
+
+_OTHER = "the other operand"
 
 
 def _position(zero: Zero) -> tuple[int, int]:
@@ -406,6 +411,26 @@ _NO_SLOPE: Mapping[str, tuple[str, str | None]] = {
     "MaximumBackward": ("the other operand is larger where a gradient arrives", None),
     "MinimumBackward": ("the other operand is smaller where a gradient arrives", None),
 }
+
+
+def _other(node: GraphNode, call: Call | None, number: int) -> str:
+    """What is certain of a node whose contributions are 0, whatever its op."""
+    op = None if call is None else call.op
+    rules = getattr(op, "rules", {})
+    rule = rules.get(op.inputs[number]) if op is not None and number < len(op.inputs) else None
+    if node.name == "CopySlices" or (rule is not None and _moves(rule)):
+        return "a gradient arrives only at elements that do not come of it"
+    called = node.name.partition("Backward")[0]
+    if getattr(op, "pointwise", False):
+        return f"the slope of {called.lower()} is 0 at these values"
+    return f"each contribution of {called} to it is 0 at these values"
+
+
+def _moves(rule: Any) -> bool:
+    """Whether a rule reads nothing but the gradient, sizes and settings: no numbers."""
+    return not any(
+        each in ("self", "input", "other", "result", "weight") for each in parameters_of(rule)
+    )
 
 
 def _of_one(node: GraphNode, call: Call | None) -> tuple[str, None] | None:
