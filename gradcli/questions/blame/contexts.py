@@ -46,11 +46,20 @@ def explain_by_context(run: Recorded, blamed: Blamed) -> None:
     lost = _lost(run, nonfinite)
     if lost is not None:
         blamed.text += f"; {lost} is 0 in {nonfinite.dtype}"
+    blamed.computed = _is_computed(run, nonfinite)
     if blamed.cause == "overflow" and blamed.diverges and not nonfinite.stepped:
         # What diverges has grown for rounds; a formula may overflow in a later one by itself.
         blamed.diverges = blamed.diverges if _growth(run, nonfinite, _FEWEST_ROUNDS) else ()
     elif blamed.cause == "overflow" and not blamed.diverges:
         blamed.grows = _growth(run, nonfinite, _FEWEST)
+
+
+def _is_computed(run: Recorded, nonfinite: FirstNonFinite) -> bool:
+    """Whether an operand that holds a zero is the result of an operation."""
+    call = next((e for e in run.recorder.calls if e.output is nonfinite.output), None)
+    operands = [] if call is None else call.arguments.values()
+    made = [e for e in operands if type(e) is Tensor and e.grad_fn is not None]
+    return any(not np.asarray(to_host(forced(each.array))).all() for each in made)
 
 
 def _determinant(run: Recorded, nonfinite: FirstNonFinite) -> tuple[str, str] | None:

@@ -86,6 +86,7 @@ class Blamed:
     Attributes:
         spoilt: what is not finite because of it: `x.grad`, `y`.
         diverges: the leaves that grew, step by step, until they overflowed.
+        computed: whether the zero that it stumbles over was computed, and may be one by rounding.
         grows: how much what a recurrence hands on grows from round to round, in words, "" where it
             does not overflow by that.
         made: where the tensor was made that holds it, of one that entered so.
@@ -99,6 +100,7 @@ class Blamed:
         self.spoilt = spoilt
         self.diverges: Sequence[Tensor] = ()
         self.fix: Fix | None = None
+        self.computed = False
         self.grows = ""
         self.made: Span | None = None
         self.too_large = False

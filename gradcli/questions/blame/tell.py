@@ -46,6 +46,14 @@ _HINTS = {
 """What is said of kinds for which a finite number would be wrong."""
 
 
+_COMPUTED = {
+    "division by zero": "no cure: the divisor is computed, and 0 by itself or by rounding; mask it"
+    " before you divide, or rewrite what rounds",
+    "log of zero": "no cure: what goes into the logarithm is computed, and 0 by itself or by"
+    " rounding; mask it, or rewrite what rounds",
+}
+"""The same where a value that is 0 was computed."""
+
 _GREW = (
     "grew with every step until it overflowed: take a smaller learning rate, or bound the gradient"
     " with clip_grad_norm_()"
@@ -92,6 +100,7 @@ def _blamed(blamed: Blamed, style: Style) -> list[str]:
         parts.append("cure: start from a finite --seed")
     else:
         cause = _HINTS.get(f"{blamed.cause}, {name_of(blamed.nonfinite).removeprefix('log_')}")
+        cause = cause or (_COMPUTED.get(blamed.cause) if blamed.computed else None)
         hint = cause or (_HINTS.get(f"{blamed.cause}, float64") if blamed.too_large else None)
         hint = hint or _HINTS.get(
             blamed.cause, "no rewrite that was tried keeps it finite and right"

@@ -111,7 +111,7 @@ def _choices(outcome: Outcome, chosen: Sequence[tuple[str, tuple[int, ...]]]) ->
     arrays = outcome.arrays()
     found = []
     for name, element in chosen[:_MOST]:
-        value = float(np.real(np.asarray(to_host(arrays[name]))[element]))
+        value = float(np.real(np.asarray(to_host(arrays[name]))[element])) + 0.0
         index = f"[{', '.join(map(str, element))}]" if element else ""
         found.append(f"{name or 'the output'}{index} = {value:.4g}")
     return found + ["…"] * (len(chosen) > _MOST)
