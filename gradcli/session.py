@@ -56,7 +56,7 @@ class Session:
         default_device: where new tensors are, None for the CPU.
         record: what to record: None nothing, "graph" what the picture of a graph needs, "steps"
             backward steps besides, "all" operations too, and to keep what nodes saved, "values"
-            operations and what every expression of the program gave.
+            operations and what every expression of the program gave, "kept" both.
         limits: how much its programs may use.
         compiles: whether loops and backward passes that run often are compiled.
         manual_seed: the seed of `torch`, `random` and `np.random` before the first line; without
@@ -109,7 +109,7 @@ class Session:
                 self._interpreter.make_hot_loop = _hot_loop
             if self.record is not None:
                 self.state.recorder = self._recorder()
-                if self.record == "values":
+                if self.record in ("values", "kept"):
                     from gradcli.language.provenance import record_provenance  # lazy: start-up
 
                     record_provenance(self._interpreter)
@@ -122,12 +122,12 @@ class Session:
         return getattr(found, "recorder", found)
 
     def _recorder(self) -> Recorder:
-        if self.record in ("all", "values"):
+        if self.record in ("all", "values", "kept"):
             from gradcli.autograd.recording.trace_recorder import (  # lazy: start-up
                 TraceRecorder,
             )
 
-            return TraceRecorder(keeps=self.record == "all")
+            return TraceRecorder(keeps=self.record != "values")
         from gradcli.autograd.recording.recorder import Recorder  # lazy: start-up
 
         return Recorder(events=self.record != "graph")

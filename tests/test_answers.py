@@ -46,7 +46,7 @@ for i in range(3):
         (["blame", _LOOP], 1, ["no cure: the result is too large for float64"]),
         (["blame", "y = (x / n).sum()", "x=[1, 2]", "n=[0, 0]"], 1, ["no cure"]),
         (["blame", "y = (1 / x).sum()", "x=[0, 2]"], 1, ["no cure"]),
-        (["blame", "y = x.std()", "x=[2]"], 1, ["no rewrite that was tried"]),
+        (["blame", "y = x.std()", "x=[2]"], 1, ["no cure: one number has no deviation"]),
         # A cure says where it was compared.
         (
             ["blame", "y = torch.log(torch.exp(x).sum())", "x=[1000, 999]"],

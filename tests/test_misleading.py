@@ -134,8 +134,7 @@ _WHY = [
     Row(
         "why net.plain[0].weight",
         _GROUPS,
-        ("`net.plain` hides it from `net`", "nn.ModuleList(…)"),
-        ("add_param_group",),
+        ("`net.plain` hides it from `net`", "nn.ModuleList(…)", "add_param_group"),
     ),
     Row("why net.heads['b'].weight.grad", _GROUPS, ("net.heads.b.weight.grad = None",)),
     Row("why net", _GROUPS, ("ask of its parameters: net.",)),
@@ -186,7 +185,7 @@ _WHY = [
         "why net.1.weight.grad",
         "from torch import nn\nnet = nn.Sequential(nn.ReLU(), nn.Linear(2, 1))\n"
         "net(-torch.ones(3, 2)).sum().backward()",
-        ("multiplies it by the other operand, and that is 0 here",),
+        ("multiplies the gradient by the other operand, and that is 0",),
         ("derivative of AddmmBackward0",),
     ),
 ]
@@ -319,7 +318,7 @@ _WHY += [
     Row(
         "why emb.weight.grad",
         "emb = torch.nn.Embedding(3, 2, padding_idx=0)\nemb(torch.tensor([0, 0])).sum().backward()",
-        ("only rows that were looked up get one, and that of padding_idx none",),
+        ("only rows that were looked up get a gradient, and that of padding_idx none",),
     ),
     Row(
         "why net.weight.grad",

@@ -13,6 +13,7 @@ from gradcli.running.arguments.options import Options
 from gradcli.running.process.terminal import Terminal
 from gradcli.running.run import Run
 from tests.command_line import CommandLine
+from tests.pains import pains
 
 
 class Case:
@@ -43,6 +44,13 @@ w = torch.tensor([0.5, 3.0], requires_grad=True)
 """
 
 _CASES = [
+    Case(
+        "cleared in place",
+        "x.grad",
+        "(x * w).sum().backward()\nx.grad.zero_()",
+        "cleared",
+        (5, "x.grad.zero_()"),
+    ),
     Case(
         "detach",
         "x.grad",
@@ -374,3 +382,430 @@ def test_errors_of_a_session_carry_the_proof(capsys: pytest.CaptureFixture[str])
     said = capsys.readouterr().err
     assert "2 | y = x.detach().sum()\n  |     ---------- `.detach()` gives" in said
     assert "note: every way to y from x leaves the graph" in said
+
+
+_LINEAR = "torch.manual_seed(0)\nlin = torch.nn.Linear(2, 3)\n"
+_NET = (
+    "torch.manual_seed(0)\n"
+    "net = torch.nn.Sequential(torch.nn.Linear(2, 3), {}torch.nn.Linear(3, 1))\n"
+)
+
+_ZEROS: list[tuple[str, str, str, str, str]] = [
+    # The cause, the question, the program, what is said of the cause, the line that set it.
+    ("softmax cancels", "x.grad", "torch.softmax(x, 0).sum().backward()", "add up to 1", ""),
+    (
+        "rows cancel",
+        "w.grad",
+        "a = torch.tensor([[1., 2.], [-1., -2.]])\n(a @ w).sum().backward()",
+        "contributions of its elements, and they cancel",
+        "",
+    ),
+    ("uses cancel", "x.grad", "(x - x.mean()).sum().backward()", "add up to 0: 1 - 1", ""),
+    (
+        "normalised numbers",
+        "x.grad",
+        "torch.nn.functional.layer_norm(x, (2,)).sum().backward()",
+        "normalised numbers have mean 0",
+        "",
+    ),
+    (
+        "a bias in front of batch_norm",
+        "lin.bias.grad",
+        f"{_LINEAR}bn = torch.nn.BatchNorm1d(3)\n"
+        "(bn(lin(torch.randn(8, 2))) ** 3).sum().backward()",
+        "0 up to rounding: its contributions add up to 0",
+        "",
+    ),
+    ("an empty slice", "x.grad", "x[0:0].sum().backward()", "taken of no elements", ""),
+    ("an empty mask", "x.grad", "x[x > 9].sum().backward()", "taken of no elements", ""),
+    (
+        "slope",
+        "v.grad",
+        "v = torch.zeros(2, requires_grad=True)\n(v ** 2).sum().backward()",
+        "slope of pow is 0",
+        "",
+    ),
+    ("saturation", "x.grad", "torch.sigmoid(x * 200).sum().backward()", "saturated", ""),
+    (
+        "a softmax over one number",
+        "x.grad",
+        "(torch.softmax(x[:, None], 1) * w[:, None]).sum().backward()",
+        "over one number alone",
+        "",
+    ),
+    (
+        "elements that no gradient reaches",
+        "w.grad",
+        "y = x.detach().clone()\ny[0] = w[0] * 2\n(y * torch.tensor([0., 1.])).sum().backward()",
+        "arrives only at elements that do not come of it",
+        "",
+    ),
+    (
+        "a recurrence of one step",
+        "lstm.weight_hh_l0.grad",
+        "lstm = torch.nn.LSTM(2, 3)\nlstm(torch.ones(1, 1, 2))[0].sum().backward()",
+        "each contribution of MkldnnRnnLayer to it is 0",
+        "",
+    ),
+    (
+        "a dropout that leaves nothing",
+        "x.grad",
+        "torch.nn.functional.dropout(x, p=0.9999).sum().backward()",
+        "dropout() set all of it to 0",
+        "",
+    ),
+    ("dead units", "x.grad", "torch.relu(x - 9).sum().backward()", "the units are dead", ""),
+    (
+        "a factor of zeros",
+        "w.grad",
+        "a = torch.zeros(2)\n(a * w).sum().backward()",
+        "by a, and that is 0",
+        "a = torch.zeros(2)",
+    ),
+    (
+        "a mask of False",
+        "w.grad",
+        "mask = torch.tensor([False, False])\n(w * mask).sum().backward()",
+        "by mask, and that is 0",
+        "mask = torch.tensor([False, False])",
+    ),
+    (
+        "a weight of 0",
+        "w.grad",
+        "alpha = 0.0\n(alpha * w.sum()).backward()",
+        "by the number, and that is 0",
+        "alpha = 0.0",
+    ),
+    (
+        "zeros as initialisation",
+        "net.0.weight.grad",
+        _NET.format("") + "for p in net.parameters():\n    torch.nn.init.zeros_(p)\n"
+        "(net(torch.ones(1, 2)) - 1).pow(2).sum().backward()",
+        "by net.1.weight, and that is 0",
+        "    torch.nn.init.zeros_(p)",
+    ),
+    (
+        "a dropout of everything",
+        "net.0.weight.grad",
+        _NET.format("torch.nn.Dropout(p=1.0), ")
+        + "(net(torch.ones(1, 2)) - 1).pow(2).sum().backward()",
+        "Dropout with p=1 sets everything to 0",
+        _NET.format("torch.nn.Dropout(p=1.0), ").split("\n")[1],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "program", "said", "line"),
+    [each[1:] for each in _ZEROS],
+    ids=[each[0] for each in _ZEROS],
+)
+def test_why_a_gradient_is_zero(
+    question: str,
+    program: str,
+    said: str,
+    line: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "program.grad"
+    path.write_text(f"{_HEAD}{program}\n")
+    shown = CommandLine(capsys)("why", question, "--file", str(path))
+    assert shown.code == 0, shown.err
+    assert said in " ".join(shown.out.split()), shown.out
+    assert f"| {line}" in shown.out, shown.out
+
+
+def test_a_small_gradient_is_no_cancellation(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = CommandLine(capsys)("why", "x.grad", "y = (x ** 2).sum() * 1e-3", "x=[1e-6, 2e-6]")
+    assert "because the gradient flows from y to x" in shown.out
+
+
+_LIN = "torch.manual_seed(0)\nnet = torch.nn.Linear(2, 1)\n"
+_SGD = "opt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+_STEP = "net(torch.ones(1, 2)).sum().backward()\nopt.step()"
+
+_ANSWERS: list[tuple[str, str, str, str, str | None, str, str | None]] = [
+    # The cause, the question, the program, the kind, the place, what is said of it, the remedy.
+    (
+        "the pass that left it out, not the last one",
+        "x.grad",
+        "(x * w).sum().backward(inputs=[w])\n(w * 2).sum().backward()",
+        "left out",
+        "(x * w).sum().backward(inputs=[w])",
+        "writes to the tensors in `inputs=`",
+        "add `x` to `inputs`, or leave `inputs` out",
+    ),
+    (
+        "the step of an inner optimizer",
+        "x.grad",
+        f"{_LIN}{_SGD}loss = net(x * w).sum()\n"
+        "g = torch.autograd.grad(loss, list(net.parameters()), create_graph=True)\n"
+        "for p, q in zip(net.parameters(), g):\n    p.grad = q\n"
+        "opt.step()\nnet(torch.ones(1, 2)).sum().backward()",
+        "cut",
+        "opt.step()",
+        "the step of an optimizer runs under no_grad()",
+        "untried: compute them as an expression, `w = w - lr * g`",
+    ),
+    (
+        "a parametrized weight",
+        "net.weight.grad",
+        f"{_LIN}torch.nn.utils.parametrizations.weight_norm(net)\n"
+        "net(torch.ones(1, 2)).sum().backward()",
+        "parametrized",
+        None,
+        "computed of `net.parametrizations.weight.original0`",
+        None,
+    ),
+    (
+        "a parameter that was replaced",
+        "net.weight",
+        f"{_LIN}{_SGD}net.weight = torch.nn.Parameter(torch.zeros(1, 2))\n{_STEP}",
+        "replaced",
+        "net.weight = torch.nn.Parameter(torch.zeros(1, 2))",
+        "from here on `net.weight` is another one",
+        "make `opt` after this",
+    ),
+    (
+        "an iterator that was gone through",
+        "net.weight",
+        f"{_LIN}params = net.parameters()\nn = sum(p.numel() for p in params)\n"
+        "opt = torch.optim.SGD([{'params': list(params)}, {'params': [w]}], lr=0.1)\n"
+        f"{_STEP}",
+        "exhausted",
+        "params = net.parameters()",
+        "`params` is an iterator",
+        "params = list(net.parameters())",
+    ),
+    (
+        "a parameter of another layer",
+        "net.1.weight",
+        "torch.manual_seed(0)\n"
+        "net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))\n"
+        f"opt = torch.optim.SGD(net[0].parameters(), lr=0.1)\n{_STEP}",
+        "no optimizer",
+        "opt = torch.optim.SGD(net[0].parameters(), lr=0.1)",
+        "is not among the parameters",
+        "opt.add_param_group({'params': [net[1].weight]})",
+    ),
+    (
+        "a tensor that is no parameter",
+        "net.alpha",
+        "class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.lin = torch.nn.Linear(2, 1)\n"
+        "        self.alpha = torch.tensor(2., requires_grad=True)\n"
+        "    def forward(self, x):\n        return self.lin(x) * self.alpha\n"
+        f"torch.manual_seed(0)\nnet = Net()\n{_SGD}{_STEP}",
+        "no parameter",
+        "self.alpha = torch.tensor(2., requires_grad=True)",
+        "a tensor and no parameter",
+        "self.alpha = nn.Parameter(…)",
+    ),
+    (
+        "the line that froze it, and no other",
+        "net.0.weight",
+        "net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))\n"
+        "net[0].requires_grad_(False)\nnet[1].requires_grad_(True)\n"
+        "net(torch.ones(1, 2)).sum().backward()",
+        "frozen",
+        "net[0].requires_grad_(False)",
+        "says which parameters require grad",
+        "unfreeze it",
+    ),
+    (
+        "a custom function that returns None",
+        "x.grad",
+        "class F(torch.autograd.Function):\n"
+        "    @staticmethod\n    def forward(ctx, a, b):\n        return a * b\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return None, g\n"
+        "F.apply(x, w).sum().backward()",
+        "undefined",
+        "F.apply(x, w)",
+        "return None, g",
+        None,
+    ),
+    (
+        "a linear function's second derivative",
+        "v.grad",
+        f"{_LIN}v = torch.ones(1, 2, requires_grad=True)\n"
+        "g, = torch.autograd.grad(net(v).sum(), v, create_graph=True)\ng.sum().backward()",
+        "linear",
+        "torch.autograd.grad(net(v).sum(), v, create_graph=True)",
+        "the second derivative is 0",
+        None,
+    ),
+    (
+        "a gradient of a gradient that has no graph",
+        "g.grad",
+        "g, = torch.autograd.grad((x ** 3).sum(), x)",
+        "cut",
+        "torch.autograd.grad((x ** 3).sum(), x)",
+        "g is a gradient itself, which grad() returned",
+        None,
+    ),
+    (
+        "means of unequal batches",
+        "w.grad",
+        "data = torch.arange(10.).reshape(5, 2)\n"
+        "for part in (data[:3], data[3:]):\n    (part @ w).mean().backward()",
+        "carried",
+        "(part @ w).mean().backward()",
+        "a mean of its own, of 3 and 2 elements",
+        "clear it in between",
+    ),
+    (
+        "hooks that forward() skips",
+        "net.weight.grad",
+        f"{_LIN}net.register_forward_hook(lambda m, i, o: None)\n"
+        "net.forward(torch.ones(1, 2)).sum().backward()",
+        "carried",
+        "net.forward(torch.ones(1, 2))",
+        "runs no hooks",
+        "call `net(…)`",
+    ),
+    (
+        "an output that is asked for a gradient too late",
+        "w.grad",
+        "loss = torch.tensor([w[0] * 2, w[1]]).sum()\nloss.requires_grad = True\nloss.backward()",
+        "cut",
+        "torch.tensor([w[0] * 2, w[1]])",
+        "the copy has no history",
+        "`torch.stack()`, or use the tensor itself, and leave `loss.requires_grad = True` out",
+    ),
+    (
+        "numbers that are written into elements",
+        "x.grad",
+        "y = torch.zeros(2)\nfor i in range(2):\n    y[i] = float(x[i]) ** 2\n"
+        "(y * w).sum().backward()",
+        "cut",
+        "float(x[i])",
+        "`float()` makes a number of Python's",
+        "compute on with the tensor itself",
+    ),
+    (
+        "an embedding that is frozen as it is made",
+        "emb.weight",
+        "emb = torch.nn.Embedding.from_pretrained(torch.ones(3, 2))\n"
+        "(emb(torch.tensor([1])) * w).sum().backward()",
+        "frozen",
+        "torch.nn.Embedding.from_pretrained(torch.ones(3, 2))",
+        "from_pretrained() freezes",
+        "freeze=False",
+    ),
+    (
+        "a draw of a distribution",
+        "x.grad",
+        "d = torch.distributions.Categorical(torch.softmax(x, 0))\n"
+        "a = d.sample()\n(a * w).sum().backward()",
+        "cut",
+        "d.sample()",
+        "`log_prob()` of what was drawn",
+        None,
+    ),
+    (
+        "a normal draw, whose slopes are 0",
+        "x.grad",
+        "z = torch.normal(x, 1.)\n(z * w).sum().backward()",
+        "structural zero",
+        "torch.normal(x, 1.)",
+        "its slopes are 0 by definition",
+        "mu + sigma * torch.randn_like(mu)",
+    ),
+    (
+        "a comparison that chooses",
+        "x.grad",
+        "y = torch.where(x > 0, w, -w)\ny.sum().backward()",
+        "cut",
+        "x > 0",
+        "a comparison gives booleans",
+        "y = (torch.sigmoid((x) - (0)) * (w) + (1 - torch.sigmoid((x) - (0))) * (-w))",
+    ),
+    (
+        "a cast to bytes",
+        "x.grad",
+        "y = (x * 255).to(torch.uint8).float()\n(y * w).sum().backward()",
+        "cut",
+        "(x * 255).to(torch.uint8)",
+        "torch.uint8, and integers",
+        "keep it floating: `y = (x * 255).float()`",
+    ),
+    (
+        "a gradient that holds its graph",
+        "x.grad",
+        "(x ** 3).sum().backward(create_graph=True)",
+        "carried",
+        "(x ** 3).sum().backward(create_graph=True)",
+        "keeps the graph alive",
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "program", "kind", "place", "said", "help"),
+    [each[1:] for each in _ANSWERS],
+    ids=[each[0] for each in _ANSWERS],
+)
+def test_the_cause_its_line_and_its_remedy(
+    question: str,
+    program: str,
+    kind: str,
+    place: str | None,
+    said: str,
+    help: str | None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "program.grad"
+    path.write_text(f"{_HEAD}{program}\n")
+    command = CommandLine(capsys)
+    found = json.loads(command("why", question, "--file", str(path), "--json").out)
+    assert found["kind"] == kind
+    assert found["cuts"][0].get("source") == place
+    assert said in " ".join(command("why", question, "--file", str(path)).out.split())
+    shown = found["cuts"][0]["help"]
+    assert (shown is None) if help is None else (help in shown)
+
+
+def test_weight_decay_moves_what_has_no_gradient(capsys: pytest.CaptureFixture[str]) -> None:
+    program = (
+        "w = torch.tensor([1., 2.], requires_grad=True)\n"
+        "b = torch.tensor([0.5], requires_grad=True)\n"
+        "opt = torch.optim.AdamW([w, b], lr=0.1)\n"
+        "(w.sum() + 0 * b.sum()).backward()\nopt.step()\n"
+    )
+    shown = CommandLine(capsys)("why", "b", program)
+    assert "b.trains = True\nbecause the weight decay of `opt` moves it" in shown.out
+
+
+def test_a_second_cut_behind_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+    program = "h = x.detach() * 2\ny = (h.data * w).sum()"
+    shown = CommandLine(capsys)("why", "x.grad", program, "x=3", "w=1").out
+    assert "leave `.detach()` out here, and then in line 2: leave `.data` out here" in shown
+
+
+def test_a_remedy_that_does_not_help_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """The number is rounded, and a rounded tensor has no slope."""
+    program = "y = w * int(x)"
+    shown = CommandLine(capsys)("why", "x.grad", program, "x=2.5", "w=1").out
+    assert "`int()` makes a number of Python's" in shown
+    assert "= help" not in shown
+
+
+def test_few_remedies_are_untried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = CommandLine(capsys)
+    asked = [(each.question, _HEAD + each.program) for each in _CASES]
+    asked += [(each[1], _HEAD + each[2]) for each in _ANSWERS]
+    asked += [(each[1], _HEAD + each[2]) for each in _ZEROS]
+    asked += [(each.ask[1], each.program) for each in pains() if each.ask[0] == "why"]
+    shown: list[str] = []
+    for number, (question, program) in enumerate(asked):
+        path = tmp_path / f"{number}.grad"
+        path.write_text(f"{program}\n")
+        found = json.loads(command("why", question, "--file", str(path), "--json").out)
+        shown += [each["help"] for each in found["cuts"] if each["help"] is not None]
+    untried = sorted({each for each in shown if each.startswith("untried: ")})
+    assert [each[:20] for each in untried] == ["untried: call it in ", "untried: compute the"]
+    assert len(shown) >= 60
+    assert sum(each in untried for each in shown) * 20 <= len(shown)

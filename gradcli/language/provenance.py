@@ -53,6 +53,13 @@ class Provenance:
         self.open: list[list[Evaluation]] = [[]]
         self.rounds: list[Round] = []
 
+    def first_assignment(self, name: str) -> tree.Statement | None:
+        """The statement that assigned to a name first."""
+        for statement, _ in self.assignments:
+            if name in targets_of(statement):
+                return statement
+        return None
+
     def last_assignment(self, name: str) -> tree.Statement | None:
         """The statement that assigned to a name last."""
         for statement, _ in reversed(self.assignments):

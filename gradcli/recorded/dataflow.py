@@ -86,6 +86,25 @@ class Dataflow:
                 self._add(Flow(id(tensor), id(tensor.base), result.requires_grad))
         for evaluation in provenance.evaluations:
             self._evaluation(evaluation)
+        self._numbers_written(recorder, provenance)
+
+    def _numbers_written(self, recorder: TraceRecorder, provenance: Provenance) -> None:
+        """The steps of Python's numbers into the tensors whose elements they are assigned to."""
+        written: dict[int, list[Tensor]] = {}
+        for each in recorder.writes:
+            if each.span is not None:
+                written.setdefault(each.span.start, []).append(each.tensor)
+        rounds = {start: iter(tensors) for start, tensors in written.items()}
+        for statement, value in provenance.assignments:
+            for target in statement.targets if isinstance(statement, tree.Assign) else ():
+                start = target.span.start
+                if not isinstance(target, tree.Subscript) or start not in rounds:
+                    continue
+                tensor = next(rounds[start], None)
+                if tensor is not None and type(value.value) in (int, float):
+                    self._add(Flow(self.key(value), id(tensor), False, evaluation=value))
+                    if tensor.base is not None:
+                        self._add(Flow(id(tensor), id(tensor.base), False, evaluation=value))
 
     def _add(self, flow: Flow) -> None:
         self.onward.setdefault(flow.source, []).append(flow)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays.backend import to_host
+from gradcli.arrays.dtypes import bool_
 from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import Tensor
@@ -297,11 +298,15 @@ def _override_parameters(run: Run, values: Arrays) -> None:
 
 
 def leaves_of(run: Run) -> Arrays:
-    """The floating tensors that names of a run hold and that no recorded operation made."""
+    """The tensors of floating numbers and booleans that names of a run hold and that no recorded
+    operation made.
+    """
     return {
         name: to_host(value.array)
         for name, value in run.session.values.items()
-        if type(value) is Tensor and value.is_leaf and value.dtype.is_floating_point
+        if type(value) is Tensor
+        and value.is_leaf
+        and (value.dtype.is_floating_point or value.dtype is bool_)
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +17,22 @@ if TYPE_CHECKING:
 def cause_of(nonfinite: FirstNonFinite) -> tuple[str, str]:
     """The cause of a first NaN or infinity: a word for machines, and a sentence."""
     if nonfinite.phase == DATA:
-        return "from the data", f"{nonfinite.called} holds {number_text(nonfinite.value)}"
+        return _entered(nonfinite)
     if nonfinite.phase == SEED:
         return "from the seed", f"the backward pass starts from {number_text(nonfinite.value)}"
     return _backward(nonfinite) if nonfinite.phase == BACKWARD else _forward(nonfinite)
+
+
+def _entered(nonfinite: FirstNonFinite) -> tuple[str, str]:
+    called, value = nonfinite.called, number_text(nonfinite.value)
+    tensor = nonfinite.output
+    if nonfinite.stepped:
+        return "overflow", f"{called} was finite, and a step made it {value}"
+    if tensor is None:
+        return "from a constant", f"{value} goes in here"
+    if tensor.requires_grad and tensor.meta is not None and tensor.meta.is_parameter:
+        return "from a parameter", f"{called} holds {value}"
+    return "from the data", f"{called} holds {value}"
 
 
 def name_of(nonfinite: FirstNonFinite) -> str:
@@ -54,6 +67,9 @@ def _forward(nonfinite: FirstNonFinite) -> tuple[str, str]:
 
 def _backward(nonfinite: FirstNonFinite) -> tuple[str, str]:
     name, hazard = name_of(nonfinite), _hazard_of(nonfinite)
+    if nonfinite.op is not None and not hasattr(nonfinite.op, "hazard"):
+        value = number_text(nonfinite.value)
+        return "undefined", f"backward() of {name} returned {value} for a finite gradient"
     singular = _singular(nonfinite)
     nothing = nonfinite.incoming is not None and nonfinite.incoming == 0
     if singular:
@@ -66,7 +82,14 @@ def _backward(nonfinite: FirstNonFinite) -> tuple[str, str]:
         text = f"the gradient that arrives is 0, and {name} overflowed: 0 · inf is NaN"
         return "0*inf", text
     if np.isinf(nonfinite.value):
+        if nonfinite.place is not None and re.match(r"\w+\.scale\(", nonfinite.place.text):
+            factor = number_text(_values(nonfinite).get("other", np.nan))
+            text = f"the GradScaler multiplies the gradient by {factor}, which {nonfinite.dtype}"
+            return "scale too large", f"{text} does not hold"
         return "overflow", f"the gradient of {name} is beyond the largest {nonfinite.dtype}"
+    wrong = hazard.of_value(_values(nonfinite))
+    if wrong is not None and nothing:
+        return wrong[0], f"{wrong[1]}, and has no slope there: 0 · NaN is NaN"
     return "undefined", f"the gradient of {name} has no value there"
 
 
@@ -82,7 +105,9 @@ def _singular(nonfinite: FirstNonFinite) -> str:
 
 
 def _hazard_of(nonfinite: FirstNonFinite) -> Hazard:
-    return NO_HAZARD if nonfinite.op is None else nonfinite.op.hazard
+    """Where the op is not finite; a custom function does not say."""
+    hazard: Hazard = getattr(nonfinite.op, "hazard", NO_HAZARD)
+    return hazard
 
 
 def _values(nonfinite: FirstNonFinite) -> dict[str, Any]:

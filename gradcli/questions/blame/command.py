@@ -15,6 +15,7 @@ from gradcli.running.source import Asked, asked_of
 
 if TYPE_CHECKING:
     from gradcli.language.tree.syntax import Statement
+    from gradcli.questions.blame.finding import Blame
     from gradcli.recorded.result import Result
     from gradcli.running.run import Run
 
@@ -31,6 +32,10 @@ def command(words: Sequence[str], file: str | None, all: bool, **given: Any) -> 
     """
     asked = asked_of("blame", words, file, given)
     return asked.terminal.checked(blame(asked, all=all))
+
+
+_WITHOUT_VALUE = ("0/0", "inf - inf", "inf/inf", "infinite slope", "from the data")
+"""Causes where mathematics has no value: a cure chooses one."""
 
 
 def blame(
@@ -54,19 +59,9 @@ def blame(
             watch.install()
 
     def report(run: Run, statements: Sequence[Statement], result: Result | None) -> int:
-        from gradcli.questions.blame.rewrites import rewrites  # lazy: command: its body
         from gradcli.questions.blame.tell import (  # lazy: command: its body
             blame_document,
             blame_text,
-        )
-        from gradcli.questions.blame.verification import (  # lazy: command: its body
-            all_finite,
-            find_fix,
-        )
-        from gradcli.running.rerun import (  # lazy: command: its body
-            leaves_of,
-            outcome_of,
-            rerun_of,
         )
         from gradcli.show.answer import Answer  # lazy: command: its body
 
@@ -74,21 +69,21 @@ def blame(
         with run.session.running():
             watch.remove()
         found = find(run.recorded(statements, None, False), watch, gradients)
-        first = found.first
-        if first is not None and result is not None:
-            rerun = rerun_of(asked)
-            exact = rerun(dtype="float64")
-            if exact is not None and getattr(exact.output, "dtype", None) == "float64":
-                first.too_large = not all_finite(exact)
-            changes = rewrites(first, found.others, statements)
-            first.fix = find_fix(changes, outcome_of(result), exact, rerun, leaves_of(run))
+        if found.first is not None and result is not None:
+            _find_cure(asked, run, found, statements, result)
         with run.session.running():
             shown = Answer(partial(blame_text, found, all=all), partial(blame_document, found))
             asked.terminal.answer(shown, asked.options.format)
-        return 0 if first is None else 1
+        return 0 if found.first is None else 1
 
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
-        return report(run, statements, _differentiated(run, value))
+        try:
+            result = _differentiated(run, value)
+        except GradcliError as error:
+            if error.code != "E403":
+                raise
+            result = None  # the program's own passes have freed the graph: they are what is judged
+        return report(run, statements, result)
 
     def after_error(run: Run, statements: Sequence[Statement], error: GradcliError) -> None:
         # A program that checks its numbers fails of what is to be found.
@@ -96,6 +91,31 @@ def blame(
             report(run, statements, None)
 
     return answer_from_run(asked, "values", answer, prepare, after_error)
+
+
+def _find_cure(
+    asked: Asked, run: Run, found: Blame, statements: Sequence[Statement], result: Result
+) -> None:
+    """Look for a rewrite that is finite and right."""
+    from gradcli.questions.blame.rewrites import rewrites  # lazy: command: its body
+    from gradcli.questions.blame.verification import (  # lazy: command: its body
+        all_finite,
+        find_fix,
+        in_float64,
+    )
+    from gradcli.running.rerun import leaves_of, outcome_of, rerun_of  # lazy: command: its body
+
+    first = found.first
+    assert first is not None
+    rerun = rerun_of(asked)
+    text = in_float64(asked.program.text())
+    exact = rerun(text, dtype="float64")
+    if exact is not None and getattr(exact.output, "dtype", None) == "float64":
+        first.too_large = not all_finite(exact)
+    changes = rewrites(first, found.others, statements)
+    first.fix = find_fix(changes, outcome_of(result), exact, rerun, leaves_of(run), text)
+    if first.fix is not None:
+        first.fix.chooses = first.cause in _WITHOUT_VALUE
 
 
 def _differentiated(run: Run, value: Any) -> Result | None:

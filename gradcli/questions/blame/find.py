@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gradcli.autograd.tensor import Tensor
+from gradcli.questions.blame.contexts import explain_by_context
 from gradcli.questions.blame.finding import Blame, Blamed, Mask
 from gradcli.questions.blame.nonfinite import BACKWARD, DATA, SEED, FirstNonFinite, Watch, is_finite
 from gradcli.recorded.recorded_run import Recorded
@@ -46,6 +47,8 @@ def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Ten
             chosen = nonfinite
         if chosen is not None:
             break
+    if chosen is None and bad_output and output is not None:
+        chosen = watch.entry_of(output)
     if chosen is None:
         chosen = watch.nonfinites[0] if watch.nonfinites else None
     if chosen is None:
@@ -53,12 +56,18 @@ def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Ten
     others = [Blamed(each, _mask(run, each), ()) for each in watch.nonfinites if each is not chosen]
     first = Blamed(chosen, _mask(run, chosen), spoilt)
     later = any(number > 1 for _, number, _ in chosen.rounds)
-    first.diverges = diverged if later and first.cause == "overflow" else ()
+    grew = first.cause == "overflow" and (later or chosen.stepped)
+    first.diverges = diverged if grew else ()
+    if chosen.phase == DATA and chosen.output is not None and not chosen.stepped:
+        first.made = run.creation(chosen.output)
+    explain_by_context(run, first)
     return Blame(first, others)
 
 
 def _of_the_step(nonfinites: Sequence[FirstNonFinite]) -> FirstNonFinite | None:
     """The first one in the round whose backward pass gave the step that spoilt a leaf."""
+    if nonfinites and nonfinites[0].phase == DATA and not nonfinites[0].stepped:
+        return nonfinites[0]
     rounds = next((each.rounds for each in nonfinites if each.phase == BACKWARD), None)
     numbers = None if rounds is None else [number for _, number, _ in rounds]
     for each in nonfinites:

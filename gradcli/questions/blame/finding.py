@@ -60,13 +60,18 @@ class Fix(Record):
         agree: how many numbers agree with those that were finite before, or are in double
             precision.
         chosen: how many have no other run to compare with: there the rewrite chooses.
-        points: where both programs were run, finite, and alike in value and gradients; in words.
+        points: where both programs were run, and are alike in value and gradients as far as the
+            former is finite; in words.
+        choices: these numbers, with what it takes, in words.
+        chooses: whether mathematics has no value there; otherwise float64 does not hold it.
     """
 
     rewrite: Rewrite
     agree: int
     chosen: int
     points: Sequence[str]
+    choices: Sequence[str] = ()
+    chooses: bool = False
 
 
 class Mask(Record):
@@ -81,6 +86,10 @@ class Blamed:
     Attributes:
         spoilt: what is not finite because of it: `x.grad`, `y`.
         diverges: the leaves that grew, step by step, until they overflowed.
+        computed: whether the zero that it stumbles over was computed, and may be one by rounding.
+        grows: how much what a recurrence hands on grows from round to round, in words, "" where it
+            does not overflow by that.
+        made: where the tensor was made that holds it, of one that entered so.
         too_large: whether it was run in float64, and is not finite there either.
     """
 
@@ -91,6 +100,9 @@ class Blamed:
         self.spoilt = spoilt
         self.diverges: Sequence[Tensor] = ()
         self.fix: Fix | None = None
+        self.computed = False
+        self.grows = ""
+        self.made: Span | None = None
         self.too_large = False
 
 

@@ -50,7 +50,9 @@ class FirstNonFinite:
     """A NaN or infinity that was computed from finite numbers.
 
     Attributes:
-        phase: `forward`, `backward`, `data` or `seed`.
+        phase: `forward`, `backward`, `data` or `seed`; `data` for what entered: a tensor that no
+            operation made, or a number.
+        stepped: whether it is a leaf that was finite when it was first read.
         module: the path and the class of the module in whose call it happened.
         stack: the functions that were running, outermost first.
         rounds: the iterations of loops that were running, outermost first: the loop, the number of
@@ -85,6 +87,7 @@ class FirstNonFinite:
         self.module: tuple[str, str] | None = None
         self.stack: Sequence[tuple[str, Span | None]] = ()
         self.rounds: Sequence[tuple[Span, int, str]] = ()
+        self.stepped = False
 
 
 class Watch(Listener):
@@ -104,11 +107,25 @@ class Watch(Listener):
         self.diverged: list[Tensor] = []
         # Tensors by identity, kept so that the numbers stay theirs.
         self._known: dict[int, Tensor] = {}
-        self._given: dict[int, Tensor] = {}
         self._healthy: dict[int, Tensor] = {}
+        # Tensors that hold infinities which entered, and what entered.
+        self._entries: dict[int, tuple[Tensor, FirstNonFinite]] = {}
+
+    def entry_of(self, tensor: Tensor) -> FirstNonFinite | None:
+        """What entered as infinity, and reached a tensor; None where nothing did."""
+        found = self._entries.get(id(tensor))
+        return None if found is None else found[1]
 
     def _found(self, found: FirstNonFinite) -> None:
-        """Keep what was found, with where the program stands."""
+        """Keep what was found."""
+        if all(each is not found for each in self.nonfinites):
+            self._located(found)
+            self.nonfinites.append(found)
+
+    def _located(self, found: FirstNonFinite) -> None:
+        """Note where the program stands."""
+        if found.rounds or found.stack:
+            return
         state = active.state
         call = state.calls[-1] if state.calls else None
         if found.node is not None:
@@ -122,7 +139,6 @@ class Watch(Listener):
             for each in self.rounds
             if each.number
         ]
-        self.nonfinites.append(found)
 
     def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         """A call of an op: check that its outputs are finite."""
@@ -140,40 +156,66 @@ class Watch(Listener):
 
     def _meet(self, tensor: Tensor) -> None:
         """A tensor that an operation reads: data, unless an operation made it."""
-        if id(tensor) in self._known or id(tensor) in self._given or tensor.grad_fn is not None:
+        if id(tensor) in self._known or id(tensor) in self._entries or tensor.grad_fn is not None:
             return
         if is_finite(tensor.array):
             if tensor.requires_grad:
                 self._healthy[id(tensor)] = tensor
             return
-        if id(tensor) in self._healthy and self.nonfinites:
-            self._known[id(tensor)] = tensor
+        stepped = id(tensor) in self._healthy
+        if stepped:
             self.diverged.append(tensor)
+        if stepped and self.nonfinites:
+            self._known[id(tensor)] = tensor
             return
-        if not _has_nan(tensor.array):
-            self._given[id(tensor)] = tensor
-            return
-        self._known[id(tensor)] = tensor
-        if self.nonfinites:  # a gradient, or a copy of what was computed
-            return
-        name = tensor.name or "the data"
-        place = active.state.place
-        self._found(FirstNonFinite(DATA, None, name, place, _held(tensor.array), [], tensor))
+        has_nan = _has_nan(tensor.array)
+        if has_nan:
+            self._known[id(tensor)] = tensor
+            if self.nonfinites:  # a gradient, or a copy of what was computed
+                return
+        entry = self._entry(tensor, tensor.name or "the data", _held(tensor.array))
+        entry.stepped = stepped
+        if has_nan:
+            self._found(entry)
+        else:
+            self._entries[id(tensor)] = tensor, entry
+
+    def _entry(self, holder: Tensor | None, called: str, array: Any) -> FirstNonFinite:
+        """What enters here."""
+        entry = FirstNonFinite(DATA, None, called, active.state.place, array, [], holder)
+        self._located(entry)
+        return entry
+
+    def _entered(self, given: dict[str, Any], tensors: list[Tensor]) -> FirstNonFinite | None:
+        """What entered as infinity and reaches an operand, numbers too."""
+        for tensor in tensors:
+            entry = self.entry_of(tensor)
+            if entry is not None:
+                return entry
+        for each in _flat(given):
+            if isinstance(each, (float, np.floating)) and not np.isfinite(each):
+                return self._entry(None, "a number", np.array(each, float))
+        return None
 
     def _judge(self, op: Any, given: dict[str, Any], tensors: list[Tensor], out: Tensor) -> None:
         if any(id(tensor) in self._known for tensor in tensors):
             self._known[id(out)] = out
             return
-        infinite = any(id(tensor) in self._given for tensor in tensors) or any(
-            isinstance(each, (float, np.floating)) and not np.isfinite(each)
-            for each in _flat(given)
-        )
-        if infinite and not _has_nan(out.array):
-            self._given[id(out)] = out
-            return
-        self._known[id(out)] = out
         array = _held(out.array)
-        element = first_bad(array, nan=infinite)
+        entry = self._entered(given, tensors)
+        own = None
+        if entry is not None and entry.output is not None:
+            own = _overflowed(op, tensors, array)
+        if entry is not None and own is None:
+            if not _has_nan(array):
+                self._entries[id(out)] = out, entry
+                return
+            if not _masks(op, entry):
+                self._known[id(out)] = out
+                self._found(entry)
+                return
+        self._known[id(out)] = out
+        element = first_bad(array, nan=entry is not None) if own is None else own
         place = active.state.place
         operands = operands_of(given, element, array.shape)
         self._found(
@@ -188,13 +230,21 @@ class Watch(Listener):
             if not any(nonfinite.phase == BACKWARD for nonfinite in self.nonfinites):
                 self._seeded(node, arrived)
             return
-        for number, gradient in enumerate(gradients):
+        for number, (gradient, cast) in enumerate(zip(gradients, fitted, strict=True)):
             array = _array(gradient)
-            if array is None or is_finite(array) or node.next_nodes[number] is None:
+            if array is None or node.next_nodes[number] is None:
+                continue
+            # A gradient may be finite, and too large for the dtype of the input.
+            array = _array(cast) if is_finite(array) else array
+            if array is None or is_finite(array):
                 continue
             call = self.recorder.made.get(node)
             op, given = (None, {}) if call is None else (call.op, call.arguments)
             array = _held(array)
+            entry = self._entered(given, [e for e in _flat(given) if type(e) is Tensor])
+            if entry is not None and not _masks(op, entry):
+                self._found(entry)
+                continue
             element = first_bad(array)
             incoming = arrived[0] if len(arrived) == 1 else None
             shape = array.shape if incoming is None else incoming.shape
@@ -231,6 +281,25 @@ class Watch(Listener):
         super().leaf(node, old, incoming, new)
         if not is_finite(_array(new)):
             self.arrived.append(node.variable)
+
+
+def _masks(op: Any, entry: FirstNonFinite) -> bool:
+    """Whether an operation takes what entered as a mask: a softmax makes 0 of -inf."""
+    value = entry.value
+    return bool(value < 0) and str(getattr(op, "name", "")) in _OF_MASKS
+
+
+_OF_MASKS = ("log_softmax", "logsumexp", "softmax")
+
+
+def _overflowed(op: Any, tensors: list[Tensor], array: Any) -> tuple[int, ...] | None:
+    """The element of a pointwise result that is not finite though all operands are there."""
+    if not getattr(op, "pointwise", False):
+        return None
+    bad = ~np.isfinite(_plain(array))
+    for tensor in tensors:
+        bad = bad & np.isfinite(_plain(_held(tensor.array)))
+    return first_true(bad) if bad.shape == array.shape and bad.any() else None
 
 
 def _goes_through(each: Round) -> str:
@@ -278,8 +347,12 @@ def _plain(array: Any) -> Any:
 def first_bad(array: Any, nan: bool = False) -> tuple[int, ...]:
     """The index of the first number that is not finite; with `nan` of the first NaN."""
     plain = np.asarray(to_host(_plain(array)))
-    bad = np.isnan(plain) if nan else ~np.isfinite(plain)
-    return tuple(int(n) for n in np.unravel_index(int(np.argmax(bad)), plain.shape))
+    return first_true(np.isnan(plain) if nan else ~np.isfinite(plain))
+
+
+def first_true(bad: Any) -> tuple[int, ...]:
+    """The index of the first element that is true."""
+    return tuple(int(n) for n in np.unravel_index(int(np.argmax(bad)), bad.shape))
 
 
 def at(array: Any, element: tuple[int, ...], shape: tuple[int, ...]) -> Any:

@@ -12,7 +12,7 @@ from gradcli.language.tree import syntax as tree
 from gradcli.questions.blame.causes import name_of
 from gradcli.questions.blame.finding import Blamed, Rewrite
 from gradcli.questions.blame.nonfinite import DATA, FirstNonFinite
-from gradcli.questions.blame.stable_forms import shifted, stable
+from gradcli.questions.blame.stable_forms import RULES, Definitions, shifted, stable
 from gradcli.recorded.patterns import (
     Expression,
     applied,
@@ -29,36 +29,118 @@ def rewrites(
 ) -> list[Rewrite]:
     """What may fix a first NaN or infinity, the best first; `others` may need fixing too."""
     place = blamed.nonfinite.place
-    if place is None or blamed.diverges:
+    if place is None or blamed.diverges or blamed.grows:
         return []
     chain = around(program, place)
     if not chain:
         return []
     if blamed.nonfinite.phase == DATA:
-        return list(_without_nan(blamed, chain))
+        value = blamed.nonfinite.value
+        return list(_without_nan(blamed, chain)) if value != value else []
+    definitions = Definitions(program)
     # The widest formula first: what stands for a part of it may not stand for the whole.
     found = [
         Rewrite(node.span, text, reason)
-        for rules, nodes in ((stable, chain[::-1]), (shifted, chain[:1]))
-        for node in nodes
-        for text, reason in rules(node)
+        for node in chain[::-1]
+        for text, reason in stable(node, definitions)
+    ]
+    found += list(_everywhere(chain, program, definitions))
+    found += [
+        Rewrite(chain[0].span, text, reason)
+        for text, reason in shifted(chain[0], definitions, program)
     ]
     if blamed.mask is not None:
         found += _masked(blamed, program, chain[0])
     name = name_of(blamed.nonfinite)
-    if blamed.cause == "overflow" or (blamed.cause == "0*inf" and name in ("exp", "mul", "pow")):
-        found += _wider(chain[0], name, blamed.nonfinite.dtype.char)
+    char = blamed.nonfinite.dtype.char
+    overflowed = name in ("exp", "mul") or (name == "pow" and not _is_root(chain[0], name))
+    if blamed.cause == "overflow" or (blamed.cause == "0*inf" and overflowed):
+        found += _wider(chain[0], char)
     else:
+        found += _open_rows(chain[0], definitions)
         for guard in _guarded(blamed, chain[0]):
             guard.guards = True
             found.append(guard)
         if found:
             found += _together(found[-1], blamed, others, program)
-    if blamed.cause in ("overflow", "0*inf"):
-        wider = "float32" if blamed.nonfinite.dtype.char in "eV" else "float64"
-        span, reason = chain[0].span, f"{wider} has room for the results: --dtype {wider}"
-        found.append(Rewrite(span, span.text, reason, wider))
+    found += [
+        Rewrite(node.span, text, reason)
+        for node in tree.nodes_of(chain[0])
+        if isinstance(node, tree.Expression) and node is not chain[0]
+        for text, reason in stable(node, definitions)
+    ]
+    if char != "d":
+        found += _in_wider(chain[0], program, "float32" if char in "eV" else "float64")
     return found
+
+
+def _is_root(node: Expression, name: str) -> bool:
+    exponent = _exponent(node, name)
+    return exponent is not None and 0 < exponent < 1
+
+
+def _everywhere(
+    chain: Sequence[Expression], program: Sequence[tree.Statement], definitions: Definitions
+) -> Iterator[Rewrite]:
+    """One rule wherever the program has its formula: the other logarithm of a cross-entropy."""
+    for rule in RULES:
+        if not any(True for node in chain for _ in rule(node, definitions)):
+            continue
+        places: list[Rewrite] = []
+        for node in tree.nodes_of(list(program)):
+            if isinstance(node, tree.Expression) and all(
+                not _overlap(node.span, each.span) for each in places
+            ):
+                places += [Rewrite(node.span, *text) for text in rule(node, definitions)][:1]
+        if len(places) > 1:
+            places[0].also = places[1:]
+            yield places[0]
+
+
+_HALVES = ("float16", "half", "bfloat16")
+
+
+def _in_wider(node: Expression, program: Sequence[tree.Statement], wider: str) -> Iterator[Rewrite]:
+    """The program in another dtype: the option, or the places that ask for half precision."""
+    places = _in_float32(program) if wider == "float32" else []
+    if places:
+        first, *others = places
+        first.also = others
+        yield first
+        return
+    reason = f"{wider} has room for the results: --dtype {wider}"
+    yield Rewrite(node.span, node.span.text, reason, wider)
+
+
+def _in_float32(program: Sequence[tree.Statement]) -> list[Rewrite]:
+    """The places that ask for half precision, as they ask for float32."""
+    found = []
+    for each in tree.nodes_of(list(program)):
+        if isinstance(each, tree.Attribute) and each.name in _HALVES:
+            owner = each.value.span.text
+            name = "float32" if owner == "torch" else "float"
+            reason = "float32 has room for the results"
+            found.append(Rewrite(each.span, f"{owner}.{name}", reason))
+    return found
+
+
+def _open_rows(node: Expression, definitions: Definitions) -> Iterator[Rewrite]:
+    """The mask of a softmax without the rows that are masked whole."""
+    call = call_of(node, "softmax", "log_softmax")
+    if call is None:
+        return
+    named = [call.operands[0], definitions.opened(call.operands[0])]
+    for each in [inside for whole in named for inside in tree.nodes_of(whole)]:
+        filled = call_of(each, "masked_fill") if isinstance(each, tree.Expression) else None
+        if filled is not None and len(filled.operands) == 3:
+            mask = filled.operands[1]
+            yield Rewrite(
+                mask.span,
+                f"{operand(mask)} & ~{operand(mask)}.all(-1, keepdim=True)",
+                "a row that is masked whole has no softmax: open it, and leave out what comes of"
+                " it",
+            )
+            return
 
 
 def _together(
@@ -173,7 +255,9 @@ def _guarded(blamed: Blamed, node: Expression) -> Iterator[Rewrite]:
     target = _risky(node)
     if target is None:
         return
-    if binary(node, "**") is not None or name in _POSITIVE:
+    if blamed.cause in ("infinite slope", "0*inf") and _is_root(node, name):
+        yield _rooted(node, target)
+    elif binary(node, "**") is not None or name in _POSITIVE:
         yield _clamped(target, f"min={tiny}", f"keep what goes in above {tiny}")
     elif name == "xlogy":
         yield _clamped(target, f"min={tiny}", f"keep it above {tiny}")
@@ -188,8 +272,36 @@ def _guarded(blamed: Blamed, node: Expression) -> Iterator[Rewrite]:
         yield Rewrite(
             target.span,
             f"torch.nan_to_num({inner(target)}, neginf={low})",
-            "a row of nothing but -inf has no softmax; one of large negatives has",
+            "a row of nothing but -inf has no softmax; one of equal large negatives has equal"
+            " numbers",
         )
+
+
+def _exponent(node: Expression, name: str) -> float | None:
+    """The exponent of a power, None where it is no number in the text."""
+    if name == "sqrt":
+        return 0.5
+    power = binary(node, "**")
+    call = call_of(node, "pow")
+    if call is not None and len(call.operands) == 2:
+        power = call.operands[0], call.operands[1]
+    if power is None or not isinstance(power[1], tree.Constant):
+        return None
+    value = power[1].value
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _rooted(node: Expression, target: Expression) -> Rewrite:
+    """A root whose value at 0 stays, and whose slope there is 0."""
+    u = inner(target)
+    before, _, after = node.span.text.partition(target.span.text)
+    safe = f"torch.where({u} == 0, 1, {u})"
+    root = " ".join(f"{before}{safe}{after}".split())
+    return Rewrite(
+        node.span,
+        f"torch.where({u} == 0, 0, {root})",
+        "at 0 the value stays 0, and the slope is taken as 0",
+    )
 
 
 def _clamped(target: Expression, bounds: str, reason: str) -> Rewrite:
@@ -241,8 +353,8 @@ def _ratio(node: Expression) -> tuple[Expression, Expression] | None:
     return binary(node, "/")
 
 
-def _wider(node: Expression, name: str, char: str) -> Iterator[Rewrite]:
-    """Computed in a wider dtype, or with a bound on what goes in."""
+def _wider(node: Expression, char: str) -> Iterator[Rewrite]:
+    """Computed in a wider dtype."""
     cast = "float" if char in "eV" else "double"
     target = _first_operand(node)
     if target is not None:
@@ -251,12 +363,6 @@ def _wider(node: Expression, name: str, char: str) -> Iterator[Rewrite]:
             f"{operand(target)}.{cast}()",
             f"{'float32' if cast == 'float' else 'float64'} has room for the result",
         )
-        if name in ("exp", "expm1", "sinh", "cosh"):
-            bound = {"e": "11", "f": "88", "d": "709"}.get(char, "88")
-            kept = f"{operand(target)}.clamp(max={bound})"
-            guard = Rewrite(target.span, kept, f"{name} overflows above {bound}")
-            guard.guards = True
-            yield guard
 
 
 def _first_operand(node: Expression) -> Expression | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 
+from gradcli.language.tree import syntax as tree
 from gradcli.recorded.patterns import (
     Expression,
     binary,
@@ -19,20 +21,48 @@ Stable = Iterator[tuple[str, str]]
 """Texts that stand for an expression, each with the reason why it is better."""
 
 
-def stable(node: Expression) -> Stable:
+class Definitions:
+    """The expressions of the names that a program assigns once."""
+
+    def __init__(self, program: Sequence[tree.Statement]) -> None:
+        found: dict[str, list[Expression]] = {}
+        for each in tree.nodes_of(list(program)):
+            if isinstance(each, tree.Assign):
+                for target in each.targets:
+                    if isinstance(target, tree.Name):
+                        found.setdefault(target.name, []).append(each.value)
+        self._found = {name: values[0] for name, values in found.items() if len(values) == 1}
+
+    def opened(self, node: Expression) -> Expression:
+        """What a name stands for; another expression as it is."""
+        if isinstance(node, tree.Name):
+            return self._found.get(node.name, node)
+        return node
+
+    def name_of(self, node: Expression) -> str | None:
+        """The name that has an expression's value."""
+        return next((name for name, value in self._found.items() if value is node), None)
+
+
+Rule = Callable[[Expression, Definitions], Stable]
+
+
+def stable(node: Expression, definitions: Definitions) -> Stable:
     """What may stand for an expression, the best first."""
-    for rule in _RULES:
-        yield from rule(node)
+    for rule in RULES:
+        yield from rule(node, definitions)
 
 
-def _logarithms(node: Expression) -> Stable:
+def _logarithms(node: Expression, definitions: Definitions) -> Stable:
     """`log` of a sum of `exp`, of 1 + `exp`, of `sigmoid` or `softmax`."""
     call = call_of(node, "log")
     if call is None:
         return
-    inside = call.operands[0]
+    inside = definitions.opened(call.operands[0])
     summed = call_of(inside, "sum")
-    power = None if summed is None else call_of(summed.operands[0], "exp")
+    power = None
+    if summed is not None:
+        power = call_of(definitions.opened(summed.operands[0]), "exp")
     if summed is not None and power is not None:
         u = power.operands[0]
         reason = "logsumexp takes the largest exponent out before exp can overflow"
@@ -40,6 +70,12 @@ def _logarithms(node: Expression) -> Stable:
             yield f"torch.logsumexp({inner(u)}, {summed.more()})", reason
         else:
             yield f"torch.logsumexp({operand(u)}.reshape(-1), 0)", reason
+    product = call_of(inside, "prod")
+    if product is not None:
+        yield (
+            f"torch.log({inner(product.operands[0])}).sum({product.more()})",
+            "the sum of the logarithms does not round to 0 as the product does",
+        )
     u_or_none = _exponent_of_one_plus_exp(inside)
     if u_or_none is not None:
         yield (
@@ -62,7 +98,7 @@ def _logarithms(node: Expression) -> Stable:
         )
     difference = binary(inside, "-")
     if difference is not None and is_number(difference[0], 1):
-        sigmoid = call_of(difference[1], "sigmoid")
+        sigmoid = call_of(definitions.opened(difference[1]), "sigmoid")
         if sigmoid is not None:
             yield (
                 f"torch.nn.functional.logsigmoid(-{operand(sigmoid.operands[0])})",
@@ -82,7 +118,7 @@ def _exponent_of_one_plus_exp(node: Expression) -> Expression | None:
     return None
 
 
-def _log1p(node: Expression) -> Stable:
+def _log1p(node: Expression, definitions: Definitions) -> Stable:
     call = call_of(node, "log1p")
     power = None if call is None else call_of(call.operands[0], "exp")
     if power is not None:
@@ -90,7 +126,7 @@ def _log1p(node: Expression) -> Stable:
         yield f"torch.nn.functional.softplus({u})", "softplus is log1p(exp(x)) without the overflow"
 
 
-def _ratios(node: Expression) -> Stable:
+def _ratios(node: Expression, definitions: Definitions) -> Stable:
     """`exp(x) / exp(x).sum()`, the logistic function, `tanh`."""
     ratio = binary(node, "/")
     if ratio is None:
@@ -125,18 +161,28 @@ def _ratios(node: Expression) -> Stable:
             yield f"torch.tanh({inner(first.operands[0])})", "tanh never forms the exp"
 
 
-def shifted(node: Expression) -> Stable:
+def shifted(
+    node: Expression, definitions: Definitions, program: Sequence[tree.Statement]
+) -> Stable:
     """`exp(x)` that is divided by its own sum somewhere else: right for a ratio alone."""
     call = call_of(node, "exp")
-    if call is not None:
-        u = call.operands[0]
-        yield (
-            f"torch.exp({inner(u)} - {operand(u)}.max())",
-            "a ratio of exps does not change when the largest exponent is taken out",
-        )
+    if call is None:
+        return
+    u = call.operands[0]
+    name = definitions.name_of(node)
+    reason = "a ratio of exps does not change when the largest exponent is taken out"
+    for each in tree.nodes_of(list(program)):
+        summed = call_of(each, "sum") if isinstance(each, tree.Expression) else None
+        if summed is None or summed.operands[0].span.text not in (name, node.span.text):
+            continue
+        dims = [inner(d) for d in summed.operands[1:2]]
+        dims += [d.partition("=")[2].strip() for d in summed.others if re.match("dim|axis", d)]
+        if dims:
+            yield f"torch.exp({inner(u)} - {operand(u)}.amax({dims[0]}, keepdim=True))", reason
+    yield f"torch.exp({inner(u)} - {operand(u)}.max())", reason
 
 
-def _lengths(node: Expression) -> Stable:
+def _lengths(node: Expression, definitions: Definitions) -> Stable:
     """The root of a sum of squares, and the root of a square."""
     inside = _root_of(node)
     if inside is None:
@@ -153,6 +199,20 @@ def _lengths(node: Expression) -> Stable:
                 f"torch.linalg.vector_norm({arguments})",
                 "vector_norm takes the gradient 0 where all is 0",
             )
+    averaged = call_of(inside, "mean")
+    u = None if averaged is None else _square_of(averaged.operands[0])
+    if averaged is not None and u is not None and not averaged.more():
+        centred = binary(u, "-")
+        mean = None if centred is None else call_of(definitions.opened(centred[1]), "mean")
+        if centred is not None and mean is not None and same(centred[0], mean.operands[0]):
+            yield (
+                f"{operand(centred[0])}.std(correction=0)",
+                "std takes the gradient 0 where all numbers are equal",
+            )
+        yield (
+            f"torch.linalg.vector_norm({inner(u)}) / {operand(u)}.numel() ** 0.5",
+            "vector_norm takes the gradient 0 where all is 0",
+        )
     u = _square_of(inside)
     if u is not None:
         yield f"{operand(u)}.abs()", "the root of a square is the absolute value"
@@ -187,18 +247,7 @@ def _square_of(node: Expression) -> Expression | None:
     return None
 
 
-def _normalised(node: Expression) -> Stable:
-    """`x / x.norm()`."""
-    ratio = binary(node, "/")
-    call = None if ratio is None else call_of(ratio[1], "norm", "vector_norm")
-    if ratio is not None and call is not None:
-        yield (
-            f"{operand(ratio[0])} / {operand(ratio[1])}.clamp(min=1e-12)",
-            "a length that is kept above 0 can be divided by",
-        )
-
-
-def _entropies(node: Expression) -> Stable:
+def _entropies(node: Expression, definitions: Definitions) -> Stable:
     """`p * log(p)`."""
     product = binary(node, "*")
     if product is None:
@@ -218,11 +267,10 @@ def _entropies(node: Expression) -> Stable:
             )
 
 
-_RULES: tuple[Callable[[Expression], Stable], ...] = (
+RULES: tuple[Rule, ...] = (
     _logarithms,
     _log1p,
     _ratios,
     _lengths,
-    _normalised,
     _entropies,
 )

@@ -20,14 +20,39 @@ _HINTS = {
     "overflow": "no cure: no wider dtype that was tried helps; scale what goes in",
     "overflow, float64": "no cure: the result is too large for float64 too; scale what goes in",
     "log of zero": "no cure: the value is -inf; mask the argument, or keep it above 0",
+    "equal eigenvalues": "no cure: what depends on the choice of eigenvectors has no gradient here;"
+    " what does not has one, such as the sum of the eigenvalues",
+    "equal singular values": "no cure: what depends on the choice of singular vectors has no"
+    " gradient here; what does not has one, such as the sum of the singular values",
+    "0/0, std": "no cure: one number has no deviation with correction=1; with `correction=0` it is"
+    " 0, which is another function",
+    "0/0, var": "no cure: one number has no variance with correction=1; with `correction=0` it is"
+    " 0, which is another function",
+    "log of a negative, logdet": "no cure: `torch.linalg.slogdet` gives the sign, and the logarithm"
+    " of the absolute value",
+    "log of zero, logdet": "no cure: the value is -inf; a matrix that is regular has one, `A + eps"
+    " * torch.eye(n)`",
     "log of a negative": "no cure: what goes into the logarithm must not be negative",
     "sqrt of a negative": "no cure: what goes into the root must not be negative",
     "inf - inf, softmax": "no cure: a row that is masked whole has no softmax; open such rows,"
     " `mask & ~mask.all(-1, keepdim=True)`, and leave out what comes of them",
+    "from a constant": "no cure: the program says so itself; leave it out, or mask what it makes",
+    "from the data": "no cure: what is infinite comes from outside; leave it out of the data",
+    "from a parameter": "no cure: what is infinite was there before; begin with finite parameters",
+    "scale too large": "this is what GradScaler expects: scaler.step() leaves the step out, and"
+    " scaler.update() halves the scale until it fits; a smaller `init_scale` begins lower",
     "root of a negative": "no cure: a root needs what goes in not to be negative",
 }
 """What is said of kinds for which a finite number would be wrong."""
 
+
+_COMPUTED = {
+    "division by zero": "no cure: the divisor is computed, and 0 by itself or by rounding; mask it"
+    " before you divide, or rewrite what rounds",
+    "log of zero": "no cure: what goes into the logarithm is computed, and 0 by itself or by"
+    " rounding; mask it, or rewrite what rounds",
+}
+"""The same where a value that is 0 was computed."""
 
 _GREW = (
     "grew with every step until it overflowed: take a smaller learning rate, or bound the gradient"
@@ -69,16 +94,32 @@ def _blamed(blamed: Blamed, style: Style) -> list[str]:
         named = sorted({f"`{leaf.name}`" for leaf in blamed.diverges if leaf.name})
         grown = " and ".join(named[:_MOST_NAMES]) or "what is trained"
         parts.append(wrapped(f"no cure of the formula: {grown} {_GREW}"))
+    elif blamed.grows:
+        parts.append(wrapped(_growth_text(blamed)))
     elif blamed.nonfinite.phase == SEED:
         parts.append("cure: start from a finite --seed")
     else:
         cause = _HINTS.get(f"{blamed.cause}, {name_of(blamed.nonfinite).removeprefix('log_')}")
+        cause = cause or (_COMPUTED.get(blamed.cause) if blamed.computed else None)
         hint = cause or (_HINTS.get(f"{blamed.cause}, float64") if blamed.too_large else None)
         hint = hint or _HINTS.get(
             blamed.cause, "no rewrite that was tried keeps it finite and right"
         )
         parts.append(wrapped(hint))
     return [part for part in parts if part]
+
+
+def _growth_text(blamed: Blamed) -> str:
+    smaller = "begin with smaller weights, `nn.init.orthogonal_` keeps lengths"
+    if blamed.nonfinite.phase == BACKWARD:
+        return (
+            f"no cure of the formula: {blamed.grows} with each step back: {smaller}; fewer steps,"
+            " `detach()` between them; clip_grad_norm_() bounds a gradient that is still finite"
+        )
+    return (
+        f"no cure of the formula: what goes round grows {blamed.grows} each time: {smaller}; or"
+        " normalise what goes round"
+    )
 
 
 def _headline(blamed: Blamed) -> str:
@@ -88,7 +129,7 @@ def _headline(blamed: Blamed) -> str:
 def _phase(blamed: Blamed) -> str:
     birth = blamed.nonfinite
     if birth.phase == DATA:
-        return f"where {birth.called} is read first"
+        return f"where {birth.called} is read first" if birth.output is not None else "a number"
     if birth.phase == SEED:
         return "before any node has run"
     return f"in the {birth.phase} pass of {name_of(birth)}"
@@ -100,6 +141,8 @@ def _place(blamed: Blamed, style: Style) -> str:
         labels = (Label(blamed.mask.place, "this hides it from the value, not the gradient"),)
         if blamed.nonfinite.phase != BACKWARD:
             labels = (Label(blamed.mask.place, "it goes in here"),)
+    if blamed.made is not None:
+        labels = (*labels, Label(blamed.made, "it is made here"))
     return finding(blamed.text, blamed.nonfinite.place, None, labels, style)
 
 
@@ -160,8 +203,13 @@ def proof_text(cure: Fix) -> str:
     text = "this was run, and all its numbers are finite"
     if cure.agree:
         text += f"; {cure.agree} of {total} are those of the former run, or of one in float64"
-    if cure.agree and cure.chosen:
-        text += ", and the cure chooses the rest"
+    if cure.choices:
+        chosen = (
+            "where there is no value it chooses"
+            if cure.chooses
+            else "where float64 has none either it gives"
+        )
+        text += f"; {chosen}: {', '.join(cure.choices)}"
     return f"{text}; values and gradients of both programs agree with {', '.join(cure.points)}"
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -19,7 +22,15 @@ its names, and a dtype; None where that is an error.
 
 Arrays = Mapping[str, Any]
 
+_NO_MASKS: Arrays = {}
+
 _CLOSE = {"e": 1e-2, "f": 1e-4, "d": 1e-7}
+
+_SECONDS = 10.0
+"""After so long no further rewrite is run."""
+
+_SHRINKS = (0.9, 0.7, 0.5, 0.3, 0.1, 0.03)
+"""What inputs whose results are too large are multiplied by: where float64 holds the results."""
 
 _RANGES = ((0.3, 0.9), (-0.9, -0.3), (-3.0, 3.0), (2.0, 9.0))
 """Where inputs are drawn from: most functions are finite in one of them."""
@@ -30,17 +41,26 @@ def all_finite(outcome: Outcome) -> bool:
     return all(is_finite(array) for array in outcome.arrays().values())
 
 
+def in_float64(text: str) -> str:
+    """A program that asks for half precision as it is in float64."""
+    text = re.sub(r"\btorch\.(float16|half|bfloat16)\b", "torch.float64", text)
+    return re.sub(r"\.(half|bfloat16)\(\)", ".double()", text)
+
+
 class _Point:
     """Values of the inputs at which the program is finite, and what it comes to there.
 
     Attributes:
         where: the values in words.
+        beside: whether all inputs are positive, and these are not: where what stands for the
+            program may be undefined, as the logarithm of a probability is.
     """
 
-    def __init__(self, where: str, values: Arrays, outcome: Outcome) -> None:
+    def __init__(self, where: str, values: Arrays, outcome: Outcome, beside: bool = False) -> None:
         self.where = where
         self.values = values
         self.outcome = outcome
+        self.beside = beside
 
 
 def find_fix(
@@ -49,16 +69,22 @@ def find_fix(
     exact: Outcome | None,
     rerun: Rerun,
     data: Arrays,
+    text: str,
 ) -> Fix | None:
     """The first rewrite whose numbers are finite, and that computes the same function: wherever
     both programs are finite, values and gradients agree, and there is such a point.
 
     Args:
         exact: what it comes to in double precision.
+        text: the program in double precision.
         data: arrays that the program has under names, and does not differentiate by.
     """
     points: list[_Point] | None = None
+    reference: Rerun = rerun
+    ends = monotonic() + _SECONDS
     for rewrite in rewrites:
+        if monotonic() > ends:
+            break
         outcome = rerun(rewrite.program(), dtype=rewrite.dtype)
         if outcome is None or outcome.output is None or not all_finite(outcome):
             continue
@@ -66,46 +92,148 @@ def find_fix(
         if compared is None:
             continue
         if points is None:
-            inputs = former.inputs
-            points = list(_points(inputs, rerun)) or list(_points({**data, **inputs}, rerun))
-        where = [point.where for point in points]
-        if exact is not None and all_finite(exact):
-            where.insert(0, "these inputs in float64")
-        if where and all(_agrees(rewrite, point, rerun) for point in points):
-            return Fix(rewrite, *compared, where)
+            reference = partial(rerun, text, dtype="float64")
+            points = _points(former.inputs, data, exact, reference)
+        counts = [_agreeing(rewrite, point, rerun, reference) for point in points]
+        if any(counts) and None not in counts:
+            agree, chosen = compared
+            where = [point.where for point, n in zip(points, counts, strict=True) if n]
+            return Fix(rewrite, agree, len(chosen), where, _choices(outcome, chosen))
     return None
 
 
-def _points(inputs: Arrays, rerun: Rerun) -> Iterator[_Point]:
-    """Points at which the program is finite, in float64."""
-    named = {
+_MOST = 3
+"""Numbers that a rewrite chooses, and that are shown."""
+
+
+def _choices(outcome: Outcome, chosen: Sequence[tuple[str, tuple[int, ...]]]) -> list[str]:
+    """The numbers that a rewrite chooses, in words."""
+    arrays = outcome.arrays()
+    found = []
+    for name, element in chosen[:_MOST]:
+        value = float(np.real(np.asarray(to_host(arrays[name]))[element])) + 0.0
+        index = f"[{', '.join(map(str, element))}]" if element else ""
+        found.append(f"{name or 'the output'}{index} = {value:.4g}")
+    return found + ["…"] * (len(chosen) > _MOST)
+
+
+def _points(inputs: Arrays, data: Arrays, exact: Outcome | None, reference: Rerun) -> list[_Point]:
+    """Where the program is compared with what is to stand for it: at its own inputs in float64, as
+    far as it is finite there, at smaller ones where they are too large, and at others.
+    """
+    found = []
+    if exact is not None and exact.output is not None:
+        values = exact.arrays().values()
+        if any(np.isfinite(np.asarray(to_host(each))).any() for each in values):
+            found.append(_Point("these inputs in float64", {}, exact))
+        if not is_finite(exact.output):
+            found += _shrunk(inputs, reference)
+    everything = {**data, **inputs}
+    drawn = list(_drawn(inputs, reference)) or list(_drawn(everything, reference))
+    for masks in [] if drawn else _masks(data):
+        drawn = drawn or list(_drawn(inputs, reference, masks))
+    # Where a value always has an element without slope, such as the distance of a point to itself,
+    # the gradient is compared with differences of the value.
+    return found + (drawn or list(_drawn(everything, reference, whole=False)))
+
+
+def _masks(data: Arrays) -> Iterator[Arrays]:
+    """The masks of a program without rows that are masked whole, whichever value masks."""
+    masks = {n: np.asarray(a) for n, a in data.items() if np.asarray(a).dtype.kind == "b"}
+    masks = {n: a for n, a in masks.items() if a.ndim}
+    if masks:
+        yield {n: a | ~a.any(-1, keepdims=True) for n, a in masks.items()}
+        yield {n: a & ~a.all(-1, keepdims=True) for n, a in masks.items()}
+
+
+def _shrunk(inputs: Arrays, reference: Rerun) -> Iterator[_Point]:
+    """The inputs times the largest factor that makes all results finite in float64."""
+    named = _floating(inputs)
+    for factor in _SHRINKS if any(array.any() for array in named.values()) else ():
+        values = {name: array.astype(float) * factor for name, array in named.items()}
+        outcome = reference(values=values)
+        if outcome is not None and all_finite(outcome):
+            yield _Point(f"these inputs times {factor} in float64", values, outcome)
+            return
+
+
+def _floating(inputs: Arrays) -> dict[str, Any]:
+    return {
         name: np.asarray(array)
         for name, array in inputs.items()
         if "#" not in name and np.asarray(array).dtype.kind in "fV"
     }
+
+
+def _drawn(
+    inputs: Arrays, reference: Rerun, masks: Arrays = _NO_MASKS, whole: bool = True
+) -> Iterator[_Point]:
+    """Points at which the program is finite in float64, or, unless `whole`, its value is.
+
+    Args:
+        masks: arrays of booleans in place of the program's.
+    """
+    named = _floating(inputs)
+    positive = all((array > 0).all() for array in named.values())
     for low, high in _RANGES if named else ():
         generator = np.random.default_rng(0)
         values = {name: generator.uniform(low, high, array.shape) for name, array in named.items()}
-        outcome = rerun(values=values, dtype="float64")
-        if outcome is not None and all_finite(outcome):
-            yield _Point(f"inputs from {low:g} to {high:g}", values, outcome)
+        outcome = reference(values={**values, **masks})
+        if outcome is None or outcome.output is None or not is_finite(outcome.output):
+            continue
+        where = f"inputs from {low:g} to {high:g}"
+        if masks:
+            where += f" where no row of {' and '.join(masks)} is masked whole"
+        if all_finite(outcome):
+            yield _Point(where, {**values, **masks}, outcome, positive and low < 0)
+        elif not whole:
+            yield _Point(f"differences of the value at {where}", values, outcome)
 
 
-def _agrees(rewrite: Rewrite, point: _Point, rerun: Rerun) -> bool:
-    """Whether a rewrite has the program's value and gradients at a point."""
-    there = rerun(rewrite.program(), point.values, "float64")
-    return (
-        there is not None
-        and there.arrays().keys() == point.outcome.arrays().keys()
-        and _compared(there, point.outcome, None) is not None
+_STEP = 1e-5
+
+
+def _slopes_agree(there: Outcome, point: _Point, reference: Rerun) -> bool:
+    """Whether the gradients of a rewrite are what differences of the program's value say."""
+    generator = np.random.default_rng(1)
+    directions = {name: generator.normal(size=each.shape) for name, each in point.values.items()}
+    sums = []
+    for sign in (1, -1):
+        moved = {n: each + sign * _STEP * directions[n] for n, each in point.values.items()}
+        outcome = reference(values=moved)
+        if outcome is None or not is_finite(outcome.output):
+            return False
+        sums.append(float(np.sum(to_host(outcome.output))))
+    slope = sum(
+        float(np.sum(np.asarray(to_host(gradient)) * directions[name]))
+        for name, gradient in there.gradients.items()
+        if gradient is not None and name in directions
     )
+    difference = (sums[0] - sums[1]) / (2 * _STEP)
+    return abs(slope - difference) <= 1e-5 * max(1.0, abs(difference))
+
+
+def _agreeing(rewrite: Rewrite, point: _Point, rerun: Rerun, reference: Rerun) -> int | None:
+    """How many numbers a rewrite has in common with the program at a point; None where its value or
+    a gradient is another one.
+    """
+    there = rerun(in_float64(rewrite.program()), point.values, "float64")
+    if there is None or there.arrays().keys() != point.outcome.arrays().keys():
+        return None
+    if point.beside and not all_finite(there):
+        return 0
+    compared = _compared(there, point.outcome, None)
+    if compared is None:
+        return None
+    compares = all_finite(point.outcome) or not point.values
+    return compared[0] if compares or _slopes_agree(there, point, reference) else None
 
 
 def _compared(
     outcome: Outcome, former: Outcome, exact: Outcome | None, guards: bool = False
-) -> tuple[int, int] | None:
-    """How many numbers agree with a known one and how many are unknown; None for a mismatch."""
-    agree = chosen = 0
+) -> tuple[int, list[tuple[str, tuple[int, ...]]]] | None:
+    """How many numbers agree with a known one, and which are unknown; None for a mismatch."""
+    agree, chosen = 0, []
     references = [
         # The gradients of an infinite output are 0 or NaN, and mean nothing.
         each.arrays() if is_finite(each.output) else {"": each.output}
@@ -115,7 +243,7 @@ def _compared(
     for name, array in outcome.arrays().items():
         array = np.asarray(to_host(array))
         known = np.zeros(array.shape, bool)
-        data = former.inputs.get(name.removesuffix(".grad"))
+        data = (exact or former).inputs.get(name.removesuffix(".grad"))
         # Where the data is no number, its gradient means nothing.
         counts = np.ones(array.shape, bool) if data is None else np.isfinite(to_host(data))
         for reference in references:
@@ -129,9 +257,10 @@ def _compared(
             close = _CLOSE.get(array.dtype.char, 1e-4)
             kind = complex if array.dtype.kind == "c" else float
             a, b = array[here].astype(kind), right[here].astype(kind)
-            if not np.allclose(a, b, rtol=close, atol=close):
+            scale = float(np.abs(b).max()) if b.size and array.dtype.char == "d" else 1.0
+            if not np.allclose(a, b, rtol=close, atol=close * min(scale, 1.0) + 1e-12):
                 return None
             known |= here
         agree += int(known.sum())
-        chosen += int(known.size - known.sum())
+        chosen += [(name, tuple(map(int, each))) for each in np.argwhere(~known)]
     return agree, chosen

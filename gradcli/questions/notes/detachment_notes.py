@@ -65,7 +65,42 @@ def label_detachments(
             *error.labels,
             *_labels(answer.detachments if answer.kind == "cut" else outside),
         )
-        error.help = answer.detachments[0].help or error.help
+        first = answer.detachments[0]
+        error.help = _mend(run, arguments, error, first) or error.help
+
+
+def _mend(
+    run: Run, arguments: Sequence[Argument], error: GradcliError, offered: Detachment, more: int = 1
+) -> str | None:
+    """The remedy with which the program runs, and what it needs then, where the graph is cut again;
+    None where it does not run. A session's entries, each a text of its own, are not run again.
+    """
+    if offered.help is None or offered.place is None or error.span is None or not offered.tries:
+        return None
+    if offered.place.source is not error.span.source:
+        return offered.help
+    for text in offered.tries:
+        again = Run(run.terminal, run.options, "graph")
+        again.muted = True
+        try:
+            with again.limited():
+                statements = again.session.parse(text, error.span.source.name)
+                again.execute(statements, arguments)
+        except GradcliError as second:
+            found = None
+            if more and second.code == "E402" and second.span is not None:
+                found = _again(run, statements, arguments)
+            if found is None or second.span is None:
+                continue
+            with run.session.running():
+                answer = _of_graph(found, second.span)
+            for cut in () if answer is None else answer.detachments[:1]:
+                then = _mend(run, arguments, second, cut, more - 1)
+                if then is not None and cut.place is not None:
+                    return f"{offered.help}, and then in line {cut.place.line}: {then}"
+            continue
+        return offered.help
+    return None
 
 
 def _missing_gradient(error: GradcliError) -> str | None:

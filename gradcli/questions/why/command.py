@@ -15,12 +15,14 @@ from gradcli.questions.answer import answer_from_run
 from gradcli.record import Record
 from gradcli.running.arguments.click_options import with_answer_file, with_json, with_program
 from gradcli.running.arguments.words import UsageError
+from gradcli.running.run import Run
 from gradcli.running.source import Asked, asked_of
 
 if TYPE_CHECKING:
     from gradcli.language.tree.syntax import Statement
+    from gradcli.questions.why.finding import Why
+    from gradcli.questions.why.trial import Ran
     from gradcli.recorded.recorded_run import Recorded
-    from gradcli.running.run import Run
 
 
 @click.command("why")
@@ -80,11 +82,8 @@ def why(
 ) -> int:
     """Answer a question about a program: why a tensor has a gradient, or none; the exit code."""
 
-    options = asked.options
-
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
-        differentiates = asked.program.name == "program" or options.of or options.seed
-        write_why(run, question, run.recorded(statements, value, bool(differentiates)))
+        write_why(asked, run, question, _recorded(asked, run, statements, value))
         return 0
 
     def after_error(run: Run, statements: Sequence[Statement], error: GradcliError) -> None:
@@ -92,20 +91,76 @@ def why(
         if re.split(r"\W", question.name)[0] in run.session.values:
             found = run.recorded(statements, None, False)
             found.error = error
-            write_why(run, question, found)
+            write_why(asked, run, question, found)
 
     return answer_from_run(asked, "values", answer, after_error=after_error)
 
 
-def write_why(run: Run, question: Question, found: Recorded) -> None:
-    """Write the answer to a question."""
+def _recorded(asked: Asked, run: Run, statements: Sequence[Statement], value: Any) -> Recorded:
+    options = asked.options
+    differentiates = asked.program.name == "program" or options.of or options.seed
+    return run.recorded(statements, value, bool(differentiates))
+
+
+def write_why(asked: Asked, run: Run, question: Question, found: Recorded) -> None:
+    """Write the answer to a question, with the remedies that help."""
+    from gradcli.questions.why.tell import why_document, why_text  # lazy: command: its body
+    from gradcli.questions.why.trial import keep_what_helps  # lazy: command: its body
+    from gradcli.show.answer import Answer  # lazy: command: its body
+
+    answer = _answer(run, question, found)
+    if _is_small(answer.value) and run.seconds <= _LONGEST:
+        # What contributed to it is seen where the nodes keep what they saved.
+        kept = _again(asked, question, asked.program.text(), "kept")
+        answer = answer if kept is None or kept.failed else kept.answer
+    again = partial(_again, asked, question) if run.seconds <= _LONGEST else None
+    keep_what_helps(answer, (found.output_name, found.output), again)
+    with run.session.running():
+        shown = Answer(partial(why_text, answer), partial(why_document, answer))
+        run.terminal.answer(shown, run.options.format)
+
+
+_LONGEST = 1.0
+"""Seconds that a program runs at most if it is run again with each remedy."""
+
+
+def _is_small(value: Any) -> bool:
+    """Whether a value is a gradient that may be zero, up to rounding."""
+    from gradcli.questions.why.zeros import is_small  # lazy: command: its body
+
+    return hasattr(value, "array") and is_small(value.array)
+
+
+def _again(asked: Asked, question: Question, text: str, record: str = "values") -> Ran | None:
+    """The answer about another text; None where there is none."""
+    from gradcli.questions.why.trial import Ran  # lazy: command: its body
+
+    run = Run(asked.terminal, asked.options, record)
+    run.muted = True
+    failed = False
+    if question.attribute == "is_leaf":
+        question = Question(question.name, "requires_grad")
+    try:
+        with run.limited():
+            statements = run.session.parse(text, asked.program.name)
+            try:
+                value = run.execute(statements, asked.arguments)
+                found = _recorded(asked, run, statements, value)
+            except GradcliError:
+                found, failed = run.recorded(statements, None, False), True
+            answer = _answer(run, question, found)
+    except (GradcliError, UsageError):
+        return None
+    return Ran(answer, (found.output_name, found.output), failed)
+
+
+def _answer(run: Run, question: Question, found: Recorded) -> Why:
+    """The answer to a question; raises a usage error, or E202, where it is asked of no tensor."""
     from gradcli.autograd.tensor import Tensor  # lazy: command: its body
     from gradcli.language.objects.types import type_name  # lazy: command: its body
     from gradcli.library.torch.optim.optimizer import Optimizer  # lazy: command: its body
     from gradcli.questions.why.find import why as explain  # lazy: command: its body
-    from gradcli.questions.why.tell import why_document, why_text  # lazy: command: its body
     from gradcli.running.report import parameters_of  # lazy: command: its body
-    from gradcli.show.answer import Answer  # lazy: command: its body
 
     parameters = dict(parameters_of(run.session))
     named = {**parameters, **found.values}
@@ -136,9 +191,7 @@ def write_why(run: Run, question: Question, found: Recorded) -> None:
         optimized = any(isinstance(each, Optimizer) for each in found.values.values())
         attribute = "trains" if optimized and tensor.is_leaf else "grad"
     with run.session.running():
-        answer = explain(found, name, tensor, attribute)
-        shown = Answer(partial(why_text, answer), partial(why_document, answer))
-        run.terminal.answer(shown, run.options.format)
+        return explain(found, name, tensor, attribute)
 
 
 def _looked_up(run: Run, name: str) -> tuple[Any, bool]:

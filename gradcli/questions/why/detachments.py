@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,16 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Label, Span
 from gradcli.language.tree import syntax as tree
 from gradcli.ops.binding.catalogue import modules
+from gradcli.questions.why.edits import (
+    added,
+    in_torch,
+    instead,
+    smooth,
+    with_argument,
+    without_attribute,
+    without_call,
+    without_numpy,
+)
 from gradcli.record import Record
 from gradcli.recorded.patterns import around, holds
 
@@ -31,13 +42,18 @@ class Detachment(Record):
 
     Attributes:
         place: the source text, None where the run has none.
+        help: what to do about it.
         labels: further places that belong to it.
+        tries: the program with what `help` says, in each way that it may be meant.
+        alters: whether that makes the program compute something else.
     """
 
     place: Span | None
     text: str
     help: str | None = None
     labels: tuple[Label, ...] = ()
+    tries: tuple[str, ...] = ()
+    alters: bool = False
 
 
 def detachment_of(
@@ -80,18 +96,20 @@ def _operation_detachment(
     source = values.get(flow.source)
     called = op.name.partition(".")[0].strip("_") or "the operation"
     if not op.node_name:
-        return Detachment(place, *_without_derivative(op.name, called, values.get(flow.target)))
+        text, help = _without_derivative(op.name, called, values.get(flow.target))
+        tries = smooth(program, place) if help == _SMOOTH else _floating(place)
+        return Detachment(place, text, help, (), tries, True)
     if type(source) is not Tensor:
         return Detachment(
             place,
             "what goes in here is a number of Python's, which has no history",
-            "compute on with the tensor instead of `.item()` or `float()`",
+            None,
         )
     if flow.operand not in (*op.inputs, *op.lists):
         return Detachment(
             place,
             f"{called}() takes `{flow.operand}` as it is: no gradient flows to it",
-            "only what is selected or weighted gets a gradient, not what selects",
+            None,
         )
     if not call.grad_enabled:
         return _no_grad_detachment(call, program)
@@ -100,14 +118,32 @@ def _operation_detachment(
             place,
             "what goes in is a view that was made where nothing was recorded",
             "take the view where gradients are on, after its base requires grad",
+            (),
+            _recorded_view(program, source.name),
         )
     if call.node is None or not _had_edge(flow):
         return Detachment(
             place,
             "when this ran, what goes in did not require grad yet",
             "call `requires_grad_()` before the first use",
+            (),
+            added(program, place, f"{source.name}.requires_grad_()", first=True)
+            if source.name
+            else (),
         )
-    return Detachment(place, f"this output of {called}() carries no gradient", _SMOOTH)
+    target = values.get(flow.target)
+    if type(target) is Tensor and not target.dtype.is_floating_point:
+        return Detachment(place, f"{called}() gives positions too, which carry no gradient")
+    return Detachment(place, f"this output of {called}() carries no gradient")
+
+
+def _recorded_view(program: Sequence[tree.Statement], name: str | None) -> tuple[str, ...]:
+    """The program that records where it assigns a view to a name."""
+    for each in tree.nodes_of(list(program)):
+        if isinstance(each, tree.Assign) and each.targets[0].span.text == name:
+            block = switched_off(program, each.span)
+            return instead(block, "torch.enable_grad()")
+    return ()
 
 
 def _had_edge(flow: Flow) -> bool:
@@ -122,12 +158,14 @@ def _had_edge(flow: Flow) -> bool:
 
 def _no_grad_detachment(call: Any, program: Sequence[tree.Statement]) -> Detachment:
     places = [call.span, *(place for _, place in call.stack)]
-    for caller in places[1:]:
-        if caller is not None and "checkpoint(" in caller.text and "=False" not in caller.text:
+    for caller in places:
+        if caller is not None and "checkpoint(" in caller.text:
             return Detachment(
                 caller,
                 "a checkpoint with re-entry records nothing where none of its inputs requires grad",
                 "say `use_reentrant=False`, or let an input require grad",
+                (),
+                with_argument(caller, "use_reentrant=False"),
             )
     mode = "no_grad()"
     labels: tuple[Label, ...] = ()
@@ -137,13 +175,33 @@ def _no_grad_detachment(call: Any, program: Sequence[tree.Statement]) -> Detachm
             mode = block.text.removeprefix("torch.").removeprefix("@torch.")
             labels = (Label(block, "gradients are off from here"),)
             break
-    help = "move it out of the block"
     switch = None if labels else _switch(program, places)
     if switch is not None:
         mode = switch.text.removeprefix("torch.")
-        labels = (Label(switch, "gradients are off from here"),)
+        label = Label(switch, "gradients are off from here")
         help = "call `torch.set_grad_enabled(True)` before it"
-    return Detachment(call.span, f"this runs under {mode}, and nothing is recorded", help, labels)
+        tries = instead(switch, switch.text.replace("False", "True"))
+        return Detachment(call.span, _UNRECORDED.format(mode), help, (label,), tries)
+    if labels:
+        block = labels[0].span
+        new = "@torch.enable_grad()" if block.text.startswith("@") else "torch.enable_grad()"
+        help, tries = "move it out of the block", instead(block, new)
+        return Detachment(call.span, _UNRECORDED.format(mode), help, labels, tries)
+    if call.span is not None and call.span.text.endswith(".step()"):
+        return step_detachment(call.span)
+    return Detachment(call.span, _UNRECORDED.format(mode))
+
+
+_UNRECORDED = "this runs under {}, and nothing is recorded"
+
+
+def step_detachment(place: Span) -> Detachment:
+    """That the step of an optimizer ends the gradient."""
+    return Detachment(
+        place,
+        "the step of an optimizer runs under no_grad(): the new values are numbers without history",
+        "compute them as an expression, `w = w - lr * g`, with create_graph=True for g",
+    )
 
 
 def _switch(program: Sequence[tree.Statement], places: Sequence[Span | None]) -> Span | None:
@@ -196,7 +254,11 @@ def _language_detachment(
     if name in ("detach", "data"):
         shown = "`.detach()`" if name == "detach" else "`.data`"
         return Detachment(
-            place, f"{shown} gives the values outside the graph", f"leave {shown} out here"
+            place,
+            f"{shown} gives the values outside the graph",
+            f"leave {shown} out here",
+            (),
+            without_attribute(node),
         )
     if name in _NUMBERS or function in ("float", "int", "bool", "round"):
         shown = f"`.{name}()`" if name else f"`{function}()`"
@@ -204,32 +266,39 @@ def _language_detachment(
             place,
             f"{shown} makes a number of Python's, which has no history",
             "compute on with the tensor itself",
+            (),
+            (
+                *(without_attribute(node) if name else without_call(node)),
+                *_enclosing_copy(program, place),
+            ),
         )
+    return _call_detachment(node, function) or Detachment(
+        place,
+        f"`{node.span.text}` gives a tensor without history"
+        if type(values.get(flow.target)) is Tensor
+        else "here it is a value of Python's, which has no history",
+    )
+
+
+def _call_detachment(node: tree.Expression, function: str) -> Detachment | None:
+    """What ends the gradient at a call of a function that copies or takes numbers."""
+    place = node.span
     package, _, last = function.rpartition(".")
     if package in _OF_NUMBERS:
         help = f"`torch.{last}()` computes it in the graph" if last in modules["torch"] else None
-        return Detachment(
-            place, f"`{function}()` takes the number out of the tensor, without its history", help
-        )
+        text = f"`{function}()` takes the number out of the tensor, without its history"
+        return Detachment(place, text, help, (), in_torch(node))
     if last in ("tensor", "as_tensor", "FloatTensor", "Tensor", "new_tensor"):
-        return Detachment(
-            place,
-            f"`{function}()` copies numbers: the copy has no history",
-            "join tensors with `torch.stack()`, or use the tensor itself",
-        )
+        text = f"`{function}()` copies numbers: the copy has no history"
+        help = "join tensors with `torch.stack()`, or use the tensor itself"
+        return Detachment(place, text, help, (), without_call(node))
     if last == "grad":
-        return Detachment(
-            place,
-            f"`{function}()` gives the gradient without its history",
-            "pass `create_graph=True` to differentiate it again",
-        )
+        text = f"`{function}()` gives the gradient without its history"
+        help = "pass `create_graph=True` to differentiate it again"
+        return Detachment(place, text, help, (), with_argument(place, "create_graph=True"))
     if last == "Parameter":
-        return Detachment(
-            place, "a Parameter is a new leaf, without the history of its value", None
-        )
-    if type(values.get(flow.target)) is Tensor:
-        return Detachment(place, f"`{node.span.text}` gives a tensor without history", None)
-    return Detachment(place, "here it is a value of Python's, which has no history", None)
+        return Detachment(place, "a Parameter is a new leaf, without the history of its value")
+    return None
 
 
 def _numpy_trip(program: Sequence[tree.Statement], place: Span) -> Detachment | None:
@@ -241,12 +310,38 @@ def _numpy_trip(program: Sequence[tree.Statement], place: Span) -> Detachment | 
     packages = [each.partition(".") for each in names]
     functions = [last for package, _, last in packages if package in _OF_NUMBERS]
     known = [f"`torch.{each}`" for each in functions if each in modules["torch"]]
-    instead = f": {' and '.join(known)} for NumPy's" if known else ""
+    same = f": {' and '.join(known)} for NumPy's" if known else ""
     return Detachment(
         place,
         "from here on it is an array of NumPy's, which knows no gradients",
-        f"compute it in torch{instead}, and leave `.detach().numpy()` out",
+        f"compute it in torch{same}, and leave `.detach().numpy()` out",
+        (),
+        without_numpy(place),
     )
+
+
+def _floating(place: Span | None) -> tuple[str, ...]:
+    """The program without a cast to integers."""
+    text = (
+        ""
+        if place is None
+        else re.sub(
+            r"\.((long|int|short|byte|char|bool)\(\)|to\(torch\.(u?int\d+|long|bool)\))$",
+            "",
+            place.text,
+        )
+    )
+    return instead(place, text) if place is not None and text != place.text else ()
+
+
+def _enclosing_copy(program: Sequence[tree.Statement], place: Span) -> tuple[str, ...]:
+    """The program without the `torch.tensor()` around a list of a tensor's numbers."""
+    for each in around(program, place):
+        if isinstance(each, tree.Call) and each.function.span.text == "torch.tensor":
+            found = each.arguments[0].value
+            if isinstance(found, tree.Call) and isinstance(found.function, tree.Attribute):
+                return instead(each.span, found.function.value.span.text)
+    return ()
 
 
 # --- where in the program -----------------------------------------------------------------------

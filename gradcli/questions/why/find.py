@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,24 +13,45 @@ from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
 from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import AccumulateGrad, Tensor, gradient_edge
+from gradcli.errors import Label
 from gradcli.language.provenance import targets_of
 from gradcli.language.tree import syntax as tree
 from gradcli.library.torch.nn.paths import module_paths
-from gradcli.questions.why.detachments import Detachment, beside, detachment_of
+from gradcli.questions.why.detachments import (
+    Detachment,
+    beside,
+    detachment_of,
+    step_detachment,
+)
+from gradcli.questions.why.edits import (
+    added,
+    appended,
+    calls_of,
+    in_place,
+    instead,
+    renamed,
+    without_inputs,
+)
 from gradcli.questions.why.finding import Why
 from gradcli.questions.why.training import (
     buffer,
     clearing_misses,
+    decayed,
     frozen,
     never_called,
     not_training,
+    skipped_hooks,
 )
-from gradcli.recorded.gradients import STRUCTURAL_ZERO, ZERO, Gradient, flat
+from gradcli.questions.why.zeros import EVERYWHERE, zeros_of
+from gradcli.recorded.gradients import STRUCTURAL_ZERO, ZERO
 from gradcli.recorded.hooks import hook_calls
+from gradcli.recorded.patterns import holds
 from gradcli.recorded.recorded_run import Recorded, graph_of, path_to
 
 if TYPE_CHECKING:
+    from gradcli.autograd.recording.instructions import BackwardPass
     from gradcli.errors import Span
+    from gradcli.language.provenance import Evaluation
 
 ATTRIBUTES = ("grad", "requires_grad", "is_leaf", "trains")
 """What can be asked of a tensor; `trains` of a parameter."""
@@ -74,6 +94,11 @@ def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
     if gradient.kind == "cleared" and tensor.version:
         found, reason = True, "a gradient arrived and was used, and was cleared afterwards"
         places = [Detachment(each.place, each.text) for each in places]
+    elif not found and (optimizer := decayed(run, tensor)) is not None:
+        found = True
+        reason = (
+            f"the weight decay of `{optimizer}` moves it, though its gradient is zero: {reason}"
+        )
     elif found and not tensor.version:
         reason += "; so far nothing has changed its value"
     return Why(question, found, gradient.kind, reason, places, gradient.path)
@@ -106,7 +131,7 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
     if held is not None:
         return held
     if tensor.meta is not None and tensor.meta.is_parameter:
-        found = frozen(run, name)
+        found = frozen(run, name, tensor)
         return Why(question, False, found.kind, found.reason, found.detachments)
     flow = run.flow
     place = run.creation(tensor)
@@ -127,9 +152,11 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
         reason = f"every way to {name}{source} leaves the graph"
         return Why(question, False, "cut", reason, detachments)
     if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
-        detachment = Detachment(
-            place, f"this makes {tensor.dtype}", "write `2.` for `2`, or call `.float()`"
-        )
+        tries: tuple[str, ...] = ()
+        if place is not None:
+            tries = instead(place, f"({place.text}).float().requires_grad_()")
+        help = "write `2.` for `2`, or call `.float()`, and ask for a gradient"
+        detachment = Detachment(place, f"this makes {tensor.dtype}", help, (), tries, True)
         return Why(question, False, "dtype", f"{tensor.dtype} carries no gradient", [detachment])
     made = [f.call for f in flow.back.get(id(tensor), ()) if f.call is not None]
     if made:
@@ -141,10 +168,12 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
             }
         )
         shown = ", ".join(inputs) or "nothing with a name"
-        detachment = Detachment(made[0].span, f"computed from {shown}", _ask(inputs))
+        text = f"computed from {shown}"
+        detachment = Detachment(made[0].span, text, _ask(inputs), (), _asking(run, inputs))
         reason = f"nothing that it is computed from requires grad: {shown}"
         return Why(question, False, "constant", reason, [detachment])
-    detachment = Detachment(place, "nobody asked for a gradient here", _ask([name]))
+    text = "nobody asked for a gradient here"
+    detachment = Detachment(place, text, _ask([name]), (), _asking(run, [name]))
     return Why(
         question, False, "constant", f"{name} is a leaf that was never asked to", [detachment]
     )
@@ -154,6 +183,15 @@ def _ask(names: Sequence[str]) -> str | None:
     if not names:
         return None
     return f"make `{names[0]}` with `requires_grad=True`, or call `{names[0]}.requires_grad_()`"
+
+
+def _asking(run: Recorded, names: Sequence[str]) -> tuple[str, ...]:
+    """The program that asks for the gradient of a name once it is there."""
+    for name in names[:1]:
+        statement = run.provenance.first_assignment(name)
+        place = None if statement is None else statement.span
+        return added(run.program, place, f"{name}.requires_grad_()")
+    return ()
 
 
 def _is_leaf(run: Recorded, name: str, tensor: Tensor) -> Why:
@@ -184,25 +222,14 @@ def _is_leaf(run: Recorded, name: str, tensor: Tensor) -> Why:
 # --- grad ---------------------------------------------------------------------------------------
 
 
-_STEEPER = {
-    "ReluBackward0": "`leaky_relu` has a slope below 0 too; a smaller learning rate, or a bias that"
-    " begins at 0, keeps what goes in above it",
-    "ClampBackward1": "clamp() has slope 0 outside its bounds:"
-    " `x + (x.clamp(…) - x).detach()` keeps 1",
-    "SigmoidBackward0": "what goes in is far from 0: scale or normalise it",
-    "TanhBackward0": "what goes in is far from 0: scale or normalise it",
-    "EmbeddingBackward0": "only rows that were looked up get one, and that of padding_idx none",
-}
-"""What to do about a node whose slope is 0 where it was used."""
+_SAMPLE = ".sample("
 
+_MEANS = ("MeanBackward0", "MseLossBackward0")
 
-# fmt: off
-_PRODUCTS = frozenset((
-    "AddmmBackward", "BmmBackward", "ConvolutionBackward", "DotBackward", "MmBackward",
-    "MulBackward", "MvBackward",
-))
-# fmt: on
-"""Nodes that multiply the gradient of one operand by the other."""
+_CLEARS = (".zero_grad", ".grad.zero_", ".grad.data.zero_")
+
+_LONGEST = 40
+"""So long is a source text that stands for an output without a name."""
 
 _PASSES = 3
 """Passes that are shown where several were added up."""
@@ -212,6 +239,13 @@ def _added(before: Sequence[Any]) -> int:
     """How many gradients are in a sum, given what was there before each arrived."""
     cleared = [n for n, old in enumerate(before) if old is None or not np.asarray(old).any()]
     return len(before) - (cleared[-1] if cleared else 0)
+
+
+def _all_parts(evaluation: Evaluation) -> Iterator[Evaluation]:
+    """The evaluations inside one, and those of lists among them."""
+    for part in evaluation.parts:
+        yield part
+        yield from part.parts
 
 
 class _Gradients:
@@ -232,12 +266,24 @@ class _Gradients:
             return self._carried()
         if not tensor.requires_grad:
             found = without_grad(self.run, self.question, self.name, tensor)
+            if self._is_a_gradient():
+                reason = f"{self.name} is a gradient itself, which grad() returned"
+                return self._none(found.kind, reason, found.detachments)
             reason = f"{self.name} does not require grad: {found.reason}"
             reason = found.reason if found.kind in ("buffer", "frozen") else reason
             return self._none(found.kind, reason, found.detachments)
         if tensor.grad_fn is not None:
             return self._not_a_leaf(tensor.grad_fn)
         return self._cleared() or self._no_pass() or self._replaced() or self._not_reached()
+
+    def _is_a_gradient(self) -> bool:
+        """Whether a call of `grad()` returned the tensor."""
+        for each in self.run.provenance.evaluations:
+            if isinstance(each.node, tree.Call) and each.node.function.span.text.endswith(".grad"):
+                value = each.value if isinstance(each.value, (tuple, list)) else [each.value]
+                if any(part is self.tensor for part in value):
+                    return True
+        return False
 
     def _none(self, kind: str, reason: str, detachments: Sequence[Detachment] = ()) -> Why:
         return Why(self.question, None, kind, reason, detachments)
@@ -253,16 +299,18 @@ class _Gradients:
         output = self._output_name(graph)
         if graph is None:
             return Why(self.question, tensor.grad, "set", "the program set it itself")
-        kind = Gradient(name, tensor, graph, output).kind
         hooked = self._hooked(graph, node)
         if hooked and not tensor.grad.array.any():
             reason = f"a hook changes the gradient on its way from {output} to {name}"
             return Why(self.question, tensor.grad, "hooked", reason, hooked, path)
-        if kind in (STRUCTURAL_ZERO, ZERO) and not tensor.grad.array.any():
-            detachments = self._zeros(path, kind)
-            if detachments:
-                why = "whatever the values are" if kind == STRUCTURAL_ZERO else "for these values"
-                return Why(self.question, tensor.grad, kind, f"it is zero {why}", detachments, path)
+        zero = None if hooked else zeros_of(self.run, graph, node, tensor.grad.array)
+        if zero is not None:
+            kind = STRUCTURAL_ZERO if zero[0] == EVERYWHERE else ZERO
+            return Why(self.question, tensor.grad, kind, *zero, path)
+        if not tensor.grad.array.any() and not hooked:
+            reason = f"a gradient flows from {output} to {name}, and was set to 0 afterwards"
+            cleared = Detachment(self._clearing(), "this sets it to 0")
+            return Why(self.question, tensor.grad, "cleared", reason, [cleared], path)
         reason = f"the gradient flows from {output} to {name}{self._names()}"
         root = None if graph.root is None else graph.root.node
         found = [*hooked, *self._changed(node)]
@@ -270,11 +318,23 @@ class _Gradients:
             Detachment(each.place, f"beside it: {each.text}", None, each.labels)
             for each in (beside(self.run, tensor, root) if root is not None else [])[:_PASSES]
         ]
+        found += self._kept_alive() + skipped_hooks(self.run)
         count = _added(arrivals)
         if count > 1:
             reason += f"; {count} backward passes were added up"
             found = [*self._passes(node, count), *found]
         return Why(self.question, tensor.grad, "carried", reason, found, path)
+
+    def _kept_alive(self) -> list[Detachment]:
+        """That the gradient holds the graph that made it."""
+        gradient = self.tensor.grad
+        if gradient is None or gradient.grad_fn is None or not self.passes:
+            return []
+        text = (
+            "with create_graph=True the gradient keeps the graph alive that made it, and the graph"
+            " the tensor: grad() returns it without that, `.grad = None` ends it"
+        )
+        return [Detachment(self.passes[-1].span, text)]
 
     def _names(self) -> str:
         """That several modules hold a parameter, where they do."""
@@ -327,12 +387,33 @@ class _Gradients:
             if any(node and graph_of(root).find(node) is not None for root, _ in each.roots)
         ][-count:]
         found = []
+        shares = " and ".join(self._mean_sizes(node, count))
         for span, times in Counter(each for each in spans if each is not None).items():
             often = f", in each of {times} rounds" if times > 1 else ""
             found.append(Detachment(span, f"this adds to it{often}"))
+        if shares and found:
+            found[-1].text += (
+                f"; each takes a mean of its own, of {shares} elements, and the sum of these is not"
+                " the gradient of one mean of all"
+            )
         if found:
-            found[-1].help = clearing_misses(self.run, self.name, self.tensor)
+            clearing_misses(self.run, self.name, self.tensor, found[-1])
         return found[-_PASSES:]
+
+    def _mean_sizes(self, node: Node | None, count: int) -> list[str]:
+        """The sizes of the means that the last passes begin with, where they differ."""
+        sizes = []
+        for each in self.passes[-count:]:
+            for graph in (graph_of(root) for root, _ in each.roots):
+                if node is None or graph.find(node) is None:
+                    continue
+                means = [n for n in graph.nodes if n.name in _MEANS and n.edges[0].node]
+                if len(means) == 1:
+                    source = means[0].edges[0].node
+                    assert source is not None
+                    shape = source.node.metadata[means[0].edges[0].output_nr][0]
+                    sizes.append(int(np.prod(shape)))
+        return list(map(str, sizes)) if len(set(sizes)) > 1 else []
 
     def _path(self, node: Node | None) -> tuple[Graph | None, list[GraphNode]]:
         for each in reversed(self.passes):
@@ -345,37 +426,36 @@ class _Gradients:
 
     def _output_name(self, graph: Graph | None) -> str:
         root = None if graph is None else graph.root
-        return (root.variable if root is not None else None) or self.output
-
-    def _zeros(self, path: Sequence[GraphNode], kind: str) -> list[Detachment]:
-        """The nodes of the path that take a gradient in and pass nothing on."""
-        steps = {event.node: event for event in self.events if isinstance(event, Step)}
-        found = []
-        for node, following in pairwise(path):
-            step = steps.get(node.node)
-            if step is None:
-                continue
-            number = next((n for n, edge in enumerate(node.edges) if edge.node is following), None)
-            if number is None:
-                continue
-            came = any(g is not None and g.any() for g in step.grads)
-            passed = step.fitted[number]
-            if came and (passed is None or not passed.any()):
-                text = f"the derivative of {node.name} is 0 at these values"
-                help = _STEEPER.get(node.name)
-                if node.name.rstrip("0123456789") in _PRODUCTS:
-                    text = f"{node.name} multiplies it by the other operand, and that is 0 here"
-                if kind == STRUCTURAL_ZERO or flat(node, number):
-                    text = f"{node.name} has slope 0 everywhere"
-                    called = node.name.partition("Backward")[0].lower()
-                    help = f"straight-through: `x + (x.{called}() - x).detach()` keeps the slope 1"
-                found.append(Detachment(node.place, text, help))
-        return found
+        if root is None:
+            return self.output
+        text = "" if root.place is None else " ".join(root.place.text.split())
+        short = f"`{text}`" if text and len(text) <= _LONGEST else "the output"
+        return root.variable or short
 
     # --- there is none --------------------------------------------------------------------------
 
+    def _parametrized(self) -> Why | None:
+        """A weight that a parametrization computes of others at each use."""
+        owner, _, attribute = self.name.rpartition(".")
+        within = f"{owner}.parametrizations.{attribute}"
+        held = [
+            f"{path}.{each}"
+            for path, module in module_paths().values()
+            if path == within
+            for each in getattr(module, "_parameters", {})
+        ]
+        if not held:
+            return None
+        names = " and ".join(f"`{each}`" for each in held)
+        text = f"it is computed of {names} at each use: gradients are kept there"
+        reason = f"{self.name} is no leaf: a parametrization makes it"
+        return self._none("parametrized", reason, [Detachment(None, text)])
+
     def _not_a_leaf(self, node: Node) -> Why:
         name = self.name
+        found = self._parametrized()
+        if found is not None:
+            return found
         place = node.place
         earlier = self._leaf_of_this_name(node)
         if earlier is not None:
@@ -386,6 +466,8 @@ class _Gradients:
                 at,
                 f"from here on `{name}` is a new tensor, made by {node.node_name}",
                 f"change the leaf itself: `with torch.no_grad(): {name} -= …`",
+                (),
+                in_place(statement, name),
             )
             reason = f"`{name}` is no longer the leaf of that name, which has {value} in its .grad"
             return self._none("rebound", reason, [detachment])
@@ -396,7 +478,10 @@ class _Gradients:
                 "the leaf has no name: leave `requires_grad=True` out of it, and end with"
                 f" `.requires_grad_()`, so that `{name}` is the leaf; or {help}"
             )
-        detachment = Detachment(place, f"{node.node_name} makes `{name}` here", help)
+        assigned = self.run.provenance.first_assignment(name)
+        at = None if assigned is None else assigned.span
+        tries = added(self.run.program, at, f"{name}.retain_grad()")
+        detachment = Detachment(place, f"{node.node_name} makes `{name}` here", help, (), tries)
         reason = f"{name} is no leaf: gradients pass through it and are not kept"
         return self._none("non-leaf", reason, [detachment])
 
@@ -411,13 +496,15 @@ class _Gradients:
         node = gradient_edge(self.tensor)[0]
         if not any(isinstance(e, Arrival) and e.node is node for e in self.events):
             return None
-        detachment = Detachment(self._clearing(), "this forgets it", "read it before it is cleared")
+        place = self._clearing()
+        help = "read it before it is cleared"
+        detachment = Detachment(place, "this forgets it", help, (), instead(place, "pass"))
         return self._none("cleared", "a gradient arrived, and was cleared afterwards", [detachment])
 
     def _clearing(self) -> Span | None:
         for evaluation in reversed(self.run.provenance.evaluations):
             node = evaluation.node
-            if isinstance(node, tree.Call) and node.function.span.text.endswith(".zero_grad"):
+            if isinstance(node, tree.Call) and node.function.span.text.endswith(_CLEARS):
                 return node.span
         for statement in tree.nodes_of(list(reversed(self.run.program))):
             if isinstance(statement, tree.Assign) and any(
@@ -436,6 +523,8 @@ class _Gradients:
                 self.run.recorder.passes[-1].span,
                 "grad() returns the gradients and leaves every .grad alone",
                 "use what it returns, or call `backward()`",
+                (),
+                self._backward_for_grad(),
             )
             return self._none("returned", "no backward pass wrote to .grad", [detachment])
         output = self.run.output
@@ -450,10 +539,21 @@ class _Gradients:
             statement = self.run.provenance.last_assignment(self.run.output_name)
             place = None if statement is None else statement.span
             help = f"call `{self.run.output_name}.backward()`"
-        detachment = Detachment(
-            place, "the last tensor that is computed; nothing differentiates it", help
-        )
+        name = self.run.output_name
+        tries = () if name is None else appended(self.run.program, f"{name}.sum().backward()")
+        text = "the last tensor that is computed; nothing differentiates it"
+        detachment = Detachment(place, text, help, (), tries)
         return self._none("no backward", "backward() was never called", [detachment])
+
+    def _backward_for_grad(self) -> tuple[str, ...]:
+        """The program with a `backward()` in front of its last `grad()`."""
+        place = self.run.recorder.passes[-1].span
+        call = next((e for e in calls_of(self.run.program, "grad") if e.span is place), None)
+        if call is None or not call.arguments:
+            return ()
+        output = call.arguments[0].value.span.text
+        backward = f"({output}).sum().backward(retain_graph=True)"
+        return added(self.run.program, place, backward, first=True)
 
     def _left_torch(self) -> Why | None:
         """What ends the gradient where the last value is no tensor."""
@@ -478,6 +578,8 @@ class _Gradients:
                         None if statement is None else statement.span,
                         f"from here on `{name}` is another tensor",
                         "give the new tensor a name of its own",
+                        (),
+                        renamed(statement, name),
                     )
                     reason = f"the backward pass reached an earlier tensor called `{name}`"
                     return self._none("rebound", reason, [detachment])
@@ -489,8 +591,10 @@ class _Gradients:
         graphs = [graph_of(root) for root, _ in roots]
         output = self._output_name(graphs[-1] if graphs else None)
         node = gradient_edge(self.tensor)[0]
-        if node is not None and any(graph.find(node) is not None for graph in graphs):
-            return self._stopped(output)
+        for each in reversed(self.passes):
+            for graph in (graph_of(root) for root, _ in each.roots):
+                if node is not None and graph.find(node) is not None:
+                    return self._stopped(each, self._output_name(graph))
         return self._cut(flow.outputs_of(roots), output)
 
     def _cut(self, goals: Collection[int], output: str) -> Why:
@@ -505,31 +609,102 @@ class _Gradients:
             ways = "the only way" if len(detachments) == 1 else "every way"
             reason = f"{ways} from {name} to {output} leaves the graph"
             return self._none("cut", reason, detachments)
+        found = self._linear(goals) or self._stepped(output)
+        if found is not None:
+            return found
         used = flow.onward.get(id(tensor), [])
-        drawn = [each.place for each in used if each.place and ".sample(" in each.place.text]
+        reached = flow.computed_from([id(tensor)])
+        steps = [each for key in reached for each in flow.onward.get(key, ())]
+        drawn = [each.place for each in steps if each.place and _SAMPLE in each.place.text]
+        drawn = drawn or self._sampled(reached)
         if drawn:
-            text = "sample() draws outside the graph"
-            help = "`rsample()` lets the gradient through; `log_prob()` of the draw has one too"
+            text = "sample() draws outside the graph; `log_prob()` of what was drawn has a gradient"
+            help = "`rsample()` lets the gradient through"
             reason = f"the only way from {name} to {output} leaves the graph"
-            return self._none("cut", reason, [Detachment(drawn[0], text, help)])
+            tries = instead(drawn[0], drawn[0].text.replace(".sample(", ".rsample("))
+            return self._none("cut", reason, [Detachment(drawn[0], text, help, (), tries)])
         if used:
-            found = [
+            places = [
                 Detachment(
                     step.place, f"`{name}` is used here, and {output} is not computed from it"
                 )
                 for step in used
             ]
-            return self._none("unused", f"{output} is not computed from {name}", found[:3])
+            by_place = {(e.place.start if e.place else None): e for e in reversed(places)}
+            kept = sorted(by_place.values(), key=places.index)[:3]
+            return self._none("unused", f"{output} is not computed from {name}", kept)
         detachment = never_called(run, name) if tensor.meta and tensor.meta.is_parameter else None
         detachment = detachment or Detachment(run.creation(tensor), "made here, and read nowhere")
         return self._none("unused", f"nothing is computed from {name}", [detachment])
 
-    def _stopped(self, output: str) -> Why:
+    def _sampled(self, reached: Collection[int]) -> list[Span]:
+        """The draws from distributions that are made of some values."""
+        made = set()
+        for each in self.run.provenance.evaluations:
+            kind = getattr(type(each.value), "language_name", "")
+            if not isinstance(each.node, tree.Call) or "distributions" not in kind:
+                continue
+            if any(self.run.flow.key(part) in reached for part in _all_parts(each)):
+                made.add(id(each.value))
+        return [
+            each.node.span
+            for each in self.run.provenance.evaluations
+            if isinstance(each.node, tree.Call)
+            and each.node.function.span.text.endswith(".sample")
+            and any(id(part.value) in made for part in _all_parts(each))
+        ]
+
+    def _linear(self, goals: Collection[int]) -> Why | None:
+        """A gradient that is differentiated again, and does not depend on the tensor."""
+        for each in self.run.provenance.evaluations:
+            node = each.node
+            if not isinstance(node, tree.Call) or not node.function.span.text.endswith("grad"):
+                continue
+            if "create_graph" not in node.span.text or len(node.arguments) < 2:
+                continue
+            inputs = node.arguments[1].span
+            if not any(
+                part.value is self.tensor and holds(inputs, part.node.span)
+                for part in _all_parts(each)
+            ):
+                continue
+            value = each.value if isinstance(each.value, (list, tuple)) else [each.value]
+            if not self.run.flow.computed_from(map(id, value)).intersection(goals):
+                continue
+            text = (
+                f"the gradient that this returns does not depend on `{self.name}`: what is"
+                " differentiated is linear in it, piece by piece at least, and the second"
+                " derivative is 0"
+            )
+            reason = f"no second derivative leads to {self.name}"
+            return self._none("linear", reason, [Detachment(node.span, text)])
+        return None
+
+    def _stepped(self, output: str) -> Why | None:
+        """The step of an optimizer between the tensor and the output."""
+        run = self.run
+        reached = run.flow.computed_from([id(self.tensor)])
+        sets = [
+            statement
+            for statement, value in run.provenance.assignments
+            if isinstance(statement, tree.Assign)
+            and any(isinstance(t, tree.Attribute) and t.name == "grad" for t in statement.targets)
+            and id(value.value) in reached
+        ]
+        steps = [e.span for e in calls_of(run.program, ".step")]
+        if not sets or not steps:
+            return None
+        later = [span for span in steps if span.start > sets[-1].span.start]
+        place = (later or steps)[0]
+        reason = f"the only way from {self.name} to {output} leaves the graph"
+        return self._none("cut", reason, [step_detachment(place)])
+
+    def _stopped(self, ended: BackwardPass, output: str) -> Why:
         """A node between them returned None, the pass failed, or it left the tensor out."""
         error = self.run.error
-        if error is not None and error.span is not None and error.span is self.passes[-1].span:
+        if error is not None and error.span is not None and error.span is ended.span:
             reason = f"the backward pass ended in error {error.code} before it reached {self.name}"
-            return self._none("failed", reason, [Detachment(error.span, error.message, error.help)])
+            return self._none("failed", reason, [Detachment(error.span, error.message)])
         detachments = []
         for event in self.events:
             if not isinstance(event, Step):
@@ -540,15 +715,29 @@ class _Gradients:
                         Detachment(
                             event.node.place,
                             f"{event.node.node_name} returned None for input {number}",
-                            "let backward() return a gradient for it",
+                            None,
+                            _returns_of(self.run.program, event.node.node_name),
                         )
                     )
         if detachments:
             reason = f"a node between {output} and {self.name} returned no gradient"
             return self._none("undefined", reason, detachments)
         detachment = Detachment(
-            self.passes[-1].span,
+            ended.span,
             f"this pass writes to the tensors in `inputs=`, and not to {self.name}",
             f"add `{self.name}` to `inputs`, or leave `inputs` out",
+            (),
+            without_inputs(ended.span),
         )
         return self._none("left out", f"the backward pass left {self.name} out", [detachment])
+
+
+def _returns_of(program: Sequence[tree.Statement], node_name: str) -> tuple[Label, ...]:
+    """What the `backward()` of a custom function returns, by the name of its node."""
+    for each in tree.nodes_of(list(program)):
+        if isinstance(each, tree.Class) and f"{each.name}Backward" == node_name:
+            for inside in tree.nodes_of(each):
+                if isinstance(inside, tree.Def) and inside.name == "backward":
+                    found = [n.span for n in tree.nodes_of(inside) if isinstance(n, tree.Return)]
+                    return tuple([Label(span, "this returns it") for span in found])
+    return ()

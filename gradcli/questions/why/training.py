@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
+from gradcli.language.provenance import targets_of
 from gradcli.language.tree import syntax as tree
-from gradcli.library.torch.nn.paths import module_paths, named_parameters
+from gradcli.library.torch.nn.paths import module_paths
 from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.questions.why.detachments import Detachment
+from gradcli.questions.why.edits import (
+    added,
+    appended,
+    before,
+    behind,
+    calls_of,
+    edited,
+    instead,
+    with_argument,
+)
 from gradcli.questions.why.finding import Why
 from gradcli.recorded.recorded_run import Recorded
 
@@ -23,7 +34,7 @@ _MOST = 3
 def not_training(run: Recorded, name: str, tensor: Tensor) -> Why | None:
     """Why no optimizer changes a parameter, None where one does or there is none."""
     if not tensor.requires_grad:
-        return buffer(name, tensor, "trains") or frozen(run, name)
+        return buffer(name, tensor, "trains") or frozen(run, name, tensor)
     optimizers = {n: v for n, v in run.values.items() if isinstance(v, Optimizer)}
     if not optimizers:
         return None
@@ -50,24 +61,45 @@ def buffer(name: str, tensor: Tensor, attribute: str) -> Why | None:
     return None
 
 
-def frozen(run: Recorded, name: str) -> Why:
+def frozen(run: Recorded, name: str, tensor: Tensor) -> Why:
     """The answer for a parameter that requires no grad."""
-    places = [
-        Detachment(span, "this says which parameters require grad", "leave it out, or unfreeze it")
-        for span in list(_freezing(run))[:_MOST]
-    ]
-    return _answer(name, "frozen", f"{name} is frozen: its requires_grad is False", places)
+    places = list(_freezing(run, tensor))
+    edits = [(e.start, e.end, e.text.replace("False", "True")) for e in places]
+    tries = edited(places[0], edits) if places else ()
+    text, help = "this says which parameters require grad", "leave it out, or unfreeze it"
+    found = [Detachment(span, text, help, (), tries) for span in places[:_MOST]]
+    found = found or _made_frozen(run, tensor)
+    return _answer(name, "frozen", f"{name} is frozen: its requires_grad is False", found)
 
 
-def _freezing(run: Recorded) -> Iterator[Span]:
-    for node in tree.nodes_of(list(run.program)):
-        named = [node.function] if isinstance(node, tree.Call) else []
-        named += node.targets if isinstance(node, tree.Assign) else []
-        if any(
-            isinstance(each, tree.Attribute) and each.name in ("requires_grad", "requires_grad_")
-            for each in named
-        ):
-            yield node.span
+def _made_frozen(run: Recorded, tensor: Tensor) -> list[Detachment]:
+    """Where a module was made that is frozen from the beginning."""
+    for each in run.provenance.evaluations:
+        span = each.node.span
+        called = isinstance(each.node, tree.Call) and "from_pretrained(" in span.text
+        if called and _has(each.value, tensor):
+            text = "from_pretrained() freezes what it is given"
+            tries = with_argument(span, "freeze=False")
+            return [Detachment(span, text, "say `freeze=False`", (), tries)]
+    return []
+
+
+def _freezing(run: Recorded, tensor: Tensor) -> list[Span]:
+    """Where the program said that a parameter requires no grad; where it says so of any, if it is
+    not known.
+    """
+    own: list[Span] = []
+    others: list[Span] = []
+    for statement, evaluation in run.provenance.assignments:
+        targets = statement.targets if isinstance(statement, tree.Assign) else []
+        if any(isinstance(e, tree.Attribute) and e.name == "requires_grad" for e in targets):
+            holds = any(part.value is tensor for part in evaluation.parts)
+            (own if holds else others).append(statement.span)
+    for each in run.provenance.evaluations:
+        called = each.node.function if isinstance(each.node, tree.Call) else None
+        if isinstance(called, tree.Attribute) and called.name == "requires_grad_":
+            (own if _has(each.value, tensor) else others).append(each.node.span)
+    return list(dict.fromkeys(own or others))
 
 
 def _idle(run: Recorded, name: str, called: str, group: Mapping[str, Any]) -> Why | None:
@@ -75,18 +107,36 @@ def _idle(run: Recorded, name: str, called: str, group: Mapping[str, Any]) -> Wh
     place = _assigned(run, called)
     if group.get("lr") == 0:
         text = f"`{called}` has lr=0 for it"
-        return _answer(name, "no rate", text, [Detachment(place, text, "give it a learning rate")])
+        rate = "" if place is None else re.sub(r"\blr\s*=\s*0[.0]*(e-?\d+)?", "lr=0.1", place.text)
+        tries = instead(place, rate)
+        found = Detachment(place, text, "give it a learning rate", (), tries)
+        return _answer(name, "no rate", text, [found])
     step, used = _steps(run, called)
     if used or (step is not None and not run.recorder.passes):
         return None
     if step is not None:
         text = f"no step() of `{called}` finds a gradient"
-        at_step = Detachment(step, "here there is none", _ORDER)
+        at_step = Detachment(step, "here there is none", _ORDER, (), _in_order(run, called))
         return _answer(name, "no gradient at step", text, [at_step])
     text = f"`{called}` has it, and its step() is never called"
-    return _answer(
-        name, "no step", text, [Detachment(place, "made here", f"call `{called}.step()`")]
+    last = run.recorder.passes[-1].span if run.recorder.passes else None
+    tries = (
+        *added(run.program, last, f"{called}.step()"),
+        *appended(run.program, f"{called}.step()"),
     )
+    found = Detachment(place, "made here", f"call `{called}.step()`", (), tries)
+    return _answer(name, "no step", text, [found])
+
+
+def _in_order(run: Recorded, called: str) -> tuple[str, ...]:
+    """The program that clears the gradients before each pass, and nowhere else."""
+    cleared = [e.span for e in calls_of(run.program, ".zero_grad")]
+    passes = [e.span for e in calls_of(run.program, ".backward")]
+    if not passes:
+        return ()
+    edits = [(e.start, e.end, "None") for e in cleared]
+    edits += [e for p in passes for e in before(run.program, p, f"{called}.zero_grad()")]
+    return edited(passes[0], edits)
 
 
 _ORDER = "the order is zero_grad(), backward(), step()"
@@ -109,39 +159,139 @@ def _steps(run: Recorded, called: str) -> tuple[Span | None, bool]:
 
 
 def _in_none(run: Recorded, name: str, tensor: Tensor, optimizers: Mapping[str, Any]) -> Why:
-    current = {
-        id(parameter)
-        for path, parameter in named_parameters()
-        if path.partition(".")[0].partition("[")[0] in run.values
-    }
-    for called, optimizer in optimizers.items():
-        held = [each for group in optimizer.param_groups for each in group["params"]]
-        if held and not any(id(each) in current for each in held):
-            root = name.partition(".")[0].partition("[")[0]
-            places = [
-                Detachment(
-                    _assigned(run, root),
-                    f"from here on `{root}` is another model",
-                    f"make `{called}` after the model that it is to train",
-                ),
-                Detachment(_assigned(run, called), f"`{called}` was given the former parameters"),
-            ]
-            reason = f"`{called}` holds the parameters of a former model, and not those of `{root}`"
-            return _answer(name, "old model", reason, places)
+    for called in optimizers:
+        replaced = _replaced(run, name, called)
+        if replaced is not None:
+            return replaced
     called = next(iter(optimizers))
-    listed = _in_a_list(run, name, tensor, optimizers)
-    if listed is not None:
-        return listed
-    owner = re.sub(r"\.(\d+)", r"[\1]", name.rpartition(".")[0])
-    places = [
-        Detachment(
-            _assigned(run, called),
-            f"`{name}` is not among the parameters that this is given",
-            f"`{called}.add_param_group({{'params': list({owner}.parameters())}})`, or make"
-            f" `{called}` after {owner} is there",
+    return (
+        _exhausted(run, name, called)
+        or _in_a_list(run, name, tensor, optimizers)
+        or _no_parameter(run, name, tensor)
+        or _left_out(run, name, called)
+    )
+
+
+def _replaced(run: Recorded, name: str, called: str) -> Why | None:
+    """The answer where the model, or a part of it, was assigned after the optimizer was made."""
+    made = _last_of(run, called)
+    if made is None:
+        return None
+    for number, (statement, _) in enumerate(run.provenance.assignments):
+        targets = statement.targets if isinstance(statement, tree.Assign) else []
+        paths = [_path(each.span.text) for each in targets]
+        path = next((e for e in paths if name == e or name.startswith(f"{e}.")), None)
+        if number <= made or path is None:
+            continue
+        maker = run.provenance.assignments[made][0]
+        moved = [(maker.span.start, maker.span.end, "pass")]
+        moved += behind(run.program, statement.span, maker.span.text)
+        whole = "." not in path
+        part = targets[paths.index(path)].span.text
+        what = "another model" if whole else "another one"
+        help = f"make `{called}` after " + (
+            "the model that it is to train" if whole else "this, or change the numbers in place"
         )
-    ]
-    return _answer(name, "no optimizer", "no optimizer holds it", places)
+        places = [
+            Detachment(
+                statement.span,
+                f"from here on `{part}` is {what}",
+                help,
+                (),
+                edited(statement.span, moved),
+            ),
+            Detachment(maker.span, f"`{called}` was given the former parameters"),
+        ]
+        former = f"the parameters of a former model, and not those of `{part}`"
+        held = former if whole else f"what was `{part}` before it was replaced"
+        kind = "old model" if whole else "replaced"
+        return _answer(name, kind, f"`{called}` holds {held}", places)
+    return None
+
+
+def _last_of(run: Recorded, called: str) -> int | None:
+    """The number of the assignment that made what a name holds."""
+    for number in reversed(range(len(run.provenance.assignments))):
+        if called in targets_of(run.provenance.assignments[number][0]):
+            return number
+    return None
+
+
+def _path(text: str) -> str:
+    """The path of an attribute that the program writes with subscripts."""
+    return re.sub(r"\[['\"]?(\w+)['\"]?\]", r".\1", text)
+
+
+def _exhausted(run: Recorded, name: str, called: str) -> Why | None:
+    """The answer where the optimizer was given an iterator that had been gone through."""
+    made = _last_of(run, called)
+    if made is None:
+        return None
+    text = run.provenance.assignments[made][0].span.text
+    for statement, _ in run.provenance.assignments[:made]:
+        for target in targets_of(statement):
+            value = statement.value if isinstance(statement, tree.Assign) else None
+            source = "" if value is None else value.span.text
+            if not source.endswith("parameters()") or not re.search(rf"\b{target}\b", text):
+                continue
+            if name.partition(".")[0] != source.partition(".")[0].partition("[")[0]:
+                continue
+            found = Detachment(
+                statement.span,
+                f"`{target}` is an iterator: what went through it left nothing for `{called}`",
+                f"`{target} = list({source})`",
+                (),
+                instead(value.span, f"list({source})"),  # type: ignore[union-attr]
+            )
+            return _answer(name, "exhausted", f"`{called}` was given no parameters", [found])
+    return None
+
+
+def _no_parameter(run: Recorded, name: str, tensor: Tensor) -> Why | None:
+    """The answer for a tensor that a module holds and that is no parameter."""
+    owner, dot, attribute = name.rpartition(".")
+    if not dot or (tensor.meta is not None and tensor.meta.is_parameter):
+        return None
+    place = _attribute_place(run, attribute)
+    statement = next(
+        (
+            e
+            for e in tree.nodes_of(list(run.program))
+            if isinstance(e, tree.Assign) and e.span is place
+        ),
+        None,
+    )
+    if statement is None:
+        return None
+    value = statement.value.span
+    bare = re.sub(r",?\s*requires_grad\s*=\s*True", "", value.text)
+    target = statement.targets[0].span.text
+    found = Detachment(
+        place,
+        f"a tensor and no parameter: `{owner}.parameters()` does not have it",
+        f"`{target} = nn.Parameter(…)`",
+        (),
+        instead(value, f"torch.nn.Parameter({bare})"),
+    )
+    return _answer(
+        name, "no parameter", f"no optimizer holds it: it is no parameter of `{owner}`", [found]
+    )
+
+
+def _left_out(run: Recorded, name: str, called: str) -> Why:
+    """The answer for a parameter that the optimizer was not given."""
+    written = re.sub(r"\.(\d+)", r"[\1]", name)
+    owner = written.rpartition(".")[0]
+    group = f"list({owner}.parameters())" if owner else f"[{written}]"
+    place = _assigned(run, called)
+    tries: tuple[str, ...] = ()
+    for params in dict.fromkeys([group, f"[{written}]"]):
+        add = f"{called}.add_param_group({{'params': {params}}})"
+        tries = (*tries, *added(run.program, place, add))
+    help = f"`{called}.add_param_group({{'params': [{written}]}})`, or give it to `{called}`"
+    text = f"`{name}` is not among the parameters that this is given"
+    found = Detachment(place, text, help, (), tries[-1:])
+    return _answer(name, "no optimizer", "no optimizer holds it", [found])
 
 
 _CONTAINERS: Mapping[type, str] = {list: "ModuleList", tuple: "ModuleList", dict: "ModuleDict"}
@@ -159,12 +309,28 @@ def _in_a_list(
                 continue
             owner = f"{path}.{attribute}"
             text = f"a Python {type(value).__name__}: `{path}.parameters()` does not look into it"
+            place = _attribute_place(run, attribute)
             places = [
-                Detachment(_attribute_place(run, attribute), text, f"wrap it: `nn.{container}(…)`")
+                Detachment(
+                    place,
+                    text,
+                    f"wrap it: `nn.{container}(…)`",
+                    (),
+                    _wrapped(run, place, container),
+                )
             ]
             reason = f"no optimizer holds it: `{owner}` hides it from `{path}`"
             return _answer(name, "hidden", reason, places)
     return None
+
+
+def _wrapped(run: Recorded, place: Span | None, container: str) -> tuple[str, ...]:
+    """The program whose assignment at a place makes a container of modules."""
+    for each in tree.nodes_of(list(run.program)):
+        if isinstance(each, tree.Assign) and each.span is place:
+            value = each.value.span
+            return instead(value, f"torch.nn.{container}({value.text})")
+    return ()
 
 
 def _has(module: Any, tensor: Tensor) -> bool:
@@ -205,19 +371,61 @@ def never_called(run: Recorded, name: str) -> Detachment | None:
     return Detachment(place, text, "call it in forward(), or do not make it")
 
 
-def clearing_misses(run: Recorded, name: str, tensor: Tensor) -> str:
-    """How to clear a gradient between two passes, which the program's own zero_grad() did not."""
+def decayed(run: Recorded, tensor: Tensor) -> str | None:
+    """The optimizer whose weight decay moves a parameter that has a gradient of zero."""
+    for called, optimizer in run.values.items():
+        for group in optimizer.param_groups if isinstance(optimizer, Optimizer) else ():
+            if group.get("weight_decay") and any(each is tensor for each in group["params"]):
+                return called if tensor.version and _steps(run, called)[1] else None
+    return None
+
+
+def clearing_misses(run: Recorded, name: str, tensor: Tensor, found: Detachment) -> None:
+    """Let the last of several passes say how to clear a gradient between them, which the program's
+    own zero_grad() did not.
+    """
     optimizers = {n: v for n, v in run.values.items() if isinstance(v, Optimizer)}
     others = [
         called
         for called, optimizer in optimizers.items()
         if not any(each is tensor for group in optimizer.param_groups for each in group["params"])
     ]
+    written = re.sub(r"\.(\d+)", r"[\1]", name)
+    clears = f"{written}.grad = None"
+    found.help = f"clear it in between: `{clears}`, or `zero_grad()`"
     if others and len(others) == len(optimizers):
         root = name.partition(".")[0]
-        instead = f"`{name}.grad = None`" if root == name else f"`{root}.zero_grad()`"
-        return (
+        clears = clears if root == name else f"{root}.zero_grad()"
+        found.help = (
             f"`{others[0]}` does not hold it, so `{others[0]}.zero_grad()` does not clear it:"
-            f" {instead} does"
+            f" `{clears}` does"
         )
-    return f"clear it in between: `{name}.grad = None`, or `zero_grad()`"
+    found.tries = added(run.program, found.place, clears, first=True)
+
+
+def skipped_hooks(run: Recorded) -> list[Detachment]:
+    """The calls of a module's `forward()` that run none of the hooks registered on it."""
+    hooked = {
+        each.function.value.span.text
+        for each in calls_of(run.program, "_hook")
+        if isinstance(each.function, tree.Attribute) and each.function.name in _FORWARD_HOOKS
+    }
+    return [
+        Detachment(
+            each.span,
+            f"`{each.function.span.text}()` runs no hooks, and `{owner}` has one",
+            f"call `{owner}(…)`",
+            (),
+            instead(each.function.span, owner),
+        )
+        for each in calls_of(run.program, ".forward")
+        if (owner := each.function.span.text.removesuffix(".forward")) in hooked
+    ]
+
+
+_FORWARD_HOOKS = (
+    "register_forward_hook",
+    "register_forward_pre_hook",
+    "register_full_backward_hook",
+    "register_full_backward_pre_hook",
+)

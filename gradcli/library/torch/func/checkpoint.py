@@ -235,11 +235,13 @@ def _with_reentry(call: _Call) -> Any:
             f"checkpoint(): unexpected keyword arguments {', '.join(call.kwargs)}",
             text=f"Unexpected keyword arguments: {','.join(call.kwargs)}",
         )
+    requires_grad = any(isinstance(arg, Tensor) and arg.requires_grad for arg in call.args)
+    if not requires_grad and any(isinstance(arg, Tensor) for arg in call.args):
+        text = "None of the inputs have requires_grad=True. Gradients will be None"
+        active.state.warn("W009", text, text=text, help="say `use_reentrant=False`")
     with NoGrad():
         results, several = _tensors(call.function(*call.args))
-    wanted = active.state.grad_enabled and any(
-        isinstance(arg, Tensor) and arg.requires_grad for arg in call.args
-    )
+    wanted = active.state.grad_enabled and requires_grad
     if wanted:
         given = {id(arg) for arg in call.args}
         results = [alias(r) if id(r) in given else r for r in results]

@@ -92,13 +92,17 @@ def _check_reached(*, nothing: bool) -> None:
             if any(_left_out(each, held) for each in rest):
                 _warn_of_list(module, name, value)
                 return
+    parameters = {id(each) for module in modules for each in module._parameters.values()}
+    help = f"make `{_called()}` after the model that it is to train"
+    if held & parameters:
+        help = f"give `{_called()}` the parameters that it is to train: these have no gradient"
     for module in modules if nothing else ():
         for name in _left_out(module, held):
             active.state.warn(
                 "W023",
                 f"`{_called()}` changes nothing: none of its parameters has a gradient, and"
                 f" `{name}` of {type(module).__name__}, which has one, is in no optimizer",
-                help=f"make `{_called()}` after the model that it is to train",
+                help=help,
             )
             return
 

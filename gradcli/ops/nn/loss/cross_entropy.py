@@ -20,7 +20,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.arguments import check_constants, check_floating, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import filled
-from gradcli.ops.definition.doc import BY_VALUES, CHECKS
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS, Hazard
 from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.gather import gather, scatter_tensor
@@ -197,6 +197,10 @@ def _nll(name: str) -> Op:
         raises=BY_VALUES,
         self=lambda grad, self, target, weight, reduction, ignore_index: backward(
             grad, self, _of_samples(self, target), weight, reduction, ignore_index
+        ),
+        hazard=Hazard(
+            nothing="the mean over no targets divides 0 by 0: there are none, all are ignore_index,"
+            " or their weights are 0"
         ),
     )
     return loss

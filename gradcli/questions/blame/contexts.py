@@ -1,0 +1,156 @@
+"""What the run around a number that is not finite says of its cause: the matrix that has equal
+eigenvalues, the small constant that half precision rounds to 0, what grows from round to round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.recording.recorder import Step
+from gradcli.autograd.tensor import Tensor
+from gradcli.language.tree import syntax as tree
+from gradcli.questions.blame.causes import name_of, number_text
+from gradcli.questions.blame.finding import Blamed
+from gradcli.questions.blame.nonfinite import BACKWARD, FORWARD
+from gradcli.recorded.patterns import around, call_of
+from gradcli.recorded.recorded_run import Recorded
+
+if TYPE_CHECKING:
+    from gradcli.questions.blame.nonfinite import FirstNonFinite
+
+_FEWEST = 6
+"""So many results of one operation, each larger than the one before it, are growth."""
+
+_FEWEST_ROUNDS = 3
+"""The same for the rounds of a training that diverges."""
+
+_GROWTH = 1.2
+"""By how much each of them is larger at least."""
+
+_CLOSE = 1e-5
+"""Eigenvalues are equal whose distance is this part of the largest."""
+
+
+def explain_by_context(run: Recorded, blamed: Blamed) -> None:
+    """Let a number that is not finite say what the run around it shows of its cause."""
+    nonfinite = blamed.nonfinite
+    found = _determinant(run, nonfinite) or _equal_eigenvalues(run, nonfinite)
+    if found is not None:
+        blamed.cause, blamed.text = found
+    lost = _lost(run, nonfinite)
+    if lost is not None:
+        blamed.text += f"; {lost} is 0 in {nonfinite.dtype}"
+    blamed.computed = _is_computed(run, nonfinite)
+    if blamed.cause == "overflow" and blamed.diverges and not nonfinite.stepped:
+        # What diverges has grown for rounds; a formula may overflow in a later one by itself.
+        blamed.diverges = blamed.diverges if _growth(run, nonfinite, _FEWEST_ROUNDS) else ()
+    elif blamed.cause == "overflow" and not blamed.diverges:
+        blamed.grows = _growth(run, nonfinite, _FEWEST)
+
+
+def _is_computed(run: Recorded, nonfinite: FirstNonFinite) -> bool:
+    """Whether an operand that holds a zero is the result of an operation."""
+    call = next((e for e in run.recorder.calls if e.output is nonfinite.output), None)
+    operands = [] if call is None else call.arguments.values()
+    made = [e for e in operands if type(e) is Tensor and e.grad_fn is not None]
+    return any(not np.asarray(to_host(forced(each.array))).all() for each in made)
+
+
+def _determinant(run: Recorded, nonfinite: FirstNonFinite) -> tuple[str, str] | None:
+    """What a `logdet` without a value is taken of."""
+    chain = [] if nonfinite.place is None else around(run.program, nonfinite.place)
+    if not chain or call_of(chain[0], "logdet") is None or nonfinite.phase == BACKWARD:
+        return None
+    called = next((e for e in run.recorder.calls if e.span is nonfinite.place), None)
+    matrices = [] if called is None else _matrices(called.arguments.values())
+    if not matrices:
+        return None
+    signs = np.linalg.slogdet(matrices[0].astype(float))[0]
+    nonfinite.phase, nonfinite.called, nonfinite.op = FORWARD, "logdet", None
+    nonfinite.operands = []
+    if (signs < 0).any():
+        least = number_text(np.min(np.linalg.det(matrices[0].astype(float))))
+        text = f"the determinant is negative, {least}, and has no logarithm"
+        return "log of a negative", text
+    return "log of zero", "the matrix is singular: its determinant is 0, and the logarithm -inf"
+
+
+def _equal_eigenvalues(run: Recorded, nonfinite: FirstNonFinite) -> tuple[str, str] | None:
+    """The eigenvalues or singular values that are equal, where a decomposition has no slope."""
+    name = name_of(nonfinite)
+    if nonfinite.phase != BACKWARD or name not in ("linalg_eigh", "linalg_svd"):
+        return None
+    call = None if nonfinite.node is None else run.recorder.made.get(nonfinite.node)
+    matrices = [] if call is None else _matrices(call.arguments.values())
+    if not matrices:
+        return None
+    array = matrices[0].astype(float)
+    kind, vectors, values = "eigenvalues", "eigenvectors", np.linalg.svd(array)[1]
+    if name == "linalg_eigh":
+        values = np.linalg.eigvalsh(array)
+    else:
+        kind, vectors = "singular values", "singular vectors"
+    values = np.sort(values, axis=-1).reshape(-1, values.shape[-1])
+    gaps = np.diff(values, axis=-1)
+    if not gaps.size or gaps.min() > _CLOSE * max(float(np.abs(values).max()), 1e-30):
+        return None
+    row, column = np.unravel_index(int(gaps.argmin()), gaps.shape)
+    pair = [number_text(each) for each in values[row, column : column + 2]]
+    return f"equal {kind}", (
+        f"the {kind} {pair[0]} and {pair[1]} are equal: which {vectors} belong to them is open,"
+        " and those have no derivative"
+    )
+
+
+def _matrices(values: Any) -> list[Any]:
+    arrays = [np.asarray(to_host(forced(e.array))) for e in values if type(e) is Tensor]
+    return [e for e in arrays if e.ndim >= 2 and e.dtype.kind == "f" and np.isfinite(e).all()]
+
+
+def _lost(run: Recorded, nonfinite: FirstNonFinite) -> str | None:
+    """A small constant in the expression that is 0 in half precision."""
+    if nonfinite.dtype.char != "e" or nonfinite.place is None:
+        return None
+    for whole in around(run.program, nonfinite.place)[:1]:
+        for each in tree.nodes_of(whole):
+            value = each.value if isinstance(each, tree.Constant) else None
+            if isinstance(value, float) and value and not np.float16(value):
+                return each.span.text
+    return None
+
+
+def _growth(run: Recorded, nonfinite: FirstNonFinite, fewest: int) -> str:
+    """How what goes round grows until it overflows, "" where it does not."""
+    sizes: list[float] = []
+    if nonfinite.phase == BACKWARD and nonfinite.node is not None:
+        name = nonfinite.node.node_name
+        for event in run.recorder.events or ():
+            if isinstance(event, Step) and event.node.node_name == name:
+                if event.node.place is nonfinite.place:
+                    sizes.append(_size(event.grads))
+                if event.node is nonfinite.node:
+                    break
+    else:
+        for call in run.recorder.calls:
+            if call.op is nonfinite.op and call.span is nonfinite.place:
+                if call.output is nonfinite.output:
+                    break
+                sizes.append(_size([call.output]))
+    last = sizes[-fewest:]
+    ratios = [b / a if a else 0.0 for a, b in pairwise(last)]
+    if len(last) < fewest or min(ratios) < _GROWTH:
+        return ""
+    ratio = f"{float(np.prod(ratios)) ** (1 / len(ratios)):.2g}"
+    return f"the gradient grows {ratio}-fold" if nonfinite.phase == BACKWARD else f"{ratio}-fold"
+
+
+def _size(values: Sequence[Any]) -> float:
+    arrays = [np.asarray(to_host(forced(getattr(e, "array", e)))) for e in values if e is not None]
+    found = [float(np.abs(e).max()) for e in arrays if e.size and e.dtype.kind == "f"]
+    return max(found, default=0.0)

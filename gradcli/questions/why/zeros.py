@@ -1,0 +1,452 @@
+"""Says why a gradient is zero: no slope, an operand that is zero, contributions that cancel, an
+empty selection, saturation, units that are dead.
+
+The reason is computed. A node passes on a sum over the elements of its output, each times the
+gradient that arrives there. Where the sum is zero, the node runs again on that gradient with random
+weights: what comes out is zero too if every contribution is, and not where they cancel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.engine import accumulate
+from gradcli.autograd.graph import Graph, GraphNode
+from gradcli.autograd.node import Node
+from gradcli.autograd.recording.recorder import Arrival, Step
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, Label
+from gradcli.ops.definition.op import parameters_of
+from gradcli.questions.why.detachments import Detachment
+from gradcli.questions.why.edits import drawn, leaky, straight_through
+from gradcli.questions.why.origins import origin_of_zero, viewed
+from gradcli.record import Record
+from gradcli.recorded.gradients import flat
+from gradcli.recorded.ledger import last_pass
+from gradcli.recorded.recorded_run import Recorded
+
+if TYPE_CHECKING:
+    from gradcli.autograd.recording.instructions import Call
+
+CANCELS = "its contributions add up to 0"
+EMPTY = "nothing is selected"
+EVERYWHERE = "it is zero whatever the values are"
+FOR_THESE = "it is zero for these values"
+
+_MOST = 3
+"""Places that are shown."""
+
+_ROUNDING = 64
+"""A sum of so many roundings of what was summed is taken for zero."""
+
+_SMALL = 1e-4
+"""A gradient above this is not looked at: it is not what rounding leaves of a cancellation."""
+
+
+class Zero(Record):
+    """A place where a gradient becomes zero.
+
+    Attributes:
+        kind: the reason in words, one of those above; "" where none arrived.
+    """
+
+    kind: str
+    at: Detachment
+
+
+_NOTHING = Zero("", Detachment(None, ""))
+
+
+def zeros_of(
+    run: Recorded, graph: Graph, target: Node | None, gradient: Any
+) -> tuple[str, list[Detachment]] | None:
+    """Why no gradient reaches a leaf, and the places where it becomes zero; None where one does,
+    or where the reason is not certain.
+    """
+    goal = None if target is None else graph.find(target)
+    array = _host(gradient)
+    if goal is None or graph.root is None or not is_small(gradient):
+        return None
+    found = _Walk(run, graph, goal).zeros()
+    if not found:
+        return None
+    kinds = {each.kind for each in found}
+    reason = kinds.pop() if len(kinds) == 1 else FOR_THESE
+    if array.any():
+        reason = f"it is 0 up to rounding: {CANCELS}"
+    return reason, [each.at for each in found[:_MOST]]
+
+
+def is_small(gradient: Any) -> bool:
+    """Whether a gradient may be what rounding leaves of a cancellation; NaN is not."""
+    array = _host(gradient)
+    if not array.size or array.dtype.kind not in "fc":
+        return False
+    return bool(float(np.abs(array).max()) <= _SMALL)
+
+
+class _Walk:
+    """Follows what a pass carried from the root of a graph to one of its leaves."""
+
+    def __init__(self, run: Recorded, graph: Graph, goal: GraphNode) -> None:
+        self.run = run
+        self.graph = graph
+        self.goal = goal
+        events = last_pass(graph, run.recorder.events or ())
+        self.steps: Mapping[Node, Step] = {e.node: e for e in events if isinstance(e, Step)}
+        self.arrived: dict[Node, Any] = {
+            e.node: _host(e.incoming) for e in events if isinstance(e, Arrival)
+        }
+        self.leads = self._leading()
+
+    def _leading(self) -> set[GraphNode]:
+        """The nodes from which edges lead to the goal."""
+        users: dict[GraphNode, list[GraphNode]] = {}
+        for node in self.graph.nodes:
+            for edge in node.edges:
+                if edge.node is not None:
+                    users.setdefault(edge.node, []).append(node)
+        found, waiting = {self.goal}, [self.goal]
+        while waiting:
+            for node in users.get(waiting.pop(), ()):
+                if node not in found:
+                    found.add(node)
+                    waiting.append(node)
+        return found
+
+    def zeros(self) -> list[Zero]:
+        """Where the gradient becomes zero, in the order of the program; nothing if it does not."""
+        assert self.graph.root is not None
+        alive, found = {self.graph.root}, []
+        brought: dict[GraphNode, list[tuple[GraphNode, Any]]] = {}
+        # A node runs after all that use it: larger sequence numbers first.
+        for node in sorted(self.leads, key=_order):
+            shares = brought.get(node, [])
+            if node not in alive and not shares:
+                continue
+            if node not in alive:
+                cancelled = self._cancelled(node, shares)
+                if cancelled is not None:
+                    found.append(cancelled)
+                    continue
+                if node is self.goal:
+                    return []
+                alive.add(node)
+            step = self.steps.get(node.node)
+            if step is None:
+                if node is self.goal:  # the root itself
+                    return []
+                continue
+            for number, edge in enumerate(node.edges):
+                if edge.node is None or edge.node not in self.leads:
+                    continue
+                zero = self._zero(node, step, number)
+                if zero is None:
+                    shares = brought.setdefault(edge.node, [])
+                    shares.append((node, _host(step.fitted[number])))
+                elif zero.kind:
+                    found.append(zero)
+        found.sort(key=_position)
+        return found
+
+    def _cancelled(self, node: GraphNode, shares: Sequence[tuple[GraphNode, Any]]) -> Zero | None:
+        """That what several users of a value bring adds up to zero."""
+        if len(shares) < 2:
+            return None
+        step = self.steps.get(node.node)
+        total = self.arrived.get(node.node)
+        if step is not None and len(step.grads) == 1:
+            total = _host(step.grads[0])
+        if total is None or any(share.shape != total.shape for _, share in shares):
+            return None
+        scale = sum(np.abs(share) for _, share in shares)
+        if not (np.abs(total) <= _rounding(total.dtype) * scale).all():
+            return None
+        called = node.variable or "it"
+        most = int(np.argmax(scale))
+        terms = _sum_text([share.ravel()[most] for _, share in shares])
+        first, *others = [user for user, _ in shares]
+        text = f"{len(shares)} uses of `{called}` bring gradients that add up to 0: {terms}"
+        labels = tuple(
+            Label(each.place, "and here")
+            for each in others[:_MOST]
+            if each.place is not None and each.place is not first.place
+        )
+        return Zero(CANCELS, Detachment(first.place, text, None, labels))
+
+    def _zero(self, node: GraphNode, step: Step, number: int) -> Zero | None:
+        """Why a node passes nothing on to an input, None where it does; without a text where
+        nothing arrived.
+        """
+        came = [None if g is None else _host(g) for g in step.grads]
+        passed = step.fitted[number]
+        array = None if passed is None else _host(passed)
+        if not any(g is not None and g.any() for g in came):
+            return _NOTHING
+        if array is not None and not array.size:
+            return Zero(EMPTY, Detachment(node.place, *_empty(node)))
+        if flat(node, number):
+            return Zero(EVERYWHERE, Detachment(node.place, *_step_function(self.run, node)))
+        if array is not None and float(np.abs(array).max()) > _SMALL:
+            return None
+        parts = self._parts(node, came, number, array)
+        if parts is None:
+            return None if array is not None and array.any() else self._unknown(node)
+        if array is not None and not (np.abs(array) <= _rounding(array.dtype) * parts).all():
+            return None
+        if parts.any():
+            text, help = _cancelling(node)
+            return Zero(CANCELS, Detachment(node.place, text, help))
+        call = self.run.recorder.made.get(node.node)
+        return self._without_slope(node, call, number)
+
+    def _unknown(self, node: GraphNode) -> Zero:
+        return Zero(FOR_THESE, Detachment(node.place, f"{node.name} passes nothing on"))
+
+    def _parts(self, node: GraphNode, came: Sequence[Any], number: int, passed: Any) -> Any:
+        """How large the contributions to a gradient are; None where the node cannot run again."""
+        generator = np.random.default_rng(0)
+        size: Any = 0.0
+        for _ in range(2):
+            weighted = [
+                None if g is None else (g * generator.normal(size=g.shape)).astype(g.dtype)[()]
+                for g in came
+            ]
+            try:
+                ran = node.node.run(weighted if len(weighted) > 1 else weighted[0], True)
+                given = ran[number]
+            except (GradcliError, TypeError, ValueError, IndexError, AttributeError):
+                return None
+            if given is None:
+                return None
+            array = _host(given)
+            if passed is not None and array.shape != passed.shape:
+                array = _host(accumulate.sum_to(given, passed.shape))
+            size = size + np.abs(array)
+        return size
+
+    def _without_slope(self, node: GraphNode, call: Call | None, number: int) -> Zero:
+        """A node each of whose contributions is zero."""
+        stem = node.name.rstrip("0123456789")
+        module = self.run.recorder.modules.get(node.node)
+        dropped = None if module is None else _dropped(module.module)
+        if dropped is not None:
+            place = origin_of_zero(self.run, module.module)  # type: ignore[union-attr]
+            labels = () if place is None else (Label(place, "it is made here"),)
+            return Zero(FOR_THESE, Detachment(node.place, dropped, None, labels))
+        if stem in _PRODUCTS:
+            return Zero(FOR_THESE, self._zero_operand(node, call, number))
+        told = _of_one(node, call) or _NO_SLOPE.get(stem)
+        if told is None:
+            told = _other(node, call, number), None
+        tries = straight_through(self.run.program, node.place) if stem == "ClampBackward" else ()
+        tries = tries or leaky(node.place, module)
+        return Zero(FOR_THESE, Detachment(node.place, *told, (), tries, stem == "ReluBackward"))
+
+    def _zero_operand(self, node: GraphNode, call: Call | None, number: int) -> Detachment:
+        """A product whose other factor is zero, with the line that made it so."""
+        name = None if call is None or number >= len(call.op.inputs) else call.op.inputs[number]
+        others = [
+            (each, value)
+            for each, value in (call.arguments if call is not None else {}).items()
+            if each != name
+        ]
+        factors = _FACTORS.get(node.name.rstrip("0123456789"))
+        zero = [
+            value
+            for each, value in others
+            if (factors is None or each in factors) and _is_zero(value)
+        ]
+        if not zero:
+            text = f"{node.name} multiplies the gradient by what is 0 wherever it arrives"
+            return Detachment(node.place, text)
+        place = origin_of_zero(self.run, zero[0], None if call is None else call.span)
+        called = _called(self.run, zero[0])
+        if node.place is not None and called == _OTHER and "dropout(" in node.place.text:
+            return Detachment(node.place, "dropout() set all of it to 0")
+        text = f"{node.name} multiplies the gradient by {called}, and that is 0"
+        labels = () if place is None else (Label(place, "this makes it 0"),)
+        return Detachment(node.place, text, None, labels)
+
+
+def _called(run: Recorded, value: Any) -> str:
+    """The name of a factor."""
+    if type(value) is not Tensor:
+        return "the number"
+    return viewed(run, value).name or _OTHER
+
+
+_OTHER = "the other operand"
+
+
+def _position(zero: Zero) -> tuple[int, int]:
+    place = zero.at.place
+    return (0, 0) if place is None else (place.line, place.start)
+
+
+def _order(node: GraphNode) -> tuple[bool, int]:
+    """Where a node stands in a pass: leaves come last."""
+    return node.leaf is not None, -node.node.sequence_nr
+
+
+def _host(array: Any) -> Any:
+    array = array.array if type(array) is Tensor else array
+    found = np.asarray(to_host(forced(array)))
+    return found.astype(np.float32) if found.dtype.kind == "V" else found
+
+
+def _rounding(dtype: Any) -> float:
+    return _ROUNDING * float(np.finfo(dtype).eps) if dtype.kind in "fc" else 0.0
+
+
+def _is_zero(value: Any) -> bool:
+    if type(value) is Tensor:
+        return not _host(value.array).any()
+    return isinstance(value, (bool, int, float)) and value == 0
+
+
+def _sum_text(terms: Sequence[Any]) -> str:
+    """A sum as it is written: `1 - 0.5 - 0.5`."""
+    shown = [f"{float(np.real(each)):.4g}" for each in terms[:4]]
+    text = " + ".join(shown).replace("+ -", "- ")
+    return text + (" + …" if len(terms) > len(shown) else "")
+
+
+# --- in words -------------------------------------------------------------------------------------
+
+
+def _empty(node: GraphNode) -> tuple[str, str | None]:
+    called = node.name.partition("Backward")[0].lower()
+    return f"{called} is taken of no elements: what goes in is empty", None
+
+
+def _step_function(run: Recorded, node: GraphNode) -> tuple[Any, ...]:
+    called = node.name.partition("Backward")[0].lower()
+    if called == "normal":
+        text = "torch.normal() draws outside the graph: its slopes are 0 by definition"
+        help = "draw noise alone: `mu + sigma * torch.randn_like(mu)`"
+        return text, help, (), drawn(run.program, node.place), True
+    help = f"straight-through: `x + (x.{called}() - x).detach()` keeps the slope 1"
+    return (
+        f"{node.name} has slope 0 everywhere",
+        help,
+        (),
+        straight_through(run.program, node.place),
+    )
+
+
+# fmt: off
+_PRODUCTS = frozenset((
+    "AddmmBackward", "BmmBackward", "ConvolutionBackward", "DotBackward", "MmBackward",
+    "MulBackward", "MvBackward",
+))
+# fmt: on
+"""Nodes that multiply the gradient of one operand by the other."""
+
+_FACTORS: Mapping[str, tuple[str, ...]] = {
+    "AddmmBackward": ("mat1", "mat2"),
+    "ConvolutionBackward": ("input", "weight", "self"),
+}
+"""The operands that are multiplied, where there are others."""
+
+_NORMALISED = (
+    "the contributions of its elements cancel: normalised numbers have mean 0 and variance 1"
+    " whatever goes in, and a shift or a scale of it changes nothing"
+)
+
+_INVARIANT: Mapping[str, str] = {
+    "SoftmaxBackward": "the contributions of its elements cancel: the numbers of a softmax add up"
+    " to 1 whatever goes in, and a shift of it changes nothing",
+    "LogSoftmaxBackward": "the contributions of its elements cancel: the probabilities whose"
+    " logarithms these are add up to 1 whatever goes in, and a shift of it changes nothing",
+    "NativeLayerNormBackward": _NORMALISED,
+    "NativeBatchNormBackward": _NORMALISED,
+    "NativeGroupNormBackward": _NORMALISED,
+}
+"""What of an op is the same whatever goes in, so that its gradient cancels."""
+
+
+def _cancelling(node: GraphNode) -> tuple[str, str | None]:
+    told = _INVARIANT.get(node.name.rstrip("0123456789"))
+    if told is not None:
+        return told, None
+    return (
+        f"{node.name} adds up the contributions of its elements, and they cancel: the sum is 0,"
+        " not the slopes",
+        None,
+    )
+
+
+_NO_SLOPE: Mapping[str, tuple[str, str | None]] = {
+    "ReluBackward": (
+        "ReluBackward0 has slope 0 at these values: what goes in is not above 0 where the gradient"
+        " arrives, the units are dead",
+        "`leaky_relu` has a slope below 0 too",
+    ),
+    "ThresholdBackward": ("no element is above the threshold, and below it the slope is 0", None),
+    "HardtanhBackward": ("what goes in is outside the bounds, where the slope is 0", None),
+    "ClampBackward": (
+        "what goes in is outside the bounds, where the slope is 0",
+        "`x + (x.clamp(…) - x).detach()` keeps the slope 1",
+    ),
+    "ClampMinBackward": ("what goes in is below the bound, where the slope is 0", None),
+    "ClampMaxBackward": ("what goes in is above the bound, where the slope is 0", None),
+    "SigmoidBackward": ("the sigmoid is saturated: it is 0 or 1 to the last digit", None),
+    "TanhBackward": ("tanh is saturated: it is 1 or -1 to the last digit", None),
+    "SoftmaxBackward": ("the softmax is saturated: one number is 1, and all others are 0", None),
+    "LogSoftmaxBackward": ("the softmax is saturated: one number is 1, all others are 0", None),
+    "EmbeddingBackward": (
+        "only rows that were looked up get a gradient, and that of padding_idx none",
+        None,
+    ),
+    "MaskedFillBackward": ("the mask replaces every element where a gradient arrives", None),
+    "WhereBackward": ("the other branch is taken where a gradient arrives", None),
+    "MaxBackward": ("the maximum is elsewhere", None),
+    "MinBackward": ("the minimum is elsewhere", None),
+    "MaximumBackward": ("the other operand is larger where a gradient arrives", None),
+    "MinimumBackward": ("the other operand is smaller where a gradient arrives", None),
+}
+
+
+def _other(node: GraphNode, call: Call | None, number: int) -> str:
+    """What is certain of a node whose contributions are 0, whatever its op."""
+    op = None if call is None else call.op
+    rules = getattr(op, "rules", {})
+    rule = rules.get(op.inputs[number]) if op is not None and number < len(op.inputs) else None
+    if node.name == "CopySlices" or (rule is not None and _moves(rule)):
+        return "a gradient arrives only at elements that do not come of it"
+    called = node.name.partition("Backward")[0]
+    if getattr(op, "pointwise", False):
+        return f"the slope of {called.lower()} is 0 at these values"
+    return f"each contribution of {called} to it is 0 at these values"
+
+
+def _moves(rule: Any) -> bool:
+    """Whether a rule reads nothing but the gradient, sizes and settings: no numbers."""
+    return not any(
+        each in ("self", "input", "other", "result", "weight") for each in parameters_of(rule)
+    )
+
+
+def _of_one(node: GraphNode, call: Call | None) -> tuple[str, None] | None:
+    """What a softmax over a single number does."""
+    dim = None if call is None else call.arguments.get("dim")
+    shape = node.node.metadata[0][0]
+    if not node.name.startswith(("Softmax", "LogSoftmax")) or not isinstance(dim, int):
+        return None
+    if not shape or shape[dim] != 1:
+        return None
+    return "the softmax is taken over one number alone, and is 1 whatever that is", None
+
+
+def _dropped(module: Any) -> str | None:
+    """What a dropout that leaves nothing does."""
+    kind = type(module).__name__
+    if "Dropout" in kind and getattr(module, "p", None) == 1:
+        return f"{kind} with p=1 sets everything to 0"
+    return None
