@@ -52,11 +52,19 @@ def by_differences(
     here = _executed(rerun)
     assert here.output is not None
     generator = np.random.default_rng(0)
-    seed = _seed(here, options, generator)
+    seed = _own_seed(here, options)
+    if seed is None:
+        seed = _seed(here, options, generator)
     inputs = {name: np.array(leaf.array, float) for name, leaf in here.leaves.items()}
     inputs.update(rerun.beginnings(here))
+    moved = rerun.execute(values=inputs, dtype="float64")
     rerun.moments, current = moments_of(rerun, here)
     inputs.update(current)
+    for name in moved.missed - rerun.moments.keys():
+        terminal.note(f"`{name}` cannot be moved from outside, and is not checked")
+        del inputs[name]
+    if not inputs:
+        raise _nothing_to_move()
     if options.wrt is not None:
         inputs = {name: array for name, array in inputs.items() if name in options.wrt}
     if order == 1:
@@ -139,12 +147,35 @@ def _executed(rerun: Rerun) -> Executed:
     """The program in float64, with inputs that can be moved."""
     found = rerun.execute(dtype="float64", record="steps")
     if found.output is None or not found.output.requires_grad or not found.leaves:
-        raise GradcliError(
-            "E402",
-            "the program computes nothing from an input that has a name and requires grad",
-            help="give an input a value behind the program: `x=2`",
-        )
+        raise _nothing_to_move()
     return found
+
+
+def _nothing_to_move() -> GradcliError:
+    return GradcliError(
+        "E402",
+        "the program computes nothing from an input that has a name and requires grad",
+        help="give an input a value behind the program: `x=2`",
+    )
+
+
+def _own_seed(executed: Executed, options: Options) -> Any:
+    """The seed of the program's own backward pass, None where it has none; raises E402 where that
+    pass began at several tensors.
+    """
+    if options.seed is not None:
+        return None
+    assert executed.output is not None
+    started = executed.run.session.recorder.outputs.values()
+    for each in started:
+        if each.tensor is executed.output and each.count > 1:
+            raise GradcliError(
+                "E402",
+                f"backward() was called on {each.count} tensors at once, and one can be checked",
+                span=each.place,
+                help="call it on their sum, each times its gradient",
+            )
+    return executed.seed()
 
 
 def _seed(executed: Executed, options: Options, generator: Any) -> Any:
@@ -237,7 +268,7 @@ class _Clues:
             node = parse_expression(Source("option --equals", expression))
         except GradcliError:
             return None
-        values = self._here.run.session.values.items()
+        values = self._here.run.session.state.names().items()
         shapes = {name: tuple(v.array.shape) for name, v in values if type(v) is Tensor}
         for edit in islice(edits(node, shapes), _MOST_EDITS):
             try:
@@ -272,7 +303,7 @@ def _factors(executed: Executed) -> dict[str, Any]:
     """What may be a forgotten factor: names' values, and slopes by source text."""
     assert executed.output is not None
     found: dict[str, Any] = {}
-    for name, value in executed.run.session.values.items():
+    for name, value in executed.run.session.state.names().items():
         if type(value) is Tensor and value.dtype.is_floating_point:
             found[f"`{name}`"] = np.asarray(value.array)
     if executed.output.array.size != 1:

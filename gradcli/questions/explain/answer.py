@@ -114,7 +114,7 @@ def flow_of(run: Run, result: Result) -> Answer:
     if not parameters:
         parameters = [
             (name, value)
-            for name, value in run.session.values.items()
+            for name, value in run.session.state.names().items()
             if type(value) is Tensor and value.is_leaf and value.requires_grad
         ]
     with run.session.running():
@@ -160,7 +160,8 @@ def _leaf(run: Run, result: Result, name: str | None) -> Tensor | None:
     for node in result.graph.nodes:
         if node.leaf is not None and node.variable == name:
             return node.leaf
-    value = run.session.values.get(name, dict(parameters_of(run.session)).get(name))
+    names = run.session.state.names()
+    value = names.get(name, dict(parameters_of(run.session)).get(name))
     if type(value) is not Tensor or not value.is_leaf:
         raise UsageError(f"--paths: `{name}` is no leaf of the program")
     if not value.requires_grad:
@@ -209,7 +210,8 @@ def _extras(
             partial(rendering.paths_document, paths),
         )
     if extras.saved:
-        names = {n: each for n, each in run.session.values.items() if type(each) is Tensor}
+        named = run.session.state.names().items()
+        names = {name: each for name, each in named if type(each) is Tensor}
         saved = saved_values(graph, events, names)
         yield (
             "saved",
