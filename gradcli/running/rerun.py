@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -179,6 +181,7 @@ class Rerun(Record):
         name: what diagnostics call it.
         runs: how often it ran.
         moments: the leaves that get their values in the middle of a run.
+        until: when the time is over that all runs together may take; known from the first on.
         settled: the names of which it is known whether they have such a moment.
     """
 
@@ -191,6 +194,13 @@ class Rerun(Record):
     runs: int = 0
     moments: Moments = _NEVER
     settled: frozenset[str] = frozenset()
+    until: float | None = None
+
+    def left(self) -> float:
+        """The seconds that all further runs together may take."""
+        if self.until is None:
+            self.until = perf_counter() + (self.options.limits.timeout or inf)
+        return self.until - perf_counter()
 
     def __call__(
         self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None
@@ -245,8 +255,13 @@ class Rerun(Record):
         prepare: Callable[[Run], None] | None,
     ) -> Executed:
         self.runs += 1
-        options = self.options
+        options, limits = self.options, self.options.limits
         before, options.dtype = options.dtype, dtype or options.dtype
+        timeout, left = limits.timeout, self.left()
+        if timeout is not None:
+            if left <= 0:
+                raise limits.out_of_time()
+            limits.timeout = left
         try:
             run = Run(self.terminal, options, record)
             run.muted = True
@@ -273,8 +288,13 @@ class Rerun(Record):
                 value = run.execute(statements, arguments)
                 took.update(run.bindings.inputs() if run.bindings else ())
                 return Executed(run, value, early, took)
+        except GradcliError as error:
+            if error.code == "E607" and timeout is not None:
+                limits.timeout = timeout
+                raise limits.out_of_time() from error
+            raise
         finally:
-            options.dtype = before
+            options.dtype, limits.timeout = before, timeout
 
     def beginnings(self, executed: Executed) -> dict[str, Any]:
         """What the leaves held that the program wrote to, when each got its name."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,15 @@ from gradcli.autograd.recording.recorder import Event, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Source
 from gradcli.language.parser.parser import parse_expression
-from gradcli.questions.check.check import WRONG, Comparison, fails, worst
+from gradcli.questions.check.check import (
+    WRONG,
+    Checked,
+    Comparison,
+    Time,
+    check_along,
+    fails,
+    worst,
+)
 from gradcli.questions.check.check import check as compare
 from gradcli.questions.check.diagnosis import Clues, is_close
 from gradcli.questions.check.edits import Edit, edits
@@ -45,8 +54,18 @@ if TYPE_CHECKING:
 # --- differences --------------------------------------------------------------------------------
 
 
+_MOST = 100
+"""The elements of an input that are checked unless another number is given."""
+
+_SECONDS = 30.0
+"""What takes longer than this is checked along random directions, unless a number is given."""
+
+_TOLD = 5.0
+"""What takes longer than this is said before."""
+
+
 def by_differences(
-    terminal: Terminal, rerun: Rerun, options: Options, order: int, most: int
+    terminal: Terminal, rerun: Rerun, options: Options, order: int, most: int | None
 ) -> int:
     """Compare gradients with central differences; the exit code is 1 for a wrong one."""
     here = _executed(rerun)
@@ -57,7 +76,10 @@ def by_differences(
         seed = _seed(here, options, generator)
     inputs = {name: np.array(leaf.array, float) for name, leaf in here.leaves.items()}
     inputs.update(rerun.beginnings(here))
+    rerun.execute(values=inputs, dtype="float64")
+    began = perf_counter()
     moved = rerun.execute(values=inputs, dtype="float64")
+    a_run = perf_counter() - began
     rerun.moments, current = moments_of(rerun, here)
     inputs.update(current)
     for name in moved.missed - rerun.moments.keys():
@@ -86,9 +108,7 @@ def by_differences(
             return float(sum((slopes[name] * directions[name]).sum() for name in directions))
 
         gradients = here.slopes(seed, directions, second=True)
-    found = compare(
-        function, gradients, inputs, most, _precision(here), one_triangle=_reads_a_triangle(here)
-    )
+    found = _compared(terminal, rerun, here, (function, gradients, inputs, most), a_run)
     failed = fails(worst(found))
     wrong = [each.name for each in found if each.verdict == WRONG]
     places = _suspects(rerun, wrong) if failed and order == 1 else []
@@ -98,6 +118,44 @@ def by_differences(
     terminal.answer(shown, options.format)
     return int(failed)
 
+
+def _compared(
+    terminal: Terminal,
+    rerun: Rerun,
+    here: Executed,
+    asked: tuple[Callable[[Mapping[str, Any]], float], Any, Mapping[str, Any], int | None],
+    a_run: float,
+) -> list[Checked]:
+    """Compare as many elements as there is time for, or directions where they take too long."""
+    function, gradients, inputs, most = asked
+    timeout = rerun.left()
+    elements = sum(min(array.size, most or _MOST) for array in inputs.values())
+    cost = 2 * elements * a_run
+    seconds = min(timeout, _SECONDS if most is None else timeout)
+    time = Time(seconds, perf_counter())
+    precision = _precision(here)
+    if cost > seconds and most is None:
+        count = max(1, min(_DIRECTIONS, int(seconds / (2 * a_run * len(inputs)))))
+        terminal.note(
+            f"{elements} elements would take about {cost:.0f} s: those of an input are moved at once"
+            f" along {count} random direction{'s' * (count > 1)}; --elements N checks N of each"
+        )
+        found = check_along(function, gradients, inputs, count, precision, time)
+    else:
+        if cost > _TOLD:
+            terminal.note(f"{elements} elements take about {cost:.0f} s")
+        found = compare(
+            function, gradients, inputs, most or _MOST, precision,
+            one_triangle=_reads_a_triangle(here), time=time,
+        )  # fmt: skip
+        count = _MOST if most is None else most
+    if any(len(each.elements) < (count if each.along else min(each.size, count)) for each in found):
+        terminal.note("there was no time for the others; --timeout and --elements choose")
+    return found
+
+
+_DIRECTIONS = 5
+"""So many random directions, if there is time."""
 
 _TRIANGULAR = ("LinalgCholesky", "LinalgEigh", "LinalgLdl", "CholeskyInverse")
 """Nodes of ops that take a matrix for symmetric begin with these."""
