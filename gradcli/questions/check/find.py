@@ -137,7 +137,7 @@ def _compared(
     if cost > seconds and most is None:
         count = max(1, min(_DIRECTIONS, int(seconds / (2 * a_run * len(inputs)))))
         terminal.note(
-            f"{elements} elements would take about {cost:.0f} s: those of an input are moved at once"
+            f"{elements} elements would take about {cost:.0f} s: all of an input are moved at once,"
             f" along {count} random direction{'s' * (count > 1)}; --elements N checks N of each"
         )
         found = check_along(function, gradients, inputs, count, precision, time)

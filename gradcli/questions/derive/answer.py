@@ -15,6 +15,7 @@ from gradcli.questions.derive import tell as derivation
 from gradcli.questions.derive.derive import agrees, derive
 from gradcli.questions.derive.jacobians import jacobians, reach
 from gradcli.questions.derive.latex import latex
+from gradcli.questions.derive.program import is_pattern, is_written
 from gradcli.questions.derive.tell import derivation_document
 from gradcli.questions.derive.textbook import textbook
 from gradcli.recorded.symbols.text import text_of
@@ -28,11 +29,11 @@ from gradcli.show.answer import Answer
 from gradcli.show.style import PLAIN, Style
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gradcli.autograd.tensor import Tensor
     from gradcli.language.tree.syntax import Statement
-    from gradcli.questions.derive.program import Derivation, HasWordFor
+    from gradcli.questions.derive.program import Derivation, HasWordFor, IsValue
     from gradcli.recorded.result import Result
     from gradcli.running.source import Asked
 
@@ -115,7 +116,7 @@ def with_gradients(asked: Asked) -> dict[str, str]:
         if result is None:
             raise _no_hessian()
         with run.session.running():
-            made = _derived(run, result, text, None)
+            made = _derived(run, result, text, None, _values_in(run, is_pattern))
     asked.options.of = None
     output = result.name
     if made.described or made.inputs.keys() - {each.name for each in asked.arguments}:
@@ -153,7 +154,9 @@ def formulas(run: Run, result: Result, program: str, target: str, matrices: str 
             name that the gradient is by may follow, `hessian_x`.
     """
     with run.session.running():
-        found = _derived(run, result, program, derivation.WORDS.get(target))
+        # The lines of a gradient that is differentiated again are none of the program's own.
+        is_value = _values_in(run, is_written if matrices.startswith("hessian") else is_pattern)
+        found = _derived(run, result, program, derivation.WORDS.get(target), is_value)
         if matrices:
             found = jacobians(found, run_program, matrices, result.output.array.size)
 
@@ -202,10 +205,22 @@ def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
             return found.text(PLAIN)
 
 
-def _derived(run: Run, result: Result, program: str, has_word_for: HasWordFor | None) -> Derivation:
+def _values_in(run: Run, is_short: Callable[[Any], bool]) -> IsValue:
+    """Whether a constant is the program's own, and its value short, so that it is no input."""
+    given = set(run.given())
+    return lambda name, array: name not in given and is_short(array)
+
+
+def _derived(
+    run: Run,
+    result: Result,
+    program: str,
+    has_word_for: HasWordFor | None,
+    is_value: IsValue,
+) -> Derivation:
     recorder = run.session.recorder
     assert isinstance(recorder, TraceRecorder)
-    found = derive(result, recorder, run_program, has_word_for)
+    found = derive(result, recorder, run_program, has_word_for, is_value)
     again = Rerun(run.terminal, program, "program", run.arguments(), run.options)
     _confirm_nearby(again, found)
 
