@@ -102,11 +102,12 @@ class Executed:
         """The output, or where the program went backward through it from another tensor, that."""
         recorder = self.run.session.recorder
         starts = [each.tensor for each in recorder.outputs.values() if each.ended]
-        if output.grad_fn not in recorder.ran or any(each is output for each in starts):
+        node = output.grad_fn
+        if node is None or node not in recorder.ran or any(each is output for each in starts):
             return output
         for start in reversed(starts):
             with self.run.session.running():
-                if self.run.session.graph(start).find(output.grad_fn) is not None:
+                if self.run.session.graph(start).find(node) is not None:
                     return start
         return output
 
@@ -418,16 +419,16 @@ def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
     for node in there.run.session.graph(there.output).nodes:
         for edge in node.edges:
             if edge.node is not None and edge.node.leaf is not None:
-                leaf, made = id(edge.node.leaf), node.node.sequence_nr
-                first[leaf] = min(first.get(leaf, made), made)
+                key, number = id(edge.node.leaf), node.node.sequence_nr
+                first[key] = min(first.get(key, number), number)
     numbers: dict[str, int] = {}
     for name, leaf in there.leaves.items():
         # It may have been written to before it required grad.
         always = "[" in name or name in rerun.settled or leaf.version > 0
-        node = first.get(id(leaf))
-        number = None if node is None else writes[0].ahead_of(leaf, node, always)
-        if number is not None:
-            numbers[name] = number
+        made = first.get(id(leaf))
+        at = None if made is None else writes[0].ahead_of(leaf, made, always)
+        if at is not None:
+            numbers[name] = at
     known: dict[int, list[tuple[Tensor, Any]]] = {}
 
     def read(number: int, found: list[Tensor]) -> None:

@@ -62,6 +62,7 @@ class Derivation(Record):
             where a seed was given.
         shown: the lines without the cases in which a factor is 0 by convention.
         conventions: these cases, as conditions on the inputs.
+        conditions: what the formulas hold for, "for x.sum() > 0"; empty where for all inputs.
         kind: "gradient", or "jacobian" or "hessian" where the lines are these matrices.
         fixed: the inputs that the program has no other values of: constants too long to be written
             down, draws and what they are drawn from.
@@ -79,6 +80,7 @@ class Derivation(Record):
     fixed: set[str] = set()  # noqa: RUF012
     described: dict[str, str] = {}  # noqa: RUF012
     kind: str = "gradient"
+    conditions: list[str] = []  # noqa: RUF012
 
 
 def derivation(
