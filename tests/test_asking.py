@@ -150,3 +150,27 @@ def test_every_command_answers_or_refuses(case: Path, monkeypatch: pytest.Monkey
     sweep = Sweep()
     sweep.ask(case)
     assert sweep.wrong == []
+
+
+@pytest.mark.parametrize(
+    ("program", "values", "said"),
+    [
+        ("y = F.elu(x, alpha=2).sum()", "x=[0,1]", "x[0] = 0 gets 2; another choice gives 1"),
+        ("y = F.elu(x).sum()", "x=[0,1]", "no element is on a kink or a tie"),
+        ("y = F.hardswish(x).sum()", "x=[3,1]", "x[0] = 3 gets 1; another choice gives 1.5"),
+        ("y = F.hardsigmoid(x).sum()", "x=[-3,1]", "x[0] = -3 gets 0; another choice gives 0.16"),
+        ("y = x.norm()", "x=[0,0]", "the slope of a norm at 0 is 0"),
+        ("y = x.topk(1).values.sum()", "x=[2,2,1]", "x[1] = 2 gets 0; another choice gives 1"),
+        (
+            "y = F.max_pool1d(x, 2).sum()",
+            "x=[[1,1]]",
+            "MaxPool2DWithIndicesBackward0: not examined",
+        ),
+        ("y = x.cummax(0).values.sum()", "x=[1,1]", "CummaxBackward0: not examined"),
+        ("y = torch.cdist(x, x + 0).sum()", "x=[[1,1]]", "CdistBackward0: not examined"),
+    ],
+)
+def test_kinks_are_found_or_not_examined(
+    program: str, values: str, said: str, gradcli: CommandLine
+) -> None:
+    assert said in gradcli("explain", program, values, "--ties").out

@@ -143,17 +143,15 @@ def _nonzero(made: Derivation, recorder: TraceRecorder, varying: set[int]) -> It
     arrays = {**made.inputs, **{line.name: line.array for line in made.shown}}
     parts = (part for line in made.shown for part in line.formula.walk())
     quotients = [each for each in parts if isinstance(each, Operation) and each.operator == "/"]
-    names = {part.name for each in quotients for part in each.parts[-1].walk() if _is_name(part)}
+    divisors = [part for each in quotients for part in each.parts[-1].walk()]
+    names = {part.name for part in divisors if isinstance(part, Name)}
     for call in recorder.calls:
         operand = call.arguments.get("self")
         if call.op.name.partition(".")[0] in _PRODUCTS and id(operand) in varying:
             numbers = np.asarray(None if operand is None else operand.array)
-            held = [each for each in names if each in arrays]
-            name = next((each for each in held if np.array_equal(arrays[each], numbers)), None)
+            held: list[str] = [each for each in names if each in arrays]
+            alike = [each for each in held if np.array_equal(arrays[each], numbers)]
+            name = alike[0] if alike else None
             if quotients and numbers.all():
                 text = one_line(call.span.text) if call.span is not None else call.op.name
                 yield f"where {name} ≠ 0" if name else f"where no factor of `{text}` is 0"
-
-
-def _is_name(part: Any) -> bool:
-    return isinstance(part, Name)

@@ -14,6 +14,7 @@ from gradcli.questions.explain import tell_ledger_extras as rendering
 from gradcli.questions.explain.derivatives import tables
 from gradcli.questions.explain.flow import finding, flows
 from gradcli.questions.explain.kinks import kinks as kinks_of
+from gradcli.questions.explain.kinks import unexamined
 from gradcli.questions.explain.paths import paths_to
 from gradcli.questions.explain.tell_derivatives import tables_document, tables_text
 from gradcli.questions.explain.tell_flow import flow_document, flow_text
@@ -201,7 +202,9 @@ def _extras(
         recorder = run.session.recorder
         assert recorder is not None
         ties = kinks_of(graph, events, recorder.made)
-        yield "ties", partial(rendering.ties_text, ties), partial(rendering.ties_document, ties)
+        left_out = unexamined(graph, recorder.made)
+        shown = partial(rendering.ties_text, ties, left_out)
+        yield "ties", shown, partial(rendering.ties_document, ties)
     if leaf is not None:
         paths, name = paths_to(graph, events, leaf), extras.paths or ""
         yield (
