@@ -109,6 +109,7 @@ class Session:
                 self._interpreter.make_hot_loop = _hot_loop
             if self.record is not None:
                 self.state.recorder = self._recorder()
+                self.state.frames = {}
                 if self.record in ("values", "kept"):
                     from gradcli.language.provenance import record_provenance  # lazy: start-up
 
@@ -251,7 +252,11 @@ class Session:
         with self.running(place):
             from gradcli.autograd.engine.backward import backward  # lazy: start-up
 
+            recorder = self.recorder
+            own = {} if recorder is None else dict(recorder.outputs)
             backward(output, seed)
+            if recorder is not None:
+                recorder.outputs = own  # which are the program's
 
     def rehearse(self, output: Tensor, seed: Tensor | None = None) -> list[Event]:
         """The events of a backward pass from an output, which leaves no trace."""

@@ -58,6 +58,8 @@ class State:
         modules: every module that is alive, in the order in which they were made; None before the
             first.
         values: the program's names.
+        frames: the variables of each function as its last call left them, by the function's
+            qualified name, the call that ended last behind the others; None where none are kept.
         born: the tensors made inside the innermost function that `torch.func` differentiates, by
             their `id`; None outside such functions.
         backward_pass: the running backward pass, None outside of one.
@@ -104,6 +106,7 @@ class State:
         "default_dtype",
         "duals",
         "emit",
+        "frames",
         "generators",
         "grad_enabled",
         "hooks_made",
@@ -152,6 +155,7 @@ class State:
         self.calls: list[Any] = []
         self.modules: WeakValueDictionary[int, Any] | None = None
         self.values: dict[str, Any] = {}
+        self.frames: dict[str, dict[str, Any]] | None = None
         self.default_device: str | None = None
         self.default_dtype = "float32"
         self.lazy_from = LAZY_FROM
@@ -173,6 +177,17 @@ class State:
         self.interruption: BaseException | None = None
         self.transforms: list[Any] = []
         self.warned: set[tuple[Any, ...]] = set()
+
+    def names(self) -> dict[str, Any]:
+        """The program's names, and behind them those of its functions' variables; of two alike, the
+        program's or else that of the call that ended last.
+        """
+        found = dict(self.values)
+        for variables in reversed((self.frames or {}).values()):
+            for name, value in variables.items():
+                if name:  # and not what leads to the variables around
+                    found.setdefault(name, value)
+        return found
 
     def warn(
         self,

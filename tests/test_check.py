@@ -266,3 +266,53 @@ def test_what_cannot_be_checked(
     shown = CommandLine(capsys)("check", *words)
     assert shown.code == code
     assert said in shown.err
+
+
+def test_what_would_take_long_is_checked_along_random_directions(
+    gradcli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gradcli.questions.check import find
+
+    monkeypatch.setattr(find, "_SECONDS", 0.02)
+    words = ["y = (tanh(x @ w) ** 2).sum()", "x=ones(8, 8) / 9", "w=ones(8, 8) / 7"]
+    shown = gradcli("check", *words)
+    assert "x.grad  fine  64 elements along 1 random direction" in shown.out
+    assert "--elements N checks N of each" in shown.err
+    hook = ["h = x @ w\nh.register_hook(lambda g: g * 1.01)\ny = (h * h).sum()", *words[1:]]
+    wrong = gradcli("check", *hook)
+    assert wrong.code == 1
+    assert "direction  gradient" in wrong.out
+    assert "64 elements" in gradcli("check", *words, "--elements", "64").out
+
+
+def test_the_limit_of_time_is_for_the_whole_check(gradcli: CommandLine) -> None:
+    program = "for n in range(20000):\n    n * n\ny = (x ** 2).sum()"
+    words = ["check", program, "x=ones(900)", "--elements", "900", "--timeout", "2"]
+    shown = gradcli(*words)
+    assert shown.code == 0, shown.err
+    assert "of 900 elements" in shown.out
+    assert "there was no time for the others" in shown.err
+
+
+def test_a_norm_that_is_missing_is_named(gradcli: CommandLine) -> None:
+    shown = gradcli("check", "y = x.norm()", "x=[1, 2, 3]", "--equals", "x")
+    assert "a division by the norm of `x` is missing" in shown.out
+
+
+def test_what_is_not_finite_is_said_once(gradcli: CommandLine) -> None:
+    shown = gradcli("check", "y = (a.sqrt() + b.sqrt()).sum()", "a=zeros(9)", "b=zeros(9)")
+    assert shown.code == 1
+    assert shown.out.count("see `gradcli blame`") == 1
+    assert len(shown.out.splitlines()) == 10
+
+
+def test_a_parametrized_module_is_right(gradcli: CommandLine) -> None:
+    program = (
+        "import torch.nn.utils.parametrize as P\nclass Sym(nn.Module):\n"
+        "    def forward(self, w): return w.triu() + w.triu(1).T\nlin = nn.Linear(3, 3)\n"
+        "P.register_parametrization(lin, 'weight', Sym())\n"
+        "y = lin(torch.ones(2, 3)).pow(2).sum()"
+    )
+    shown = gradcli("check", f"from torch import nn\n{program}")
+    assert shown.code == 0
+    assert "lin.parametrizations.weight.original.grad  fine  9 elements" in shown.out

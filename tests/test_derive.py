@@ -461,3 +461,44 @@ def test_functions_refuse_what_they_cannot_explain(gradcli: CommandLine, call: s
     found = gradcli(call)
     assert found.code == 3
     assert "E202" in found.err or "E402" in found.err
+
+
+def test_the_hessian_of_a_loss_has_only_names_that_it_defines(gradcli: CommandLine) -> None:
+    program = "y = F.cross_entropy(W @ x, torch.tensor(0))"
+    words = ["--shape", "W=2,2", "x=2", "--wrt", "W", "--dtype", "float64", "--hessian"]
+    shown = gradcli("derive", program, *words)
+    lines = [line.partition(" = ") for line in shown.out.splitlines()]
+    known = {"W", "x", "seed"}
+    for name, _, formula in lines:
+        used = set(re.findall(r"\b[a-z]\w*\b(?!\()", formula.partition("#")[0]))
+        assert not {each for each in used if re.fullmatch(r"t\d+", each)} - known
+        known.add(name)
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "value"),
+    [
+        ("h = zeros(3)\nfor t in range(2):\n    h = tanh(h + x)\ny = h.sum()", ["x=[1,2,3]"], "h"),
+        ("m = torch.eye(2)\ny = (m @ x).sum()", ["x=[1,2]"], "m"),
+    ],
+)
+def test_a_constant_of_the_program_is_a_value(
+    program: str, words: list[str], value: str, gradcli: CommandLine
+) -> None:
+    shown = gradcli("derive", program, *words, "--to", "numpy")
+    assert "def gradients(x):" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("y = torch.linalg.pinv(x).sum()", ["x=[[1,2],[3,4],[5,7]]"]),
+        ("y = x.topk(2).values.sum()", ["x=[1,3,2]"]),
+        ("y = (x.kthvalue(2).values ** 2).sum()", ["x=[[1,3,2],[5,4,6]]"]),
+        ("y = (x * torch.eye(2, dtype=torch.bool)).sum()", ["x=[[1,2],[3,4]]"]),
+    ],
+)
+def test_the_file_for_numpy_agrees_with_itself(
+    program: str, words: list[str], gradcli: CommandLine
+) -> None:
+    exec(gradcli("derive", program, *words, "--to", "numpy").out, {"__name__": "__main__"})

@@ -101,7 +101,7 @@ def test_modules_and_parameters_are_described(gradcli: CommandLine) -> None:
     ("program", "said"),
     [
         (_TRAINER, ["trainer.model.weight", "models[1].weight", "models[1]: models[1](torch"]),
-        (_LOCAL, ["Sequential.0.weight"]),
+        (_LOCAL, ["net.0.weight"]),
         ("net = nn.Linear(2, 1)\nw = net.weight\ny = (w * 2).sum()\n", ["AccumulateGrad      w"]),
         (
             "cell = nn.RNNCell(2, 2)\nh = torch.zeros(1, 2)\nfor t in range(2):\n"

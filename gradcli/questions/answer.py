@@ -72,15 +72,12 @@ def show_explanation(
     """
 
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
-        result = run.result(value)
-        if result is not None and result.graph.root is None and run.options.of is None:
-            from gradcli.running.report import differentiated  # lazy: start-up: NumPy
+        from gradcli.running.report import note_passes  # lazy: start-up: NumPy
 
-            found = differentiated(run.session)
-            run.options.of = None if found is None else found[0]
-            result = result if found is None else run.result(value)
+        result = run.result(value, draws=True)
         if result is None or result.graph.root is None:
             raise _no_graph(result, statements)
+        note_passes(asked.terminal, run.session, run.options, result)
         return _show(run, show(run, result))
 
     return answer_from_run(asked, "all", answer, prepare)

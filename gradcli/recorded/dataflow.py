@@ -137,7 +137,7 @@ class Dataflow:
         self._produced.add(key)
         if isinstance(evaluation.node, tree.Call) and isinstance(evaluation.value, (list, tuple)):
             self._results(key, evaluation)
-        if isinstance(evaluation.node, tree.Comparison) or _ignores_values(evaluation.node):
+        if isinstance(evaluation.node, tree.Comparison) or ignores_values(evaluation.node):
             return
         for part in evaluation.parts:
             # An operation tells of its tensors, and not of an index or of an integer.
@@ -229,7 +229,7 @@ def _is_index(part: Evaluation, whole: Evaluation) -> bool:
     return isinstance(whole.node, tree.Subscript) and part.node is whole.node.index
 
 
-def _ignores_values(node: tree.Expression) -> bool:
+def ignores_values(node: tree.Expression) -> bool:
     """Whether the value of an expression does not depend on its operand's values."""
     if isinstance(node, tree.Call):
         node = node.function

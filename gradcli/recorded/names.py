@@ -151,7 +151,7 @@ def _constant(value: Any) -> Symbol | None:
 def factor_text(symbol: Symbol) -> str:
     """A local derivative as text; a whole floating number as the integer that it is."""
     if isinstance(symbol, Constant) and isinstance(symbol.value, float):
-        if symbol.value == round(symbol.value) and abs(symbol.value) < 1e6:
+        if symbol.value.is_integer() and abs(symbol.value) < 1e6:
             return str(int(symbol.value))
         return number_text(symbol.value)
     return repr(symbol)

@@ -78,7 +78,7 @@ def _asked(run: Run, event: Asked) -> None:
         GradcliError: E105 for a question that `why` does not answer.
     """
     from gradcli.questions.blame.command import blame  # lazy: command: `why`, `blame`, `check`
-    from gradcli.questions.check.command import MOST, Check, check  # lazy: command: likewise
+    from gradcli.questions.check.command import Check, check  # lazy: command: likewise
     from gradcli.questions.why.command import read_question, why  # lazy: command: likewise
     from gradcli.running import source  # lazy: command: likewise
 
@@ -91,7 +91,7 @@ def _asked(run: Run, event: Asked) -> None:
         elif event.command == "blame":
             blame(asked, all=False)
         else:
-            check(asked, Check(1, MOST, None, ()))
+            check(asked, Check(1, None, None, ()))
     except UsageError as error:
         raise GradcliError("E105", str(error)) from error
     finally:

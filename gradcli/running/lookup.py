@@ -35,8 +35,9 @@ def value_of(session: Session, chain: Sequence[str]) -> Any:
     The first part may be a quote for a text.
     """
     first, *rest = chain
-    if first in session.values:
-        value = session.values[first]
+    names = session.state.names()
+    if first in names:
+        value = names[first]
     elif first in ("'", '"'):
         value = ""
     else:

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.arrays.backend import to_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.moments import tell_of_statements
+from gradcli.library.torch.nn.layers.lazy import is_uninitialized
 from gradcli.library.torch.nn.paths import named_parameters
 from gradcli.record import Record
 
@@ -76,12 +77,13 @@ class Writes:
 
 
 def leaves(run: Run) -> Iterator[tuple[str, Tensor]]:
-    """The leaves that require grad, with their names, those in lists too."""
-    yield from named_parameters()
-    for name, value in list(run.session.values.items()):
+    """The leaves that require grad, with their names, those in lists too; none without a shape."""
+    yield from ((n, each) for n, each in named_parameters() if not is_uninitialized(each))
+    for name, value in run.session.state.names().items():
         held = enumerate(value) if type(value) in (list, tuple) else ()
         for called, each in [(name, value), *((f"{name}[{n}]", each) for n, each in held)]:
-            if type(each) is Tensor and each.is_leaf and each.requires_grad:
+            is_leaf = type(each) is Tensor and each.is_leaf and each.requires_grad
+            if is_leaf and not is_uninitialized(each):
                 yield called, each
 
 

@@ -76,7 +76,7 @@ def annotated_graph(session: Session, result: Result) -> AnnotatedGraph:
     """The graph of a result with all numbers that the run recorded."""
     recorder = session.recorder
     calls = recorder.made if isinstance(recorder, TraceRecorder) else None
-    named = [value for value in session.values.values() if type(value) is Tensor]
+    named = [value for value in session.state.names().values() if type(value) is Tensor]
     return AnnotatedGraph(result.graph, result.events, calls, named)
 
 

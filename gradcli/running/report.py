@@ -19,11 +19,11 @@ from gradcli.running.arguments.values import Argument, evaluate
 from gradcli.running.arguments.words import UsageError
 from gradcli.running.process.terminal import Terminal
 from gradcli.show.graph.tree import TreeSettings, tree
-from gradcli.show.style import block
+from gradcli.show.style import block, one_line
 
 if TYPE_CHECKING:
     from gradcli.autograd.graph import Graph, GraphNode
-    from gradcli.autograd.recording.recorder import Recorder
+    from gradcli.autograd.recording.recorder import Differentiated, Recorder
     from gradcli.session import Session
     from gradcli.show.style import Style
 
@@ -92,8 +92,12 @@ def _has_run(root: GraphNode, recorder: Recorder) -> bool:
 
 
 def find_output(session: Session, options: Options, value: Any) -> tuple[str | None, Tensor] | None:
+    """The output of a program: what `--of` names, the value of its last statement, or the tensor
+    that was assigned last at the top level; where none there has a history, what it called
+    `backward()` on last.
+    """
     if options.of is not None:
-        found = session.values.get(options.of)
+        found = session.state.names().get(options.of)
         if type(found) is not Tensor:
             raise UsageError(f"--of: {_no_tensor(session, options.of)}")
         return options.of, found
@@ -103,30 +107,63 @@ def find_output(session: Session, options: Options, value: Any) -> tuple[str | N
         if type(found) is Tensor:
             return name, found
     if type(value) is Tensor:
-        return next((name for name, each in session.values.items() if each is value), None), value
+        return _name_of(session, value), value
+    if not any(type(each) is Tensor and each.grad_fn for each in session.values.values()):
+        ran = differentiated(session)
+        if ran is not None:
+            return ran
     return session.last_tensor()
 
 
-def differentiated(session: Session) -> tuple[str, Tensor] | None:
-    """The tensor that the program called backward() on last, where a name still holds it."""
-    assert session.recorder is not None
-    ran = [
-        (name, value)
-        for name, value in session.values.items()
-        if type(value) is Tensor and value.grad_fn in session.recorder.ran
-    ]
-    return max(ran, key=lambda each: _made(each[1]), default=None)
+def differentiated(session: Session) -> tuple[str | None, Tensor] | None:
+    """The tensor that the program called `backward()` on last."""
+    outputs = [each for each in session.recorder.outputs.values() if each.ended]
+    if not outputs:
+        return None
+    tensor = outputs[-1].tensor
+    return _name_of(session, tensor) or tensor.name, tensor
 
 
-def _made(tensor: Tensor) -> int:
-    """The number of the node that made a tensor."""
-    return 0 if tensor.grad_fn is None else tensor.grad_fn.sequence_nr
+def note_passes(terminal: Terminal, session: Session, options: Options, result: Result) -> None:
+    """Tell of the tensors other than the output that `backward()` was called on, where the program
+    has no name for them at the top level.
+    """
+    held = {id(each) for each in session.values.values()}
+    outputs = [each for each in session.recorder.outputs.values() if each.ended]
+    inside = [each for each in outputs if each.function and id(each.tensor) not in held]
+    others = [each for each in inside if each.tensor is not result.output]
+    if options.of is not None or not others:
+        return
+    is_one = any(each.tensor is result.output for each in outputs)
+    told = [f"`{_called(each)}` in {each.function}()" for each in (inside if is_one else others)]
+    named = [each.tensor.name for each in others if each.tensor.name in session.state.names()]
+    said = f"backward() was called on {', '.join(told[:-1])}{' and ' * (len(told) > 1)}{told[-1]}"
+    if is_one:
+        said += "; the answer is about the last one"
+    terminal.note(said + (f": `--of {named[-1]}` chooses" if named else ""))
+
+
+def _called(output: Differentiated) -> str:
+    """What a tensor is called that `backward()` was called on, by its name or else its text."""
+    place = output.place
+    if output.tensor.name or place is None:
+        return output.tensor.name or "a tensor"
+    return f"{one_line(place.text)}"
+
+
+def _name_of(session: Session, tensor: Tensor) -> str | None:
+    """The variable that holds a tensor, if one does."""
+    for name, value in session.state.names().items():
+        if value is tensor:
+            return name
+    return None
 
 
 def _no_tensor(session: Session, name: str) -> str:
-    if name in session.values:
+    names = session.state.names()
+    if name in names:
         return f"`{name}` is no tensor"
-    tensors = [each for each, value in session.values.items() if type(value) is Tensor]
+    tensors = [each for each, value in names.items() if type(value) is Tensor]
     near = closest(name, tensors)
     ending = "" if near is None else f"; did you mean `{near}`?"
     return f"the program has no `{name}`{ending}"
@@ -139,7 +176,7 @@ def _wanted(
     if options.wrt is not None:
         named = {**dict(parameters_of(session)), **dict(inputs)}
         for name in options.wrt:
-            tensor = named.get(name, session.values.get(name))
+            tensor = named.get(name, session.state.names().get(name))
             if type(tensor) is not Tensor:
                 raise UsageError(f"--wrt: {_no_tensor(session, name)}")
             if tensor.requires_grad:
@@ -152,7 +189,7 @@ def _wanted(
         if node.leaf is not None and node.leaf not in seen:
             wanted.append((node.variable, node.leaf))
             seen.add(node.leaf)
-    for name, value in session.values.items():
+    for name, value in session.state.names().items():
         if type(value) is Tensor and value.retains_grad and value not in seen:
             wanted.append((name, value))
             seen.add(value)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +13,9 @@ from gradcli.arrays.backend import to_host
 from gradcli.arrays.dtypes import bool_
 from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.recording.recorder import Arrival, Step
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.errors import GradcliError, Source, Span
+from gradcli.library.torch.nn.layers.lazy import is_uninitialized
 from gradcli.library.torch.nn.module import Module
 from gradcli.record import Record
 from gradcli.running.arguments.values import Argument
@@ -28,6 +31,7 @@ from gradcli.running.report import differentiated, find_output
 from gradcli.running.run import Run
 
 if TYPE_CHECKING:
+    from gradcli.autograd.node import Node
     from gradcli.language.tree.syntax import Statement
     from gradcli.recorded.result import Result
     from gradcli.running.arguments.options import Options
@@ -61,28 +65,71 @@ class Executed:
     Attributes:
         output: the output, None where it computes no tensor, and `name` the variable that holds it.
         leaves: the tensors by whose elements it can be differentiated, by name.
+        missed: those of them that did not get the other value that they were to get.
     """
 
-    def __init__(self, run: Run, value: Any) -> None:
+    def __init__(self, run: Run, value: Any, given: Arrays = _NONE, took: Arrays = _NONE) -> None:
         self.run = run
         self.value = value
         # A leaf that was merely shown is not what the program computes.
         shown = type(value) is Tensor and value.is_leaf
         found = find_output(run.session, run.options, None) if shown else None
         found = found or find_output(run.session, run.options, value)
-        if found is not None and not found[1].requires_grad and run.options.of is None:
+        passes = found is not None and (not found[1].requires_grad or found[1].is_leaf)
+        if passes and run.options.of is None:
             found = differentiated(run.session) or found
         self.name: str | None = None if found is None else found[0]
-        self.output: Tensor | None = None if found is None else found[1]
+        self.output: Tensor | None = None if found is None else self._passed(found[1])
         self.leaves: dict[str, Tensor] = {}
         if self.output is not None and run.bindings is not None:
             graph = run.session.graph(self.output)
             named = [(node.variable, node.leaf) for node in graph.nodes if node.leaf is not None]
             held = {id(leaf): name for name, leaf in leaves(run) if "[" in name}
-            for name, leaf in [*run.bindings.inputs(), *named]:
+            # Of an input that the program gave its name to another leaf, that is the one meant.
+            used = {id(leaf) for _, leaf in named}
+            again = {name for name, leaf in named}
+            inputs = [(n, v) for n, v in run.bindings.inputs() if id(v) in used or n not in again]
+            for name, leaf in [*inputs, *named]:
                 name = name or held.get(id(leaf))
                 if name is not None and leaf.requires_grad and leaf.dtype.is_floating_point:
                     self.leaves.setdefault(name, leaf)
+        self.missed = {
+            name
+            for name, leaf in self.leaves.items()
+            if name in given and took.get(name) is not leaf
+        }
+
+    def _passed(self, output: Tensor) -> Tensor:
+        """The output, or where the program went backward through it from another tensor, that."""
+        recorder = self.run.session.recorder
+        starts = [each.tensor for each in recorder.outputs.values() if each.ended]
+        node = output.grad_fn
+        if node is None or node not in recorder.ran or any(each is output for each in starts):
+            return output
+        for start in reversed(starts):
+            with self.run.session.running():
+                if self.run.session.graph(start).find(node) is not None:
+                    return start
+        return output
+
+    def seed(self) -> Any:
+        """The gradient of the output that the program's own backward pass began with, None where
+        there was no such pass.
+        """
+        assert self.output is not None
+        root, output_nr = gradient_edge(self.output)
+        if not self._began(root):
+            return None
+        for event in reversed(self.run.session.recorder.events or ()):
+            if isinstance(event, Step) and event.node is root:
+                found = event.grads[output_nr]
+                return None if found is None else np.asarray(to_host(found), float)
+        return None
+
+    def _began(self, root: Node | None) -> bool:
+        """Whether the program ran a backward pass from a node."""
+        outputs = self.run.session.recorder.outputs.values()
+        return any(each.ended and each.tensor.grad_fn is root for each in outputs)
 
     def gradients(self, seed: Any) -> dict[str, Any]:
         """The gradient of `(output * seed).sum()` by each leaf, or the program's own."""
@@ -91,7 +138,7 @@ class Executed:
         if root is None:  # a leaf's `.grad` may be that of another output
             return self.slopes(seed, {}, second=False)
         recorder = self.run.session.recorder
-        if root not in recorder.ran:
+        if not self._began(root):
             self.run.session.backward(self.output, Tensor(seed))
         found = {
             name: np.zeros_like(leaf.array) if leaf.grad is None else np.asarray(leaf.grad.array)
@@ -99,8 +146,8 @@ class Executed:
         }
         # What arrived counts, whatever the program did to `.grad` before and afterwards.
         events = list(recorder.events or ())
-        first = next((n for n, e in enumerate(events) if isinstance(e, Step) and e.node is root), 0)
-        for event in reversed(events[first:]):
+        steps = [n for n, e in enumerate(events) if isinstance(e, Step) and e.node is root]
+        for event in reversed(events[max(steps, default=0) :]):
             for name, leaf in self.leaves.items() if isinstance(event, Arrival) else ():
                 if event.node.variable is leaf:
                     found[name] = np.asarray(event.incoming)
@@ -136,6 +183,8 @@ class Rerun(Record):
         name: what diagnostics call it.
         runs: how often it ran.
         moments: the leaves that get their values in the middle of a run.
+        until: when the time is over that all runs together may take; known from the first on.
+        settled: the names of which it is known whether they have such a moment.
     """
 
     terminal: Terminal
@@ -146,6 +195,14 @@ class Rerun(Record):
     statements: Sequence[Statement] = ()
     runs: int = 0
     moments: Moments = _NEVER
+    settled: frozenset[str] = frozenset()
+    until: float | None = None
+
+    def left(self) -> float:
+        """The seconds that all further runs together may take."""
+        if self.until is None:
+            self.until = perf_counter() + (self.options.limits.timeout or inf)
+        return self.until - perf_counter()
 
     def __call__(
         self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None
@@ -175,10 +232,38 @@ class Rerun(Record):
     ) -> Executed:
         """Run the program, given the arguments of a call, and what is recorded of it; `prepare` is
         called with the run before the program.
+
+        A leaf that no assignment at the top level makes, such as a function's or one that a
+        parametrization adds to a module, gets its value before it is used first.
         """
+        ran = self._execute(text, values, dtype, record, prepare)
+        unknown = ran.missed - self.settled
+        if not unknown or prepare is not None or text is not None:
+            return ran
+        self.settled |= unknown
+        moments, _ = moments_of(self, ran)
+        found = {name: moments[name] for name in moments if name in unknown}
+        if not found:
+            return ran
+        self.moments = {**self.moments, **found}
+        return self._execute(text, values, dtype, record, prepare)
+
+    def _execute(
+        self,
+        text: str | None,
+        values: Arrays,
+        dtype: str | None,
+        record: str,
+        prepare: Callable[[Run], None] | None,
+    ) -> Executed:
         self.runs += 1
-        options = self.options
+        options, limits = self.options, self.options.limits
         before, options.dtype = options.dtype, dtype or options.dtype
+        timeout, left = limits.timeout, self.left()
+        if timeout is not None:
+            if left <= 0:
+                raise limits.out_of_time()
+            limits.timeout = left
         try:
             run = Run(self.terminal, options, record)
             run.muted = True
@@ -190,7 +275,7 @@ class Rerun(Record):
             for name, array in early.items():
                 if "." not in name:
                     arguments.append(held(name, np.array(array), since.get(name, 1)))
-            _override_parameters(run, early)
+            took = _override_parameters(run, early)
             if run.replay is not None:
                 run.replay.replace(early)
             if prepare is not None:
@@ -204,16 +289,23 @@ class Rerun(Record):
                     if not self.statements:
                         self.statements = run.session.parse(self.text, self.name)
                     statements = list(self.statements)
-                return Executed(run, run.execute(statements, arguments))
+                value = run.execute(statements, arguments)
+                took.update(run.bindings.inputs() if run.bindings else ())
+                return Executed(run, value, early, took)
+        except GradcliError as error:
+            if error.code == "E607" and timeout is not None:
+                limits.timeout = timeout
+                raise limits.out_of_time() from error
+            raise
         finally:
-            options.dtype = before
+            options.dtype, limits.timeout = before, timeout
 
     def beginnings(self, executed: Executed) -> dict[str, Any]:
         """What the leaves held that the program wrote to, when each got its name."""
         names = {
             name
             for name, leaf in executed.leaves.items()
-            if "." not in name and (leaf.version or f"{name}.data" in self.text)
+            if "." not in name and (leaf.version > 0 or f"{name}.data" in self.text)
         }
         begun: dict[str, Any] = {}
         if names:
@@ -230,7 +322,7 @@ def _remembering(begun: dict[str, Any], name: str) -> Callable[[Any], Any]:
     """What an assignment stores: the value, of which a copy is kept."""
 
     def keep(value: Any) -> Any:
-        if type(value) is Tensor:
+        if type(value) is Tensor and not is_uninitialized(value):
             begun[name] = np.array(value.array, float)
         return value
 
@@ -282,19 +374,26 @@ def outcome_of(result: Result) -> Outcome:
     return Outcome(to_host(result.output.array), inputs, gradients)
 
 
-def _override_parameters(run: Run, values: Arrays) -> None:
-    """Let modules begin with other parameters, given by their paths."""
+def _override_parameters(run: Run, values: Arrays) -> dict[str, Tensor]:
+    """Let modules begin with other parameters, given by their paths; returns what gets those that
+    have begun with them.
+    """
+    took: dict[str, Tensor] = {}
     paths = [name for name in values if "." in name]
     for first in {path.partition(".")[0] for path in paths}:
 
         def begin(module: Any, first: str = first) -> Any:
             for name, parameter in module.named_parameters() if isinstance(module, Module) else ():
                 array = values.get(f"{first}.{name}")
-                if array is not None and parameter.array.shape == array.shape:
+                if array is None or is_uninitialized(parameter):
+                    continue
+                if parameter.array.shape == array.shape:
                     parameter.array = array.astype(parameter.array.dtype)
+                    took[f"{first}.{name}"] = parameter
             return module
 
         run.session.override(first, begin)
+    return took
 
 
 def leaves_of(run: Run) -> Arrays:
@@ -315,7 +414,7 @@ def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
     of leaves that the program does not write to before.
     """
     written = any(leaf.version or "[" in name for name, leaf in here.leaves.items())
-    if not written and ".data" not in rerun.text:
+    if not written and not rerun.settled and ".data" not in rerun.text:
         return {}, {}
     writes: list[Writes] = []
     there = rerun.execute(
@@ -327,14 +426,16 @@ def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
     for node in there.run.session.graph(there.output).nodes:
         for edge in node.edges:
             if edge.node is not None and edge.node.leaf is not None:
-                leaf, made = id(edge.node.leaf), node.node.sequence_nr
-                first[leaf] = min(first.get(leaf, made), made)
-    numbers = {
-        name: number
-        for name, leaf in there.leaves.items()
-        if id(leaf) in first
-        and (number := writes[0].ahead_of(leaf, first[id(leaf)], "[" in name)) is not None
-    }
+                key, number = id(edge.node.leaf), node.node.sequence_nr
+                first[key] = min(first.get(key, number), number)
+    numbers: dict[str, int] = {}
+    for name, leaf in there.leaves.items():
+        # It may have been written to before it required grad.
+        always = "[" in name or name in rerun.settled or leaf.version > 0
+        made = first.get(id(leaf))
+        at = None if made is None else writes[0].ahead_of(leaf, made, always)
+        if at is not None:
+            numbers[name] = at
     known: dict[int, list[tuple[Tensor, Any]]] = {}
 
     def read(number: int, found: list[Tensor]) -> None:

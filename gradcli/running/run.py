@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.language.events import Printed, Reported
 from gradcli.language.tree.syntax import Command
 from gradcli.running.arguments.files import write_result
-from gradcli.running.arguments.options import Options
+from gradcli.running.arguments.options import PICTURES, Options
 from gradcli.running.arguments.values import Argument
 from gradcli.running.process.interruption import limited_time
 from gradcli.running.process.memory import memory_ceiling
@@ -239,12 +239,25 @@ class Run:
         with self.within_memory():
             return self._document(self.result(value))
 
-    def result(self, value: Any) -> Result | None:
-        """Find the output, differentiate it if needed, and collect the result, if any."""
-        from gradcli.running.report import result_of  # lazy: start-up: NumPy
+    def result(self, value: Any, draws: bool = False) -> Result | None:
+        """Find the output, differentiate it if needed, and collect the result, if any.
+
+        Args:
+            draws: whether it is the graph that is wanted: of an output without one, or that is a
+                leaf, that of what `backward()` was called on last is taken, unless `--of` names the
+                output.
+        """
+        from gradcli.running.report import differentiated, result_of  # lazy: start-up: NumPy
 
         inputs = [] if self.bindings is None else self.bindings.inputs()
-        return result_of(self.session, self.options, inputs, value)
+        result = result_of(self.session, self.options, inputs, value)
+        root = None if result is None else result.graph.root
+        is_bare = result is not None and (root is None or root.leaf is not None)
+        if draws and is_bare and self.options.of is None:
+            found = differentiated(self.session)
+            if found is not None:
+                return result_of(self.session, self.options, inputs, found[1])
+        return result
 
     def recorded(
         self, statements: Sequence[Statement], value: Any, differentiates: bool
@@ -260,17 +273,26 @@ class Run:
             if result is not None:
                 name, output = result.name, result.output
         else:
-            found = self.session.last_tensor()
+            from gradcli.running.report import find_output  # lazy: start-up: NumPy
+
+            found = find_output(self.session, self.options, None)
             if found is not None:
                 name, output = found
+        names = self.session.state.names()
         with self.session.running():
-            return Recorded(statements, self.session.values, recorder, provenance, output, name)
+            return Recorded(statements, names, recorder, provenance, output, name)
 
     def _report(self, value: Any, compact: bool) -> bool:
-        from gradcli.running.report import show, warn_of_nonfinite  # lazy: start-up: NumPy
+        from gradcli.running.report import (  # lazy: start-up: NumPy
+            note_passes,
+            show,
+            warn_of_nonfinite,
+        )
 
-        result = self.result(value)
+        draws = self.options.draws or self.options.format in PICTURES
+        result = self.result(value, draws)
         if result is not None:
+            note_passes(self.terminal, self.session, self.options, result)
             output = result.name or "the output", result.output.array
             warn_of_nonfinite(self.terminal, result.gradients, output)
         if self.options.json:

@@ -190,6 +190,9 @@ def backward(
     refuse_transformed("backward()", _IN_TRANSFORM)
     outputs = _several(tensors, "tensors")
     seeds = None if grad_tensors is None else _several(grad_tensors, "the seed")
+    recorder = active.state.recorder
+    if recorder is not None:
+        recorder.differentiated(outputs, False)
     keep = create_graph if retain_graph is None else bool(retain_graph)
     identity_map = IdentityMap()
     if inputs is None:
@@ -199,6 +202,8 @@ def backward(
             create_graph=create_graph,
             identity_map=identity_map,
         )
+        if recorder is not None:
+            recorder.differentiated(outputs, True)
         return
     wanted = _several(inputs.values() if type(inputs) is dict else inputs, "inputs")
     if not wanted:
@@ -215,6 +220,8 @@ def backward(
         targets=targets,
         identity_map=identity_map,
     )
+    if recorder is not None:
+        recorder.differentiated(outputs, True)
 
 
 def grad(

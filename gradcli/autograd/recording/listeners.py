@@ -63,6 +63,9 @@ class Listener:
 
     # --- events, each passed on ---------------------------------------------------------------
 
+    differentiated: Any = _passed_on("differentiated")
+    """`backward()` is called on tensors, and whether it has come to its end."""
+
     operation: Any = _passed_on("operation")
     """A call of an op: the op, its operands by parameter, its output or the tuple of them."""
 

@@ -20,7 +20,10 @@ from gradcli.record import Record
 from gradcli.state import active
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcli.autograd.node import Node
+    from gradcli.errors import Span
 
 
 class Step(Record):
@@ -57,6 +60,22 @@ class Arrival(Record):
     new: Any
 
 
+class Differentiated(Record):
+    """A tensor that a program called `backward()` on.
+
+    Attributes:
+        count: how many tensors that call had, of which this is the last.
+        function: the one whose statement that was, "" at the top level.
+        ended: whether the pass came to its end, as one that fails does not.
+    """
+
+    tensor: Tensor
+    count: int
+    function: str
+    place: Span | None
+    ended: bool
+
+
 Event = Step | Accumulation | Arrival
 
 
@@ -69,6 +88,7 @@ class Recorder(Listener):
     Attributes:
         events: every event of the backward passes, in order; None to keep none.
         ran: the nodes that a backward pass ran.
+        outputs: what `backward()` was called on, the last tensor of each place, in order.
         constants: for a node, the operands that no gradient flows to, numbers and tensors, by the
             number of the edge.
         modules: the innermost call of a module in which a node was made.
@@ -83,6 +103,7 @@ class Recorder(Listener):
         self._would_be_freed: WeakSet[Node] = WeakSet()
         self.events: list[Event] | None = [] if events else None
         self.ran: WeakSet[Node] = WeakSet()
+        self.outputs: dict[Span | None, Differentiated] = {}
         self.constants: WeakKeyDictionary[Node, dict[int, Any]] = WeakKeyDictionary()
         self.modules: WeakKeyDictionary[Node, ModuleCall] = WeakKeyDictionary()
 
@@ -107,6 +128,16 @@ class Recorder(Listener):
                 for number, operand in enumerate(tensors)
                 if number < len(node.next_nodes) and node.next_nodes[number] is None
             }
+
+    def differentiated(self, tensors: Sequence[Tensor], ended: bool) -> None:
+        """`backward()` is called on tensors, or has come to its end."""
+        state = active.state
+        self.outputs.pop(state.place, None)
+        if tensors and type(tensors[-1]) is Tensor:
+            function = state.stack[-1][0] if state.stack else ""
+            self.outputs[state.place] = Differentiated(
+                tensors[-1], len(tensors), function, state.place, ended
+            )
 
     def begin_backward(self, keep_graph: bool) -> bool:
         """A backward pass begins; returns whether it is to keep what the nodes saved."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import LAZY
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.engine import accumulate as accumulation
 from gradcli.autograd.node import FREED, Node
 from gradcli.autograd.recording.instructions import BackwardPass, Call, Recorded, Write
@@ -151,7 +152,8 @@ class TraceRecorder(Recorder):
 
     def _value(self, tensor: Tensor) -> Value:
         """A new value for what a tensor holds now."""
-        array = np.array(to_host(tensor.array))[()] if self.arrays else None
+        # Examples side by side have no elements of their own: those of all of them stand for them.
+        array = np.array(to_host(unbatched(tensor.array)))[()] if self.arrays else None
         value = self._number(tensor.array, tensor, array)
         version = _version(tensor)
         self._by_tensor[id(tensor)] = self._by_array[id(tensor.array)] = value, version

@@ -104,7 +104,7 @@ def check(
     /,
     *,
     order: int = 1,
-    elements: int = checking.MOST,
+    elements: int | None = None,
     equals: Mapping[str, str] | None = None,
     against: Mapping[str, Any] | str | None = None,
     **named: Any,
@@ -114,7 +114,8 @@ def check(
 
     Args:
         order: 1 for the gradient, 2 for the second derivative along a random direction.
-        elements: how many elements of an input are checked, chosen at random where it has more.
+        elements: how many elements of an input are checked, chosen at random where it has more; by
+            default 100, or random directions where these would take more than 30 seconds.
         equals: gradients made by hand as expressions of the program's names, by input.
         against: gradients made by hand as arrays, by input, or the path of a file of them.
         named: inputs and settings, as for `run`.

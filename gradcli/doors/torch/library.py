@@ -74,7 +74,7 @@ class Run:
         """The gradients as formulas."""
         return self._ask("derive", lambda asked: deriving.derive(asked, target))
 
-    def check(self, *, elements: int = checking.MOST) -> Answer:
+    def check(self, *, elements: int | None = None) -> Answer:
         """The gradients against central differences, taken in the replay."""
         wanted = checking.Check(1, elements, None, ())
         return self._ask("check", lambda asked: checking.check(asked, wanted))

@@ -12,7 +12,7 @@ from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.definition.doc import BY_VALUES, READS
+from gradcli.ops.definition.doc import BY_VALUES, READS, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.decompositions import converged
 from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, column_major
@@ -83,6 +83,13 @@ pinv: Op = op("linalg_pinv", _pseudoinverse_array, self=_pseudoinverse_rule, rai
 
 
 @function("pinv", module="torch.linalg")
+@in_numpy("""\
+def pinv(A):
+    U, values, Vh = np.linalg.svd(A, full_matrices=False)
+    least = max(A.shape[-2:]) * np.finfo(A.dtype).eps * values.max(-1, keepdims=True)
+    inverse = np.where(values > least, 1 / np.where(values > least, values, 1), 0)
+    return np.swapaxes(Vh, -1, -2).conj() * inverse[..., None, :] @ np.swapaxes(U, -1, -2).conj()
+""")
 def linalg_pinv(
     A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:

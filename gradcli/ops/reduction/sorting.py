@@ -141,7 +141,7 @@ topk = op(
     unsupported=dtype_names("bool", "complex", raises="RuntimeError"),
     numpy="""\
 def topk(x, k, axis=-1, largest=True, in_order=True):
-    places = np.take(np.argsort(-x if largest else x, axis, stable=True), range(k), axis)
+    places = np.take(np.argsort(-x if largest else x, axis, stable=True), np.arange(k), axis)
     return np.take_along_axis(x, places, axis), places
 """,
     raises=BY_KINDS,
@@ -186,7 +186,7 @@ kthvalue = op(
     unsupported=dtype_names("bool", "complex"),
     numpy="""\
 def kthvalue(x, k, axis=-1, keepdims=False):
-    places = np.take(np.argsort(x, axis, stable=True), [k - 1], axis)
+    places = np.take(np.argsort(x, axis, stable=True), np.array([k - 1]), axis)
     found = np.take_along_axis(x, places, axis), places
     return found if keepdims else tuple(np.squeeze(each, axis) for each in found)
 """,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from gradcli.errors import GradcliError
 from gradcli.questions.check.diagnosis import Clues, diagnose
 from gradcli.record import Record
 
@@ -58,11 +61,15 @@ class Checked:
     """The gradient of one input.
 
     Attributes:
-        elements: those that were checked, the worst first.
+        elements: those that were checked, the worst first; or the directions.
+        along: whether all elements were moved together, along random directions.
     """
 
-    def __init__(self, name: str, elements: Sequence[Element], size: int) -> None:
+    def __init__(
+        self, name: str, elements: Sequence[Element], size: int, along: bool = False
+    ) -> None:
         self.name = name
+        self.along = along
         self.elements = sorted(elements, key=_badness)
         self.size = size
 
@@ -74,7 +81,8 @@ class Checked:
     @property
     def slip(self) -> str:
         """What the gradient differs by, "" where it is right or that cannot be said."""
-        if self.verdict != WRONG or len(self.elements) != self.size or self.size < 2:
+        whole = len(self.elements) == self.size and not self.along
+        if self.verdict != WRONG or not whole or self.size < 2:
             return ""
         ordered = sorted(self.elements, key=lambda each: each.index)
         given, right = (np.array([getattr(e, n) for e in ordered]) for n in ("analytic", "numeric"))
@@ -95,8 +103,9 @@ def check(
     precision: float,
     *,
     one_triangle: bool = False,
+    time: Time | None = None,
 ) -> list[Checked]:
-    """Compare gradients with central differences.
+    """Compare gradients with central differences, as far as there is time.
 
     Args:
         function: the number that is differentiated, in float64, for values of the inputs.
@@ -107,17 +116,76 @@ def check(
     """
     here = function(inputs)
     found = []
-    for name, array in inputs.items():
+    for number, (name, array) in enumerate(inputs.items(), 1):
         indices = list(np.ndindex(array.shape))
         if len(indices) > most:
             picked = np.random.default_rng(0).choice(len(indices), most, replace=False)
             indices = [indices[number] for number in sorted(picked)]
         differences = _Differences(function, inputs, name, here, precision * abs(here))
-        elements = [differences.element(index, float(gradients[name][index])) for index in indices]
+        elements: list[Element] = []
+        for index in indices:
+            if time is not None and time.is_up(number / len(inputs), bool(elements)):
+                break
+            with stopping():
+                elements.append(differences.element(index, float(gradients[name][index])))
         if one_triangle and array.ndim > 1 and len(elements) == array.size:
             elements = _both_triangles(elements)
         found.append(Checked(name, elements, array.size))
     return found
+
+
+def check_along(
+    function: Callable[[Values], float],
+    gradients: Values,
+    inputs: Values,
+    count: int,
+    precision: float,
+    time: Time,
+) -> list[Checked]:
+    """The same with all elements of an input moved together, along so many random directions."""
+    here = function(inputs)
+    generator = np.random.default_rng(0)
+    found = []
+    for number, (name, array) in enumerate(inputs.items(), 1):
+        elements: list[Element] = []
+        for each in range(count):
+            signs = generator.choice((-1.0, 1.0), array.shape)
+            direction = signs * generator.uniform(0.5, 1.5, array.shape)
+
+            def moved(values: Values, name: str = name, direction: Any = direction) -> float:
+                return function({**inputs, name: inputs[name] + values[""] * direction})
+
+            if time.is_up(number / len(inputs), bool(elements)):
+                break
+            differences = _Differences(moved, {"": np.zeros(())}, "", here, precision * abs(here))
+            with stopping():
+                made = differences.element((), float((gradients[name] * direction).sum()))
+                made.index = (each,)
+                elements.append(made)
+        found.append(Checked(name, elements, array.size, along=True))
+    return found
+
+
+class Time(Record):
+    """The seconds that there are for differences, and the moment from which they count."""
+
+    seconds: float
+    began: float
+
+    def is_up(self, share: float, has_one: bool) -> bool:
+        """Whether a share of the time is over for an input; it `has_one` element checked."""
+        spent = perf_counter() - self.began
+        return spent > self.seconds * share if has_one else spent > 2 * self.seconds
+
+
+@contextmanager
+def stopping() -> Iterator[None]:
+    """Leave out what takes longer than the command may."""
+    try:
+        yield
+    except GradcliError as error:
+        if error.code != "E607":
+            raise
 
 
 def _both_triangles(elements: Sequence[Element]) -> list[Element]:

@@ -25,8 +25,8 @@ from gradcli.running.source import Asked, asked_of
     "--elements",
     type=click.IntRange(1),
     metavar="N",
-    help="The elements of an input that are checked, chosen at random where there are more; 100 by"
-    " default.",
+    help="The elements of an input that are checked, chosen at random where there are more; by"
+    " default 100, and random directions instead where these would take more than 30 seconds.",
 )
 @click.option(
     "--against", metavar="FILE", help="Compare the gradients that a file holds: .npz, .npy, …"
@@ -55,24 +55,21 @@ def command(
     with 1 where a gradient is wrong.
     """
     asked = asked_of("check", words, file, given)
-    wanted = Check(order, elements or MOST, against, read_equals(equals))
+    wanted = Check(order, elements, against, read_equals(equals))
     return asked.terminal.checked(check(asked, wanted))
-
-
-MOST = 100
-"""The elements of an input that are checked unless another number is given."""
 
 
 class Check(Record):
     """The settings of `check`.
 
     Attributes:
+        most: the elements of an input that are checked, None for as many as there is time for.
         against: a file of gradients made by hand, the arrays themselves by name, or None.
         equals: expressions for gradients, each with the name of its input where that is given.
     """
 
     order: int
-    most: int
+    most: int | None
     against: str | dict[str, Any] | None
     equals: Sequence[tuple[str | None, str]]
 

@@ -119,9 +119,11 @@ def _constant(given: Any, right: Any, clues: Clues) -> str:
 
 def _share(share: Fraction, size: float, right: Any, clues: Clues) -> str:
     """A factor that is missing, or one that is no whole number."""
-    exact = abs(float(share) - size) < 1e-6 * size
-    if not exact or share.numerator != 1:
-        return f"it is {share if exact else f'{size:.6g}'} times the right one"
+    exact = abs(float(share) - size) < 1e-6 * size and share.denominator <= _LARGEST_SHARE
+    if not exact and share.numerator != 1:
+        return _of_norm(size, right, clues) or f"it is {size:.6g} times the right one"
+    if share.numerator != 1:
+        return f"it is {share} times the right one"
     missing = share.denominator
     if missing == right.size and clues.divides:
         return f"a factor {missing} is missing, which is the number of elements: a mean for a sum"
@@ -129,6 +131,30 @@ def _share(share: Fraction, size: float, right: Any, clues: Clues) -> str:
         if text.startswith("the slope") and np.allclose(array, missing, rtol=_CLOSE):
             return f"a factor {missing} is missing: {text} in the chain rule"
     return f"a factor {missing} is missing"
+
+
+_LARGEST_SHARE = 64
+"""A fraction with a larger denominator is no number that somebody left out."""
+
+
+def _of_norm(size: float, right: Any, clues: Clues) -> str:
+    """A root or norm of a value that was left out, or put in once too often."""
+    for text, array in clues.factors.items():
+        values = np.asarray(array, float)
+        norms = {
+            "the norm of": np.linalg.norm(values),
+            "the square of the norm of": (values**2).sum(),
+        }
+        norms["the root of"] = np.sqrt(values.item()) if values.size == 1 and values > 0 else 0.0
+        for word, number in norms.items():
+            if number and abs(size - number) < _CLOSE * number:
+                return f"a division by {word} {text} is missing"
+            if number and abs(size * number - 1) < _CLOSE:
+                return f"a factor is missing: {word} {text}"
+    for word, number in {"√": right.size**0.5, "": float(right.size)}.items():
+        if right.size > 1 and abs(size - number) < _CLOSE * number:
+            return f"a division by {word}{right.size} is missing, the number of elements"
+    return ""
 
 
 def _moved(given: Any, right: Any) -> str:

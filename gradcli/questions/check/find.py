@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,15 @@ from gradcli.autograd.recording.recorder import Event, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Source
 from gradcli.language.parser.parser import parse_expression
-from gradcli.questions.check.check import WRONG, Comparison, fails, worst
+from gradcli.questions.check.check import (
+    WRONG,
+    Checked,
+    Comparison,
+    Time,
+    check_along,
+    fails,
+    worst,
+)
 from gradcli.questions.check.check import check as compare
 from gradcli.questions.check.diagnosis import Clues, is_close
 from gradcli.questions.check.edits import Edit, edits
@@ -45,18 +54,39 @@ if TYPE_CHECKING:
 # --- differences --------------------------------------------------------------------------------
 
 
+_MOST = 100
+"""The elements of an input that are checked unless another number is given."""
+
+_SECONDS = 30.0
+"""What takes longer than this is checked along random directions, unless a number is given."""
+
+_TOLD = 5.0
+"""What takes longer than this is said before."""
+
+
 def by_differences(
-    terminal: Terminal, rerun: Rerun, options: Options, order: int, most: int
+    terminal: Terminal, rerun: Rerun, options: Options, order: int, most: int | None
 ) -> int:
     """Compare gradients with central differences; the exit code is 1 for a wrong one."""
     here = _executed(rerun)
     assert here.output is not None
     generator = np.random.default_rng(0)
-    seed = _seed(here, options, generator)
+    seed = _own_seed(here, options)
+    if seed is None:
+        seed = _seed(here, options, generator)
     inputs = {name: np.array(leaf.array, float) for name, leaf in here.leaves.items()}
     inputs.update(rerun.beginnings(here))
+    rerun.execute(values=inputs, dtype="float64")
+    began = perf_counter()
+    moved = rerun.execute(values=inputs, dtype="float64")
+    a_run = perf_counter() - began
     rerun.moments, current = moments_of(rerun, here)
     inputs.update(current)
+    for name in moved.missed - rerun.moments.keys():
+        terminal.note(f"`{name}` cannot be moved from outside, and is not checked")
+        del inputs[name]
+    if not inputs:
+        raise _nothing_to_move()
     if options.wrt is not None:
         inputs = {name: array for name, array in inputs.items() if name in options.wrt}
     if order == 1:
@@ -78,9 +108,7 @@ def by_differences(
             return float(sum((slopes[name] * directions[name]).sum() for name in directions))
 
         gradients = here.slopes(seed, directions, second=True)
-    found = compare(
-        function, gradients, inputs, most, _precision(here), one_triangle=_reads_a_triangle(here)
-    )
+    found = _compared(terminal, rerun, here, (function, gradients, inputs, most), a_run)
     failed = fails(worst(found))
     wrong = [each.name for each in found if each.verdict == WRONG]
     places = _suspects(rerun, wrong) if failed and order == 1 else []
@@ -90,6 +118,44 @@ def by_differences(
     terminal.answer(shown, options.format)
     return int(failed)
 
+
+def _compared(
+    terminal: Terminal,
+    rerun: Rerun,
+    here: Executed,
+    asked: tuple[Callable[[Mapping[str, Any]], float], Any, Mapping[str, Any], int | None],
+    a_run: float,
+) -> list[Checked]:
+    """Compare as many elements as there is time for, or directions where they take too long."""
+    function, gradients, inputs, most = asked
+    timeout = rerun.left()
+    elements = sum(min(array.size, most or _MOST) for array in inputs.values())
+    cost = 2 * elements * a_run
+    seconds = min(timeout, _SECONDS if most is None else timeout)
+    time = Time(seconds, perf_counter())
+    precision = _precision(here)
+    if cost > seconds and most is None:
+        count = max(1, min(_DIRECTIONS, int(seconds / (2 * a_run * len(inputs)))))
+        terminal.note(
+            f"{elements} elements would take about {cost:.0f} s: all of an input are moved at once,"
+            f" along {count} random direction{'s' * (count > 1)}; --elements N checks N of each"
+        )
+        found = check_along(function, gradients, inputs, count, precision, time)
+    else:
+        if cost > _TOLD:
+            terminal.note(f"{elements} elements take about {cost:.0f} s")
+        found = compare(
+            function, gradients, inputs, most or _MOST, precision,
+            one_triangle=_reads_a_triangle(here), time=time,
+        )  # fmt: skip
+        count = _MOST if most is None else most
+    if any(len(each.elements) < (count if each.along else min(each.size, count)) for each in found):
+        terminal.note("there was no time for the others; --timeout and --elements choose")
+    return found
+
+
+_DIRECTIONS = 5
+"""So many random directions, if there is time."""
 
 _TRIANGULAR = ("LinalgCholesky", "LinalgEigh", "LinalgLdl", "CholeskyInverse")
 """Nodes of ops that take a matrix for symmetric begin with these."""
@@ -139,12 +205,35 @@ def _executed(rerun: Rerun) -> Executed:
     """The program in float64, with inputs that can be moved."""
     found = rerun.execute(dtype="float64", record="steps")
     if found.output is None or not found.output.requires_grad or not found.leaves:
-        raise GradcliError(
-            "E402",
-            "the program computes nothing from an input that has a name and requires grad",
-            help="give an input a value behind the program: `x=2`",
-        )
+        raise _nothing_to_move()
     return found
+
+
+def _nothing_to_move() -> GradcliError:
+    return GradcliError(
+        "E402",
+        "the program computes nothing from an input that has a name and requires grad",
+        help="give an input a value behind the program: `x=2`",
+    )
+
+
+def _own_seed(executed: Executed, options: Options) -> Any:
+    """The seed of the program's own backward pass, None where it has none; raises E402 where that
+    pass began at several tensors.
+    """
+    if options.seed is not None:
+        return None
+    assert executed.output is not None
+    started = executed.run.session.recorder.outputs.values()
+    for each in started:
+        if each.tensor is executed.output and each.count > 1:
+            raise GradcliError(
+                "E402",
+                f"backward() was called on {each.count} tensors at once, and one can be checked",
+                span=each.place,
+                help="call it on their sum, each times its gradient",
+            )
+    return executed.seed()
 
 
 def _seed(executed: Executed, options: Options, generator: Any) -> Any:
@@ -237,7 +326,7 @@ class _Clues:
             node = parse_expression(Source("option --equals", expression))
         except GradcliError:
             return None
-        values = self._here.run.session.values.items()
+        values = self._here.run.session.state.names().items()
         shapes = {name: tuple(v.array.shape) for name, v in values if type(v) is Tensor}
         for edit in islice(edits(node, shapes), _MOST_EDITS):
             try:
@@ -272,7 +361,7 @@ def _factors(executed: Executed) -> dict[str, Any]:
     """What may be a forgotten factor: names' values, and slopes by source text."""
     assert executed.output is not None
     found: dict[str, Any] = {}
-    for name, value in executed.run.session.values.items():
+    for name, value in executed.run.session.state.names().items():
         if type(value) is Tensor and value.dtype.is_floating_point:
             found[f"`{name}`"] = np.asarray(value.array)
     if executed.output.array.size != 1:

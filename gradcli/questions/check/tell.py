@@ -34,7 +34,7 @@ _WORDS = {
     SYMMETRIC: "symmetric: one triangle is read, and both share its gradient",
     KINK: "kink: the slope is between those of both sides",
     JUMP: "jump: the function is not continuous here",
-    NOT_FINITE: "not finite: see `gradcli blame`",
+    NOT_FINITE: "not finite",
     WRONG: "wrong",
 }
 
@@ -48,17 +48,24 @@ def check_text(
     for checked in found:
         count = len(checked.elements)
         some = f"{count} of {checked.size} elements" if count < checked.size else _elements(count)
+        if checked.along:
+            some = f"{_elements(checked.size)} along {count} random direction{'s' * (count > 1)}"
         name = style.paint(f"{checked.name}.grad", "variable")
         top = checked.elements[0] if checked.elements else None
         apart = top is not None and top.verdict != FINE and top.error == top.error
         ending = f", apart by {top.error:.2g}" if top is not None and apart else ""
         role = "error" if fails(checked.verdict) else "strong"
-        lines.append(f"{name}  {style.paint(checked.verdict, role)}  {some}{ending}")
+        verdict = checked.verdict if checked.elements else "not checked"
+        lines.append(f"{name}  {style.paint(verdict, role)}  {some}{ending}")
         rows = [each for each in checked.elements if each.verdict != FINE][:_MOST_ROWS]
+        infinite = [each for each in rows if each.verdict == NOT_FINITE][1:]
+        rows = [each for each in rows if each not in infinite]
         if rows:
-            lines += _rows(rows)
+            lines += _rows(rows, checked.along)
         if checked.slip:
             lines.append(f"  {checked.slip}")
+    if any(each.verdict == NOT_FINITE for each in found):
+        lines += ["", "what is not finite: see `gradcli blame`"]
     for each in places:
         lines += ["", finding(each.text, each.place, each.help, (), style)]
     return "\n".join(lines) + "\n"
@@ -68,8 +75,8 @@ def _elements(count: int) -> str:
     return "1 element" if count == 1 else f"{count} elements"
 
 
-def _rows(rows: Sequence[Element]) -> list[str]:
-    table = [["element", "gradient", "differences", "verdict"]]
+def _rows(rows: Sequence[Element], along: bool) -> list[str]:
+    table = [["direction" if along else "element", "gradient", "differences", "verdict"]]
     for row in rows:
         index = f"[{', '.join(map(str, row.index))}]"
         table.append([index, _digits(row.analytic), _digits(row.numeric), _words(row)])
@@ -122,7 +129,8 @@ def check_document(
             {
                 "name": each.name,
                 "verdict": each.verdict,
-                "checked": len(each.elements),
+                "checked": 0 if each.along else len(each.elements),
+                "directions": len(each.elements) if each.along else 0,
                 "size": each.size,
                 "slip": each.slip or None,
                 "elements": [

@@ -10,11 +10,14 @@ import numpy as np
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.errors import GradcliError, Source
 from gradcli.language.parser.parser import parse_program
+from gradcli.language.provenance import record_provenance
 from gradcli.library.namespace import table_of
 from gradcli.questions.derive import tell as derivation
+from gradcli.questions.derive.conditions import conditions_of
 from gradcli.questions.derive.derive import agrees, derive
 from gradcli.questions.derive.jacobians import jacobians, reach
 from gradcli.questions.derive.latex import latex
+from gradcli.questions.derive.program import is_pattern, is_written
 from gradcli.questions.derive.tell import derivation_document
 from gradcli.questions.derive.textbook import textbook
 from gradcli.recorded.symbols.text import text_of
@@ -28,11 +31,11 @@ from gradcli.show.answer import Answer
 from gradcli.show.style import PLAIN, Style
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gradcli.autograd.tensor import Tensor
     from gradcli.language.tree.syntax import Statement
-    from gradcli.questions.derive.program import Derivation, HasWordFor
+    from gradcli.questions.derive.program import Derivation, HasWordFor, IsValue
     from gradcli.recorded.result import Result
     from gradcli.running.source import Asked
 
@@ -46,6 +49,7 @@ def record_values(run: Run) -> None:
     state.recorder = TraceRecorder(keeps=True, arrays=True)
     # A lazy array has no value to note down yet.
     state.lazy_from = 1 << 62
+    record_provenance(run.session.interpreter)
 
 
 def symbols(statements: Sequence[Statement], arguments: Sequence[Argument]) -> list[Argument]:
@@ -115,10 +119,11 @@ def with_gradients(asked: Asked) -> dict[str, str]:
         if result is None:
             raise _no_hessian()
         with run.session.running():
-            made = _derived(run, result, text, None)
+            made = _derived(run, result, text, None, _values_in(run, is_pattern))
+            conditions = _conditions(run, result, text, made, False)
     asked.options.of = None
     output = result.name
-    if made.described or made.inputs.keys() - {each.name for each in asked.arguments}:
+    if conditions or made.described or made.inputs.keys() - {each.name for each in asked.arguments}:
         if output is None:
             output, last = "y", statements[-1].span
             text = (
@@ -153,9 +158,13 @@ def formulas(run: Run, result: Result, program: str, target: str, matrices: str 
             name that the gradient is by may follow, `hessian_x`.
     """
     with run.session.running():
-        found = _derived(run, result, program, derivation.WORDS.get(target))
+        # The lines of a gradient that is differentiated again are none of the program's own.
+        is_value = _values_in(run, is_written if matrices.startswith("hessian") else is_pattern)
+        found = _derived(run, result, program, derivation.WORDS.get(target), is_value)
+        conditions = _conditions(run, result, program, found, True)
         if matrices:
             found = jacobians(found, run_program, matrices, result.output.array.size)
+        found.conditions = conditions
 
     output = (result.name or "L").removeprefix(_GRADIENT_OF)
 
@@ -202,10 +211,22 @@ def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
             return found.text(PLAIN)
 
 
-def _derived(run: Run, result: Result, program: str, has_word_for: HasWordFor | None) -> Derivation:
+def _values_in(run: Run, is_short: Callable[[Any], bool]) -> IsValue:
+    """Whether a constant is the program's own, and its value short, so that it is no input."""
+    given = set(run.given())
+    return lambda name, array: name not in given and is_short(array)
+
+
+def _derived(
+    run: Run,
+    result: Result,
+    program: str,
+    has_word_for: HasWordFor | None,
+    is_value: IsValue,
+) -> Derivation:
     recorder = run.session.recorder
     assert isinstance(recorder, TraceRecorder)
-    found = derive(result, recorder, run_program, has_word_for)
+    found = derive(result, recorder, run_program, has_word_for, is_value)
     again = Rerun(run.terminal, program, "program", run.arguments(), run.options)
     _confirm_nearby(again, found)
 
@@ -214,6 +235,16 @@ def _derived(run: Run, result: Result, program: str, has_word_for: HasWordFor | 
         return outcome is not None and bool(np.isfinite(outcome.output).all())
 
     return textbook(found, run_program, in_domain)
+
+
+def _conditions(
+    run: Run, result: Result, program: str, found: Derivation, divides: bool
+) -> list[str]:
+    """What the formulas of a run hold for."""
+    recorder, provenance = run.session.recorder, run.session.interpreter.provenance
+    assert provenance is not None
+    inputs = [each.tensor for each in result.gradients]
+    return conditions_of(found, program, recorder, provenance, inputs, result.output, divides)
 
 
 def _by_path(found: Derivation, inputs: dict[str, Any]) -> dict[str, Any]:

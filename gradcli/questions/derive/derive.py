@@ -14,7 +14,7 @@ from gradcli.autograd.recording.instructions import source_of
 from gradcli.autograd.recording.trace_recorder import UPDATE, TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.questions.derive.program import Derivation, HasWordFor, derivation
+from gradcli.questions.derive.program import Derivation, HasWordFor, IsValue, derivation
 from gradcli.recorded.result import Result
 from gradcli.recorded.symbols.text import text_of
 from gradcli.state import active
@@ -34,10 +34,12 @@ def derive(
     recorder: TraceRecorder,
     run: Program,
     has_word_for: HasWordFor | None = None,
+    is_value: IsValue = lambda name, array: False,
 ) -> Derivation:
     """The formulas of the gradients of a result, checked by running them.
 
     Args:
+        is_value: whether a constant with a name is written as its value, and is no input.
         has_word_for: whether a formula can be written where it goes, all where it is None.
 
     Raises:
@@ -50,7 +52,8 @@ def derive(
         if value.number >= forward and value.maker is not None and value.maker.op is UPDATE:
             raise _changed(f"`{name}` in place, after the output was computed from it")
     for name, tensor in _named(recorder).items():
-        inputs.setdefault(name, source_of(recorder.find(tensor)))
+        if not is_value(name, tensor.array):
+            inputs.setdefault(name, source_of(recorder.find(tensor)))
     seed = result.seed
     if seed is not None:
         seed = Tensor(np.array(to_host(seed.array))[()])
@@ -69,7 +72,7 @@ def derive(
             for name, gradient in zip(wanted, found, strict=True)
             if gradient is not None
         }
-        made = derivation(recorder, inputs, gradients, forward, has_word_for)
+        made = derivation(recorder, inputs, gradients, forward, has_word_for, is_value)
     made.paths = {name: path for path, name in _identifiers(result).items() if path != name}
     _check(made, run)
     return made

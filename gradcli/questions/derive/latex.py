@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gradcli.questions.derive.matrices import Matrices, argument
 from gradcli.questions.derive.program import Derivation, Line
 from gradcli.questions.derive.recurrence import left_of
@@ -60,8 +62,16 @@ def latex(found: Derivation, output: str) -> str:
     shown = found.shown
     left = left_of([f"{line.name} = {text_of(line.formula)}" for line in shown])
     rows = ["  " + (writer.row(shown[each]) if each >= 0 else r"&\;\;\vdots") for each in left]
+    rows += [rf"  &\text{{{_in_text(each)}}}" for each in found.conditions]
     notes = [f"% 0 where {each}" for each in found.conventions]
     return "\n".join(["\\begin{aligned}", " \\\\\n".join(rows), "\\end{aligned}", *notes])
+
+
+def _in_text(words: str) -> str:
+    """Words of the program inside text of LaTeX."""
+    words = words.replace("\\", r"\textbackslash ").replace("`", "").replace("≠", r"$\neq$")
+    words = re.sub(r"([_%#&{}])", r"\\\1", words)
+    return re.sub(r"([<>])", r"$\1$", words)
 
 
 class _Writer:

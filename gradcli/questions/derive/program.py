@@ -43,6 +43,8 @@ _MOST_ELEMENTS = 1000
 
 HasWordFor = Callable[[Symbol], bool]
 
+IsValue = Callable[[str, Any], bool]
+
 
 class Line(Record):
     """`name = formula`, and the array that it came to in the run."""
@@ -60,6 +62,7 @@ class Derivation(Record):
             where a seed was given.
         shown: the lines without the cases in which a factor is 0 by convention.
         conventions: these cases, as conditions on the inputs.
+        conditions: what the formulas hold for, "for x.sum() > 0"; empty where for all inputs.
         kind: "gradient", or "jacobian" or "hessian" where the lines are these matrices.
         fixed: the inputs that the program has no other values of: constants too long to be written
             down, draws and what they are drawn from.
@@ -77,6 +80,7 @@ class Derivation(Record):
     fixed: set[str] = set()  # noqa: RUF012
     described: dict[str, str] = {}  # noqa: RUF012
     kind: str = "gradient"
+    conditions: list[str] = []  # noqa: RUF012
 
 
 def derivation(
@@ -85,6 +89,7 @@ def derivation(
     gradients: dict[str, Value],
     forward: int,
     has_word_for: HasWordFor | None = None,
+    is_value: IsValue = lambda name, array: False,
 ) -> Derivation:
     """The formulas of gradients in a trace.
 
@@ -93,11 +98,12 @@ def derivation(
         forward: how many values there were before the backward pass.
         has_word_for: whether a formula can be written where it goes; an op whose formula cannot
             is written step by step where its entry says how.
+        is_value: whether a constant with a name is written as its value.
 
     Raises:
         GradcliError: E413 where an op on the way has no expression in the language.
     """
-    return _Writer(recorder, inputs, forward, has_word_for).derivation(gradients)
+    return _Writer(recorder, inputs, forward, has_word_for, is_value).derivation(gradients)
 
 
 def is_sum(formula: Symbol) -> bool:
@@ -143,9 +149,11 @@ class _Writer:
         inputs: dict[str, Value],
         forward: int,
         has_word_for: HasWordFor | None,
+        is_value: IsValue,
     ) -> None:
         self.recorder = recorder
         self.has_word_for = has_word_for
+        self.is_value = is_value
         self.inputs = inputs
         self.forward = forward
         self.recorded = len(recorder.values)
@@ -431,6 +439,8 @@ class _Writer:
         if name and not name.isidentifier():
             name = name.replace(".", "_")  # a parameter's path
             self.fixed.add(name)
+        elif name and self.is_value(name, array):
+            name = None
         if _call_of(value) is None and name and name not in self.arrays:
             self.arrays[name] = array
             self.inputs[name] = value
@@ -488,6 +498,17 @@ def _one_hot(array: Any) -> Symbol | None:
 def _is_unit(array: Any) -> bool:
     """Whether an array is a unit matrix, or a batch of them."""
     return array.ndim > 1 and bool((array == np.eye(*array.shape[-2:])).all())
+
+
+def is_pattern(array: Any) -> bool:
+    """Whether an array has an expression shorter than its elements: zeros, ones, a unit matrix."""
+    found = _literal(array) if array.ndim else None
+    return isinstance(found, Call) and found.function in ("zeros", "ones", "full", "eye")
+
+
+def is_written(array: Any) -> bool:
+    """Whether an array has an expression at all."""
+    return _literal(array) is not None
 
 
 def _literal(array: Any) -> Symbol | None:

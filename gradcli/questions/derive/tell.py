@@ -41,7 +41,8 @@ def program_text(found: Derivation, full: bool = False) -> str:
     lines = [_noted(f"{line.name} = {_shown(line.formula)}", line) for line in found.shown]
     lines = lines if full else elided(lines)
     notes = [f"# {name} is {text}" for name, text in found.described.items()]
-    return "\n".join([*notes, *lines, *(f"# 0 where {each}" for each in found.conventions)])
+    holds = [f"# {each}" for each in found.conditions]
+    return "\n".join([*notes, *holds, *lines, *(f"# 0 where {each}" for each in found.conventions)])
 
 
 def _shown(formula: Symbol) -> str:
@@ -139,11 +140,17 @@ def _function(found: Derivation, program: str, body: list[str]) -> str:
     return "\n".join(
         [
             f"def {_PLURALS[found.kind]}({parameters}):",
-            f'    """The {_TITLES[found.kind]} of `{_in_docstring(program)}`."""',
+            f'    """The {_TITLES[found.kind]} of `{_in_docstring(program)}`{_held(found)}."""',
             *(f"    {line}" for line in body),
             f"    return {{{returned}}}",
         ]
     )
+
+
+def _held(found: Derivation) -> str:
+    """What the formulas hold for, behind a comma."""
+    held = "; ".join(found.conditions).replace("\\", "\\\\").replace('"', "'")
+    return f", {held}" if held else ""
 
 
 def _in_docstring(program: str) -> str:
@@ -167,7 +174,8 @@ def _check(
         lines.append(f'{compare}(found["{name}"], expected, rtol={close}, atol={close}{more})')
         if write is _numpy_array:
             lines.append(f'assert np.shape(found["{name}"]) == {tuple(value.shape)}')
-    lines.append(f'print("the {_TITLES[found.kind]} of {", ".join(found.values)} agree")')
+    said = f"the {_TITLES[found.kind]} of {', '.join(found.values)} agree{_held(found)}"
+    lines.append(f"print({said!r})" if '"' in said else f'print("{said}")')
     return "\n".join(['if __name__ == "__main__":', *(f"    {line}" for line in lines)])
 
 
@@ -231,6 +239,7 @@ def derivation_document(found: Derivation, output: str | None) -> dict[str, Any]
         "schema": SCHEMA,
         "output": output,
         "kind": found.kind,
+        "conditions": found.conditions,
         "inputs": [{"name": name, **_array_object(array)} for name, array in found.inputs.items()],
         "lines": [
             {

@@ -157,9 +157,12 @@ def _rewritten(
     try:
         for line in given:
             formula = substituted(line.formula, whole)
-            if _AUTOMATIC.fullmatch(line.name) and sum(1 for _ in formula.walk()) <= _MOST_PARTS:
+            is_short = sum(1 for _ in formula.walk()) <= _MOST_PARTS
+            if _AUTOMATIC.fullmatch(line.name) and is_short:
                 whole[line.name] = formula
-            closed.append(Line(line.name, _tensor(rules(formula), line.array), line.array))
+            # Simplifying takes long where there are many parts, and no short formula comes of it.
+            simple = rules(formula) if is_short else formula
+            closed.append(Line(line.name, _tensor(simple, line.array), line.array))
             own = _tensor(rules(line.formula), line.array)
             joined = _tensor(rules(substituted(line.formula, once)), line.array)
             saved = sum(len(text_of(once[n])) for n in _names(line.formula) if n in once)

@@ -14,6 +14,7 @@ from gradcli.questions.explain import tell_ledger_extras as rendering
 from gradcli.questions.explain.derivatives import tables
 from gradcli.questions.explain.flow import finding, flows
 from gradcli.questions.explain.kinks import kinks as kinks_of
+from gradcli.questions.explain.kinks import unexamined
 from gradcli.questions.explain.paths import paths_to
 from gradcli.questions.explain.tell_derivatives import tables_document, tables_text
 from gradcli.questions.explain.tell_flow import flow_document, flow_text
@@ -114,7 +115,7 @@ def flow_of(run: Run, result: Result) -> Answer:
     if not parameters:
         parameters = [
             (name, value)
-            for name, value in run.session.values.items()
+            for name, value in run.session.state.names().items()
             if type(value) is Tensor and value.is_leaf and value.requires_grad
         ]
     with run.session.running():
@@ -160,7 +161,8 @@ def _leaf(run: Run, result: Result, name: str | None) -> Tensor | None:
     for node in result.graph.nodes:
         if node.leaf is not None and node.variable == name:
             return node.leaf
-    value = run.session.values.get(name, dict(parameters_of(run.session)).get(name))
+    names = run.session.state.names()
+    value = names.get(name, dict(parameters_of(run.session)).get(name))
     if type(value) is not Tensor or not value.is_leaf:
         raise UsageError(f"--paths: `{name}` is no leaf of the program")
     if not value.requires_grad:
@@ -200,7 +202,9 @@ def _extras(
         recorder = run.session.recorder
         assert recorder is not None
         ties = kinks_of(graph, events, recorder.made)
-        yield "ties", partial(rendering.ties_text, ties), partial(rendering.ties_document, ties)
+        left_out = unexamined(graph, recorder.made)
+        shown = partial(rendering.ties_text, ties, left_out)
+        yield "ties", shown, partial(rendering.ties_document, ties)
     if leaf is not None:
         paths, name = paths_to(graph, events, leaf), extras.paths or ""
         yield (
@@ -209,7 +213,8 @@ def _extras(
             partial(rendering.paths_document, paths),
         )
     if extras.saved:
-        names = {n: each for n, each in run.session.values.items() if type(each) is Tensor}
+        named = run.session.state.names().items()
+        names = {name: each for name, each in named if type(each) is Tensor}
         saved = saved_values(graph, events, names)
         yield (
             "saved",

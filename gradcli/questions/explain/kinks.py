@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.custom.context import FunctionNode
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
 from gradcli.autograd.recording.instructions import Call
@@ -57,6 +58,25 @@ def kinks(graph: Graph, events: Sequence[Event], calls: Mapping[Node, Call]) -> 
     return found
 
 
+def unexamined(graph: Graph, calls: Mapping[Node, Call]) -> list[GraphNode]:
+    """The nodes of ops that may have kinks or ties, and of which none are looked for."""
+    found = []
+    for node in graph.nodes:
+        call = calls.get(node.node)
+        name = getattr(getattr(node.node, "op", None) if call is None else call.op, "name", "")
+        is_own = isinstance(node.node, FunctionNode)
+        if is_own or (name.startswith(_UNEXAMINED) and name not in _KINKS):
+            found.append(node)
+    return found
+
+
+_UNEXAMINED = (
+    "max_pool", "adaptive_max_pool", "fractional_max_pool", "cummax", "cummin", "aminmax", "cdist",
+    "_pdist", "dist", "renorm", "multi_margin", "multilabel_margin", "_prelu", "rrelu", "fmod",
+    "remainder", "copysign", "linalg_svdvals", "linalg_matrix_norm",
+)  # fmt: skip
+"""How the names of these ops begin."""
+
 _EVENLY = "equal elements share the gradient evenly"
 
 Find = Callable[[GraphNode, Call, Step], Iterator[Kink]]
@@ -80,6 +100,41 @@ def _kink(convention: str, at: Callable[[dict[str, Any]], Sequence[Any]], *slope
             yield Kink(node, "self", place, float(array[place]), convention, used, others)
 
     return find
+
+
+def _always(point: float) -> Callable[[dict[str, Any]], Sequence[Any]]:
+    return lambda given: (point,)
+
+
+def _at_bounds(convention: str, slopes: Mapping[float, Sequence[float]]) -> Find:
+    """The same where the slopes are others at each of the values."""
+    finds = [_kink(convention, _always(point), *each) for point, each in slopes.items()]
+
+    def find(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:
+        for each in finds:
+            yield from each(node, call, step)
+
+    return find
+
+
+def _norm(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:
+    """A norm of zeros, which has a slope in each direction."""
+    array, passed = _array(call.arguments["self"]), forced(step.gradients[0])
+    grad = forced(step.grads[0])
+    if grad is None or passed is None or array.dtype.kind == "c":
+        return
+    dims = call.arguments.get("dims", call.arguments.get("dim"))
+    axes = tuple(range(array.ndim)) if dims in (None, ()) else dims
+    zero = np.broadcast_to((array == 0).all(axis=axes, keepdims=True), array.shape)
+    for index in np.argwhere(zero):
+        place = tuple(map(int, index))
+        words = "the slope of a norm at 0 is 0, where each direction has its own"
+        yield Kink(node, "self", place, 0.0, words, float(passed[place]), [])
+
+
+def _elu_bends(given: dict[str, Any]) -> Sequence[Any]:
+    """Where an ELU has two slopes."""
+    return (0,) if given["alpha"] * given["input_scale"] != 1 else ()
 
 
 def _equal(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:
@@ -137,11 +192,16 @@ def _sorted(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:
     axis = call.arguments.get("dim", -1)
     rows, ordered = np.moveaxis(array, axis, -1), np.moveaxis(values, axis, -1)
     gradients = np.moveaxis(grad, axis, -1)
-    for index in np.argwhere((rows[..., :, None] == ordered[..., None, :]).sum(-1) > 1):
+    picked = (rows[..., :, None] == ordered[..., None, :]).any(-1)
+    alike_in_row = (rows[..., :, None] == rows[..., None, :]).sum(-1)
+    for index in np.argwhere(picked & (alike_in_row > 1)):
         row, place = tuple(map(int, index[:-1])), tuple(map(int, index))
         used = float(np.moveaxis(passed, axis, -1)[place])
         alike = ordered[row] == rows[place]
-        others = sorted({float(each) for each in gradients[row][alike]} - {used})
+        choices = {float(each) for each in gradients[row][alike]}
+        if alike.sum() < alike_in_row[place]:  # not all of them were picked
+            choices.add(0.0)
+        others = sorted(choices - {used})
         whole = list(place[:-1])
         whole.insert(axis % array.ndim, place[-1])
         words = "equal elements keep an order, and each gets the gradient of its place"
@@ -164,6 +224,18 @@ _KINKS: dict[str, Find] = {
         "the slope of leaky_relu at 0 is that of the negative side",
         _zero, 1, lambda given: given["negative_slope"],
     ),
+    "elu": _kink(
+        "the slope of elu at 0 is that of the negative side",
+        _elu_bends, lambda g: g["scale"], lambda g: g["scale"] * g["alpha"] * g["input_scale"],
+    ),
+    "hardswish": _at_bounds(
+        "the slope of hardswish at a bound is that beyond it", {-3: (0, -0.5), 3: (1, 1.5)}
+    ),
+    "hardsigmoid": _at_bounds(
+        "the slope of hardsigmoid at a bound is 0", {-3: (0, 1 / 6), 3: (0, 1 / 6)}
+    ),
+    "linalg_vector_norm": _norm,
+    "norm": _norm,
     "hardtanh": _kink(
         "the slope of hardtanh at a bound is 0", lambda g: (g["min_val"], g["max_val"]), 1, 0
     ),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.arrays.printing import format_elements
+from gradcli.autograd.graph import GraphNode
 from gradcli.questions.explain.kinks import Kink
 from gradcli.questions.explain.paths import Paths
 from gradcli.recorded.names import Operands
@@ -19,11 +20,13 @@ WIDTH = 80
 # --- kinks ----------------------------------------------------------------------------------------
 
 
-def ties_text(found: Sequence[Kink], operands: Operands) -> str:
-    """Every element on a kink or a tie, under the words of the convention."""
-    if not found:
-        return "no element is on a kink or a tie"
+def ties_text(found: Sequence[Kink], left_out: Sequence[GraphNode], operands: Operands) -> str:
+    """Every element on a kink or a tie, under the words of the convention, and the nodes that are
+    not examined.
+    """
     lines: list[str] = []
+    if not found:
+        lines.append(f"no element{' of the other nodes' * bool(left_out)} is on a kink or a tie")
     heading = ""
     for tie in found:
         title = f"{operands.text(tie.node)}  {tie.node.name}: {tie.convention}"
@@ -36,6 +39,7 @@ def ties_text(found: Sequence[Kink], operands: Operands) -> str:
             f"[{', '.join(map(str, tie.index))}]" if tie.index else ""
         )
         lines.append(f"    {place} = {_short(tie.value)} gets {_short(tie.used)}{choice}")
+    lines += [f"{operands.text(node)}  {node.name}: not examined" for node in left_out]
     return "\n".join(lines)
 
 

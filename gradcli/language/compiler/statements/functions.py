@@ -62,6 +62,8 @@ def _function(
     else:
         run = c.block(body, inside)
     state, steps = c.state, c.steps
+    if state.frames is not None and name != "<lambda>":
+        run = _kept(run, f"{scope.prefix}{name}", state.frames)
     texts = {each.name: each.annotation for each in parameters.parameters if each.annotation}
     if returns:
         texts["return"] = returns
@@ -74,6 +76,20 @@ def _function(
         return function
 
     return make
+
+
+def _kept(run: Run, name: str, frames: dict[str, Variables]) -> Run:
+    """A body whose variables can be looked up while it runs and afterwards."""
+
+    def run_and_keep(variables: Variables) -> Any:
+        frames[name] = variables
+        try:
+            return run(variables)
+        finally:
+            del frames[name]
+            frames[name] = variables
+
+    return run_and_keep
 
 
 def _signature(qualified: str, parameters: tree.Parameters) -> Signature:

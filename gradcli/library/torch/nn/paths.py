@@ -25,14 +25,20 @@ _MOST = 1000
 def module_paths() -> dict[int, tuple[str, Any]]:
     """Every module that is alive, by its `id`, with its path.
 
-    A path begins with the name of the program that leads to the module, or, where none does (it is
-    in a function's variable), with the module's class.
+    A path begins with the name of the program that leads to the module, or else with a function's
+    variable, where such are kept, or else with the module's class.
     """
     state = active.state
     found: dict[int, tuple[str, Any]] = {}
+    own = state.values
     # A model's own name comes before a list that holds its layers too.
     for name, value in sorted(
-        state.values.items(), key=lambda each: not isinstance(each[1], Attributes)
+        state.names().items(),
+        key=lambda each: (
+            each[0] not in own,
+            each[0] == "self",
+            not isinstance(each[1], Attributes),
+        ),
     ):
         for path, module in _modules_in(name, value, _DEEPEST):
             _enter(found, path, module)

@@ -1,0 +1,157 @@
+"""What the formulas of a run hold for: the branches that it took, the iterations of its loops, the
+elements that it picked by values, the masks that it drew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.recording.trace_recorder import TraceRecorder
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import Source
+from gradcli.language.parser.parser import parse_program
+from gradcli.language.provenance import Evaluation, Provenance
+from gradcli.language.tree import syntax as tree
+from gradcli.questions.derive.program import Derivation
+from gradcli.recorded.dataflow import Dataflow, ignores_values
+from gradcli.recorded.symbols.tree import Name, Operation
+from gradcli.show.style import one_line
+from gradcli.trace.ir import Effect
+
+_TEST, _LOOP, _PICK, _COUNT = "test", "loop", "pick", "count"
+
+_DEEPEST = 100
+"""How many values lie between one and what it is computed from, at most."""
+
+
+def conditions_of(
+    made: Derivation,
+    program: str,
+    recorder: TraceRecorder,
+    provenance: Provenance,
+    inputs: Iterable[Tensor],
+    output: Tensor,
+    divides: bool,
+) -> list[str]:
+    """What the formulas hold for, in the words of the program; what they divide by too if they do
+    so where they are shown, as the gradient that a Hessian is of is not.
+    """
+    flow = Dataflow(recorder, provenance)
+    varying = flow.computed_from([id(each) for each in inputs])
+    found = [*_decisions(parse_program(Source("program", program)), provenance, varying)]
+    found += _draws(made, program, recorder, provenance, varying, flow.ingredients([id(output)]))
+    if divides:
+        found += _nonzero(made, recorder, varying)
+    return list(dict.fromkeys(found))
+
+
+def _decisions(
+    statements: Sequence[tree.Statement], provenance: Provenance, varying: set[int]
+) -> Iterator[str]:
+    """What the program decided by values that the inputs change."""
+    deciding = {_place(node): kind for node, kind in _deciding(statements)}
+    seen: dict[_Place, list[Any]] = {}
+    for each in provenance.evaluations:
+        place = _place(each.node)
+        if place in deciding and _varies(each, varying, 0):
+            seen.setdefault(place, []).append(_plain(each.value))
+    for place, values in seen.items():
+        text = one_line(place[0][place[1] : place[2]])
+        kind = deciding[place]
+        if kind == _LOOP:
+            rounds = sum(map(bool, values))
+            yield f"with {rounds} round{'s' * (rounds != 1)} of the loop `while {text}`"
+        elif kind == _TEST:
+            truths = {bool(value) for value in values}
+            if len(truths) == 1:
+                yield f"for {text}" if truths == {True} else f"where {text} is false"
+            else:
+                yield f"where {text} is {', '.join(str(bool(value)) for value in values)} in turn"
+        elif all(type(value) is int for value in values):
+            yield f"for {text} = {', '.join(map(str, dict.fromkeys(values)))}"
+
+
+_Place = tuple[str, int, int]
+"""Where an expression stands: the text, and its part; the same in each parse of it."""
+
+
+def _place(node: tree.Expression) -> _Place:
+    return node.span.source.text, node.span.start, node.span.end
+
+
+def _deciding(statements: Sequence[tree.Statement]) -> Iterator[tuple[tree.Expression, str]]:
+    """The expressions that decide what a program computes."""
+    for node in tree.nodes_of(list(statements)):
+        if isinstance(node, tree.If):
+            yield from ((test, _TEST) for test, _ in node.branches)
+        elif isinstance(node, tree.While):
+            yield node.test, _LOOP
+        elif isinstance(node, tree.Conditional):
+            yield node.test, _TEST
+        elif isinstance(node, tree.ComprehensionFor):
+            yield from ((test, _TEST) for test in node.conditions)
+        elif isinstance(node, tree.Subscript):
+            yield node.index, _PICK
+        elif isinstance(node, tree.Call) and node.function.span.text == "range":
+            yield from ((each.value, _COUNT) for each in node.arguments)
+
+
+def _varies(evaluation: Evaluation, varying: set[int], depth: int) -> bool:
+    """Whether a value is computed from what the inputs change."""
+    if type(evaluation.value) is Tensor and id(evaluation.value) in varying:
+        return True
+    if depth > _DEEPEST or ignores_values(evaluation.node):
+        return False
+    return any(_varies(part, varying, depth + 1) for part in evaluation.parts)
+
+
+def _plain(value: Any) -> Any:
+    """A tensor of one element as the number in it."""
+    return value.array.item() if type(value) is Tensor and value.array.size == 1 else value
+
+
+def _draws(
+    made: Derivation,
+    program: str,
+    recorder: TraceRecorder,
+    provenance: Provenance,
+    varying: set[int],
+    needed: set[int],
+) -> Iterator[str]:
+    """The expressions that drew numbers which stand in the formulas, or made masks of them."""
+    draws = [each.span for each in recorder.trace.instructions if Effect.RANDOM in each.effects]
+    spans = {(span.source.text, span.start, span.end) for span in draws if span is not None}
+    inputs = [made.inputs[name] for name in made.described]
+    for each in provenance.evaluations:
+        value = each.value
+        is_own = each.node.span.source.text == program  # and no value of an argument
+        if type(value) is not Tensor or id(value) not in needed or not is_own:
+            continue
+        is_input = value.name or any(np.array_equal(value.array, each) for each in inputs)
+        if _place(each.node) in spans and (id(value) in varying or not is_input):
+            yield f"with what `{one_line(each.node.span.text)}` drew"
+
+
+_PRODUCTS = ("prod", "cumprod")
+
+
+def _nonzero(made: Derivation, recorder: TraceRecorder, varying: set[int]) -> Iterator[str]:
+    """The operands of products that the formulas divide by."""
+    arrays = {**made.inputs, **{line.name: line.array for line in made.shown}}
+    parts = (part for line in made.shown for part in line.formula.walk())
+    quotients = [each for each in parts if isinstance(each, Operation) and each.operator == "/"]
+    divisors = [part for each in quotients for part in each.parts[-1].walk()]
+    names = {part.name for part in divisors if isinstance(part, Name)}
+    for call in recorder.calls:
+        operand = call.arguments.get("self")
+        if call.op.name.partition(".")[0] in _PRODUCTS and id(operand) in varying:
+            numbers = np.asarray(None if operand is None else operand.array)
+            held: list[str] = [each for each in names if each in arrays]
+            alike = [each for each in held if np.array_equal(arrays[each], numbers)]
+            name = alike[0] if alike else None
+            if quotients and numbers.all():
+                text = one_line(call.span.text) if call.span is not None else call.op.name
+                yield f"where {name} ≠ 0" if name else f"where no factor of `{text}` is 0"
