@@ -172,6 +172,17 @@ print(round(s), d.mean)
 """,
         "normal expects all elements of std >= 0.0 151\n498 tensor(10.)\n",
     ),
+    "what an iteration copies as it lies": (
+        """
+w, t, kept = torch.tensor([1.5, -2.]), torch.zeros(2), []
+for p in [w] * 100 + [torch.ones(3)] * 20:
+    q = p.nonzero()
+    t = t * 0.5 + w
+    kept.append(q)
+print({each.stride() for each in kept} == {(1, 2), (1, 3)})
+""",
+        "True\n",
+    ),
 }
 """The programs, and what PyTorch 2.13 prints."""
 

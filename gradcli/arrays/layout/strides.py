@@ -60,7 +60,11 @@ def copied_as_it_lies(array: Any) -> Any:
     """A copy with the array's own strides, whatever gaps or repetitions they make."""
     strides = strides_of(array)
     if array.flags.c_contiguous or min(strides) < 0:
-        return array.copy()
+        made = array.copy()
+        # A dimension of one element has the stride that it was given, which a copy forgets.
+        if made.strides == array.strides or min(strides) < 0:
+            return made
+        return window(made.reshape(-1), array.shape, strides, 0)
     extent = 1 + sum([(n - 1) * step for n, step in zip(array.shape, strides, strict=True)])
     made = window(module_of(array).empty(extent, array.dtype), array.shape, strides, 0)
     made[...] = array
