@@ -273,10 +273,10 @@ def test_what_would_take_long_is_checked_along_random_directions(
 ) -> None:
     from gradcli.questions.check import find
 
-    monkeypatch.setattr(find, "_SECONDS", 0.02)
+    monkeypatch.setattr(find, "_SECONDS", 1e-9)
     words = ["y = (tanh(x @ w) ** 2).sum()", "x=ones(8, 8) / 9", "w=ones(8, 8) / 7"]
     shown = gradcli("check", *words)
-    assert "x.grad  fine  64 elements along 1 random direction" in shown.out
+    assert "x.grad  fine  64 elements along 1 random direction\n" in shown.out
     assert "--elements N checks N of each" in shown.err
     hook = ["h = x @ w\nh.register_hook(lambda g: g * 1.01)\ny = (h * h).sum()", *words[1:]]
     wrong = gradcli("check", *hook)
@@ -316,3 +316,15 @@ def test_a_parametrized_module_is_right(gradcli: CommandLine) -> None:
     shown = gradcli("check", f"from torch import nn\n{program}")
     assert shown.code == 0
     assert "lin.parametrizations.weight.original.grad  fine  9 elements" in shown.out
+
+
+def test_a_function_without_a_second_derivative_is_named(gradcli: CommandLine) -> None:
+    program = _WRONG_FUNCTION.format(gradient="2 * x.detach() * grad")
+    shown = gradcli("check", program, *_INPUTS, "--order", "2")
+    assert shown.code == 1
+    assert "the second derivative is that of `Square`'s backward()" in shown.out
+
+
+def test_a_whole_factor_may_be_a_norm(gradcli: CommandLine) -> None:
+    shown = gradcli("check", "y = (x ** 2).sum().sqrt()", "x=[3,4]", "--equals", "x")
+    assert "it is 5 times too large: a factor, such as the norm of `x`," in shown.out

@@ -167,15 +167,18 @@ def check_along(
 
 
 class Time(Record):
-    """The seconds that there are for differences, and the moment from which they count."""
+    """The seconds that there are for differences, the most that one of each input may take
+    together, and the moment from which they count.
+    """
 
     seconds: float
+    most: float
     began: float
 
     def is_up(self, share: float, has_one: bool) -> bool:
         """Whether a share of the time is over for an input; it `has_one` element checked."""
         spent = perf_counter() - self.began
-        return spent > self.seconds * share if has_one else spent > 2 * self.seconds
+        return spent > (self.seconds * share if has_one else self.most)
 
 
 @contextmanager

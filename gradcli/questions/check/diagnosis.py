@@ -110,8 +110,10 @@ def _constant(given: Any, right: Any, clues: Clues) -> str:
         )
     if abs(size - round(size)) < _CLOSE and 1 < round(size) <= 10 and not sign:
         count = round(size)
+        norms = [text for text, array in clues.factors.items() if _has_norm(array, size)]
+        factor = f"a factor, such as the norm of {norms[0]}," if norms else "a factor,"
         return (
-            f"it is {count} times too large: a factor, or {count} backward passes without"
+            f"it is {count} times too large: {factor} or {count} backward passes without"
             " zero_grad() in between"
         )
     return sign + _share(Fraction(size).limit_denominator(1000), size, right, clues)
@@ -131,6 +133,12 @@ def _share(share: Fraction, size: float, right: Any, clues: Clues) -> str:
         if text.startswith("the slope") and np.allclose(array, missing, rtol=_CLOSE):
             return f"a factor {missing} is missing: {text} in the chain rule"
     return f"a factor {missing} is missing"
+
+
+def _has_norm(array: Any, size: float) -> bool:
+    """Whether several numbers have a norm."""
+    values = np.asarray(array, float)
+    return values.size > 1 and bool(abs(np.linalg.norm(values) - size) < _CLOSE * size)
 
 
 _LARGEST_SHARE = 64

@@ -28,7 +28,7 @@ from gradcli.questions.check.check import (
 from gradcli.questions.check.check import check as compare
 from gradcli.questions.check.diagnosis import Clues, is_close
 from gradcli.questions.check.edits import Edit, edits
-from gradcli.questions.check.suspects import Suspect, suspects
+from gradcli.questions.check.suspects import Suspect, suspects, without_second
 from gradcli.questions.check.tell import (
     check_document,
     check_text,
@@ -112,6 +112,9 @@ def by_differences(
     failed = fails(worst(found))
     wrong = [each.name for each in found if each.verdict == WRONG]
     places = _suspects(rerun, wrong) if failed and order == 1 else []
+    if failed and order == 2:
+        nodes = here.run.session.graph(here.output).nodes
+        places = without_second(rerun.statements, nodes)
     shown = Answer(
         partial(check_text, found, order, places), partial(check_document, found, order, places)
     )
@@ -132,7 +135,7 @@ def _compared(
     elements = sum(min(array.size, most or _MOST) for array in inputs.values())
     cost = 2 * elements * a_run
     seconds = min(timeout, _SECONDS if most is None else timeout)
-    time = Time(seconds, perf_counter())
+    time = Time(seconds, timeout, perf_counter())
     precision = _precision(here)
     if cost > seconds and most is None:
         count = max(1, min(_DIRECTIONS, int(seconds / (2 * a_run * len(inputs)))))

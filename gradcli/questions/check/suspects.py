@@ -31,6 +31,19 @@ def suspects(
     return list({each.place.start: each for each in found}.values())
 
 
+def without_second(program: Sequence[tree.Statement], nodes: Sequence[GraphNode]) -> list[Suspect]:
+    """The custom functions of a graph, whose backward() may have no derivative of its own."""
+    help = "it has one where backward() computes with tensors of its graph, saved ones among them"
+    return [
+        Suspect(
+            each.place,
+            f"the second derivative is that of {each.text.partition(' ')[0]}'s backward()",
+            help,
+        )
+        for each in _functions(program, nodes)
+    ]
+
+
 def _functions(program: Sequence[tree.Statement], nodes: Sequence[GraphNode]) -> Iterator[Suspect]:
     """What `backward` of custom functions returns."""
     used = {each.name for each in nodes if isinstance(each.node, FunctionNode)}

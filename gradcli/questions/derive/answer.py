@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.errors import GradcliError, Source
+from gradcli.language.objects.types import LanguageType
 from gradcli.language.parser.parser import parse_program
 from gradcli.language.provenance import record_provenance
 from gradcli.library.namespace import table_of
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 _GRADIENT_OF = "gradient_of_"
 
+_CLASSES = (type, LanguageType)
+
 
 def record_values(run: Run) -> None:
     """Let a run, before its program begins, be recorded with the elements of all its values."""
@@ -60,7 +63,9 @@ def symbols(statements: Sequence[Statement], arguments: Sequence[Argument]) -> l
     def is_builtin(name: str) -> bool:
         table = table_of(name)
         # A function that is not called is no operand: `t` in `k * t` is a time.
-        is_operand = name in operands and table is not None and callable(table[name])
+        # A class is one: `suppress(RuntimeError)`.
+        found = None if table is None else table[name]
+        is_operand = name in operands and callable(found) and not isinstance(found, _CLASSES)
         return name in called or (table is not None and not is_operand)
 
     given = [argument.name for argument in arguments]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gradcli.errors import GradcliError
 from gradcli.questions.derive.matrices import Matrices, argument
 from gradcli.questions.derive.program import Derivation, Line
 from gradcli.questions.derive.recurrence import left_of
@@ -50,6 +51,9 @@ _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 
 _RESHAPES = ("reshape", "expand", "unsqueeze", "squeeze")
 
+_ARRANGING = ("reshape", "unsqueeze", "squeeze", "permute")
+"""Functions after which the rows and columns of a matrix, and so a product with it, are others."""
+
 _INDICES = "ijklmn"
 
 
@@ -65,6 +69,19 @@ def latex(found: Derivation, output: str) -> str:
     rows += [rf"  &\text{{{_in_text(each)}}}" for each in found.conditions]
     notes = [f"% 0 where {each}" for each in found.conventions]
     return "\n".join(["\\begin{aligned}", " \\\\\n".join(rows), "\\end{aligned}", *notes])
+
+
+def _check_arranged(*operands: Symbol) -> None:
+    """Raise E413 for the operand of a matrix product, or of a sum over some of its indices, whose
+    elements are arranged anew: no letter of LaTeX says how.
+    """
+    for part in (part for operand in operands for part in operand.walk()):
+        if isinstance(part, Call) and part.function in _ARRANGING:
+            raise GradcliError(
+                "E413",
+                f"there is no word in LaTeX for {part.function}(), which the gradient needs",
+                help="leave `--to latex` out: the formulas in the language have it",
+            )
 
 
 def _in_text(words: str) -> str:
@@ -222,6 +239,7 @@ class _Writer:
         if symbol.operator == "**":
             return self._power(left, right), _POWER
         if symbol.operator == "@":
+            _check_arranged(left, right)
             return self._product(left, right), level
         if symbol.operator == "*":
             times = self._times(left, right)
