@@ -189,6 +189,13 @@ class State:
                     found.setdefault(name, value)
         return found
 
+    def forget_methods(self, name: str) -> None:
+        """Forget the variables of the methods of a class, which would keep what they hold alive."""
+        frames = self.frames or {}
+        for path in list(frames):
+            if path.rpartition(".")[0].rpartition(".")[2] == name:
+                del frames[path]
+
     def warn(
         self,
         code: str,

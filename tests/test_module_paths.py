@@ -160,7 +160,7 @@ net(torch.ones(3, 2)).sum().backward()
         (
             "net.1.weight.trains",
             _PART.format(rate=0.1, step="opt.step()"),
-            ["no optimizer holds it", "net[1].parameters()"],
+            ["no optimizer holds it", "add_param_group({'params': [net[1].weight]})"],
         ),
         ("net.0.weight", _PART.format(rate=0.1, step=""), ["step() is never called"]),
         ("net.0.weight", _PART.format(rate=0.0, step="opt.step()"), ["has lr=0 for it"]),

@@ -379,6 +379,7 @@ class FunctionNode(Node):
         if self.attributes.get("_materialize_non_diff_grads") is False:
             given = [None if n in self.constants else each for n, each in enumerate(given)]
         returned = self.function.backward(self, *given)
+        active.state.forget_methods(self.function.__name__)
         if not keep:
             self.saved = FREED
         return self._checked(returned if isinstance(returned, tuple) else (returned,))

@@ -181,6 +181,7 @@ class Function:
                 returned = cls.forward(node, *args, **kwargs)
         finally:
             state.grad_enabled = before
+            state.forget_methods(cls.__name__)
         single = not isinstance(returned, tuple)
         outputs = node.finish(args, (returned,) if single else returned, recorded)
         result = outputs[0] if single else tuple(outputs)
