@@ -36,7 +36,7 @@ F.adaptive_max_pool2d F.adaptive_max_pool3d F.binary_cross_entropy F.fractional_
 F.fractional_max_pool3d F.gelu F.nll_loss F.pad F.soft_margin_loss aminmax as_strided_scatter
 cholesky_inverse cholesky_solve digamma dist erfinv frexp index_reduce lu_unpack masked_scatter mode
 nanmedian pdist polygamma std_mean torch.linalg.eig torch.linalg.lu torch.linalg.lu_factor
-torch.linalg.lu_solve torch.linalg.matrix_exp torch.linalg.pinv torch.special.erfcx
+torch.linalg.lu_solve torch.linalg.matrix_exp torch.special.erfcx
 torch.special.i0e torch.special.i1 torch.special.i1e torch.special.log_ndtr torch.special.ndtri
 torch.special.zeta triangular_solve unfold view_as_complex_copy
 """

@@ -84,9 +84,11 @@ pinv: Op = op("linalg_pinv", _pseudoinverse_array, self=_pseudoinverse_rule, rai
 
 @function("pinv", module="torch.linalg")
 @in_numpy("""\
-def pinv(A):
+def pinv(A, rtol=None, hermitian=False, atol=0):
     U, values, Vh = np.linalg.svd(A, full_matrices=False)
-    least = max(A.shape[-2:]) * np.finfo(A.dtype).eps * values.max(-1, keepdims=True)
+    if rtol is None:
+        rtol = 0 if atol else max(A.shape[-2:]) * np.finfo(A.dtype).eps
+    least = np.maximum(atol, rtol * values.max(-1, keepdims=True))
     inverse = np.where(values > least, 1 / np.where(values > least, values, 1), 0)
     return np.swapaxes(Vh, -1, -2).conj() * inverse[..., None, :] @ np.swapaxes(U, -1, -2).conj()
 """)
