@@ -33,7 +33,7 @@ Handler = Callable[["Run", Any], None]
 
 HANDLERS: dict[type, Handler] = {}
 """Who answers what a program asks for, by the event's class, a dot-command's among them.
-`cli/dispatch.py` fills it: the answers run programs themselves.
+`repl/dispatch.py` fills it: the answers run programs themselves.
 """
 
 

@@ -65,7 +65,8 @@ def reflection_of(tensor: Tensor) -> Reflection:
     return storage.lazy_conjugation.reflection(tensor.array)
 
 
-# The views have memory of their own, kept equal to the tensor's: `arrays/lazy_conjugation.py`.
+# The views have memory of their own, kept equal to the tensor's:
+# `arrays/fusion/lazy_conjugation.py`.
 
 conjugate: Op = op(
     "_conj", lambda self: np.conj(self), view=True, self=lambda grad: conj(grad), raises=BY_KINDS
