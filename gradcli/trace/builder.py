@@ -50,12 +50,12 @@ class TraceBuilder:
 
     def constant(self, array: Any) -> Value:
         """The value of an array that is the same object in every run."""
-        found = self._values.get(id(array))
-        if found is None:
-            found = self._keep(array, self.trace.value_of(array))
-            self.trace.constants.append(found)
-            self._constants.add(found)
-        return found
+        value = self._values.get(id(array))
+        if value is None:
+            value = self._keep(array, self.trace.value_of(array))
+            self.trace.constants.append(value)
+            self._constants.add(value)
+        return value
 
     def zeros_like(self, value: Value) -> Value:
         """A constant of zeros, for calls that read only shape and dtype."""
@@ -98,10 +98,10 @@ class TraceBuilder:
 
     def value_of(self, array: Any) -> Value:
         """The value that stands for an array; raises GraphBreak where none does."""
-        found = self._values.get(id(array))
-        if found is None:
+        value = self._values.get(id(array))
+        if value is None:
             raise GraphBreak("an array was made where nobody recorded it", code="B01")
-        return found
+        return value
 
     def is_constant(self, value: Value) -> bool:
         """Whether a value is the same object in every run."""
@@ -131,17 +131,17 @@ class TraceBuilder:
             if isinstance(operand, Value) and result is operand.array:
                 return operand  # a gradient that is passed on unchanged
         if type(result) in (tuple, list):
-            outputs = [None if part is None else self._made(part) for part in result]
+            outputs = [None if part is None else self._new_value(part) for part in result]
             whole = function if isinstance(function, Kernel) else Kernel(called.__name__, called)
             self._add(Kernel(whole.name, called, True, whole.raises), operands, outputs)
             return tuple(outputs)
         if result is None:
             return None
         if reads_lazy and type(result) is np.ndarray:
-            found = self._ufuncs(called, operands, result)
-            if found is not None:
-                return found
-        value = self._made(result)
+            written = self._ufuncs(called, operands, result)
+            if written is not None:
+                return written
+        value = self._new_value(result)
         self._add(function, operands, (value,))
         return value
 
@@ -167,20 +167,20 @@ class TraceBuilder:
     def _add(self, op: Any, operands: Sequence[Operand], *rest: Any, **settings: Any) -> None:
         self.trace.instructions.append(self._instruction(op, operands, *rest, **settings))
 
-    def _made(self, array: Any) -> Value:
+    def _new_value(self, array: Any) -> Value:
         return self.stand_for(array, self.trace.value_of(array))
 
     def _ufuncs(self, function: Any, operands: Sequence[Operand], wanted: Any) -> Value | None:
         """Record the ufuncs of a function; None, and no record, where results differ."""
         count = self.trace.count
         steps = ufuncs_of(function, operands, self.trace)
-        if not steps or not same(steps[-1].made[0].array, wanted):
+        if not steps or not same(steps[-1].results[0].array, wanted):
             self.trace.count = count
             return None
         for step in steps:
             step.span, step.stack = self.span, self.stack
             self.trace.instructions.append(step)
-        (result,) = steps[-1].made
+        (result,) = steps[-1].results
         result.array = wanted  # one array, so one `id`
         return self.stand_for(wanted, result)
 

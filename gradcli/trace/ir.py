@@ -160,8 +160,8 @@ class Instruction:
 
     @property
     def outputs(self) -> Sequence[Value | None]:
-        made = self._outputs
-        return made if type(made) is tuple or type(made) is list else (made,)
+        outputs = self._outputs
+        return outputs if type(outputs) is tuple or type(outputs) is list else (outputs,)
 
     @property
     def reads(self) -> Iterator[Value]:
@@ -170,7 +170,7 @@ class Instruction:
         yield from values_in(self.params.values())
 
     @property
-    def made(self) -> list[Value]:
+    def results(self) -> list[Value]:
         """The values that it makes."""
         return [value for value in self.outputs if value is not None]
 
@@ -223,14 +223,14 @@ class Guard(Record):
         """Whether it holds now. A read that fails with an error of the language does not."""
         assert not isinstance(self.read, Inline)
         try:
-            found = self.read(*self.inputs)
+            value = self.read(*self.inputs)
         except (GradcliError, LookupError):
             return False
         if self.kind is not Kind.IDENTITY:
-            return bool(found == self.expected)
+            return bool(value == self.expected)
         if type(self.expected) is tuple:
-            return len(found) == len(self.expected) and all(map(is_, found, self.expected))
-        return found is self.expected
+            return len(value) == len(self.expected) and all(map(is_, value, self.expected))
+        return value is self.expected
 
 
 class Trace:
@@ -258,9 +258,9 @@ class Trace:
 
     def value(self, shape: tuple[int, ...] | None, dtype: Any, **known: Any) -> Value:
         """A new value."""
-        made = Value(self.count, shape, dtype, **known)
+        value = Value(self.count, shape, dtype, **known)
         self.count += 1
-        return made
+        return value
 
     def value_of(self, array: Any, **known: Any) -> Value:
         """A new value for an array of the run that is recorded."""
@@ -270,34 +270,34 @@ class Trace:
 
     def add(self, instruction: Instruction) -> Instruction:
         """Add an instruction at the end."""
-        for value in instruction.made:
+        for value in instruction.results:
             value.maker = instruction
         self.instructions.append(instruction)
         return instruction
 
     def copy(self, **changed: Any) -> Trace:
         """A trace that shares all with this one but the attributes that are passed."""
-        made = Trace()
+        copy = Trace()
         for name, own in vars(self).items():
-            setattr(made, name, changed.get(name, list(own) if isinstance(own, list) else own))
-        return made
+            setattr(copy, name, changed.get(name, list(own) if isinstance(own, list) else own))
+        return copy
 
     @property
     def effects(self) -> dict[Effect, list[Value]]:
         """The effects of all instructions, each with the values that it concerns."""
-        found: dict[Effect, dict[Value, None]] = {}
+        concerned: dict[Effect, dict[Value, None]] = {}
         for instruction in self.instructions:
             for effect, values in instruction.effects.items():
-                found.setdefault(effect, {}).update(dict.fromkeys(values))
-        return {effect: list(values) for effect, values in found.items()}
+                concerned.setdefault(effect, {}).update(dict.fromkeys(values))
+        return {effect: list(values) for effect, values in concerned.items()}
 
     @property
     def lasting(self) -> set[Value]:
         """The values that are the same in every run: constants, and what the prologue makes."""
-        found = set(self.constants)
+        values = set(self.constants)
         for instruction in self.prologue:
-            found.update(instruction.made)
-        return found
+            values.update(instruction.results)
+        return values
 
 
 def values_in(operands: Any) -> Iterator[Value]:

@@ -66,15 +66,17 @@ def ufuncs_of(
     steps: list[_Step] = []
     if _collect(result, values, steps, {}) is None:
         return []
-    made: list[Value] = []
-    found = []
+    computed: list[Value] = []
+    instructions = []
     for step in steps:
         every = step.operands
-        inputs = tuple([made[each.number] if type(each) is _Earlier else each for each in every])
+        inputs = tuple(
+            [computed[each.number] if type(each) is _Earlier else each for each in every]
+        )
         read = [each.array if isinstance(each, Value) else each for each in inputs]
-        made.append(trace.value_of(step.kernel(*read)))
-        found.append(Instruction(step.kernel, inputs, (made[-1],)))
-    return found
+        computed.append(trace.value_of(step.kernel(*read)))
+        instructions.append(Instruction(step.kernel, inputs, (computed[-1],)))
+    return instructions
 
 
 def _collect(
@@ -98,12 +100,12 @@ def _collect(
         return None
     operands = []
     for operand in arguments:
-        found = operand
+        value = operand
         if type(operand) in LAZY or isinstance(operand, np.generic):
-            found = _collect(operand, values, steps, known)
-        if found is None:
+            value = _collect(operand, values, steps, known)
+        if value is None:
             return None
-        operands.append(found)
+        operands.append(value)
     known[id(array)] = _Earlier(len(steps))
     steps.append(_Step(kernel, operands))
     return known[id(array)]

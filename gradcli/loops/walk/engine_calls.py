@@ -67,29 +67,29 @@ def _grad_call(walk: Capture, callee: Callee) -> Any:
     """`torch.autograd.grad(loss, x)`."""
     if callee.keywords.get("create_graph"):
         return host_call(walk, callee)
-    given = callee.positional
+    arguments = callee.positional
     options = {name for name in callee.keywords if name != "retain_graph"}
-    if len(given) != 2 or options:
+    if len(arguments) != 2 or options:
         walk.refuse("`torch.autograd.grad` with seeds or options")
-    derivatives = walk.attempt(_derivatives, walk, given[0])
-    found = _without_recorder(walk, callee)
+    derivatives = walk.attempt(_derivatives, walk, arguments[0])
+    gradients = _without_recorder(walk, callee)
     if derivatives is None or walk.broken is not None:
-        return found
-    leaves = given[1] if type(given[1]) in (list, tuple) else [given[1]]
+        return gradients
+    leaves = arguments[1] if type(arguments[1]) in (list, tuple) else [arguments[1]]
 
     def know() -> None:
-        for leaf, made in zip(leaves, found, strict=True):
+        for leaf, tensor in zip(leaves, gradients, strict=True):
             gradient = derivatives.get(leaf)
-            if type(made) is not Tensor or gradient is None:
+            if type(tensor) is not Tensor or gradient is None:
                 raise GraphBreak("a gradient of something that is no leaf")
-            if not same(made.array, gradient.array):
+            if not same(tensor.array, gradient.array):
                 raise GraphBreak(
                     "a gradient gave other bits when it was computed again", code="B02"
                 )
-            walk.builder.stand_for(made.array, gradient)
+            walk.builder.stand_for(tensor.array, gradient)
 
     walk.attempt(know)
-    return found
+    return gradients
 
 
 def _zero_grad(walk: Capture, callee: Callee) -> Any:

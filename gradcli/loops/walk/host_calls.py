@@ -98,11 +98,11 @@ def _is_replayed(walk: Capture, callee: Callee) -> bool:
     """Whether a function of ours is called again in every iteration, with numbers that vary: one
     without effects, on tensors that are in no graph. All others are given numbers that are guarded.
     """
-    given = callee.passed
+    arguments = callee.passed
     return (
-        any(walk.attempt(walk.builder.symbols_in, each, walk.local) for each in given)
+        any(walk.attempt(walk.builder.symbols_in, each, walk.local) for each in arguments)
         and _is_ours(callee)
-        and not any(type(each) is Tensor and each.requires_grad for each in given)
+        and not any(type(each) is Tensor and each.requires_grad for each in arguments)
         and not callee.name.endswith("_")
     )
 
