@@ -247,8 +247,8 @@ def contains(element: Any, container: Any) -> bool:
                 f" <class '{type(element).__name__}'>.",
                 raises="RuntimeError",
             )
-        found = operators.eq(container, element)
-        return bool(methods.any(found))
+        equal = operators.eq(container, element)
+        return bool(methods.any(equal))
     if kind is range and not isinstance(element, int):
         if not isinstance(element, float) or not element.is_integer():
             return False

@@ -30,7 +30,9 @@ _WRITES = names("copyto fill_diagonal nan_to_num place put put_along_axis putmas
 """The functions that write to their first argument."""
 
 
-def given(name: str, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def host_arguments(
+    name: str, args: Any, kwargs: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
     """Unwrapped arguments for a function of NumPy.
 
     Raises E201 for a keyword that programs do not have, E205 for a dtype that arrays do not have,
@@ -60,7 +62,7 @@ def given(name: str, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict
 
 def call(host: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
     """Call a function of NumPy with a program's values."""
-    values, named = given(name, args, kwargs)
+    values, named = host_arguments(name, args, kwargs)
     result = compute(host, values, named, *cost_of(name, values, named))
     out = kwargs.get("out")
     return out if type(out) is NDArray else result
@@ -151,12 +153,12 @@ class Ufunc:
 
     def outer(self, a: Any, b: Any) -> Any:
         """The results of all pairs."""
-        values, named = given(self.__name__, (a, b), {})
+        values, named = host_arguments(self.__name__, (a, b), {})
         return compute(self.host.outer, values, named, held(values[0]) * held(values[1]))
 
     def at(self, a: Any, indices: Any, *b: Any) -> None:
         """Change the picked elements in place, one as often as it is picked."""
-        values, named = given(self.__name__, (a, indices, *b), {})
+        values, named = host_arguments(self.__name__, (a, indices, *b), {})
         if isinstance(values[0], np.ndarray):
             before_write(values[0])
         compute(self.host.at, values, named, usual(*values))

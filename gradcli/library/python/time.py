@@ -98,7 +98,7 @@ def repeat(
 class Timer:
     """`timeit.Timer(function)`."""
 
-    __slots__ = ("given",)
+    __slots__ = ("settings",)
 
     language_name: ClassVar[str] = "timeit.Timer"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"repeat", "timeit"})
@@ -106,11 +106,11 @@ class Timer:
     def __init__(
         self, stmt: Any = None, setup: Any = None, timer: Any = None, globals: Any = None
     ) -> None:
-        self.given = stmt, setup, timer
+        self.settings = stmt, setup, timer
 
     def timeit(self, number: int = 1_000_000) -> float:
         """The seconds that so many calls take."""
-        return timeit(*self.given, number)
+        return timeit(*self.settings, number)
 
     def repeat(self, repeat: int = 5, number: int = 1_000_000) -> list[float]:
         """The same several times."""

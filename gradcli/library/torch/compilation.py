@@ -98,8 +98,8 @@ def trace(func: Any, example_inputs: Any = None, **settings: Any) -> Any:
     """
     _warn("torch.jit.trace")
     if example_inputs is not None:
-        given = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
-        func(*given)
+        inputs = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
+        func(*inputs)
     return func
 
 

@@ -45,9 +45,9 @@ class TreeSpec:
 
 
 def _flat(tree: Any) -> list[Any]:
-    found = leaves(tree)
-    charge_steps(len(found))
-    return found
+    flat = leaves(tree)
+    charge_steps(len(flat))
+    return flat
 
 
 def tree_flatten(tree: Any) -> tuple[list[Any], TreeSpec]:

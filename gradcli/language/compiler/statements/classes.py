@@ -33,7 +33,7 @@ def class_statement(c: Compiler, node: tree.Class, scope: Scope) -> Run:
     def run(variables: Variables) -> None:
         applied = [(decorator(variables), place) for decorator, place in decorators]
         derived_from = [base(variables) for base in bases]
-        given = keywords(variables)
+        arguments = keywords(variables)
         names: Variables = {PARENT: variables}
         body(names)
         state.place = span
@@ -45,21 +45,23 @@ def class_statement(c: Compiler, node: tree.Class, scope: Scope) -> Run:
             names[CLASS] = cls
             cls.annotate = values_of(c, fields, inside, names) if fields else None
 
-        metaclass, named = given
+        metaclass, named = arguments
         if metaclass is None and not any(isinstance(each, UserClass) for each in derived_from):
-            made: Any = define_class(node.name, derived_from, bound, fields, named, known)
+            new_class: Any = define_class(node.name, derived_from, bound, fields, named, known)
         else:
-            made = _made(node.name, metaclass, derived_from, bound, fields, named, known)
-        names[CLASS] = made
+            new_class = _by_metaclass(
+                node.name, metaclass, derived_from, bound, fields, named, known
+            )
+        names[CLASS] = new_class
         for decorator, place in reversed(applied):
             state.place = place
-            made = call(decorator, (made,), {})
-        store(variables, made)
+            new_class = call(decorator, (new_class,), {})
+        store(variables, new_class)
 
     return run
 
 
-def _made(
+def _by_metaclass(
     name: str,
     metaclass: Any,
     bases: list[Any],

@@ -132,8 +132,10 @@ def class_statement(
     body: Body,
 ) -> tree.Class:
     """`class name(bases, keyword=value): body`."""
-    bases = [given.value for given in arguments or () if not given.name and not given.kind]
-    keywords = [given for given in arguments or () if given.name or given.kind]
+    bases = [
+        argument.value for argument in arguments or () if not argument.name and not argument.kind
+    ]
+    keywords = [argument for argument in arguments or () if argument.name or argument.kind]
     return tree.Class(span, text, bases, keywords, body, decorators or [])
 
 

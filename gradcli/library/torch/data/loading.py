@@ -48,8 +48,8 @@ def default_collate(batch: Any) -> Any:
     if isinstance(first, (str, bytes)):
         return batch
     if isinstance(first, dict):
-        found = {key: default_collate([item[key] for item in batch]) for key in first}
-        return found if type(first) is dict else type(first)(found)
+        collated = {key: default_collate([item[key] for item in batch]) for key in first}
+        return collated if type(first) is dict else type(first)(collated)
     if isinstance(first, (list, tuple)):
         if any(len(item) != len(first) for item in batch):
             raise runtime_error("each element in list of batch should be of equal size")
@@ -157,8 +157,8 @@ class DataLoader:
         self.dataset = dataset
         self.batch_size = batch_size
         if sampler is None and not isinstance(dataset, IterableDataset):
-            made = RandomSampler(dataset, generator=generator) if shuffle else None
-            sampler = made or SequentialSampler(dataset)
+            drawn_by = RandomSampler(dataset, generator=generator) if shuffle else None
+            sampler = drawn_by or SequentialSampler(dataset)
         self.sampler = sampler
         self.given_sampler = batch_sampler
         self.given_collate = collate_fn
@@ -178,8 +178,8 @@ class DataLoader:
         a collate function of its own.
         """
         order = type(self.sampler) in (SequentialSampler, RandomSampler)
-        given = (self.given_sampler, self.given_collate, self.worker_init_fn)
-        return type(self.dataset) is not TensorDataset or not order or any(given)
+        settings = (self.given_sampler, self.given_collate, self.worker_init_fn)
+        return type(self.dataset) is not TensorDataset or not order or any(settings)
 
     @property
     def batch_sampler(self) -> Any:

@@ -243,8 +243,8 @@ def _with_reentry(call: _Call) -> Any:
         results, several = _tensors(call.function(*call.args))
     wanted = active.state.grad_enabled and requires_grad
     if wanted:
-        given = {id(arg) for arg in call.args}
-        results = [alias(r) if id(r) in given else r for r in results]
+        arguments = {id(arg) for arg in call.args}
+        results = [alias(r) if id(r) in arguments else r for r in results]
         tensors = [result for result in results if isinstance(result, Tensor)]
         node = CheckpointFunctionBackward(call, tensors)
         for number, tensor in enumerate(tensors):

@@ -243,13 +243,13 @@ def sizes_of_tangent(tensor: Tensor, tangent: Tensor) -> GradcliError:
 
 def tensors_of(name: str, value: Any) -> list[Tensor]:
     """The leaves of what a function returned; raises E202 for one that is no tensor."""
-    found = leaves(value)
-    if not found or (len(found) == 1 and found[0] is None):
+    tensors = leaves(value)
+    if not tensors or (len(tensors) == 1 and tensors[0] is None):
         raise runtime_error(
             f"{called(name)}: Expected f to be a function that has non-empty"
-            f" output (got output = {found})"
+            f" output (got output = {tensors})"
         )
-    for leaf in found:
+    for leaf in tensors:
         if not isinstance(leaf, Tensor):
             raise GradcliError(
                 "E202",
@@ -257,4 +257,4 @@ def tensors_of(name: str, value: Any) -> list[Tensor]:
                 f" got unsupported type <class '{type(leaf).__name__}'>",
                 raises="RuntimeError",
             )
-    return found
+    return tensors

@@ -14,20 +14,20 @@ from gradcli.ops.binding.results import ReturnType
 
 def leaves(structure: Any) -> list[Any]:
     """Everything in a structure that is no container, from left to right."""
-    found: list[Any] = []
-    _collect(structure, found)
-    return found
+    values: list[Any] = []
+    _collect(structure, values)
+    return values
 
 
-def _collect(structure: Any, found: list[Any]) -> None:
+def _collect(structure: Any, values: list[Any]) -> None:
     if isinstance(structure, (tuple, list)):
         for part in structure:
-            _collect(part, found)
+            _collect(part, values)
     elif isinstance(structure, dict):
         for part in structure.values():
-            _collect(part, found)
+            _collect(part, values)
     else:
-        found.append(structure)
+        values.append(structure)
 
 
 def mapped(function: Callable[[Any], Any], structure: Any) -> Any:

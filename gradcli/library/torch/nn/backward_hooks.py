@@ -109,7 +109,7 @@ class BackwardHooks:
     def _at_outputs(self, _: Any, gradients: Gradients) -> Gradients | None:
         arriving = self.outputs.spread(gradients)
         for hook in self.prehooks:
-            arriving = _left(hook(self.module, arriving), arriving)
+            arriving = _after_hook(hook(self.module, arriving), arriving)
         self.arriving = arriving
         if self.inputs.node is None:
             none: Gradients = (None,) * len(self.inputs.values)
@@ -128,24 +128,24 @@ class BackwardHooks:
             return None
         left = self.inputs.spread(gradients)
         for hook in self.hooks:
-            left = _left(hook(self.module, left, self.arriving), left)
+            left = _after_hook(hook(self.module, left, self.arriving), left)
         self.arriving = None
         return self.inputs.gathered(left)
 
 
-def _left(returned: Any, former: Gradients) -> Gradients:
+def _after_hook(returned: Any, gradients: Gradients) -> Gradients:
     """The gradients after a hook; raises E410 for another number of them."""
     if returned is None:
-        return former
+        return gradients
     if not isinstance(returned, (tuple, list, Tensor)):
         raise GradcliError(
             "E410",
             f"a backward hook has to return gradients in a tuple, not {type(returned).__name__}",
             raises="TypeError",
         )
-    found = tuple(returned)  # a lone tensor counts as the tuple of its rows
-    if len(found) != len(former):
+    replaced = tuple(returned)  # a lone tensor counts as the tuple of its rows
+    if len(replaced) != len(gradients):
         raise GradcliError(
-            "E410", f"a backward hook has to return {len(former)} gradients, or None"
+            "E410", f"a backward hook has to return {len(gradients)} gradients, or None"
         )
-    return found
+    return replaced

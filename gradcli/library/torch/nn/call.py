@@ -54,15 +54,15 @@ class ModuleHooks:
         self.load_state: dict[int, Any] = {}
 
 
-def _check_given(module: Any, args: tuple[Any, ...]) -> None:
+def _check_tensors(module: Any, args: tuple[Any, ...]) -> None:
     """Raise E202 for an argument of a module that is no tensor, after `forward` failed to read an
     attribute that only tensors have.
     """
-    for given in args:
-        if type(given) is not Tensor:
+    for argument in args:
+        if type(argument) is not Tensor:
             raise attribute_error(
-                f"{type(module).__name__} takes tensors, not {type(given).__name__}",
-                text=f"'{type(given).__name__}' object has no attribute 'dim'",
+                f"{type(module).__name__} takes tensors, not {type(argument).__name__}",
+                text=f"'{type(argument).__name__}' object has no attribute 'dim'",
             ) from None
 
 
@@ -102,7 +102,7 @@ class Calling(Members):
             finally:
                 state.calls.pop()
         except AttributeError:
-            _check_given(self, args)
+            _check_tensors(self, args)
             raise
         except GradcliError as error:
             error.modules += ((self, args),)
@@ -128,14 +128,14 @@ class Calling(Members):
             result = forward(*args, **kwargs)
             for key, hook in list(hooks.forward.items()):
                 called.add(key)
-                given = (args, kwargs) if key in hooks.with_kwargs else (args,)
-                returned = hook(self, *given, result)
+                arguments = (args, kwargs) if key in hooks.with_kwargs else (args,)
+                returned = hook(self, *arguments, result)
                 result = result if returned is None else returned
         except Exception:
             for key in hooks.always - called:
                 if key in hooks.forward:
-                    given = (args, kwargs) if key in hooks.with_kwargs else (args,)
-                    hooks.forward[key](self, *given, result)
+                    arguments = (args, kwargs) if key in hooks.with_kwargs else (args,)
+                    hooks.forward[key](self, *arguments, result)
             raise
         if backward is not None:
             result = backward.watch_outputs(result)

@@ -29,10 +29,10 @@ def note_layer(error: GradcliError) -> None:
     paths = module_paths()
     path = paths.get(id(module), (type(module).__name__, None))[0]
     error.notes += (f"in {path}, {_described(module)}",)
-    given = args[0] if args and type(args[0]) is Tensor else None
-    if given is None or error.code != "E301":
+    input = args[0] if args and type(args[0]) is Tensor else None
+    if input is None or error.code != "E301":
         return
-    misfit = _misfit(module, tuple(given.array.shape))
+    misfit = _misfit(module, tuple(input.array.shape))
     if misfit:
         error.notes += (f"{misfit}{_giver(outer, module, paths)}",)
 

@@ -29,7 +29,7 @@ def module_paths() -> dict[int, tuple[str, Any]]:
     variable, where such are kept, or else with the module's class.
     """
     state = active.state
-    found: dict[int, tuple[str, Any]] = {}
+    paths: dict[int, tuple[str, Any]] = {}
     own = state.values
     # A model's own name comes before a list that holds its layers too.
     for name, value in sorted(
@@ -41,31 +41,31 @@ def module_paths() -> dict[int, tuple[str, Any]]:
         ),
     ):
         for path, module in _modules_in(name, value, _DEEPEST):
-            _enter(found, path, module)
+            _enter(paths, path, module)
     living = [] if state.modules is None else list(state.modules.values())
-    rest = [module for module in living if id(module) not in found]
+    rest = [module for module in living if id(module) not in paths]
     inner = {id(child) for module in rest for child in _children(module)}
-    taken = {path for path, _ in found.values()}
+    taken = {path for path, _ in paths.values()}
     for module in rest:
-        if id(module) not in inner and id(module) not in found:
+        if id(module) not in inner and id(module) not in paths:
             path = name = type(module).__name__
             number = 1
             while path in taken:
                 number += 1
                 path = f"{name}#{number}"
             taken.add(path)
-            _enter(found, path, module)
-    return found
+            _enter(paths, path, module)
+    return paths
 
 
-def _enter(found: dict[int, tuple[str, Any]], path: str, module: Any) -> None:
+def _enter(paths: dict[int, tuple[str, Any]], path: str, module: Any) -> None:
     """Enter a module and all below it, each under the first path that leads to it."""
     waiting = [(path, module)]
     while waiting:
         path, module = waiting.pop()
-        if id(module) in found:
+        if id(module) in paths:
             continue
-        found[id(module)] = path, module
+        paths[id(module)] = path, module
         if not is_initialised(module):
             continue
         below = [(f"{path}.{name}", each) for name, each in module._modules.items()]

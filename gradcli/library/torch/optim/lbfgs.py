@@ -222,8 +222,8 @@ class _Step:
             1e-9,
             self.group["max_eval"] - self.evaluations,
         )
-        found = search.run(self.length)
-        self.loss, self.gradient, self.length = found.value, found.gradient, found.position
+        point = search.run(self.length)
+        self.loss, self.gradient, self.length = point.value, point.gradient, point.position
         self._add(self.length)
 
     def _evaluate(self) -> Any:

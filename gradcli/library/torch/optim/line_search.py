@@ -145,6 +145,6 @@ def _cubic_minimum(first: Point, second: Point, least: Any, most: Any) -> Any:
     if square >= 0:
         root = methods.sqrt(square)
         part = (second.slope + root - bend) / (second.slope - first.slope + 2 * root)
-        found = second.position - (second.position - first.position) * part
-        return min(max(found, least), most)
+        position = second.position - (second.position - first.position) * part
+        return min(max(position, least), most)
     return (least + most) / 2.0

@@ -43,40 +43,40 @@ def _convolution(frame: Frame, op: Op, args: Any) -> Any:
         return unfolded(frame, convolution.apply(whole, frame.plain(weight), shared, geometry))
     if not frame.is_batched(weight):
         whole = folded(frame, input, input.array.ndim)
-        made = unfolded(frame, convolution.apply(whole, frame.plain(weight), None, geometry))
+        output = unfolded(frame, convolution.apply(whole, frame.plain(weight), None, geometry))
     else:
         operands = _by_groups(frame, input, 1), _by_groups(frame, weight, 0)
         grouped = convolution.apply(*operands, None, _grouped(frame, geometry))
-        made = movedim(_from_groups(frame, grouped, 1).value, 1, 0)
+        output = movedim(_from_groups(frame, grouped, 1).value, 1, 0)
         if bias is None:
-            return made
+            return output
     column = frame.first(bias)
-    return made + reshape(column, (frame.size, 1, -1, *(1,) * (input.array.ndim - 2)))
+    return output + reshape(column, (frame.size, 1, -1, *(1,) * (input.array.ndim - 2)))
 
 
 @batching("convolution_backward")
 def _convolution_backward(frame: Frame, op: Op, args: Any) -> Any:
     grad, input, weight, geometry, mask = args
-    found: list[Any] = [None, None, None]
+    results: list[Any] = [None, None, None]
     if mask[0] and not frame.is_batched(weight):
         rank = input.array.ndim
         whole = [folded(frame, grad, rank), folded(frame, input, rank), frame.plain(weight)]
         gradients = convolution_backward.apply(*whole, geometry, (True, False, False))
-        found[0] = unfolded(frame, gradients[0])
-    if mask[1] or (mask[0] and found[0] is None):
+        results[0] = unfolded(frame, gradients[0])
+    if mask[1] or (mask[0] and results[0] is None):
         gradients = convolution_backward.apply(
             _by_groups(frame, grad, 1),
             _by_groups(frame, input, 1),
             _by_groups(frame, weight, 0),
             _grouped(frame, geometry),
-            (mask[0] and found[0] is None, mask[1], False),
+            (mask[0] and results[0] is None, mask[1], False),
         )
-        if mask[0] and found[0] is None:
-            found[0] = _from_groups(frame, gradients[0], 1)
+        if mask[0] and results[0] is None:
+            results[0] = _from_groups(frame, gradients[0], 1)
         if mask[1]:
-            found[1] = _from_groups(frame, gradients[1], 0)
+            results[1] = _from_groups(frame, gradients[1], 0)
     if mask[2]:
         dims = (1, *range(3, grad.array.ndim + 1))
-        found[2] = sum_dims.apply(frame.first(grad), dims, False)
+        results[2] = sum_dims.apply(frame.first(grad), dims, False)
     empty = zeros(frame.first(grad), (frame.size, 0))
-    return [empty if each is None else each for each in found]
+    return [empty if each is None else each for each in results]

@@ -72,8 +72,8 @@ def by_own_rule(frame: Frame, function: Any, args: tuple[Any, ...], mode: bool) 
             f" pytree structure compatible with the output. Got {got} instead",
         )
     output, dims = answer
-    found = leaves(output)
-    for value in found:
+    parts = leaves(output)
+    for value in parts:
         if not isinstance(value, Tensor):
             raise no_tensor("apply", value)
     single = dims is None or isinstance(dims, int)
@@ -85,11 +85,11 @@ def by_own_rule(frame: Frame, function: Any, args: tuple[Any, ...], mode: bool) 
             f" `output`. out_dims has structure {spec_of(dims)} but output has structure"
             f" {spec_of(output)}. {DETAILS}",
         )
-    every = [dims] * len(found) if single else leaves(dims)
+    every = [dims] * len(parts) if single else leaves(dims)
     return rebuilt(
         output,
         [
             value if dim is None else batched_tensor(value, dim % value.array.ndim, frame.level)
-            for value, dim in zip(found, every, strict=True)
+            for value, dim in zip(parts, every, strict=True)
         ],
     )

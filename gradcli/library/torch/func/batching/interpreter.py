@@ -112,12 +112,12 @@ class Interpreter(Frame):
     def records_below(self, args: Any) -> bool:
         """Whether ops on the values of all examples are recorded, and those on examples are not."""
         state = active.state
-        found = [arg for arg in leaves(args) if self.is_batched(arg)]
+        batched = [arg for arg in leaves(args) if self.is_batched(arg)]
         mode = state.grad_enabled if self.below is None else self.below
         return (
             mode
-            and any(arg.array.value.requires_grad for arg in found)
-            and not any(arg.requires_grad for arg in found)
+            and any(arg.array.value.requires_grad for arg in batched)
+            and not any(arg.requires_grad for arg in batched)
         )
 
     def forward_of(self, function: Any) -> Callable[..., Any]:

@@ -44,14 +44,14 @@ class Looped(Node):
         count = len(self.flat)
 
         def pulled(*values: Any) -> Any:
-            given, seeds = list(values[:count]), values[count:]
+            examples, seeds = list(values[:count]), values[count:]
 
             def of_inputs(*inputs: Tensor) -> Any:
                 for position, value in zip(self.inputs, inputs, strict=True):
-                    given[position] = value
-                return tuple(self.function(*given))
+                    examples[position] = value
+                return tuple(self.function(*examples))
 
-            _, pull = vjp(of_inputs, *[given[position] for position in self.inputs])
+            _, pull = vjp(of_inputs, *[examples[position] for position in self.inputs])
             return pull(tuple(seeds))
 
         seeds = grads if isinstance(grads, list) else [grads]
@@ -82,32 +82,34 @@ def looped(frame: Frame, function: Function, args: Any, kwargs: dict[str, Any]) 
     flat = leaves(structure)
 
     def of_leaves(*values: Any) -> Any:
-        given, named = rebuilt(structure, list(values))
+        arguments, named = rebuilt(structure, list(values))
         try:
-            return function(*given, **named)
+            return function(*arguments, **named)
         except NeedsExamples:  # an example is a batch of the `vmap` around this one
-            return active.state.batch.looped(function, given, named)
+            return active.state.batch.looped(function, arguments, named)
 
     results = frame.run(
         lambda: [of_leaves(*[_example(frame, leaf, n) for leaf in flat]) for n in range(frame.size)]
     )
     columns = [list(column) for column in zip(*map(leaves, results), strict=True)]
-    found = [
+    results_batched = [
         batched_tensor(frame.run(stack_, column), 0, frame.level)
         if type(column[0]) is Tensor
         else column[0]
         for column in columns
     ]
-    _record(frame, of_leaves, flat, found)
-    return rebuilt(results[0], found)
+    _record(frame, of_leaves, flat, results_batched)
+    return rebuilt(results[0], results_batched)
 
 
-def _record(frame: Frame, of_leaves: Function, flat: list[Any], found: list[Any]) -> None:
+def _record(frame: Frame, of_leaves: Function, flat: list[Any], results: list[Any]) -> None:
     """Make the node of results, if gradients are enabled and an argument requires one."""
     inputs = [n for n, leaf in enumerate(flat) if type(leaf) is Tensor and leaf.requires_grad]
     inputs = [n for n in inputs if frame.holds(flat[n])]
     at = [
-        n for n, leaf in enumerate(found) if type(leaf) is Tensor and leaf.array.dtype.kind in "fcV"
+        n
+        for n, leaf in enumerate(results)
+        if type(leaf) is Tensor and leaf.array.dtype.kind in "fcV"
     ]
     if not (active.state.grad_enabled and inputs and at):
         return
@@ -120,9 +122,9 @@ def _record(frame: Frame, of_leaves: Function, flat: list[Any], found: list[Any]
         return [returned[n] for n in at]
 
     node.function = function
-    join_graph(node, [flat[n] for n in inputs], [found[n] for n in at])
+    join_graph(node, [flat[n] for n in inputs], [results[n] for n in at])
     for output_nr, n in enumerate(at):
-        found[n].grad_fn, found[n].output_nr, found[n].requires_grad = node, output_nr, True
+        results[n].grad_fn, results[n].output_nr, results[n].requires_grad = node, output_nr, True
 
 
 def _example(frame: Frame, leaf: Any, number: int) -> Any:

@@ -128,20 +128,20 @@ def _statistics(frame: Frame, statistics: Statistics, batched_weight: bool) -> S
 def _normalised(frame: Frame, op: Op, args: Any) -> Any:
     input, weight, bias, statistics = args
     apart = frame.is_batched(weight, bias)
-    given = [
+    parameters = [
         None if each is None else frame.first(each) if apart else frame.plain(each)
         for each in (weight, bias)
     ]
-    return op.apply(frame.first(input), *given, _statistics(frame, statistics, apart))
+    return op.apply(frame.first(input), *parameters, _statistics(frame, statistics, apart))
 
 
 @batching("native_layer_norm_backward", "native_batch_norm_backward")
 def _normalised_backward(frame: Frame, op: Op, args: Any) -> Any:
     *tensors, statistics, mask = args
-    given = [None if each is None else frame.first(each) for each in tensors]
-    found = op.apply(*given, _statistics(frame, statistics, True), mask)
+    operands = [None if each is None else frame.first(each) for each in tensors]
+    gradients = op.apply(*operands, _statistics(frame, statistics, True), mask)
     shapes = [tensors[1], tensors[4], tensors[5]]
     return [
         expand.apply(behind(each, 1), each.array.shape) if like is None else each
-        for each, like in zip(found, shapes, strict=True)
+        for each, like in zip(gradients, shapes, strict=True)
     ]
