@@ -174,7 +174,7 @@ class Instruction:
         """The values that it makes."""
         return [value for value in self.outputs if value is not None]
 
-    def with_(
+    def copy(
         self, inputs: Sequence[Operand] | None = None, params: Mapping[str, Any] | None = None
     ) -> Instruction:
         """The same instruction with other inputs or settings."""

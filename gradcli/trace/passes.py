@@ -162,7 +162,7 @@ def _copied(instruction: Instruction, moving: Sequence[Any]) -> Value | None:
 def _with_replaced(instruction: Instruction, by: dict[Value, Value]) -> Instruction:
     if by.keys().isdisjoint(instruction.reads):
         return instruction
-    return instruction.with_(inputs=tuple([replaced(each, by) for each in instruction.inputs]))
+    return instruction.copy(inputs=tuple([replaced(each, by) for each in instruction.inputs]))
 
 
 # --- when it is computed --------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def memory_reused(trace: Trace) -> Trace:
                 if value not in lent and _may_take_over(
                     value.array, instruction.results[0].array, (*arrays_of(alive), *fixed)
                 ):
-                    instruction = instruction.with_(params={"out": value})
+                    instruction = instruction.copy(params={"out": value})
                     break
         body.append(instruction)
         body += [Instruction(FREE, [value]) for value in dying]

@@ -179,10 +179,10 @@ class _Step:
         )
         array = forced(vector.array)
         shares = state.setdefault("al", [None] * self.group["history_size"])
-        for number_ in reversed(range(len(steps))):
-            share = product(steps[number_], array) * ratios[number_]
-            shares[number_] = Tensor(share)
-            add_scaled(array, changes[number_], -float(share))
+        for index in reversed(range(len(steps))):
+            share = product(steps[index], array) * ratios[index]
+            shares[index] = Tensor(share)
+            add_scaled(array, changes[index], -float(share))
         array = forced((Tensor(array) * state["H_diag"]).array)
         for change, step, ratio, share in zip(changes, steps, ratios, shares, strict=False):
             add_scaled(array, step, float(share.array - product(change, array) * ratio))
