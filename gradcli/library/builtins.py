@@ -39,8 +39,7 @@ from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.formatting import ascii_of, format_value
 from gradcli.language.objects.iteration import Iterator, bounded, drawing, ended_iteration, iterate
 from gradcli.language.objects.methods import dict_of, set_of
-from gradcli.language.objects.operators import NUMBERS, binary
-from gradcli.language.objects.ordering import extreme, sort_values
+from gradcli.language.objects.operators import NUMBERS, binary, extreme, sort_values
 from gradcli.language.objects.repr import display, text
 from gradcli.language.objects.types import (
     EXCEPTIONS,

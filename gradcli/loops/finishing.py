@@ -15,8 +15,7 @@ from gradcli.loops.lower_backward import holds_values
 from gradcli.loops.symbols import Symbol, is_symbolic
 from gradcli.state import State
 from gradcli.trace.codegen import functions_of
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Effect, Inline, Instruction, Operand, Trace, placeholder
+from gradcli.trace.ir import Effect, GraphBreak, Inline, Instruction, Operand, Trace, placeholder
 from gradcli.trace.passes import commits, may_raise, optimized, raising_behind_effects
 
 _BEGIN_EFFECTS = Inline("{0}.is_in_effects = True", "begin_effects")

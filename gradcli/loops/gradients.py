@@ -12,9 +12,7 @@ from gradcli.loops.guards import Input
 from gradcli.loops.lower_backward import ADD
 from gradcli.loops.symbols import IterationBuilder
 from gradcli.ops.codegen.promotion import EVERYDAY
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import kind_of, same_bits
-from gradcli.trace.ir import Inline, Kernel, Value
+from gradcli.trace.ir import GraphBreak, Inline, Kernel, Value, kind_of, same_bits
 
 _ARRIVE = Inline("{0}.grad = {1}({2}({3}, {4}))", "arrive")
 """A leaf is given its first gradient."""

@@ -13,8 +13,8 @@ from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.classes.descriptors import BoundMethod
 from gradcli.language.tree.scopes import Variables
 from gradcli.state import State, is_unobserved
-from gradcli.trace.guards import kind_of
 from gradcli.trace.ir import Guard as ValueGuard
+from gradcli.trace.ir import kind_of
 
 Read = Callable[[Variables], Any]
 """What reads a value, given the variables of the code with the loop."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.base import Between
-from gradcli.language.compiler.statements.loops import Iterations, Length
+from gradcli.language.compiler.statements.blocks import Iterations, Length
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables
@@ -19,8 +19,7 @@ from gradcli.loops.symbols import CHANGED
 from gradcli.loops.verify import Effects, same_effects
 from gradcli.loops.walk import expressions, statements  # noqa: F401  each handler registers itself
 from gradcli.state import active, is_unobserved
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import SideExit
+from gradcli.trace.ir import GraphBreak, SideExit
 
 if TYPE_CHECKING:
     from gradcli.language.compiler.base import Compiler

@@ -18,8 +18,7 @@ from gradcli.ops.codegen.node_class import on_arrays
 from gradcli.ops.codegen.signature import signature_of
 from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op, parameters_of
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Kernel, Stack, Value
+from gradcli.trace.ir import GraphBreak, Kernel, Stack, Value
 
 _LARGEST = 5_000
 """Nodes of the largest graph that is written."""

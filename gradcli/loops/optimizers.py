@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.loops.kinds import module_class, optimizer_class
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Inline
+from gradcli.trace.ir import GraphBreak, Inline
 
 if TYPE_CHECKING:
     from gradcli.library.torch.optim.optimizer import Optimizer

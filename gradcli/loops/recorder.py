@@ -32,9 +32,7 @@ from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op
 from gradcli.ops.indexing.basic import key_of_positions
 from gradcli.state import active
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import same
-from gradcli.trace.ir import Guard, Inline, Kernel, Kind, Value
+from gradcli.trace.ir import GraphBreak, Guard, Inline, Kernel, Kind, Value, same
 
 
 class Recorder(Listener):

@@ -20,16 +20,18 @@ from gradcli.ops.indexing.basic import Key
 from gradcli.record import Record
 from gradcli.state import active
 from gradcli.trace.builder import TraceBuilder
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import OTHER_KIND, SideExit, kind_of
 from gradcli.trace.ir import (
+    OTHER_KIND,
     Effect,
     Effects,
+    GraphBreak,
     Inline,
     Instruction,
     Kernel,
     Operand,
+    SideExit,
     Value,
+    kind_of,
     placeholder,
     values_in,
 )

@@ -14,7 +14,7 @@ from gradcli.language.tree.scopes import Variables
 from gradcli.loops.compiled import CompiledIteration
 from gradcli.loops.optimizers import memories_of
 from gradcli.state import State
-from gradcli.trace.guards import same
+from gradcli.trace.ir import same
 
 Seen = tuple[list[Any], list[Any]]
 """Arrays, and all else in a form to compare."""

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.trace.builder import is_copy, is_ufunc
 from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Trace, Value, replaced
-from gradcli.trace.ufuncs import is_copy, is_ufunc
 
 _LARGE = 1 << 12
 """Bytes from which on memory is freed after its last use."""

@@ -21,8 +21,7 @@ from gradcli.loops.walk.host_calls import host_call
 from gradcli.loops.walk.operation import Callee, Handlers
 from gradcli.loops.walk.reading import Drawn
 from gradcli.ops.creation import tensor_methods
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Inline, Kernel, placeholder
+from gradcli.trace.ir import GraphBreak, Inline, Kernel, placeholder
 
 _OF_NUMBERS = frozenset(
     {"abs", "bool", "divmod", "float", "format", "int", "len", "max", "min", "pow", "repr"}

@@ -15,9 +15,7 @@ from gradcli.loops.optimizers import check_optimizer, gradients_of, parts_of, wr
 from gradcli.loops.walk.host_calls import host_call
 from gradcli.loops.walk.operation import Callee, Handlers
 from gradcli.ops.creation import tensor_methods
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import same
-from gradcli.trace.ir import Inline
+from gradcli.trace.ir import GraphBreak, Inline, same
 
 _WALKS = frozenset(
     {"buffers", "children", "modules", "named_buffers", "named_children", "named_modules"}

@@ -18,8 +18,7 @@ from gradcli.loops.capture import RECORDED, Capture
 from gradcli.loops.symbols import NUMBERS, Symbol, concrete, holds_tensor, is_symbolic
 from gradcli.loops.walk.calls import call
 from gradcli.loops.walk.operation import Operation
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Inline, placeholder
+from gradcli.trace.ir import GraphBreak, Inline, placeholder
 
 
 def _name(walk: Capture, node: tree.Name, scope: Scope) -> Evaluate:

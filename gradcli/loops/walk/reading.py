@@ -33,9 +33,7 @@ from gradcli.loops.symbols import (
     is_symbolic,
     of_older_graph,
 )
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import kind_of
-from gradcli.trace.ir import Inline, Value
+from gradcli.trace.ir import GraphBreak, Inline, Value, kind_of
 
 if TYPE_CHECKING:
     from gradcli.library.torch.distributions.distribution import Distribution
