@@ -14,7 +14,7 @@ from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.loops.capture import Capture
 from gradcli.loops.compiled import Arrays, CompiledIteration, FailedInEffects
 from gradcli.loops.finishing import NotSettled, finish
-from gradcli.loops.loop_carried import analysed
+from gradcli.loops.locations import analysed
 from gradcli.loops.symbols import CHANGED
 from gradcli.loops.verify import Effects, same_effects
 from gradcli.loops.walk import expressions, statements  # noqa: F401  each handler registers itself

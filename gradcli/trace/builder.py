@@ -1,4 +1,6 @@
-"""The trace builder: records an array-level trace, call by call, from the arrays of one run."""
+"""The trace builder: records an array-level trace, call by call, from the arrays of one run, a
+function of arrays as the ufuncs that it consists of.
+"""
 
 from __future__ import annotations
 

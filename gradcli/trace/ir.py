@@ -1,4 +1,5 @@
-"""The trace IR: the operations of a run as instructions on values, with their spans and effects.
+"""The trace IR: the operations of a run as instructions on values, with their spans and effects,
+why recording ended, and how a run that takes another path leaves it.
 
 A trace reads like a jaxpr of JAX and is in SSA form: each value is an input, a constant, or made
 once by one instruction. There are two levels: at the tensor level an instruction calls an op, at

@@ -1,4 +1,5 @@
-"""Labels each operand of a failed operation with its source text, shape and dtype.
+"""Labels each operand of a failed operation with its source text, shape and dtype, and says why
+two shapes do not fit.
 
 Imported only when an operation failed: a program that runs pays nothing for it.
 """

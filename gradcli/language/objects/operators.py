@@ -1,4 +1,6 @@
-"""Applies operators: the op of the catalogue to tensors, else Python's own with bounded results."""
+"""Applies operators: the op of the catalogue to tensors, else Python's own with bounded results;
+and sorts values and picks the largest by them.
+"""
 
 from __future__ import annotations
 

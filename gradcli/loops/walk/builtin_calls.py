@@ -17,8 +17,7 @@ from gradcli.library.python.numbers.math import MATH
 from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import module_class
 from gradcli.loops.symbols import concrete, holds_tensor, is_symbolic
-from gradcli.loops.walk.host_calls import host_call
-from gradcli.loops.walk.operation import Callee, Handlers
+from gradcli.loops.walk.operation import Callee, Handlers, host_call
 from gradcli.loops.walk.reading import Drawn
 from gradcli.ops.creation import tensor_methods
 from gradcli.trace.ir import GraphBreak, Inline, Kernel, placeholder

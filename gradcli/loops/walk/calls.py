@@ -23,8 +23,7 @@ from gradcli.loops.kinds import distribution_class, module_class, optimizer_clas
 from gradcli.loops.symbols import concrete
 from gradcli.loops.walk.builtin_calls import BUILTIN_CALLS
 from gradcli.loops.walk.engine_calls import ENGINE_CALLS, is_schedule
-from gradcli.loops.walk.host_calls import host_call
-from gradcli.loops.walk.operation import Callee, Handlers, Operation
+from gradcli.loops.walk.operation import Callee, Handlers, Operation, host_call
 from gradcli.loops.walk.reading import functions_in
 from gradcli.ops.binding import catalogue
 from gradcli.state import charge_steps

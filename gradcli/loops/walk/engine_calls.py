@@ -12,8 +12,7 @@ from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import context_class, module_class, optimizer_class
 from gradcli.loops.lower_backward import write_backward
 from gradcli.loops.optimizers import check_optimizer, gradients_of, parts_of, write_step
-from gradcli.loops.walk.host_calls import host_call
-from gradcli.loops.walk.operation import Callee, Handlers
+from gradcli.loops.walk.operation import Callee, Handlers, host_call
 from gradcli.ops.creation import tensor_methods
 from gradcli.trace.ir import GraphBreak, Inline, same
 

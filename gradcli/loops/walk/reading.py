@@ -21,8 +21,7 @@ from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield, na
 from gradcli.loops.gradients import Gradients
 from gradcli.loops.guards import Guard, Input, is_new_leaf, is_same_value
 from gradcli.loops.kinds import context_class, distribution_class, module_class
-from gradcli.loops.locations import Attribute, Item, Location, Name, Part, read_op
-from gradcli.loops.loop_carried import LoopPlan
+from gradcli.loops.locations import Attribute, Item, Location, LoopPlan, Name, Part, read_op
 from gradcli.loops.recorder import Recorder
 from gradcli.loops.symbols import (
     CHANGED,

@@ -1,4 +1,4 @@
-"""Attributes of a program's instances: how they are read, set and deleted."""
+"""Attributes of a program's instances and classes: how they are read, set and deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Builds the expressions of the syntax tree, one function for each rule of the grammar.
+"""Builds the expressions of the syntax tree, one function for each rule of the grammar, and
+checks what is assigned to, changed in place or deleted.
 
 The parser calls them with the span of what was read and the values of the rule's parts, in order; a
 part is the text of a token, a tree, a list of parts, or None where it is absent.

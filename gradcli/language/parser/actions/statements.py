@@ -1,6 +1,7 @@
 """Builds the statements of the syntax tree, one function for each rule of the grammar.
 
-They are called as those in `expressions` are.
+They are called as those in `expressions` are. What the grammar cannot say, statements out of place
+and trees that are too deep, is checked here too.
 """
 
 from __future__ import annotations

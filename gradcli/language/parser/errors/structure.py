@@ -1,4 +1,6 @@
-"""Explains errors of structure: blocks, brackets, missing parts of a statement."""
+"""Explains errors of structure where the parser stopped: blocks, brackets, missing parts of a
+statement.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from gradcli.autograd.modes import EnableGrad, GradMode, NoGrad
 from gradcli.autograd.node import Node, freed
 from gradcli.autograd.tensor import Tensor, alias, join_graph, refresh
 from gradcli.errors import GradcliError, value_error
-from gradcli.library.torch.func.saved_tensors import PackingListener
+from gradcli.library.torch.func.graph import PackingListener
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.random import generator_of
 from gradcli.record import Record

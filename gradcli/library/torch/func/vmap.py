@@ -14,14 +14,13 @@ from gradcli.autograd.batched import batched_tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.library.torch.func.batching import (  # noqa: F401  (the rules)
-    convolution,
     indexing,
-    losses,
+    layers,
     products,
     shapes,
 )
-from gradcli.library.torch.func.batching.custom import no_tensor, shown_class
 from gradcli.library.torch.func.batching.interpreter import Interpreter
+from gradcli.library.torch.func.batching.looping import no_tensor, shown_class
 from gradcli.library.torch.func.structure import leaves, rebuilt
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import generator_of

@@ -9,16 +9,15 @@ from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.errors import GradcliError, runtime_error
-from gradcli.library.torch.func.batching.custom import by_own_rule
-from gradcli.library.torch.func.batching.description import described
 from gradcli.library.torch.func.batching.frame import Frame
 from gradcli.library.torch.func.batching.indexing import (
     as_tensor,
     picked_by_examples,
     put_by_examples,
 )
-from gradcli.library.torch.func.batching.looping import level_of, looped
+from gradcli.library.torch.func.batching.looping import by_own_rule, level_of, looped
 from gradcli.library.torch.func.batching.rules import At, behind, key_of, rule_of, warn_of
+from gradcli.library.torch.func.levels import described
 from gradcli.library.torch.func.structure import leaves
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import copy_
