@@ -185,8 +185,7 @@ class Options:
         self.device = None if device == "cpu" else device
         self.manual_seed = manual_seed
         self.no_compiled_loops = no_compiled_loops
-        self.quiet = quiet
-        self.keep_going = keep_going
+        self.quiet, self.keep_going = quiet, keep_going
         self.explain_loops = explain_loops
         self.fold, self.expand, self.saved = fold, expand, saved
         self.no_header = no_header
