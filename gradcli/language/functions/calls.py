@@ -458,8 +458,8 @@ def call_failed(
     kwargs: dict[str, Any],
     method: str | None = None,
 ) -> Exception:
-    """What a program sees of an exception that came out of a call; a bug of ours as it is. Where
-    the first argument is what a method is called on, `method` is the method's name.
+    """The error that a program sees for an exception of a call; a bug of gradcli stays as it is.
+    Where the first argument is what a method is called on, `method` is the method's name.
     """
     seen = _call_failed(error, function, args, kwargs)
     if isinstance(seen, GradcliError) and seen.code in ("E201", "E202"):

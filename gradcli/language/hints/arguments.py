@@ -233,8 +233,8 @@ def _described(value: Any) -> str:
 
 def _matches(part: str, value: Any) -> bool:
     """Whether an argument is of the type that is written, if there is nothing behind the name."""
-    kind, kind_given = part.rpartition(" ")[0], _kind(value)
-    return kind_given == kind or (kind == "float" and kind_given == "int")
+    kind, kind_passed = part.rpartition(" ")[0], _kind(value)
+    return kind_passed == kind or (kind == "float" and kind_passed == "int")
 
 
 def _why_not(shown: str, args: Sequence[Any], kwargs: Named) -> str | None:
@@ -394,7 +394,7 @@ _READ_BY_PYTHON = frozenset({("gaussian_nll_loss", "full"), ("interpolate", "ali
 def wrong_operand(
     name: str, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> GradcliError | None:
-    """The error of the first argument that is to be a tensor and is none, None where all are."""
+    """The error for the first argument that should be a tensor and is not; None without one."""
     try:
         bound = inspect.signature(function).bind_partial(*args, **kwargs)
     except (TypeError, ValueError):
