@@ -79,8 +79,8 @@ class Terminal:
         if not obeys:
             return escaped(text)
         if self._screen is None:
-            from gradcli.running.process.screen import (
-                ProgramScreen,  # lazy: start-up: terminals alone
+            from gradcli.running.process.screen import (  # lazy: start-up: terminals alone
+                ProgramScreen,
             )
 
             self._screen = ProgramScreen()
