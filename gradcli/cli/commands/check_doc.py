@@ -22,7 +22,7 @@ from gradcli.running.arguments.words import UsageError
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @with_json
 @with_settings
-def command(files: Sequence[str], update: bool, **given: Any) -> int:
+def command(files: Sequence[str], update: bool, **settings: Any) -> int:
     """Compare the outputs in a document with what its programs print.
 
     The `python` and `grad` blocks of a Markdown text run in order, in one session. Outputs are the
@@ -34,6 +34,6 @@ def command(files: Sequence[str], update: bool, **given: Any) -> int:
     for file in files:
         if not file.endswith(DOCUMENTS):
             raise UsageError(f"the suffix of {file} is none of {', '.join(DOCUMENTS)}")
-    terminal, options = terminal_of(given), options_of(given)
+    terminal, options = terminal_of(settings), options_of(settings)
     codes = [check_document(terminal, file, options, update) for file in files]
     return terminal.checked(next(filter(None, codes), 0))

@@ -17,7 +17,7 @@ from gradcli.errors import type_error, value_error
 from gradcli.ops.binding.catalogue import function, method, modules
 from gradcli.ops.binding.functions import torch
 from gradcli.ops.creation.copies import clone_, detach, to
-from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype, made, number_dtype, zeros
+from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype, number_dtype, tensor_of, zeros
 from gradcli.ops.creation.tensor_methods import requires_grad_
 from gradcli.ops.definition.doc import STATE, describe
 from gradcli.ops.definition.lints import check_copied
@@ -189,7 +189,7 @@ def tensor(
     target = None if dtype is None else checked_dtype("tensor", dtype, dtypes.float32)
     if device is None and isinstance(data, Tensor):
         device = data.device
-    return made("tensor", array_of(data, target), device, requires_grad)
+    return tensor_of("tensor", array_of(data, target), device, requires_grad)
 
 
 @function("as_tensor")
@@ -201,7 +201,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     target = None if dtype is None else checked_dtype("as_tensor", dtype, dtypes.float32)
     if isinstance(data, Tensor):
         return to(data, dtype=target, device=device)
-    return made("as_tensor", array_of(data, target), device, False)
+    return tensor_of("as_tensor", array_of(data, target), device, False)
 
 
 @function("asarray")
@@ -257,7 +257,7 @@ def _constructed(name: str, target: DType, data_or_sizes: tuple[Any, ...], devic
         data = data_or_sizes[0]
         if isinstance(data, Tensor) and data.dtype is target:
             return detach(data)
-        return made(name, array_of(data, target), device, False)
+        return tensor_of(name, array_of(data, target), device, False)
     return zeros(*(data_or_sizes or (0,)), dtype=target, device=device)
 
 

@@ -62,12 +62,12 @@ def _written_answer(name: str, forward: Function) -> Function:
     to pass on.
     """
 
-    def of_self(grad: Any) -> Any:
+    def zeros(grad: Any) -> Any:
         return zeros_like(grad)
 
     node = f"{name.capitalize()}Backward"
-    with_tensor = pointwise(f"{name}_", forward, node=f"{node}1", self=of_self, other=of_self)
-    with_number = pointwise(f"{name}_.Scalar", forward, node=f"{node}0", self=of_self)
+    with_tensor = pointwise(f"{name}_", forward, node=f"{node}1", self=zeros, other=zeros)
+    with_number = pointwise(f"{name}_.Scalar", forward, node=f"{node}0", self=zeros)
 
     def answer(self: Tensor, other: Any) -> Tensor:
         return (with_number if type(other) in NUMBERS else with_tensor).apply(self, other)

@@ -122,19 +122,21 @@ def _older_rule(
     needs: list[bool],
 ) -> tuple[Any, Any]:
     # The right-hand side is kept as PyTorch keeps it: a write to it is an error.
-    of_solution, of_copy = grads
-    of_self = of_A = None
-    if of_solution is not None:
-        of_self = _triangular_solve(of_solution, conj(A), upper, not transpose, unitriangular)[0]
+    solution_grad, copy_grad = grads
+    self_grad = A_grad = None
+    if solution_grad is not None:
+        self_grad = _triangular_solve(solution_grad, conj(A), upper, not transpose, unitriangular)[
+            0
+        ]
         if needs[1]:
             if transpose:
-                product = conj(solution @ adjoint_of(of_self))
+                product = conj(solution @ adjoint_of(self_grad))
             else:
-                product = of_self @ adjoint_of(solution)
-            of_A = _triangle_of(-product, upper, unitriangular)
-    if of_copy is not None:
-        of_A = of_copy if of_A is None else of_A + of_copy
-    return of_self, of_A
+                product = self_grad @ adjoint_of(solution)
+            A_grad = _triangle_of(-product, upper, unitriangular)
+    if copy_grad is not None:
+        A_grad = copy_grad if A_grad is None else A_grad + copy_grad
+    return self_grad, A_grad
 
 
 _triangular_solve: Op = op(
@@ -307,12 +309,12 @@ def _cholesky_solve_rule(
     grad: Any, self: Any, input2: Any, result: Any, upper: bool, needs: list[bool]
 ) -> tuple[Any, Any]:
     # The right-hand side is kept as PyTorch keeps it: a write to it is an error.
-    of_self = cholesky_solve(grad, input2, upper)
+    self_grad = cholesky_solve(grad, input2, upper)
     if not needs[1]:
-        return of_self, None
-    product = of_self @ adjoint_of(result)
+        return self_grad, None
+    product = self_grad @ adjoint_of(result)
     product = product + adjoint_of(product)
-    return of_self, -(input2 @ product) if upper else -(product @ input2)
+    return self_grad, -(input2 @ product) if upper else -(product @ input2)
 
 
 cholesky_solve: Op = op(

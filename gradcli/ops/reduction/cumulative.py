@@ -202,11 +202,11 @@ def _running_extreme(name: str, ufunc: Any) -> Function:
             return self[()], np.int64(0)
         values = ufunc.accumulate(self, axis=dim)
         # The last element that is as extreme as any before it: of ties the later one counts.
-        found = (self == values) | ((self != self) & (values != values))
+        is_extreme = (self == values) | ((self != self) & (values != values))
         sizes = [1] * self.ndim
         sizes[dim] = self.shape[dim]
         positions = np.arange(self.shape[dim], dtype=np.int64).reshape(sizes)
-        return values, np.maximum.accumulate(np.where(found, positions, 0), axis=dim)
+        return values, np.maximum.accumulate(np.where(is_extreme, positions, 0), axis=dim)
 
     def rule(grads: Any, self: Any, indices: Any, dim: int) -> Any:
         # The input is kept as PyTorch keeps it: a write to it is an error.

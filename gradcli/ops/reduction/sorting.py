@@ -266,8 +266,8 @@ def searchsorted(
     chosen = side or ("right" if right else "left")
     kind = np.int32 if out_int32 else np.int64
     if bounds.ndim == 1:
-        found = _insertion_points(bounds, values, chosen)
-        return Tensor(module_of(bounds).asarray(found).astype(kind)[()])
+        points = _insertion_points(bounds, values, chosen)
+        return Tensor(module_of(bounds).asarray(points).astype(kind)[()])
     count = math.prod(bounds.shape[:-1])
     rows = zip(
         bounds.reshape(count, bounds.shape[-1]),

@@ -129,10 +129,12 @@ def split_with_sizes_(input: Tensor, split_sizes: Any, dim: int = 0) -> Parts:
 
     Example: torch.split_with_sizes(tensor([[2., 1.], [1., 3.]]), (1, 1))
     """
-    return split_with_sizes.apply(input, *_given_sizes("split_with_sizes", input, split_sizes, dim))
+    return split_with_sizes.apply(
+        input, *_checked_sizes("split_with_sizes", input, split_sizes, dim)
+    )
 
 
-def _given_sizes(
+def _checked_sizes(
     name: str, input: Tensor, split_sizes: Any, dim: int
 ) -> tuple[tuple[int, ...], int]:
     """The sizes of the parts and their dimension; raises E301 for sizes that do not add up."""
@@ -193,7 +195,7 @@ def unsafe_split_with_sizes_(input: Tensor, split_sizes: Any, dim: int = 0) -> P
 
     Example: torch.unsafe_split_with_sizes(tensor([[2., 1.], [1., 3.]]), (1, 1))
     """
-    sizes, at = _given_sizes("unsafe_split_with_sizes", input, split_sizes, dim)
+    sizes, at = _checked_sizes("unsafe_split_with_sizes", input, split_sizes, dim)
     return unsafe_split_with_sizes.apply(input, sizes, at)
 
 
