@@ -16,7 +16,7 @@ from gradcli.autograd.tensor import Tensor, alias, meta_of
 from gradcli.errors import type_error, value_error
 from gradcli.ops.binding.catalogue import function, method, modules
 from gradcli.ops.binding.functions import torch
-from gradcli.ops.creation.copies import clone_, detach, to
+from gradcli.ops.creation.copies import clone_function, detach, to
 from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype, number_dtype, tensor_of, zeros
 from gradcli.ops.creation.tensor_methods import requires_grad_
 from gradcli.ops.definition.doc import STATE, describe
@@ -221,7 +221,7 @@ def asarray(
     # Where NumPy is in use that function shares the memory of arrays.
     result: Tensor = torch.as_tensor(obj, dtype, device)
     if copy and (result is obj or isinstance(obj, np.ndarray)):
-        result = clone_(result)
+        result = clone_function(result)
     if requires_grad is False and result.requires_grad:
         return alias(result)
     return requires_grad_(result) if requires_grad and not result.requires_grad else result
@@ -318,7 +318,7 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 @method("type")
-def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+def type_function(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The old name of the tensor's type, `torch.FloatTensor`; with a dtype, or such a name, the
     tensor in that dtype. Raises E204 for an unknown name.
 

@@ -78,7 +78,7 @@ def arange(
 
 
 @function("range")
-def range_(
+def range_function(
     start: Any = 0,
     end: Any = None,
     step: Any = 1,

@@ -29,7 +29,7 @@ from gradcli.ops.nn.normalisation.formula import (
 )
 from gradcli.ops.nn.spatial.padding import constant_pad
 from gradcli.ops.nn.spatial.pooling import mean_of_windows
-from gradcli.ops.shape.rearranging import repeat_
+from gradcli.ops.shape.rearranging import repeat
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
 from gradcli.state import active, computed
 
@@ -236,7 +236,7 @@ def torch_batch_norm(
 
 
 @function("native_batch_norm", effects=(WRITES,))
-def native_batch_norm_(
+def native_batch_norm_function(
     input: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
@@ -295,7 +295,7 @@ def instance_norm(
         raise _no_elements(shape)
 
     def repeated(tensor: Tensor | None) -> Tensor | None:
-        return None if tensor is None else repeat_(tensor, samples)
+        return None if tensor is None else repeat(tensor, samples)
 
     statistics = (repeated(running_mean), repeated(running_var))
     result = _batch_normed(
