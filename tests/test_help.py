@@ -157,7 +157,7 @@ def test_help_of_an_op_shows_what_its_example_gives(run: CommandLine) -> None:
 
 def test_help_opens_with_examples(run: CommandLine) -> None:
     text = run("--help").out
-    assert text.index("Examples:") < text.index("Usage") < text.index("Options")
+    assert text.index("Examples:") < text.index("Usage") < text.index("Everyday:")
     assert all(len(line) <= 80 for line in text.split("\n"))
 
 
@@ -172,6 +172,71 @@ def test_every_option_is_documented() -> None:
         for parameter in command.params:
             if isinstance(parameter, click.Option):
                 assert parameter.help, (name, parameter.opts)
+
+
+def test_help_lists_twelve_commands_and_every_option_once() -> None:
+    context = click.Context(gradcli)
+    listed = [name for name in words.COMMANDS if name not in words.UNLISTED]
+    assert len(listed) == 12
+    assert set(group.QUESTIONS) < set(listed)
+    program = gradcli.get_command(context, words.PROGRAM)
+    assert program is not None
+    options = [
+        each for each in (*program.params, *gradcli.params) if isinstance(each, click.Option)
+    ]
+    grouped = [flag for flags in group.OPTION_GROUPS.values() for flag in flags.split()]
+    assert sorted(flag for each in options for flag in each.opts if flag in grouped) == sorted(
+        grouped
+    )
+    assert len(grouped) == len(options)
+    assert len(group.OPTION_GROUPS["Everyday"].split()) == 10
+
+
+def test_commands_of_a_set_up_have_their_old_names_too(run: CommandLine) -> None:
+    assert run("setup", "completion", "bash").out == run("completion", "bash").out
+    shown = run("setup")
+    assert shown.code == 0
+    assert [name for name in words.SETUP if f"\n  {name} " not in shown.out] == []
+    assert run("setup", "repl").code == 2
+
+
+def test_version(run: CommandLine) -> None:
+    assert run("--version").out.startswith("gradcli ")
+    assert run("--version", "-v").out == run("info").out
+    assert run("help", "ops", "*_loss").out == run("ops", "*_loss").out
+
+
+SEARCHES = [
+    ("chain rule", "gradcli explain 'PROGRAM'"),
+    ("backprop", "gradcli explain 'PROGRAM'"),
+    ("tutorial", "gradcli help trace"),
+    ("html", "gradcli 'PROGRAM' -o graph.svg"),
+    ("svg", "gradcli 'PROGRAM' -o graph.svg"),
+    ("slides", "gradcli 'PROGRAM' -o graph.svg"),
+    ("jupyter", "gradcli help notebooks"),
+    ("tqdm", "gradcli help library"),
+    ("none", "gradcli why NAME 'PROGRAM'"),
+    ("nan", "gradcli blame 'PROGRAM'"),
+    ("latex", "gradcli derive 'PROGRAM'"),
+    ("grad is None", "gradcli why NAME 'PROGRAM'"),
+    ("gradient in ci", "gradcli 'PROGRAM' --json"),
+    ("batchnorm", "gradcli help nn.BatchNorm1d"),
+    ("crossentropy", "gradcli help cross_entropy"),
+]
+
+
+@pytest.mark.parametrize(("asked", "line"), SEARCHES)
+def test_words_without_a_page_are_searched_for(run: CommandLine, asked: str, line: str) -> None:
+    shown = run("help", *asked.split())
+    assert shown.code == 0
+    assert any(each.strip().startswith(line) for each in shown.out.split("\n")[:4])
+
+
+@pytest.mark.parametrize("word", sorted(words.MEANT))
+def test_what_is_no_command_names_what_is_meant(run: CommandLine, word: str) -> None:
+    shown = run(word)
+    assert shown.code == 2
+    assert words.MEANT[word] in shown.err
 
 
 def test_every_module_of_a_command_is_in_the_table() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from gradcli.errors import GradcliError
 from gradcli.language.events import Printed, Reported
 from gradcli.language.tree.syntax import Command
 from gradcli.running.arguments.files import write_result
@@ -284,24 +285,40 @@ class Run:
 
     def _report(self, value: Any, compact: bool) -> bool:
         from gradcli.running.report import (  # lazy: start-up: NumPy
+            contents,
+            find_output,
             note_passes,
             show,
+            show_output,
             warn_of_nonfinite,
         )
 
         draws = self.options.draws or self.options.format in PICTURES
-        result = self.result(value, draws)
+        try:
+            result = self.result(value, draws)
+        except GradcliError as error:
+            found = find_output(self.session, self.options, value)
+            if error.code == "E401" and self.options.format == "text" and found is not None:
+                with self.session.running():
+                    show_output(self.terminal, *found)
+            raise
         if result is not None:
             note_passes(self.terminal, self.session, self.options, result)
             output = result.name or "the output", result.output.array
             warn_of_nonfinite(self.terminal, result.gradients, output)
-        if self.options.json:
+        if self.options.json and self.options.prints:
             compact = compact or self.options.format == "jsonl"
             self.terminal.write(self._json(result, compact))
-        elif result is not None:
+        elif result is not None and self.options.prints:
             show(self.terminal, self.session, self.options, result)
         if self.options.output is not None:
-            write_result(self.options.output, result, lambda: self._written(result))
+            write_result(
+                self.options.output,
+                result,
+                lambda: self._written(result),
+                not self.options.no_header,
+            )
+            self.terminal.wrote(self.options.output, contents(result, self.options.draws))
         return result is not None
 
     def _written(self, result: Any) -> str:

@@ -199,8 +199,12 @@ def records(stream: Iterator[str], name: str) -> Iterator[tuple[int, dict[str, s
         raise file.damaged(f"line {line}", f"no table: {error}") from error
 
 
-def encode(stream: IO[bytes], arrays: Mapping[str, Any]) -> None:
-    """Write one matrix or vector bare, or vectors of one length as named columns; raises E603."""
+def encode(stream: IO[bytes], arrays: Mapping[str, Any], header: bool) -> None:
+    """Write one matrix or vector, or vectors of one length, as columns; raises E603.
+
+    Args:
+        header: whether the first line has the names of the columns; those of a matrix are numbered.
+    """
     hosts = {name: np.asarray(array) for name, array in arrays.items()}
     lengths = {host.shape for host in hosts.values()}
     if len(hosts) == 1:
@@ -223,8 +227,10 @@ def encode(stream: IO[bytes], arrays: Mapping[str, Any]) -> None:
         )
     text = io.TextIOWrapper(stream, "utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")
-    if len(hosts) > 1:
-        writer.writerow(hosts)
+    if header:
+        name, *others = hosts
+        is_matrix = not others and hosts[name].ndim == 2
+        writer.writerow([f"{name}[{at}]" for at in range(rows.shape[1])] if is_matrix else hosts)
     for row in rows:
         writer.writerow([int(x) if isinstance(x, (bool, np.bool_)) else str(x) for x in row])
     text.detach()

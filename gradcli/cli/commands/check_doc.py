@@ -14,7 +14,9 @@ from gradcli.running.arguments.click_options import (
     with_json,
     with_settings,
 )
+from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.words import UsageError
+from gradcli.running.process.terminal import Terminal
 
 
 @click.command("check-doc")
@@ -29,11 +31,18 @@ def command(files: Sequence[str], update: bool, **settings: Any) -> int:
     block behind a program, what follows `>>>`, and comments such as `# tensor(4.)`. Exits with 1
     where one differs, or with the code of an error that no output shows.
     """
+    return check(terminal_of(given), files, options_of(given), update)
+
+
+def check(terminal: Terminal, files: Sequence[str], options: Options, update: bool) -> int:
+    """Check each document; gives the first exit code that says of a difference or an error.
+
+    Raises a usage error for a file that is no document.
+    """
     from gradcli.cli.documents.check import check_document  # lazy: command: its body
 
     for file in files:
         if not file.endswith(DOCUMENTS):
             raise UsageError(f"the suffix of {file} is none of {', '.join(DOCUMENTS)}")
-    terminal, options = terminal_of(settings), options_of(settings)
     codes = [check_document(terminal, file, options, update) for file in files]
     return terminal.checked(next(filter(None, codes), 0))

@@ -126,6 +126,15 @@ class Terminal:
         if not self.quiet:
             self._report(self._forms().note(text, self.error_style))
 
+    def wrote(self, path: str, contents: str) -> None:
+        """Say of a file that the result is in it, and how much it holds."""
+        if self.quiet:
+            return
+        if self._form == "json":
+            self.note(f"wrote {path}: {contents}")
+        else:
+            self._report(self.error_style.paint(escaped(f"wrote {path}: {contents}"), "quiet"))
+
     def explain_loops(self, loops: Sequence[HotLoop]) -> None:
         """Say what became of the loops that ran often."""
         from gradcli.show.hot_loops import explained  # lazy: start-up: few ask for it

@@ -74,8 +74,14 @@ def source(topic: str) -> str | None:
 
 def sections() -> list[str]:
     """The topics that are sections of pages."""
-    lines = (line for page in topics() for line in _lines_outside_code(_read(page)))
-    return [slug for _, line in lines if line.startswith("## ") for slug in _slugs(line[3:])]
+    return [slug for page in topics() for slug, _ in headings(page)]
+
+
+def headings(page: str) -> list[tuple[str, str]]:
+    """The topics that are sections of a page, each with its heading."""
+    lines = (line for _, line in _lines_outside_code(_read(page)))
+    heads = [line[3:] for line in lines if line.startswith("## ")]
+    return [(slug, head) for head in heads for slug in _slugs(head)]
 
 
 def front_source() -> str:
@@ -301,6 +307,11 @@ def _code_piece(code: str, style: Style) -> tuple[str, str]:
     if len(code) <= _GLUED:
         code = code.replace(" ", _GLUE)
     return (code, "node") if style.color else (f"`{code}`", "")
+
+
+def plain(text: str) -> str:
+    """A line of Markdown without its marks."""
+    return _INLINE.sub(lambda mark: plain(mark[1] or mark[2] or mark[3]), text).strip("`")
 
 
 def _plain(word: Word) -> str:

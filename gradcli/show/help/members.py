@@ -128,7 +128,14 @@ def namespace_page(name: str, width: int) -> str | None:
     name = {"functorch": "func", "F": "nn.functional"}.get(name, name).removeprefix("torch.")
     place = next((p for p in MODULES if p == f"torch.{name}"), None)
     place = place or next(
-        (p for p in MODULES if p.startswith("torch.") and p.endswith(f".{name}")), None
+        (
+            place
+            for place in MODULES
+            if place.startswith("torch.")
+            and place.endswith(f".{name}")
+            and ".modules." not in place
+        ),
+        None,
     )
     if place is None:
         return None
