@@ -31,7 +31,7 @@ def command(files: Sequence[str], update: bool, **settings: Any) -> int:
     block behind a program, what follows `>>>`, and comments such as `# tensor(4.)`. Exits with 1
     where one differs, or with the code of an error that no output shows.
     """
-    return check(terminal_of(given), files, options_of(given), update)
+    return check(terminal_of(settings), files, options_of(settings), update)
 
 
 def check(terminal: Terminal, files: Sequence[str], options: Options, update: bool) -> int:
