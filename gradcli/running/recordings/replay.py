@@ -18,6 +18,7 @@ from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span, Warned, runtime_error
 from gradcli.record import Record
+from gradcli.ops.binding.catalogue import modules
 from gradcli.running.recordings.operations import cell, opaque_name, opaque_operation, recurrent
 from gradcli.running.recordings.statements import check_statement
 
@@ -91,6 +92,7 @@ class Replay:
         self._calls: list[tuple[int, ModuleCall]] = []
         session.values["recorded"] = lambda name: self._recorded(name)
         session.values["opaque"] = lambda number, *inputs: self._opaque(number, inputs)
+        session.values["checkpoint"] = lambda use_reentrant: modules["torch"]["no_grad"]()
         for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
             session.values[name] = partial(recurrent, name)
             session.values[f"{name}_cell"] = partial(cell, f"{name}_cell")
