@@ -262,6 +262,9 @@ IGNORED = frozenset(
 
 ITEMS = frozenset({"item", "__float__", "__int__", "__index__", "tolist", "numpy", "__array__"})
 
+LISTING = frozenset({"tolist", "numpy", "__array__"})
+"""Those of them that give all elements."""
+
 ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag", "data", "grad"})
 ASSIGNED = frozenset({"data", "grad", "requires_grad", "real", "imag"})
 
@@ -1181,13 +1184,11 @@ class Recorder:
         if spec.name in ("numpy", "__array__") and args[0].numel() <= MOST_SHARED:
             self.window.shared[_storage(args[0])] = args[0].detach(), args[0].detach().clone()
         known = self.window.known.get(id(args[0]))
-        if known is not None and spec.name in ("tolist", "numpy", "__array__"):
-            if args[0].numel() <= SMALL:
-                self.window.lists.append((known, args[0].detach().clone()))
-        if isinstance(result, float):
-            if known is not None:
-                event = Event(spec, [known], {}, self._place(sys._getframe(2)), -1)
-                self.window.numbers[id(result)] = (result, event)
+        if known is not None and spec.name in LISTING and args[0].numel() <= SMALL:
+            self.window.lists.append((known, args[0].detach().clone()))
+        if isinstance(result, float) and known is not None:
+            event = Event(spec, [known], {}, self._place(sys._getframe(2)), -1)
+            self.window.numbers[id(result)] = (result, event)
         return result
 
     def _opened(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -1531,7 +1532,7 @@ def _objects_of(frame: Any) -> list[tuple[str, Any]]:
 
 
 def _holder_in(frame: Any, wanted: Any) -> tuple[Any, str]:
-    """The module with a name in a frame that a module is part of, and that name; else the module."""
+    """The module with a name in a frame that a module is part of, and that name, or itself."""
     for name, each in _objects_of(frame):
         if isinstance(each, torch.nn.Module) and any(part is wanted for part in each.modules()):
             return each, name
@@ -1541,8 +1542,8 @@ def _holder_in(frame: Any, wanted: Any) -> tuple[Any, str]:
 # --- the program --------------------------------------------------------------------------------
 
 RESERVED = frozenset(
-    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "checkpoint", "print", "float", "slice", "_",
-     *(name.removeprefix("torch.") for name in RNNS), *keyword.kwlist}
+    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "checkpoint", "print", "float",
+     "slice", "_", *(name.removeprefix("torch.") for name in RNNS), *keyword.kwlist}
 )  # fmt: skip
 
 FOREVER = 1 << 60
@@ -1586,9 +1587,7 @@ class Line:
 class Writer:
     """Writes a window as a program and its tables."""
 
-    def __init__(
-        self, window: Window, settings: Settings, creations: Mapping[Any, Place]
-    ) -> None:
+    def __init__(self, window: Window, settings: Settings, creations: Mapping[Any, Place]) -> None:
         self.window = window
         self.settings = settings
         self.creations = creations
@@ -1651,7 +1650,9 @@ class Writer:
         for root, name in self.window.roots.values():
             if id(root) not in self.modules:
                 self._module(root, self._root_name(name))
-        held = {id(each) for step in self.window.steps for group, _ in step.groups for each in group}
+        held = {
+            id(each) for step in self.window.steps for group, _ in step.groups for each in group
+        }
         for value in list(self.window.known.values()):
             is_asked_about = value.needs_grad or id(value) in self.last_use or id(value) in held
             if value.origin == "outside" and not value.text and is_asked_about:

@@ -213,7 +213,9 @@ def _switch(program: Sequence[tree.Statement], places: Sequence[Span | None]) ->
     """The last call of `set_grad_enabled` by itself that stands ahead of one of some places."""
     found = None
     for node in tree.nodes_of(list(program)):
-        if not isinstance(node, tree.Call) or not node.function.span.text.endswith("set_grad_enabled"):
+        if not isinstance(node, tree.Call) or not node.function.span.text.endswith(
+            "set_grad_enabled"
+        ):
             continue
         if any(place is not None and node.span.end <= place.start for place in places):
             found = node.span

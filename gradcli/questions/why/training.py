@@ -290,7 +290,9 @@ def _of_another_model(run: Recorded, name: str, optimizers: Mapping[str, Any]) -
         held = [each for group in optimizer.param_groups for each in group["params"]]
         if not wanted or [each.array.shape for each in held] != wanted:
             continue
-        if any(step.call is not None for each in held for step in run.flow.onward.get(id(each), ())):
+        if any(
+            step.call is not None for each in held for step in run.flow.onward.get(id(each), ())
+        ):
             continue
         place = _assigned(run, called)
         tries: tuple[str, ...] = ()
@@ -305,7 +307,9 @@ def _of_another_model(run: Recorded, name: str, optimizers: Mapping[str, Any]) -
             (),
             tries,
         )
-        return _answer(name, "old model", f"`{called}` holds the parameters of another model", [found])
+        return _answer(
+            name, "old model", f"`{called}` holds the parameters of another model", [found]
+        )
     return None
 
 
