@@ -100,12 +100,15 @@ class Recording:
         output: the name of what the last backward pass began with, "" for none.
         made: the versions that made it.
         has_data: whether it has arrays.
+        is_told: whether it was said how the replay compares with the run: in a session that is
+            said once.
         opaque_inputs: a hash of what went into each opaque operation when it was replayed in a
             dtype with the values of the run.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.is_told = False
         self.opaque_inputs: dict[tuple[int, str | None], bytes] = {}
         self._file = DataFile(path)
         index = self._read_index()

@@ -15,10 +15,10 @@ import numpy as np
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.dtypes import DTYPES, cast
 from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span, Warned
-from gradcli.ops.binding.catalogue import modules
 from gradcli.record import Record
 from gradcli.running.recordings.operations import (
     OtherInputsError,
@@ -99,7 +99,7 @@ class Replay:
         self._calls: list[tuple[int, ModuleCall]] = []
         session.values["recorded"] = lambda name: self._recorded(name)
         session.values["opaque"] = lambda number, *inputs: self._opaque(number, inputs)
-        session.values["checkpoint"] = lambda use_reentrant: modules["torch"]["no_grad"]()
+        session.values["checkpoint"] = lambda use_reentrant: NoGrad()
         for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
             session.values[name] = partial(recurrent, name)
             session.values[f"{name}_cell"] = partial(cell, f"{name}_cell")
@@ -149,7 +149,7 @@ class Replay:
     def before(self, statement: Statement) -> None:
         """Enter the modules that a line ran in."""
         source = statement.span.source
-        if source.name != self.recording.path:
+        if source.name != self.recording.path or not self._is_own(statement):
             return
         if source.origins is None:
             source.origins = self.recording.origins
@@ -167,6 +167,10 @@ class Replay:
             module = self._at(self.recording.calls[number][0])
             have.append((number, ModuleCall(module)))
         state.calls[:] = [call for _, call in have if call.module is not None]
+
+    def _is_own(self, statement: Statement) -> bool:
+        """Whether a statement is the recording's; behind it a session may have its own."""
+        return statement.span.line < len(self.recording.origins)
 
     def after(self, statement: Statement) -> None:
         """Compare the results of a line with PyTorch's."""
