@@ -19,7 +19,7 @@ from gradcli.ops import lookup
 from gradcli.ops.binding import catalogue, lazy
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.definition.op import registry
-from gradcli.ops.lookup import NAMESPACES, Found, names_in
+from gradcli.ops.lookup import NAMESPACES, PublicName, names_in
 from gradcli.repl.dot_commands.table import TABLE
 from gradcli.running.arguments import words
 from gradcli.session import Session
@@ -45,21 +45,21 @@ def run(capsys: pytest.CaptureFixture[str]) -> CommandLine:
 
 
 @pytest.fixture(scope="module")
-def every_op() -> list[Found]:
+def every_op() -> list[PublicName]:
     return list(op_names())
 
 
 @pytest.fixture
-def known_names(every_op: list[Found], monkeypatch: pytest.MonkeyPatch) -> None:
+def known_names(every_op: list[PublicName], monkeypatch: pytest.MonkeyPatch) -> None:
     """All tables are complete, so that the names of a function are looked for once."""
     bring_all()
     monkeypatch.setattr(lazy, "bring_all", lambda *_: None)
-    look, found = lookup.same, {}
+    look, known = lookup.same, {}
 
-    def same(of: Found) -> list[tuple[str, str]]:
-        if of.full_name not in found:
-            found[of.full_name] = list(look(of))
-        return found[of.full_name]
+    def same(of: PublicName) -> list[tuple[str, str]]:
+        if of.full_name not in known:
+            known[of.full_name] = list(look(of))
+        return known[of.full_name]
 
     for module in (lookup, op_page):
         monkeypatch.setattr(module, "same", same)
@@ -78,24 +78,24 @@ def test_every_page_fits_into_80_columns(name: str) -> None:
     assert not long or name == "mistakes"
 
 
-def test_every_op_has_a_page(every_op: list[Found], known_names: None) -> None:
+def test_every_op_has_a_page(every_op: list[PublicName], known_names: None) -> None:
     assert len(every_op) > 1000
-    for found in every_op:
-        if found.namespace == "Tensor" and found.name in catalogue.modules["torch"]:
+    for public in every_op:
+        if public.namespace == "Tensor" and public.name in catalogue.modules["torch"]:
             continue  # the function's page again
-        text = op_help(found.full_name)
-        assert text is not None, found.full_name
-        assert text.startswith(f"{found.full_name}("), found.full_name
-        assert all(len(line) <= 80 for line in text.split("\n")), found.full_name
+        text = op_help(public.full_name)
+        assert text is not None, public.full_name
+        assert text.startswith(f"{public.full_name}("), public.full_name
+        assert all(len(line) <= 80 for line in text.split("\n")), public.full_name
 
 
-def test_every_op_has_a_summary(every_op: list[Found]) -> None:
-    missing = [found.full_name for found in every_op if not summary_of(found)]
+def test_every_op_has_a_summary(every_op: list[PublicName]) -> None:
+    missing = [public.full_name for public in every_op if not summary_of(public)]
     assert not missing
 
 
-def test_every_op_has_an_example(every_op: list[Found]) -> None:
-    missing = {found.full_name for found in every_op if not example_of(found)}
+def test_every_op_has_an_example(every_op: list[PublicName]) -> None:
+    missing = {public.full_name for public in every_op if not example_of(public)}
     assert missing == _WITHOUT_EXAMPLE
 
 

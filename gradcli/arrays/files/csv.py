@@ -37,8 +37,8 @@ def decode(file: DataFile, data: bytes) -> Any:
             first cell that is no number, E506 for a column that there is not.
     """
     table = _Table(file, data)
-    found = table.numbers()
-    array = table.explained() if found is None else found
+    numbers = table.numbers()
+    array = table.explained() if numbers is None else numbers
     return array[:, 0] if array.shape[1] == 1 else array
 
 
@@ -73,23 +73,23 @@ class _Table:
     def _columns(self) -> list[int]:
         """The numbers of the columns that the key names."""
         key, names = self.file.key, self.names or []
-        found: list[int] = []
+        columns: list[int] = []
         for piece in [key] if key in names else key.split(","):
             word = piece.strip()
             between = _SLICE.fullmatch(word)
             if word in names:
-                found.append(names.index(word))
+                columns.append(names.index(word))
             elif _INTEGER.fullmatch(word) and -self.width <= int(word) < self.width:
-                found.append(int(word) % self.width)
+                columns.append(int(word) % self.width)
             elif between is not None:
                 ends = [int(end) if end else None for end in between.groups()]
-                found += range(self.width)[slice(*ends)]
+                columns += range(self.width)[slice(*ends)]
             else:
                 known = names or [str(number) for number in range(self.width)]
                 raise self.file.missing("column", word, known)
-        if not found:
+        if not columns:
             raise self.file.missing("column", key, names or map(str, range(self.width)))
-        return found
+        return columns
 
     def numbers(self) -> Any:
         """The numbers as an array, None where a row or cell is wrong."""

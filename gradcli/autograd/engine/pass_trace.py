@@ -290,11 +290,11 @@ def trace_of(root: Node, recorded: bool, targets: list[Node] | None) -> PassTrac
     nodes = nodes_in_order(root)
     if nodes is None:
         return None
-    made = PassTrace(nodes, recorded, targets)
-    if not made.reaches_targets():
+    trace = PassTrace(nodes, recorded, targets)
+    if not trace.reaches_targets():
         return None
-    made.record()
-    return made
+    trace.record()
+    return trace
 
 
 def _outputs(count: int) -> str:

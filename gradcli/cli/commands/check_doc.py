@@ -24,14 +24,14 @@ from gradcli.running.process.terminal import Terminal
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @with_json
 @with_settings
-def command(files: Sequence[str], update: bool, **given: Any) -> int:
+def command(files: Sequence[str], update: bool, **settings: Any) -> int:
     """Compare the outputs in a document with what its programs print.
 
     The `python` and `grad` blocks of a Markdown text run in order, in one session. Outputs are the
     block behind a program, what follows `>>>`, and comments such as `# tensor(4.)`. Exits with 1
     where one differs, or with the code of an error that no output shows.
     """
-    return check(terminal_of(given), files, options_of(given), update)
+    return check(terminal_of(settings), files, options_of(settings), update)
 
 
 def check(terminal: Terminal, files: Sequence[str], options: Options, update: bool) -> int:

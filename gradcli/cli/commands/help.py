@@ -83,10 +83,10 @@ def _options() -> Iterator[tuple[str, click.Option]]:
     group = context.command
     assert isinstance(group, click.Group)
     for name in COMMANDS:
-        found = group.get_command(context, name)
+        command = group.get_command(context, name)
         called = "gradcli" if name == PROGRAM else f"gradcli {name}"
-        inner = found.commands.items() if isinstance(found, click.Group) else ()
-        for words, each in ((called, found), *((f"{called} {n}", each) for n, each in inner)):
+        inner = command.commands.items() if isinstance(command, click.Group) else ()
+        for words, each in ((called, command), *((f"{called} {n}", each) for n, each in inner)):
             for option in each.params if each is not None else ():
                 if isinstance(option, click.Option):
                     yield words, option
@@ -117,5 +117,5 @@ def _dot_command_page(name: str) -> str | None:
     """What a dot-command does."""
     from gradcli.repl.dot_commands.table import TABLE  # lazy: command: the session
 
-    found = TABLE.get(name)
-    return None if found is None else f"{found.usage}\n    {found.summary}\n"
+    entry = TABLE.get(name)
+    return None if entry is None else f"{entry.usage}\n    {entry.summary}\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -14,6 +14,9 @@ from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables
+
+if TYPE_CHECKING:
+    from gradcli.state import State
 
 
 @compiles(tree.ExpressionStatement)
@@ -207,8 +210,11 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
         values = iterable(variables)
         state.place = span
         run_iteration, leave = begin(variables, values)
+        outer = state.outermost
         try:
-            for value in iterate(values):
+            iterator = iterate(values)
+            state.outermost = _outermost(state, iterator, values)
+            for value in iterator:
                 steps.left -= 1
                 if steps.left < 0:
                     raise too_many_steps()
@@ -224,10 +230,18 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
                         return ended
                 state.place = span
         finally:
+            state.outermost = outer
             leave(variables)
         return orelse(variables)
 
     return run
+
+
+def _outermost(state: State, iterator: Any, values: Any) -> tuple[Any, int] | None:
+    """The outermost loop that tells its length, where one over some values begins."""
+    if state.outermost is not None or type(values) not in _COUNTED:
+        return state.outermost
+    return iterator, len(values)
 
 
 Iterations = tuple[Run, Callable[[Variables], None]]

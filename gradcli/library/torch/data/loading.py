@@ -23,7 +23,7 @@ from gradcli.library.torch.data.datasets import (
 )
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.binding.functions import methods, torch
-from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.joining import stack_function
 from gradcli.state import charge_steps
 
 
@@ -214,9 +214,9 @@ def default_collate(batch: Any) -> Any:
         raise type_error("default_collate() takes a list of items, not a tensor")
     first = batch[0]
     if isinstance(first, Tensor):
-        return stack_(list(batch))
+        return stack_function(list(batch))
     if hasattr(type(first), "to_tensor"):  # an array of NumPy's
-        return stack_([item.to_tensor() for item in batch])
+        return stack_function([item.to_tensor() for item in batch])
     if isinstance(first, np.generic):
         return Tensor(np.array(batch))
     if isinstance(first, float):

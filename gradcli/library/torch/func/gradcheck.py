@@ -27,7 +27,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.creation.copies import detach
-from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.joining import stack_function
 from gradcli.record import Record
 
 Function = Callable[..., Any]
@@ -363,9 +363,9 @@ def _undefined(output: Tensor) -> Tensor:
 
 def _check_batch(function: Function, drawn: list[Tensor], what: str) -> None:
     columns = zip(*(function(each) for each in drawn), strict=True)
-    expected = [stack_(list(column)) for column in columns]
+    expected = [stack_function(list(column)) for column in columns]
     try:
-        batched = vmap(function)(stack_(drawn))
+        batched = vmap(function)(stack_function(drawn))
     except GradcliError as error:
         if error.raises != "RuntimeError":
             raise

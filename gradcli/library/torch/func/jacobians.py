@@ -25,7 +25,7 @@ from gradcli.library.torch.func.structure import leaves, rebuilt
 from gradcli.library.torch.func.vmap import vmap
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.joining import stack_function
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.slicing import narrow
 from gradcli.ops.shape.views import view
@@ -123,7 +123,7 @@ def _each(rows: Function, chunk_size: int | None) -> Function:
 
     def one_by_one(*seeds: Tensor) -> tuple[Tensor, ...]:
         columns = zip(*(rows(*row) for row in zip(*seeds, strict=True)), strict=True)
-        return tuple([stack_(list(column)) for column in columns])
+        return tuple([stack_function(list(column)) for column in columns])
 
     return one_by_one
 

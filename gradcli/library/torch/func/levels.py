@@ -132,7 +132,7 @@ class Level:
 
     def __enter__(self) -> Level:
         state = active.state
-        before = (state.grad_enabled, state.inference, state.born, state.marks_made)
+        before = (state.grad_enabled, state.inference, state.born, state.notes_creation)
         self._before.append(before)
         frame = state.batch
         if frame is not None and frame.below is None:
@@ -140,7 +140,7 @@ class Level:
         else:
             frame = None
         self._frames.append(frame)
-        state.grad_enabled = state.marks_made = True
+        state.grad_enabled = state.notes_creation = True
         state.inference = False
         state.born = self._born
         state.transforms.append(self)
@@ -150,7 +150,7 @@ class Level:
     def __exit__(self, *exception: object) -> None:
         state = active.state
         before = self._before.pop()
-        state.grad_enabled, state.inference, state.born, state.marks_made = before
+        state.grad_enabled, state.inference, state.born, state.notes_creation = before
         frame = self._frames.pop()
         if frame is not None:
             frame.below = frame.born = None

@@ -16,10 +16,10 @@ from gradcli.errors import GradcliError, assertion_error, runtime_error, type_er
 from gradcli.library.torch.func.forward import basis, pushforward
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.joining import stack_function
 from gradcli.ops.shape.reshaping import movedim
-from gradcli.ops.shape.slicing import select_
-from gradcli.ops.shape.views import reshape_, view_, view_as
+from gradcli.ops.shape.slicing import select_function
+from gradcli.ops.shape.views import reshape_function, view_as, view_function
 
 _MODULE = "torch.autograd.functional"
 
@@ -378,13 +378,17 @@ def jacobian(
 def _rows(call: _Call, number: int, vectorize: bool) -> list[Tensor]:
     """The Jacobian of one output for each input, by rows: one backward pass for each element."""
     output = call.outputs[number]
-    flat = reshape_(output, -1)
+    flat = reshape_function(output, -1)
     # Vectorised, PyTorch seeds each row, and so takes complex outputs as well.
     seeds = [Tensor(output.array.dtype.type(1))] if vectorize else None
     rows = [
         call.filled(
             _gradients(
-                [select_(flat, 0, i)], call.inputs, seeds, call.create_graph, retain_graph=True
+                [select_function(flat, 0, i)],
+                call.inputs,
+                seeds,
+                call.create_graph,
+                retain_graph=True,
             ),
             call.inputs,
             f"Output {number}",
@@ -392,7 +396,9 @@ def _rows(call: _Call, number: int, vectorize: bool) -> list[Tensor]:
         for i in range(output.array.size)
     ]
     return [
-        view_(stack_([row[at] for row in rows]), (*output.array.shape, *tensor.array.shape))
+        view_function(
+            stack_function([row[at] for row in rows]), (*output.array.shape, *tensor.array.shape)
+        )
         for at, tensor in enumerate(call.inputs)
     ]
 
@@ -417,9 +423,9 @@ def _forward_jacobian(
             tangents[number] = direction
             columns.append(pushforward(call.outputs, call.inputs, tangents, create_graph=False))
         for at, block in enumerate(blocks):
-            column = stack_([moved[at] for moved in columns])
+            column = stack_function([moved[at] for moved in columns])
             shape = (*call.outputs[at].array.shape, *tensor.array.shape)
-            block.append(reshape_(movedim(column, 0, -1), shape))
+            block.append(reshape_function(movedim(column, 0, -1), shape))
     shown = [call.result(block, call.several_inputs) for block in blocks]
     return tuple(shown) if call.several_outputs else shown[0]
 
@@ -458,7 +464,7 @@ def hessian(
             )
         if strict and not value.requires_grad:
             raise _constant_output("hessian", 0)
-        return reshape_(value, ())
+        return reshape_function(value, ())
 
     def gradient(*tensors: Tensor) -> Any:
         slopes = jacobian(scalar, tensors, create_graph=True)

@@ -11,7 +11,7 @@ from gradcli.library.torch.nn.layers.normalisation import BatchNorm
 from gradcli.library.torch.nn.module import Module, check_module
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.copies import detach
-from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.joining import stack_function
 
 _TABLES = ("_parameters", "_buffers")
 
@@ -201,7 +201,7 @@ def _stacked(name: str, tensors: list[Tensor]) -> Tensor:
     wanted = {tensor.requires_grad for tensor in tensors}
     if len(wanted) > 1:
         raise runtime_error(f"Expected {name} from each model to have the same .requires_grad")
-    stacked = stack_([detach(tensor) for tensor in tensors])
+    stacked = stack_function([detach(tensor) for tensor in tensors])
     stacked.requires_grad = wanted.pop()
     return stacked
 

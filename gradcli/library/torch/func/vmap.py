@@ -24,7 +24,7 @@ from gradcli.library.torch.func.batching.looping import no_tensor, shown_class
 from gradcli.library.torch.func.structure import leaves, rebuilt
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import generator_of
-from gradcli.ops.shape.joining import cat_
+from gradcli.ops.shape.joining import cat_function
 from gradcli.ops.shape.slicing import narrow
 from gradcli.state import active
 
@@ -88,7 +88,7 @@ def vmap(
         structure, _, to = parts[0]
         columns = zip(*(values for _, values, _ in parts), strict=True)
         joined = [
-            column[0] if dim is None else cat_(list(column), dim)
+            column[0] if dim is None else cat_function(list(column), dim)
             for column, dim in zip(columns, to, strict=True)
         ]
         return rebuilt(structure, joined)

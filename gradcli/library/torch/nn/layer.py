@@ -17,7 +17,7 @@ from gradcli.errors import GradcliError
 from gradcli.library.torch.nn.module import Module
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.creation.data import parameter
-from gradcli.ops.creation.fill import checked_dtype, checked_sizes, made
+from gradcli.ops.creation.fill import checked_dtype, checked_sizes, tensor_of
 from gradcli.ops.definition.op import Function, parameters_of
 
 FUNCTIONS = modules["torch.nn.functional"]
@@ -170,7 +170,7 @@ def new_tensor(sizes: tuple[int, ...], device: Any = None, dtype: Any = None) ->
     """A tensor of zeros in a floating dtype, by default the session's."""
     target = checked_dtype("empty", dtype, dtypes.default_dtype())
     plain = checked_sizes("empty", (sizes,))
-    return made("Parameter", np.zeros(plain, target.numpy_dtype), device, False)
+    return tensor_of("Parameter", np.zeros(plain, target.numpy_dtype), device, False)
 
 
 def new_parameter(sizes: tuple[int, ...], device: Any = None, dtype: Any = None) -> Tensor:

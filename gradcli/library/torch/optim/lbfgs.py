@@ -22,7 +22,7 @@ from gradcli.library.torch.optim.optimizer import (
 )
 from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.linalg.products.matrix_products import product
-from gradcli.ops.shape.joining import cat_
+from gradcli.ops.shape.joining import cat_function
 from gradcli.record import Record
 
 _DECREASE = 1e-4
@@ -370,7 +370,7 @@ class _Step:
             loss = self.closure()
         self.evaluations += 1
         self.loss = float(loss)
-        self.gradient = cat_(
+        self.gradient = cat_function(
             [
                 methods.reshape(
                     _real(parameter * 0 if parameter.grad is None else parameter.grad), -1

@@ -131,7 +131,7 @@ def _statistics(frame: Frame, statistics: Statistics, batched_weight: bool) -> S
     along = frame.size if batched_weight else 1
     dims = tuple([dim + 1 for dim in statistics.dims])
     shape, weight_shape = (frame.size, *statistics.shape), (along, *statistics.weight_shape)
-    return Statistics(shape, dims, weight_shape, statistics.eps, statistics.given)
+    return Statistics(shape, dims, weight_shape, statistics.eps, statistics.fixed)
 
 
 @batching("native_layer_norm", "native_batch_norm")

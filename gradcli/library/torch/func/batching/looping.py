@@ -18,7 +18,7 @@ from gradcli.library.torch.func.derivatives import vjp
 from gradcli.library.torch.func.structure import leaves, mapped, rebuilt, same_form, spec_of
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.definition.doc import RANDOM
-from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.joining import stack_function
 from gradcli.ops.shape.slicing import select
 from gradcli.state import active
 
@@ -96,7 +96,7 @@ def looped(frame: Frame, function: Function, args: Any, kwargs: dict[str, Any]) 
     )
     columns = [list(column) for column in zip(*map(leaves, results), strict=True)]
     results_batched = [
-        batched_tensor(frame.run(stack_, column), 0, frame.level)
+        batched_tensor(frame.run(stack_function, column), 0, frame.level)
         if type(column[0]) is Tensor
         else column[0]
         for column in columns

@@ -26,7 +26,7 @@ from gradcli.ops.binding.functions import methods
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.definition.doc import READS
 from gradcli.ops.definition.op import Op, registry
-from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.joining import stack_function
 from gradcli.ops.shape.slicing import select
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
 from gradcli.state import active
@@ -286,8 +286,8 @@ def one_by_one(frame: Frame, op: Op, args: tuple[Any, ...]) -> Any:
     """An op without a rule: it runs for one example after the other."""
     results = [op.apply(*[_example(frame, arg, n) for arg in args]) for n in range(frame.size)]
     if type(results[0]) is tuple:
-        return tuple([stack_(list(column)) for column in zip(*results, strict=True)])
-    return stack_(results)
+        return tuple([stack_function(list(column)) for column in zip(*results, strict=True)])
+    return stack_function(results)
 
 
 def _example(frame: Frame, arg: Any, number: int) -> Any:

@@ -22,7 +22,7 @@ from gradcli.ops.binding.catalogue import autocasting
 from gradcli.ops.binding.functions import F, methods
 from gradcli.ops.indexing.basic import getitem
 from gradcli.ops.nn.recurrent import mkldnn_rnn_layer
-from gradcli.ops.shape.joining import cat_, stack_
+from gradcli.ops.shape.joining import cat_function, stack_function
 from gradcli.state import active, charge_tensors
 
 _LAYER_TENSORS = 32
@@ -36,7 +36,7 @@ def _rows(state: State, start: int, end: int) -> State:
 
 def _joined(states: Sequence[State]) -> State:
     """The states of sequences, side by side."""
-    return tuple(cat_(list(parts), 0) for parts in zip(*states, strict=True))
+    return tuple(cat_function(list(parts), 0) for parts in zip(*states, strict=True))
 
 
 class _Layers(Recurrent):
@@ -173,7 +173,7 @@ class _Layers(Recurrent):
         for step in reversed(steps) if backward else steps:
             state = self._step(step, suffix, state, hidden_weight, hidden_bias)
             outputs.append(state[0])
-        return stack_(outputs[::-1] if backward else outputs), state
+        return stack_function(outputs[::-1] if backward else outputs), state
 
     def _step(self, step: Tensor, suffix: str, state: State, weight: Any, bias: Any) -> State:
         """The next state, from the projection of an input."""
@@ -210,8 +210,8 @@ class _Layers(Recurrent):
             state = self._step(step, suffix, state, weight, bias)
             outputs.append(state[0])
         if backward:
-            return cat_(outputs[::-1], 0), state
-        return cat_(outputs, 0), _joined([state, *reversed(ended)])
+            return cat_function(outputs[::-1], 0), state
+        return cat_function(outputs, 0), _joined([state, *reversed(ended)])
 
     def _check(self, input: Tensor) -> None:
         name = self._get_name()
@@ -294,10 +294,10 @@ class _Layers(Recurrent):
                 outputs, state = run(input, suffix, first[len(finals)])
                 finals.append(state)
                 directions.append(outputs)
-            input = cat_(directions, -1) if self.bidirectional else directions[0]
+            input = cat_function(directions, -1) if self.bidirectional else directions[0]
             if self.dropout and self.training and layer < self.num_layers - 1:
                 input = F.dropout(input, self.dropout, True)
-        return input, tuple(stack_(list(states)) for states in zip(*finals, strict=True))
+        return input, tuple(stack_function(list(states)) for states in zip(*finals, strict=True))
 
     def _first(self, input: Tensor, states: State, batch: int, one_node: bool) -> list[State]:
         """The first state of each layer and direction; E301 where one does not fit."""
