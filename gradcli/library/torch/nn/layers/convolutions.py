@@ -299,7 +299,7 @@ _WINDOW = "kernel_size stride padding"
 _SHOWN = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
 
 for _count in (1, 2, 3):
-    for _name, _function, _settings, _template, _base in (
+    for _name, _function, _settings, _template, _pooling in (
         (
             "AvgPool",
             "avg_pool",
@@ -334,4 +334,4 @@ for _count in (1, 2, 3):
     ):
         if _name != "FractionalMaxPool" or _count > 1:
             _ends = f"{_count}d"
-            layer("pooling", _name + _ends, _function + _ends, _settings, _template, _base)
+            layer("pooling", _name + _ends, _function + _ends, _settings, _template, _pooling)
