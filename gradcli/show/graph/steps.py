@@ -8,10 +8,13 @@ from typing import Any
 from gradcli.autograd.graph import Graph
 from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event, Step
 from gradcli.recorded.hooks import before_hooks
-from gradcli.show.graph.nodes import gradient_text, source_of, target, title
+from gradcli.show.graph.nodes import gradient_text, is_printed_whole, source_of, target, title
 from gradcli.show.style import PLAIN, Style, block
 
 _GAP = 4
+
+_MOST = 80
+"""Events of a pass that are told with all that came in and went out; of more, each is a line."""
 
 
 def steps(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> str:
@@ -24,8 +27,11 @@ def steps(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> str:
     return "\n".join(event_texts(graph, events, style))
 
 
-def event_texts(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> list[str]:
-    """The text of each event, as `steps` shows it."""
+def event_texts(
+    graph: Graph, events: Sequence[Event], style: Style = PLAIN, brief: bool = True
+) -> list[str]:
+    """The text of each event, as `steps` shows it; `brief` for a line each where there are many."""
+    is_brief = brief and len(events) > _MOST and not is_printed_whole()
     heads = [_head(graph, event, style) for event in events]
     column = max((len(plain) for plain, _, _ in heads), default=0) + _GAP
     texts = []
@@ -46,6 +52,10 @@ def event_texts(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> 
             continue
         blanks = " " * (column - len(plain))
         right = style.shortened(source, 4 + column)
+        if is_brief:
+            came = ", ".join(map(gradient_text, event.grads)).replace("\n", " ")
+            texts.append(f"{count}{painted}{blanks}{' '.join(came.split())}")
+            continue
         lines = [f"{count}{painted}{blanks}{right}".rstrip(), *_step(graph, event, before)]
         texts.append("\n".join(lines))
     return texts

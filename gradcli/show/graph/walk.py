@@ -23,7 +23,7 @@ EXPRESSION  its value: x.grad, h * 2
 
 def stop_text(walk: Walk, style: Style = PLAIN) -> str:
     """The current step with its span: the gradient that came in, and what was passed on."""
-    texts = event_texts(walk.graph, walk.events, style)
+    texts = event_texts(walk.graph, walk.events, style, False)
     shown = "\n".join(texts[number] for number in walk.stops[walk.at])
     span = walk.event().node.place
     where = "" if span is None else f", {location(span)}"
