@@ -190,6 +190,10 @@ def backward(
     refuse_transformed("backward()", _IN_TRANSFORM)
     outputs = _several(tensors, "tensors")
     seeds = None if grad_tensors is None else _several(grad_tensors, "the seed")
+    if create_graph:
+        from gradcli.autograd.engine.lints import warn_of_cycle  # lazy: start-up: few roots
+
+        warn_of_cycle()
     recorder = active.state.recorder
     if recorder is not None:
         recorder.differentiated(outputs, False)
