@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span, Warned, runtime_error
 from gradcli.record import Record
-from gradcli.running.recordings.operations import cell, opaque_name, opaque_operation, recurrent
+from gradcli.running.recordings.operations import OPERATIONS, opaque_name, opaque_operation
 from gradcli.running.recordings.statements import check_statement
 
 if TYPE_CHECKING:
@@ -91,9 +90,7 @@ class Replay:
         self._calls: list[tuple[int, ModuleCall]] = []
         session.values["recorded"] = lambda name: self._recorded(name)
         session.values["opaque"] = lambda number, *inputs: self._opaque(number, inputs)
-        for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
-            session.values[name] = partial(recurrent, name)
-            session.values[f"{name}_cell"] = partial(cell, f"{name}_cell")
+        session.values.update(OPERATIONS)
 
     def replace(self, values: Mapping[str, Any]) -> None:
         """Let what came from outside have other values, by name; then nothing is compared."""
