@@ -201,8 +201,8 @@ def _extras(
     if extras.ties:
         recorder = run.session.recorder
         assert recorder is not None
-        ties = kinks_of(graph, events, recorder.made)
-        left_out = unexamined(graph, recorder.made)
+        ties = kinks_of(graph, events, recorder.call_of)
+        left_out = unexamined(graph, recorder.call_of)
         shown = partial(rendering.ties_text, ties, left_out)
         yield "ties", shown, partial(rendering.ties_document, ties)
     if leaf is not None:
@@ -215,6 +215,9 @@ def _extras(
     if extras.saved:
         named = run.session.state.names().items()
         names = {name: each for name, each in named if type(each) is Tensor}
+        if run.replay is not None:
+            # The run had no name for most of what the lines of a recording assign.
+            names = {name: each for name, each in names.items() if each.grad_fn is None}
         saved = saved_values(graph, events, names)
         yield (
             "saved",
