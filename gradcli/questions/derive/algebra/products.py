@@ -5,14 +5,14 @@ It is real arithmetic and may change a last digit: what it rewrites is run besid
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from itertools import permutations
 
+from gradcli.questions.derive.algebra.numbers import constant, factors_of, is_fraction, number_of
 from gradcli.recorded.symbols.substitution import rebuilt
 from gradcli.recorded.symbols.text import text_of
-from gradcli.recorded.symbols.tree import Attribute, Call, Constant, Item, Name, Operation, Symbol
+from gradcli.recorded.symbols.tree import Call, Constant, Item, Name, Operation, Symbol
 
 _LINEAR = frozenset(
     {
@@ -29,9 +29,6 @@ _LINEAR = frozenset(
 )
 """Functions that a number goes through."""
 
-
-_LARGEST = 1000
-"""The largest denominator of a number that is written as a fraction."""
 
 _TINY = Fraction(1, 10**30)
 """A bound that is lower is there for the sake of a logarithm alone."""
@@ -91,7 +88,11 @@ class _Algebra:
         """A formula as a number and powers of formulas."""
         number = number_of(symbol)
         if number is not None:
-            return self._logarithm(number) or Product(number, {})
+            front, factors = factors_of(number)
+            found = Product(front, {})
+            for factor, power in factors:
+                found = found.times(self._atom(factor), power)
+            return found
         if isinstance(symbol, Operation):
             return self._operation(symbol)
         if isinstance(symbol, Call):
@@ -102,19 +103,6 @@ class _Algebra:
             return Product(inside.number, self._atom(Item(head, symbol.index)).powers)
         parts = tuple(map(_part, symbol.parts))
         return self._atom(rebuilt(symbol, parts) if parts else symbol)
-
-    def _logarithm(self, number: Fraction) -> Product | None:
-        """A number that is the logarithm of 2 or 10, or one divided by it, as that."""
-        if number.denominator <= _LARGEST or not number:
-            return None
-        for base in (2, 10):
-            for power in (1, -1):
-                rest = Fraction(float(number) / math.log(base) ** power).limit_denominator(8)
-                value = float(rest) * math.log(base) ** power
-                if rest and abs(rest) <= 8 and math.isclose(value, float(number), rel_tol=1e-12):
-                    found = self._atom(Call("math.log", (Constant(base),)))
-                    return Product(rest, {key: Fraction(power) for key in found.powers})
-        return None
 
     def _operation(self, symbol: Operation) -> Product:
         operator, operands = symbol.operator, symbol.operands
@@ -354,11 +342,12 @@ class _Algebra:
         above = [self._power(k, product.powers[k]) for k in order if product.powers[k] > 0]
         below = [self._power(k, -product.powers[k]) for k in order if product.powers[k] < 0]
         number = abs(product.number)
-        if number.denominator > 1 and (below or (above and number.numerator == 1)):
+        is_divisor = number.denominator > 1 and is_fraction(number)
+        if is_divisor and (below or (above and number.numerator == 1)):
             below.insert(0, Constant(number.denominator))
             number = Fraction(number.numerator)
         if number != 1 or not above:
-            above.insert(0, _constant(number))
+            above.insert(0, constant(number))
         made = _negated(above[0]) if product.number < 0 else above[0]
         for factor in above[1:]:
             # A number in front of a matrix product needs no brackets around it.
@@ -395,35 +384,6 @@ def _joined(terms: list[tuple[Fraction, Symbol]]) -> Symbol:
     for number, term in terms[1:]:
         made = Operation("-" if number < 0 else "+", made, term)
     return made
-
-
-def number_of(symbol: Symbol) -> Fraction | None:
-    """The number that a constant is, as the fraction that a person writes."""
-    if not isinstance(symbol, Constant) or type(symbol.value) not in (int, float):
-        return None
-    value = symbol.value
-    if value != value or abs(value) == float("inf"):
-        return None
-    near = Fraction(value).limit_denominator(_LARGEST)
-    close = abs(float(near) - value) <= 1e-7 * abs(value)
-    return near if close else Fraction(value)
-
-
-def _constant(number: Fraction) -> Symbol:
-    if number.denominator == 1:
-        return Constant(int(number))
-    if number.denominator <= _LARGEST:
-        return Operation("/", Constant(number.numerator), Constant(number.denominator))
-    for known, symbol in _KNOWN_NUMBERS.items():
-        if abs(float(number) / known - 1) < 1e-12:
-            return symbol
-    return Constant(float(number))
-
-
-_ROOT_OF_PI = Call("math.sqrt", (Attribute(Name("math"), "pi"),))
-
-_KNOWN_NUMBERS = {2 / math.sqrt(math.pi): Operation("/", Constant(2), _ROOT_OF_PI)}
-"""Numbers that a person writes as a formula."""
 
 
 def _one_plus_exp(symbol: Symbol) -> Symbol | None:

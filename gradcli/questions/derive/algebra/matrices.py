@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gradcli.questions.derive.algebra import number_of, simplified
+from gradcli.questions.derive.algebra.numbers import number_of
+from gradcli.questions.derive.algebra.products import simplified
 from gradcli.recorded.symbols.notation import is_elementwise
 from gradcli.recorded.symbols.substitution import rebuilt
 from gradcli.recorded.symbols.text import text_of
