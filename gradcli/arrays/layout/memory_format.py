@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.arrays.layout.strides import in_row_order, laid_out
-from gradcli.arrays.layout.views import strides_of
+from gradcli.arrays.layout.strides import in_row_order, laid_out, strides_of
 
 
 def channels_are_last(array: Any) -> bool:

@@ -1,7 +1,7 @@
 """Random numbers: the Mersenne Twister, and PyTorch's methods of making numbers from its bits.
 
 Every method takes as many draws in the same order as PyTorch's on the CPU, so that a seeded program
-gets the same numbers from both.
+gets the same numbers from both. For tensors on `meta` nothing is drawn.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.arrays.backend import located
+from gradcli.arrays.layout.meta import creation
 from gradcli.arrays.layout.sizes import Device
 from gradcli.arrays.random.twister import WORDS, twister
 from gradcli.arrays.threads import over_tiles
@@ -243,3 +244,28 @@ KINDS: dict[str, Callable[[], type[Generator]]] = {"cpu": lambda: Generator}
 
 OF_TENSORS: dict[str, Callable[..., Any]] = {}
 """The methods of generators that take and give tensors, by name."""
+
+
+# --- on meta --------------------------------------------------------------------------------------
+
+
+class ValuelessGenerator(Generator):
+    """A source of arrays without values, in the dtypes of the numbers of other generators."""
+
+    __slots__ = ()
+
+    def words(self, count: int) -> Any:
+        """Draws of 32 bits, as uint64."""
+        return creation.empty(count, np.uint64)
+
+    def uniform(self, count: int, dtype: Any) -> Any:
+        """Numbers in [0, 1), float64 or float32."""
+        return creation.empty(count, np.float64 if dtype == np.float64 else np.float32)
+
+    def normal(self, count: int, dtype: Any, *more: Any, **settings: Any) -> Any:
+        """Normally distributed numbers, float64 or float32."""
+        return self.uniform(count, dtype)
+
+    def permutation(self, count: int) -> Any:
+        """The integers below `count`."""
+        return creation.empty(count, np.int64)

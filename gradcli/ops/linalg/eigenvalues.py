@@ -15,10 +15,10 @@ from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.complex import real_part
+from gradcli.ops.indexing.strided import assign, fill, matrix_diagonal_of
 from gradcli.ops.linalg.decompositions import check_phases, converged
 from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, column_major
 from gradcli.ops.linalg.solve import solve_ex
-from gradcli.ops.shape.partial_writes import assign, fill, matrix_diagonal_of
 from gradcli.ops.shape.views import unsqueeze
 from gradcli.packages import imported
 

@@ -17,13 +17,13 @@ from gradcli.ops.creation.sequences import eye
 from gradcli.ops.definition.doc import BY_KINDS, CHECKS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.rounding import nan_to_num
+from gradcli.ops.indexing.strided import assign, block_of
 from gradcli.ops.linalg.decompositions import svdvals
 from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, check_square
 from gradcli.ops.linalg.norms import matrix_norm
 from gradcli.ops.linalg.products.matmul import matmul
 from gradcli.ops.linalg.solve import inv_ex, inverted
 from gradcli.ops.reduction.sum import sum_dims
-from gradcli.ops.shape.partial_writes import assign, block_of
 from gradcli.ops.shape.slicing import slice_
 from gradcli.ops.shape.views import squeeze_dim
 

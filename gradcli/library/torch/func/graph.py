@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from gradcli.autograd.edge import GradientEdge, get_gradient_edge
+from gradcli.autograd.engine.backward import GradientEdge, get_gradient_edge
 from gradcli.autograd.hooks import register_hook
 from gradcli.autograd.node import Node, RemovableHandle
 from gradcli.autograd.tensor import Tensor, gradient_edge, storage_of

@@ -21,7 +21,7 @@ from gradcli.ops.creation.copies import copy_
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.nn.spatial.matrices import along_dims
+from gradcli.ops.linalg.products.matrix_products import along_dims
 from gradcli.ops.nn.spatial.numpy_forms import PADDING
 from gradcli.ops.shape.slicing import slice_
 
