@@ -13,7 +13,6 @@ import numpy as np
 
 from gradcli.arrays.backend import device_of
 from gradcli.arrays.fusion.lazy import LAZY, as_lazy, pointwise
-from gradcli.arrays.kernels import selection
 from gradcli.arrays.kernels.vector_math import FEW
 from gradcli.arrays.kernels.windows.windows import Sizes, Windows
 from gradcli.arrays.native.dispatch import kernel
@@ -367,7 +366,6 @@ def sorted_rows(array: Any, dim: int, descending: bool, stable: bool) -> tuple[A
     sort = kernel("sorted_rows") if _is_single(array) else None
     if sort is None:
         return None
-    stable = stable or array.shape[dim] > selection.LONGEST
     return _by_rows(sort, array, dim, array.shape[dim], descending, stable)
 
 

@@ -23,8 +23,8 @@ from gradcli.arrays.random.generator import (
     ValuelessGenerator,
     session_seed,
 )
+from gradcli.arrays.scalars import finfo, iinfo
 from gradcli.arrays.threads import over_tiles
-from gradcli.arrays.typeinfo import finfo, iinfo
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error, value_error
 from gradcli.ops.binding.catalogue import function, modules

@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import of_array
-from gradcli.arrays.typeinfo import finfo
+from gradcli.arrays.scalars import finfo
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like

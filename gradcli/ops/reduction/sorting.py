@@ -70,9 +70,10 @@ def _sort_array(self: Any, dim: int, descending: bool, stable: bool) -> tuple[An
         raise dtype_error("sort() is not defined for complex tensors")
     if not self.ndim:
         return self[()], np.int64(0)
+    stable = stable or self.shape[dim] > selection.LONGEST
     if (in_rows := sorted_rows(self, dim, descending, stable)) is not None:
         return laid_out_like(self, in_rows[0]), laid_out_like(self, in_rows[1])
-    keeps = stable or not selection.SORT_END < self.shape[dim] <= selection.LONGEST
+    keeps = stable or self.shape[dim] <= selection.SORT_END
     order = _order(self, dim, descending, None if keeps else selection.order)
     values, indices = picked(self, order, dim, True)
     return laid_out_like(self, values), laid_out_like(self, indices)

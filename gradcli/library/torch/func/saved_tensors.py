@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.custom.function import FunctionCall
+from gradcli.autograd.hooks import Pack, Unpack, unchanging
 from gradcli.autograd.recording.listeners import Listener
-from gradcli.autograd.saved_tensor import Pack, Unpack, unchanging
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import assertion_error, runtime_error, type_error
 from gradcli.ops.binding.catalogue import modules

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.layout.memory_format import in_suggested_format
+from gradcli.arrays.layout.strides import in_suggested_format
 from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, type_error, value_error

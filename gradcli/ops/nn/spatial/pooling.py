@@ -16,7 +16,7 @@ from gradcli.arrays.kernels import in_c
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.kernels.windows.max_pool import largest_of_windows
 from gradcli.arrays.kernels.windows.windows import Sizes, Windows
-from gradcli.arrays.layout.memory_format import (
+from gradcli.arrays.layout.strides import (
     channels_are_last,
     in_format_of_images,
     in_suggested_format,
