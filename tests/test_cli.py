@@ -17,8 +17,8 @@ from gradcli.recorded.result import Result
 from gradcli.running.arguments.name_uses import name_uses
 from gradcli.running.arguments.words import joined
 from gradcli.session import Session
-from gradcli.show.result_table import table
 from gradcli.show.style import Style
+from gradcli.show.values import table
 from tests.command_line import CommandLine, process, start
 from tests.machine import PATIENCE
 

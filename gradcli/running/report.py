@@ -289,7 +289,7 @@ def show(terminal: Terminal, session: Session, options: Options, result: Result)
             terminal.write(picture_text(session, options, result, options.format))
             return
         if options.format == "table":
-            from gradcli.show.result_table import table  # lazy: start-up: few tables
+            from gradcli.show.values import table  # lazy: start-up: few tables
 
             terminal.write(table(result, terminal.style, full=options.full))
             return
