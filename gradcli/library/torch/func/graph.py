@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.custom.function import FunctionCall
-from gradcli.autograd.edge import GradientEdge, get_gradient_edge
+from gradcli.autograd.engine.backward import GradientEdge, get_gradient_edge
 from gradcli.autograd.hooks import register_hook
 from gradcli.autograd.node import Node, RemovableHandle
 from gradcli.autograd.recording.listeners import Listener
