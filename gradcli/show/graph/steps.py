@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.graph import Graph
 from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event, Step
 from gradcli.recorded.hooks import before_hooks
