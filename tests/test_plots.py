@@ -6,6 +6,7 @@ import json
 import math
 import re
 import struct
+import sys
 import xml.etree.ElementTree as ET
 import zlib
 from base64 import b64decode

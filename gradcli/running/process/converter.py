@@ -63,5 +63,5 @@ def _converted(svg: bytes) -> bytes:
     raise GradcliError(
         "E603",
         "a PNG needs the package resvg-py, which is not installed",
-        help="pip install 'gradcli[png]'; or write an .svg, which browsers and word processors show",
+        help="pip install 'gradcli[png]'; or write an .svg, which browsers show",
     )
