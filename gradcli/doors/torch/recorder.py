@@ -272,8 +272,18 @@ CELLS = frozenset(
     {"torch.lstm_cell", "torch.gru_cell", "torch.rnn_tanh_cell", "torch.rnn_relu_cell"}
 )
 
-RNNS = frozenset({"torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu"}) | CELLS
-"""Functions that the language has for recordings alone."""
+RNNS = frozenset({"torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu"})
+
+RECORDED = {
+    **{name: name.removeprefix("torch.") for name in RNNS | CELLS},
+    "torch._pack_padded_sequence": "pack_padded_sequence",
+    "torch._pad_packed_sequence": "pad_packed_sequence",
+    "torch._amp_foreach_non_finite_check_and_unscale_": "unscale",
+    "torch._amp_update_scale_": "update_scale",
+}
+"""Functions that the language has for recordings alone, and their names there."""
+
+ATTENTION = "F.scaled_dot_product_attention"
 
 COMPOSITES = frozenset({"multi_head_attention_forward", "gumbel_softmax"})
 """Functions written in Python of several steps, of which one may draw or make a NaN: what they
@@ -336,7 +346,7 @@ class Specs:
             known = known or name in ("__getitem__", "__setitem__") or self._has(f".{name}")
             return Spec("method", name, known)
         full = self.names.get(function)
-        known = full is not None and (self._has(full) or full in RNNS)
+        known = full is not None and (self._has(full) or full in RECORDED)
         return Spec("op", full or str(function), known)
 
 
@@ -468,14 +478,14 @@ class Edges:
         self.passes: dict[int, tuple[list[Any], list[Any]]] = {}
         self.node = ""
         targets = {_edge_of(each.tensor): number for number, each in enumerate(inputs)}
-        nodes = []
+        seen = set()
         for number, each in enumerate(results):
             if each is not None and each.tensor.grad_fn is not None:
                 node, output = _edge_of(each.tensor)
                 self.node = self.node or type(node).__name__
                 node.register_prehook(self._arrived(number, output))
-                nodes.append(node)
-        seen = set(nodes)
+                seen.add(node)
+        nodes = list(seen)
         while nodes:
             node = nodes.pop()
             ends: dict[int, int] = {}
@@ -903,8 +913,6 @@ class Recorder:
         self.backwards += spec.kind == "grad"
         event.before = [(each, version_of(each)) for each in tensors_in([args, kwargs])]
         event.is_plain = all(_is_plain(each) for each in [*args, *kwargs.values()])
-        if spec.name in RNNS - CELLS and len(args) > 3 and not isinstance(args[3], bool):
-            event.is_plain = False  # packed sequences
         return event
 
     def _ended(self, event: Event, args: Any, kwargs: dict[str, Any], result: Any) -> None:
@@ -1173,11 +1181,10 @@ class Recorder:
         if torch.equal(state, torch.get_rng_state()):
             return
         event.note = "drawn"
-        if event.spec.name in DROPOUTS and isinstance(result, torch.Tensor):
-            mask = _mask(event.spec.name, state, args, kwargs, result)
-            if mask is not None:
-                event.grads = [(event.args[0], mask)]
-                event.note = "mask"
+        masks = _masks(event.spec.name, state, args, kwargs, result)
+        if masks:
+            event.grads = [(event.args[0], mask) for mask in masks]
+            event.note = "mask"
 
     def _item(self, spec: Spec, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         result = function(*args, **kwargs)
@@ -1355,7 +1362,7 @@ class Recorder:
         if closure is None:
             return None
         rest = {name: each for name, each in kwargs.items() if name != "closure"}
-        return (args[0], self._heard_closure(closure)), rest
+        return (args[0], self._heard_closure(optimizer, closure)), rest
 
     def _step_of(self, optimizer: Any) -> Step:
         """Enter an optimizer into the window, with the name that the program has for it."""
@@ -1370,11 +1377,15 @@ class Recorder:
         found = self.window.known.get(id(tensor))
         return self._outside(tensor, NOWHERE) if found is None else found
 
-    def _heard_closure(self, closure: Callable[[], Any]) -> Callable[[], Any]:
-        """A closure of an optimizer: each call begins a window of its own inside the step."""
+    def _heard_closure(self, optimizer: Any, closure: Callable[[], Any]) -> Callable[[], Any]:
+        """A closure of an optimizer, which runs inside the step. Where the optimizer calls it more
+        than once each call begins a window of its own.
+        """
+        several = type(optimizer).__name__ in UNSTEPPED
 
         def call() -> Any:
-            self.window = Window()
+            if several or self.window.steps:
+                self.window = Window()
             before, self.silent = self.silent, 0
             depth = torch._C._len_torch_function_stack()
             try:
@@ -1384,8 +1395,13 @@ class Recorder:
                     return closure()
             finally:
                 self.silent = before + 1
-                self.window.keep()
+                self._guarded(step)()
                 self.silent = before
+
+        def step() -> None:
+            self.window.keep()
+            if self.window.backwards and not several:
+                self._step_of(optimizer).begin(optimizer, self._parameter)
 
         return call
 
@@ -1433,6 +1449,9 @@ class Recorder:
         while frame is not None:
             code = frame.f_code
             file = code.co_filename
+            if file == __file__:  # it returns what it heard, from inside a block
+                frame = frame.f_back
+                continue
             is_internal = internal.get(file)
             if is_internal is None:
                 is_internal = self._is_internal(file)
@@ -1473,27 +1492,108 @@ GRAD_BEFORE = Spec("grad before", "grad")
 BACKWARD_OF_SEVERAL = Spec("backward", "autograd.backward")
 
 DROPOUTS = {"F.dropout": None, "torch.dropout": None, "F.dropout1d": 1, "F.dropout2d": 2,
-            "F.dropout3d": 3, "torch.feature_dropout": 2}  # fmt: skip
+            "F.dropout3d": 3, "torch.feature_dropout": 2, "torch.dropout_": None}  # fmt: skip
 
 
-def _mask(name: str, state: Any, args: Any, kwargs: Any, result: Any) -> Any:
-    """The mask that dropout drew, drawn once more; None where that does not give the result."""
-    x = args[0] if args else kwargs.get("input")
-    p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+def _masks(name: str, state: Any, args: Any, kwargs: Any, result: Any) -> list[Any]:
+    """The masks that an op with dropout drew, scaled, drawn once more; none where they do not give
+    the result.
+    """
+    if name in RNNS:
+        plan = _recurrent_masks(*args) if len(args) == 9 else None
+    elif name == ATTENTION:
+        plan = _attention_mask(*args, **kwargs)
+    elif name in DROPOUTS:
+        plan = _dropout_mask(name, args, kwargs)
+    else:
+        plan = None
+    if plan is None:
+        return []
+    likes, p = plan
     after = torch.get_rng_state()
     try:
         torch.set_rng_state(state)
-        shape = list(x.shape)
-        if DROPOUTS[name] is not None:
-            shape = shape[:2] + [1] * (len(shape) - 2)
         with torch.no_grad():
-            plain = DROPOUTS[name] is None
-            mask = torch.empty_like(x) if plain else x.new_empty(shape)
-            mask = mask.bernoulli_(1 - p)
-            mask = mask.div_(1 - p) if p < 1 else mask
-            return mask if torch.equal(x * mask, result) else None
+            masks = [like.bernoulli_(1 - p) for like in likes]
+            same = torch.equal(torch.get_rng_state(), after)
+            masks = [mask.div_(1 - p) if p < 1 else mask for mask in masks]
+            same = same and _give(name, masks[0], args, kwargs, result)
     finally:
         torch.set_rng_state(after)
+    return masks if same else []
+
+
+def _give(name: str, mask: Any, args: Any, kwargs: Any, result: Any) -> bool:
+    """Whether a mask gives the result of dropout, or the first matrix of attention."""
+    if name in RNNS:
+        return True
+    if name != ATTENTION:
+        x = args[0] if args else kwargs["input"]
+        made = result * (mask != 0) if x is result else x * mask
+        return bool(torch.allclose(made, result, rtol=0, atol=0, equal_nan=True))
+    operands = {**dict(zip(OPERANDS, args, strict=False)), **kwargs}
+    made = _first_attended(
+        _first_matrix(mask), **{key: _first_matrix(each) for key, each in operands.items()}
+    )
+    near = 1e-3 if result.dtype in (torch.float32, torch.float64) else 3e-2
+    return bool(torch.allclose(made, _first_matrix(result), near, near, equal_nan=True))
+
+
+OPERANDS = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
+
+
+def _first_matrix(given: Any) -> Any:
+    """The first matrix of a tensor of them, with as many dimensions."""
+    if not isinstance(given, torch.Tensor):
+        return given
+    return given.detach()[(slice(0, 1),) * (given.dim() - 2)]
+
+
+def _first_attended(
+    drop: Any, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+) -> Any:  # fmt: skip
+    """Attention whose weights are multiplied with `drop`."""
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = query @ key.transpose(-2, -1) * scale
+    if is_causal:
+        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    if attn_mask is not None and attn_mask.dtype is torch.bool:
+        scores = scores.masked_fill(~attn_mask, -math.inf)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    return torch.softmax(scores, -1) * drop @ value
+
+
+def _dropout_mask(name: str, args: Any, kwargs: Any) -> tuple[list[Any], float]:
+    """What dropout draws its mask into, and how much of it is dropped."""
+    x = args[0] if args else kwargs["input"]
+    p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+    if DROPOUTS[name] is None:
+        return [torch.empty_like(x)], p
+    return [x.new_empty([*x.shape[:2], *[1] * (x.dim() - 2)])], p
+
+
+def _attention_mask(
+    query: Any, key: Any, _value: Any, attn_mask: Any = None, dropout_p: float = 0.0, *_: Any,
+    **kwargs: Any,
+) -> tuple[list[Any], float] | None:  # fmt: skip
+    """As `_dropout_mask`, for the weights of attention, which are computed step by step."""
+    leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+    return [query.new_empty([*leading, query.shape[-2], key.shape[-2]])], dropout_p
+
+
+def _recurrent_masks(
+    x: Any, state: Any, weights: Any, _biases: Any, layers: Any, p: float, _train: Any,
+    bidirectional: Any, batch_first: Any,
+) -> tuple[list[Any], float] | None:  # fmt: skip
+    """As `_dropout_mask`, for the outputs of all layers of a recurrent one but the last."""
+    if isinstance(weights, torch.Tensor):  # packed sequences
+        return None
+    first = state[0] if isinstance(state, (list, tuple)) else state
+    length, batch = (x.shape[1], x.shape[0]) if batch_first else (x.shape[0], x.shape[1])
+    sizes = (length, batch, first.shape[-1] * (2 if bidirectional else 1))
+    return [x.new_empty(sizes) for _ in range(layers - 1)], p
 
 
 def _storage(tensor: Any) -> int:
@@ -1543,7 +1643,7 @@ def _holder_in(frame: Any, wanted: Any) -> tuple[Any, str]:
 
 RESERVED = frozenset(
     {"torch", "F", "nn", "np", "math", "recorded", "opaque", "checkpoint", "print", "float",
-     "slice", "_", *(name.removeprefix("torch.") for name in RNNS), *keyword.kwlist}
+     "slice", "_", "attention", *RECORDED.values(), *keyword.kwlist}
 )  # fmt: skip
 
 FOREVER = 1 << 60
@@ -1631,6 +1731,9 @@ class Writer:
                     found[id(value.of)] = number
                 if event.spec.name == "retain_grad" or event.spec.kind in ("backward", "grad"):
                     found[id(value)] = FOREVER
+            found.update((id(value), FOREVER) for value, _ in event.after)
+        for step in self.window.steps:
+            found.update((id(each), FOREVER) for group, _ in step.groups for each in group)
         return found
 
     def keep(self, name: str, tensor: Any) -> str:
@@ -1873,7 +1976,7 @@ class Writer:
         if not event.args and not event.kwargs and not self._is_read(results):
             return
         try:
-            text = self._mask(event) if event.note == "mask" else self._call(event)
+            text = self._masked(event) if event.note == "mask" else self._call(event)
             computed = event.spec.known and event.is_plain and not drawn
             if not computed or event.note in ("nested", "unseen"):
                 raise Unwritable(event.spec.name)
@@ -1987,11 +2090,19 @@ class Writer:
         operands = ", ".join([str(number), *map(self.text, edges.inputs)])
         return f"{targets} = opaque({operands})"
 
-    def _mask(self, event: Event) -> str:
-        value, mask = event.grads[0]
-        name = self._fresh("dropout")
-        self.drawn.append(name)
-        return f"{self.text(value)} * {self.keep(name, mask)}"
+    def _masked(self, event: Event) -> str:
+        """An op that drew masks, with those masks."""
+        masks = []
+        for _, mask in event.grads:
+            name = self._fresh("dropout")
+            self.drawn.append(name)
+            masks.append(self.keep(name, mask))
+        if event.spec.name == ATTENTION:
+            return f"attention({masks[0]}, {self._arguments(event, 0)})"
+        if event.spec.name in RNNS:
+            return f"{self._call(event)[:-1]}, [{', '.join(masks)}])"
+        sign = "*=" if event.written else "*"
+        return f"{self.text(event.grads[0][0])} {sign} {masks[0]}"
 
     # --- text -------------------------------------------------------------------------------------
 
@@ -1999,11 +2110,9 @@ class Writer:
         spec, args = event.spec, event.args
         if spec.kind == "op" or spec.kind == "grad":
             name = "torch.autograd.grad" if spec.kind == "grad" else spec.name
-            if name in RNNS:
-                if len(args) != (6 if name in CELLS else 9):
-                    raise Unwritable(name)
-                name = name.removeprefix("torch.")
-            return f"{name}({self._arguments(event, 0)})"
+            if name in RNNS | CELLS and len(args) != (6 if name in CELLS else 9):
+                raise Unwritable(name)
+            return f"{RECORDED.get(name, name)}({self._arguments(event, 0)})"
         if spec.kind == "read":
             return self._read_back(event)
         if spec.kind == "attribute":
