@@ -117,7 +117,7 @@ def write_why(asked: Asked, run: Run, question: Question, found: Recorded) -> No
     from gradcli.show.answer import Answer  # lazy: command: its body
 
     answer = _answer(run, question, found)
-    if _is_small(answer.value) and run.seconds <= _LONGEST:
+    if (_is_small(answer.value) or answer.kind == "zero") and run.seconds <= _LONGEST:
         # What contributed to it is seen where the nodes keep what they saved.
         kept = _again(asked, question, asked.program.text(), "kept")
         answer = answer if kept is None or kept.failed else kept.answer

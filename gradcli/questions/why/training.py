@@ -418,6 +418,9 @@ def never_called(run: Recorded, name: str) -> Detachment | None:
         return None
     if any(call.module is module for call in run.recorder.modules.values()):
         return None
+    for each in run.provenance.evaluations:  # what it calls makes the nodes of a module
+        if isinstance(each.node, tree.Call) and each.parts and each.parts[0].value is module:
+            return None
     place = _attribute_place(run, owner.rpartition(".")[2]) or _assigned(run, owner)
     text = f"{owner} is made here, and no forward() that ran has called it"
     return Detachment(place, text, "call it in forward(), or do not make it")
