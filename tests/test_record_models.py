@@ -7,6 +7,7 @@ Those that need more than PyTorch run where the Python of GRADCLI_TORCH_PYTHON h
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -58,7 +59,7 @@ def recorded(python: str, name: str, folder: Path) -> str:
     return path
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.py")))
+@pytest.mark.parametrize("name", sorted({path.stem for path in FOLDER.glob("*.py")} - {"ranks"}))
 def test_a_model_is_computed_again(
     gradcli: CommandLine, python: str, tmp_path: Path, name: str
 ) -> None:
@@ -71,3 +72,67 @@ def test_a_model_is_computed_again(
     assert shown.code == 0, shown.err
     assert re.search(r"\d+ operations, equal to .*, gradients to ", shown.err)
     assert ("the optimizer's step to " in shown.err) == (name not in STEPLESS)
+
+
+def test_what_is_compiled_runs_uncompiled(
+    gradcli: CommandLine, python: str, tmp_path: Path
+) -> None:
+    path = recorded(python, "compiled", tmp_path)
+    assert "torch.compile was left out" in gradcli("run", path).err
+    shown = gradcli("why", "net.a.weight", path)
+    assert "the gradient flows from loss to net.a.weight" in shown.out
+
+
+def free_port() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])
+
+
+@pytest.mark.parametrize("launched", [False, True])
+def test_ranks(gradcli: CommandLine, python: str, here: Path, launched: bool) -> None:
+    port = str(free_port())
+    words = [str(FOLDER / "ranks.py")]
+    if launched:
+        launcher = "torch.distributed.run"
+        words = ["-m", launcher, "--nproc-per-node", "2", "--master-port", port, *words]
+    made = process("record", "--python", python, *words, env={"MASTER_PORT": port})
+    assert made.code == 0, made.err
+    assert sorted(made.out.split("\n")) == ["", "0 0.7058", "1 0.6871"]
+    assert sorted(path.name for path in here.glob("*.gradrun")) == [
+        "ranks.rank0.gradrun",
+        "ranks.rank1.gradrun",
+    ]
+    for rank in range(2):
+        shown = gradcli("run", "--strict", f"ranks.rank{rank}.gradrun")
+        assert shown.code == 0, shown.err
+        assert "4 gradients were averaged with those of other processes" in shown.err
+        assert "net[0].weight.grad" in Recording(f"ranks.rank{rank}.gradrun").program
+
+
+def test_workers_that_load_data_write_nothing(python: str, here: Path) -> None:
+    Path("loading.py").write_text(LOADING)
+    made = process("record", "--python", python, "loading.py")
+    assert made.err.count("gradcli record: ") == 1
+    assert [path.name for path in here.glob("*.gradrun")] == ["loading.gradrun"]
+    assert "x = recorded('x')" in Recording("loading.gradrun").program
+
+
+LOADING = """\
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        w = torch.full((3,), float(i), requires_grad=True)
+        (w * w).sum().backward()
+        return w.grad
+
+w = torch.ones(3, requires_grad=True)
+for x in DataLoader(Rows(), batch_size=4, num_workers=2):
+    loss = (x * w).sum()
+    loss.backward()
+"""

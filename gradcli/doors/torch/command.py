@@ -89,14 +89,23 @@ def command(
     if not script:
         raise UsageError("`gradcli record` needs a script of Python, or -m MODULE")
     if output is None:
-        name = module.rpartition(".")[2] if module is not None else Path(script[0]).stem
-        output = f"{name}.gradrun"
+        output = f"{_name_of(module, words)}.gradrun"
     elif not output.endswith(".gradrun"):
         raise UsageError(f"the suffix of {output} is not .gradrun")
     program = python_of(python)
     shown = module if module is not None else script[0]
     Terminal().note(f"runs {shown} by {program}, and writes {output}")
     return record(program, script, output, at, data=not no_data)
+
+
+def _name_of(module: str | None, words: Sequence[str]) -> str:
+    """The name of what runs: of a launcher's script, a module, or a script."""
+    if module is None:
+        return Path(words[0]).stem
+    scripts = [word for word in words if word.endswith(".py")]
+    if module in ("torch.distributed.run", "torch.distributed.launch") and scripts:
+        return Path(scripts[0]).stem
+    return module.rpartition(".")[2]
 
 
 def python_of(given: str | None) -> str:
