@@ -136,3 +136,46 @@ for x in DataLoader(Rows(), batch_size=4, num_workers=2):
     loss = (x * w).sum()
     loss.backward()
 """
+
+
+ENDINGS = {
+    "an interruption": "import signal\nsignal.raise_signal(signal.SIGINT)",
+    "a breakpoint": "breakpoint()\nprint('behind it', w)",
+    "a word": "import sys; sys.exit('a word')",
+    "an exit of its own": "import os; os._exit(4)",
+    "an error inside PyTorch": "torch.ones(2) @ torch.ones(3)",
+    "errors in a chain": "try: w.backward()\nexcept RuntimeError as e: raise ValueError from e",
+    "a hook of errors": "import sys\nsys.excepthook = lambda *e: print('hooked', e[0])\n1 / 0",
+    "standard input": "import sys; print(sys.stdin.read())",
+    "pickles": "import pickle\nclass A: pass\nprint(pickle.loads(pickle.dumps(A())).__module__)",
+}
+
+
+@pytest.mark.parametrize("case", ENDINGS)
+def test_ends_as_under_python(python: str, here: Path, case: str) -> None:
+    Path("ending.py").write_text(
+        "import torch\nw = torch.ones(2, requires_grad=True)\n(w * w).sum().backward()\n"
+        f"print('begun', flush=True)\n{ENDINGS[case]}\n"
+    )
+    typed = b"p 1 + 1\nc\n"
+    plain = subprocess.run([python, "ending.py"], input=typed, capture_output=True, check=False)
+    shown = process("record", "--python", python, "ending.py", stdin=typed)
+    assert (shown.code, shown.out) == (plain.returncode, plain.stdout.decode())
+    own = [line for line in shown.err.splitlines() if "gradrun" not in line]
+    assert own == plain.stderr.decode().splitlines()
+    assert Path("ending.gradrun").exists() == (case != "an exit of its own")
+
+
+def test_a_module_and_its_arguments(gradcli: CommandLine, python: str, here: Path) -> None:
+    Path("package").mkdir()
+    Path("package/__init__.py").write_text("")
+    Path("package/step.py").write_text("import torch\nw = torch.ones(2, requires_grad=True)\n")
+    Path("package/__main__.py").write_text(
+        "import sys\nfrom package.step import w\nprint(__package__, sys.argv[1:])\n"
+        "loss = (w * 2).sum()\nloss.backward()\n"
+    )
+    words = ["-m", "package", "--at", "x", "-o"]
+    shown = process("record", "--python", python, *words)
+    assert (shown.code, shown.out) == (0, "package ['--at', 'x', '-o']\n")
+    shown = gradcli("why", "w.grad", "package.gradrun")
+    assert "__main__.py:4" in shown.out

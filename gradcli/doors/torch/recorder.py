@@ -529,8 +529,14 @@ class Edges:
 
 def _edge_of(tensor: Any) -> tuple[Any, int]:
     """The edge of the graph that a tensor's gradient flows along."""
-    edge = torch.autograd.graph.get_gradient_edge(tensor)
-    return edge.node, edge.output_nr
+    if hasattr(torch.autograd.graph, "get_gradient_edge"):
+        edge = torch.autograd.graph.get_gradient_edge(tensor)
+        return edge.node, edge.output_nr
+    node = tensor.grad_fn
+    if node is None:  # a leaf, whose node its readers know
+        with torch.enable_grad():
+            node = tensor.view_as(tensor).grad_fn.next_functions[0][0]
+    return node, tensor.output_nr
 
 
 class Window:
@@ -726,15 +732,18 @@ class Recorder:
         self.mode.__enter__()
         modules = torch.nn.modules.module
         optimizers = importlib.import_module("torch.optim.optimizer")
+        if not hasattr(optimizers, "register_optimizer_step_pre_hook"):
+            raise RuntimeError(f"PyTorch 2.0 is needed, and this is {torch.__version__}")
+        returned = self._guarded(self._module_returned)
+        always = _defaults(modules.register_module_forward_hook)
+        if always:  # since 2.1: also where the call ends in an error
+            always = {"always_call": True}
         self.handles = [
             modules.register_module_forward_pre_hook(self._guarded(self._module_called)),
-            modules.register_module_forward_hook(
-                self._guarded(self._module_returned), always_call=True
-            ),
+            modules.register_module_forward_hook(returned, **always),
             optimizers.register_optimizer_step_pre_hook(self._guarded(self._step_begins)),
             optimizers.register_optimizer_step_post_hook(self._guarded(self._step_ends)),
         ]
-
         self._replace(torch.autograd.Function, "apply", self._applying)
         self._replace(torch.autograd, "backward", self._differentiating)
         self._replace(torch.optim.Optimizer, "__init__", self._optimizing)
@@ -1113,11 +1122,9 @@ class Recorder:
             and any(needs_grad(each) for each in tensors_in([args, kwargs]))
         ):
             found.append(UNRECORDED_CHECKPOINT if self.unrecorded else "torch.no_grad()")
-        for device in ("cpu", "cuda"):
-            if torch.is_autocast_enabled(device):
-                dtype = torch.get_autocast_dtype(device)
-                found.append(f'torch.autocast("cpu", dtype={dtype})')
-                break
+        dtype = _autocast_dtype()
+        if dtype is not None:
+            found.append(f'torch.autocast("cpu", dtype={dtype})')
         return tuple(found)
 
     def _wrote(self, tensor: Any) -> None:
@@ -1716,6 +1723,16 @@ def _recurrent_masks(
     length, batch = (x.shape[1], x.shape[0]) if batch_first else (x.shape[0], x.shape[1])
     sizes = (length, batch, first.shape[-1] * (2 if bidirectional else 1))
     return [x.new_empty(sizes) for _ in range(layers - 1)], p
+
+
+def _autocast_dtype() -> Any:
+    """The dtype that autocast casts to now, None where it does not."""
+    if hasattr(torch, "get_autocast_dtype"):
+        on = [device for device in ("cpu", "cuda") if torch.is_autocast_enabled(device)]
+        return torch.get_autocast_dtype(on[0]) if on else None
+    if torch.is_autocast_cpu_enabled():
+        return torch.get_autocast_cpu_dtype()
+    return torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None
 
 
 def _storage(tensor: Any) -> int:
@@ -2545,7 +2562,11 @@ class Session:
 
         torch, np = imported, numpy
         self.recorder = Recorder(self.settings)
-        self.recorder.begin()
+        try:
+            self.recorder.begin()
+        except Exception as error:
+            self.recorder.end()
+            self.recorder._fail(error)
 
     def end(self) -> str:
         """Write the recording; what is to be said of it."""
@@ -2683,10 +2704,8 @@ def run(command: Sequence[str], settings: Settings) -> int:
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)
         code = 1
-        trace = error.__traceback__
-        while trace is not None and trace.tb_frame.f_code.co_filename in (__file__,):
-            trace = trace.tb_next
-        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        _leave_own_frames(error, set())
+        sys.excepthook(type(error), error, error.__traceback__)
     _say(session)
     if interrupted:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -2706,6 +2725,26 @@ def _say(session: Session) -> None:
             if stream is not None:
                 stream.flush()
         print(f"gradcli record: {said}", file=sys.stderr)
+
+
+def _leave_own_frames(error: BaseException | None, seen: set[int]) -> None:
+    """Take this file's frames out of the traceback of an error, and of those that led to it."""
+    if error is None or id(error) in seen:
+        return
+    seen.add(id(error))
+    entries: list[types.TracebackType] = []
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename != __file__:
+            entries.append(trace)
+        elif entries and entries[-1].tb_frame.f_code.co_name == "handle_torch_function":
+            del entries[-2:]  # a function in Python that handed itself to this file
+        trace = trace.tb_next
+    for each in reversed(entries):
+        trace = types.TracebackType(trace, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    error.__traceback__ = trace
+    for other in (error.__cause__, error.__context__, *getattr(error, "exceptions", ())):
+        _leave_own_frames(other, seen)
 
 
 def _exit_code(code: Any) -> int:
@@ -2752,6 +2791,7 @@ def _execute(command: list[str]) -> None:
     main.__file__ = path
     main.__builtins__ = __builtins__  # type: ignore[attr-defined]
     main.__annotations__ = {}
+    main.__cached__ = None  # type: ignore[attr-defined]
     sys.modules["__main__"] = main
     exec(code, main.__dict__)
 
