@@ -20,8 +20,12 @@ class Operands:
     """The names of the values of one graph, no two of them alike."""
 
     def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-        self._shared = Counter(map(_called, graph.nodes))
+        self._shared: Counter[str] = Counter()
+        self._modules: dict[str, set[str | None]] = {}
+        for node in graph.nodes:
+            text = _called(node)
+            self._shared[text] += 1
+            self._modules.setdefault(text, set()).add(node.module)
 
     def text(self, node: GraphNode, output_nr: int = 0) -> str:
         """What a node's output is called: `h`, `a + b`, `x.unbind()[1]`, `net.0(…)`; by its module
@@ -29,9 +33,8 @@ class Operands:
         """
         text = _called(node)
         if self._shared[text] > 1:
-            alike = [each for each in self._graph.nodes if _called(each) == text]
-            modules = {each.module for each in alike}
-            if node.variable is not None and node.module and len(modules) == len(alike):
+            apart = len(self._modules[text]) == self._shared[text]
+            if node.variable is not None and node.module and apart:
                 text = f"{node.module}.{text}"
             else:
                 text = f"{_atom(text)}#{node.id}"
