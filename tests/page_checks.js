@@ -53,7 +53,7 @@ function leaving() {
 
 // Whether a text that was found is wholly in the window, and what is marked.
 function found(text) {
-  const rows = [...document.querySelectorAll(".canvas .named text, .canvas .named tspan")];
+  const rows = [...document.querySelectorAll(".canvas .named:not(.reference) text, .canvas .named:not(.reference) tspan")];
   const row = rows.filter((each) => each.textContent.includes(text)).at(-1);
   const [left, right, top, bottom] = place(row), pane = place(document.querySelector(".canvas"));
   return left >= pane[0] && right <= pane[1] && top >= Math.max(pane[2], 0) && bottom <= Math.min(pane[3], innerHeight);
@@ -65,6 +65,7 @@ const wait = (milliseconds) => new Promise((done) => setTimeout(done, millisecon
 
 // For each step back the lines of each row: the class of a line's last piece, and its text.
 function backwardLines() {
+  openAll();
   return steps.flatMap((step, number) => {
     if (step.pass === "forward") return [];
     show(number);
@@ -77,4 +78,11 @@ function move(value) {
   const range = document.querySelector("#inputs input");
   range.value = value;
   range.dispatchEvent(new Event("input"));
+}
+
+// Type other values of the elements, in order, into the fields of the inputs.
+function typeIn(values) {
+  const fields = [...document.querySelectorAll("#inputs input[type=number]")];
+  values.forEach((value, at) => { fields[at].value = value; fields[at].dispatchEvent(new Event("input")); });
+  return fields.length;
 }

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from gradcli.session import Session
+from gradcli.show.page.modules import module_title
 from tests.running import invoke
 
 PROGRAMS = {
@@ -83,7 +85,8 @@ def test_forward_steps_come_before_backward_ones() -> None:
     html = invoke(*PROGRAMS["scalars"], "--format", "html").stdout
     found = _document(html)
     names = [found["nodes"][str(node)]["name"] for node in found["forward"]]
-    assert names == ["AccumulateGrad"] * 3 + ["AddBackward0", "MulBackward0"]
+    leaf = "AccumulateGrad"
+    assert names == [leaf, leaf, "AddBackward0", leaf, "MulBackward0"]
     kinds = [[found["rows"][place]["kind"] for place in step] for step in found["backward"]]
     assert kinds[0] == ["node", "edge", "edge"]
     assert kinds.count(["leaf"]) == 3
@@ -101,3 +104,64 @@ def test_a_file_holds_the_page(tmp_path: Path) -> None:
     file = tmp_path / "e.html"
     assert invoke(*PROGRAMS["scalars"], "-o", str(file), "-q").code == 0
     assert file.read_text("utf-8") == invoke(*PROGRAMS["scalars"], "--format", "html").stdout
+
+
+BLOCKS = """
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return x + self.inner(x.relu())
+
+net = torch.nn.Sequential(torch.nn.Linear(2, 4), *[Block() for _ in range(5)])
+y = net(torch.ones(3, 2)).sum()
+"""
+
+
+def test_modules_are_titled_by_class_and_arguments_and_equal_ones_are_one_box() -> None:
+    document = _document(invoke(f"import torch\n{BLOCKS}", "--format", "html").stdout)
+    titles = {each["path"]: each["title"] for each in document["modules"].values()}
+    assert titles["net"] == "Sequential"
+    assert titles["net.0"] == "Linear(2, 4)"
+    assert titles["net.1–5"] == "Block × 5"
+    assert titles["net.3"] == "Block"
+    assert titles["net.3.inner"] == "Linear(4, 4)"
+    within = {tuple(box["within"]) for box in document["boxes"] if box["kind"] == "leaf"}
+    assert ("net", "net/1–5", "net/3", "net/3/inner") in within
+
+
+TITLES = {
+    "torch.nn.Conv2d(1, 4, 3)": "Conv2d(1, 4, 3)",
+    "torch.nn.Conv2d(1, 4, (3, 2), stride=2)": "Conv2d(1, 4, (3, 2), stride=2)",
+    "torch.nn.BatchNorm2d(4)": "BatchNorm2d(4)",
+    "torch.nn.Linear(4, 4, bias=False)": "Linear(4, 4, bias=False)",
+    "torch.nn.LayerNorm(8)": "LayerNorm(8)",
+    "torch.nn.ReLU()": "ReLU",
+    "torch.nn.GELU()": "GELU",
+    "torch.nn.GELU('tanh')": "GELU(approximate='tanh')",
+}
+
+
+@pytest.mark.parametrize("module", TITLES)
+def test_a_title_has_no_defaults(module: str) -> None:
+    session = Session()
+    for _ in session.run(f"import torch\nm = {module}", "program"):
+        pass
+    with session.running():
+        assert module_title(session.state.names()["m"]) == TITLES[module]
+
+
+def test_a_view_stands_in_the_box_of_what_reads_it() -> None:
+    document = _document(
+        invoke("y = (x.T @ w).sum()", "x=[[1,2]]", "w=[[3,4]]", "--format", "html").stdout
+    )
+    names = [
+        [document["nodes"][str(id)]["name"] for id in box["nodes"]] for box in document["boxes"]
+    ]
+    assert ["TBackward0", "MmBackward0"] in names or ["PermuteBackward0", "MmBackward0"] in names
+    named = _document(
+        invoke("t = x.T\ny = (t @ w).sum()", "x=[[1,2]]", "w=[[3,4]]", "--format", "html").stdout
+    )
+    assert max(len(box["nodes"]) for box in named["boxes"]) == 1

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NoReturn
 
+from gradcli.autograd import naming
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -16,8 +17,9 @@ from gradcli.recorded.result import Result
 from gradcli.running.arguments.words import unknown
 from gradcli.show.graph.markup import dot, mermaid
 from gradcli.show.page.document import page_document
+from gradcli.show.page.modules import module_title
 from gradcli.show.page.page import page
-from gradcli.show.pictures.picture import Path, part_counts, picture_of
+from gradcli.show.pictures.picture import Path, Picture, part_counts, picture_of
 from gradcli.show.pictures.svg import LaidOut, laid_out, svg
 
 if TYPE_CHECKING:
@@ -47,15 +49,37 @@ def picture_text(session: Session, options: Options, result: Result, format: str
     annotated = annotated_graph(session, result)
     if format in _TEXTUAL:
         return _TEXTUAL[format](annotated)
-    picture = drawn(annotated, options)
     if format == "svg":
-        return svg(picture)
+        return svg(drawn(annotated, options))
+    asked = _asked(annotated, options)
+    picture = _unfolded(annotated, options)
     with session.running():
         rows = ledger(result.graph, result.events)
         trace = getattr(session.recorder, "trace", None)
         moves = trace is not None and follows_leaves(result.graph, trace)
-        document = page_document(result, rows, annotated, picture.picture, moves)
-        return page(document, svg(picture))
+        titles = {path: module_title(module) for path, module in naming.module_paths().values()}
+        closed = [".".join(path) for path in asked]
+        return page(
+            page_document(
+                result, rows, annotated, picture, moves, titles, closed, bool(options.expand)
+            )
+        )
+
+
+def _unfolded(annotated: AnnotatedGraph, options: Options) -> Picture:
+    """The picture of a page, whose modules open and close there; the innermost and largest ones are
+    folded for good where there would be more than `MOST_BOXES` boxes.
+
+    Raises:
+        GradcliError: E602 where it is too large all the same.
+    """
+    folded: frozenset[Path] = frozenset()
+    waiting = _modules(part_counts(annotated, folded, options.expand))
+    while part_counts(annotated, folded, options.expand)[()] > MOST_BOXES:
+        if not waiting:
+            _refused(annotated, options, folded)
+        folded |= {waiting.pop(0)}
+    return picture_of(annotated, folded, options.expand, options.saved, absorbs=True)
 
 
 def no_graph(result: Result | None) -> GradcliError:

@@ -6,7 +6,7 @@ at the nodes, and with shape and norm of large arrays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -20,11 +20,19 @@ from gradcli.recorded.symbols.tree import Call, Choice, Constant, Name, Operatio
 from gradcli.show.graph.labels import norm_text
 from gradcli.show.graph.nodes import source_text
 from gradcli.show.ledger_json import ledger_document
-from gradcli.show.pictures.picture import Picture
+from gradcli.show.page.modules import Modules
+from gradcli.show.pictures.picture import Arrow, Box, Picture
 from gradcli.show.result_json import number
 
 LARGEST = 24
 """An array of more elements is shown by its shape and norm: a page stays small."""
+
+
+WHOLE = {
+    *("sum", "mean", "softmax", "log_softmax", "mm", "mv", "dot", "addmm"),
+    *("t", "transpose", "view", "reshape", "unsqueeze", "squeeze", "flatten"),
+}
+"""The operations of whole tensors that the page computes itself (`compute.js`)."""
 
 
 def page_document(
@@ -33,28 +41,68 @@ def page_document(
     annotated: AnnotatedGraph,
     picture: Picture,
     moves: bool,
+    titles: Mapping[str, str],
+    closed: Sequence[str] = (),
+    expand: bool = False,
 ) -> dict[str, Any]:
-    """The page of a backward pass; `moves` if another value of a leaf takes the same way.
+    """The page of a backward pass.
 
-    `steps` are those of the forward pass, in the order in which the nodes were made, and then those
-    of the backward pass: the numbers of the ledger's rows that belong to each.
+    `forward` has the nodes in the order in which they were made, each leaf before the first that
+    reads it; `backward` the steps of the backward pass: the numbers of the ledger's rows that
+    belong to each.
+
+    Args:
+        moves: whether another value of a leaf takes the same way.
+        titles: what modules are titled, by their paths.
+        closed: the paths of modules that are to be closed.
+        expand: whether all modules are to be open.
     """
     ledger = ledger_document(result, rows, write=_number)
     nodes = sorted(annotated.graph.nodes, key=lambda node: node.node.sequence_nr)
-    leaves = [node for node in nodes if node.leaf is not None]
-    others = [node for node in nodes if node.leaf is None]
+    order: dict[int, None] = {}
+    for node in nodes:
+        if node.leaf is None:
+            read = [edge.node for edge in node.edges if edge.node is not None]
+            order.update(dict.fromkeys(each.id for each in read if each.leaf is not None))
+            order[node.id] = None
+    order.update(dict.fromkeys(node.id for node in nodes))
+    modules = Modules(picture.boxes, titles)
     formulas = _formulas(rows)
     return {
         "title": picture.title,
         "moves": moves,
         "program": _program(nodes),
         "nodes": {node.id: _node(node, annotated) | formulas.get(node.id, {}) for node in nodes},
-        "boxes": [list(box.nodes) for box in picture.boxes],
-        "arrows": [list(arrow.edges) for arrow in picture.arrows],
-        "forward": [node.id for node in (*leaves, *others)],
+        "boxes": [_box(box, modules) for box in picture.boxes],
+        "arrows": [_arrow(arrow) for arrow in picture.arrows],
+        "modules": modules.titles,
+        "closed": list(closed),
+        "expand": expand,
+        "root": None if annotated.graph.root is None else annotated.graph.root.id,
+        "forward": [*order],
         "backward": _steps(ledger["rows"]),
         "seed": ledger["seed"],
         "rows": [_row(row) for row in ledger["rows"]],
+    }
+
+
+def _box(box: Box, modules: Modules) -> dict[str, Any]:
+    rows = [[[role, text] for role, text in row.pieces] for row in box.rows]
+    return {
+        "kind": box.kind,
+        "rows": rows,
+        "within": modules.key(box.module),
+        "nodes": list(box.nodes),
+    }
+
+
+def _arrow(arrow: Arrow) -> dict[str, Any]:
+    return {
+        "source": arrow.source,
+        "target": arrow.target,
+        "gradient": arrow.gradient,
+        "kind": arrow.kind,
+        "edges": list(arrow.edges),
     }
 
 
@@ -90,12 +138,14 @@ def _node(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
         entry["saved"] = saved
     op: Op | None = getattr(node.node, "op", None)
     called = annotated.arguments(node)
-    if op is not None and op.pointwise and not shape and called is not None:
+    if op is not None and called is not None and (op.pointwise or op.name in WHOLE):
         arguments = {
-            k: each for k, each in called.items() if k not in op.inputs and each is not None
+            k: list(each) if isinstance(each, tuple) else each
+            for k, each in called.items()
+            if k not in op.inputs and each is not None
         }
         if all(map(_is_plain, arguments.values())):
-            entry["op"] = op.name
+            entry["op"] = op.name.partition(".")[0]
             entry["inputs"] = list(op.inputs)
             entry["operands"] = [_operand(node, number) for number in range(len(node.edges))]
             entry["arguments"] = arguments
@@ -103,17 +153,20 @@ def _node(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
 
 
 def _operand(node: GraphNode, position: int) -> dict[str, Any]:
-    """Where an operand's value comes from: a node, or a number."""
+    """Where an operand's value comes from: a node, or numbers."""
     edge = node.edges[position]
     if edge.node is not None:
         return {"node": edge.node.id}
     array = getattr(edge.constant, "array", edge.constant)
-    value = array.item() if getattr(array, "ndim", 1) == 0 else array
-    return {"value": value if _is_plain(value) else None}
+    if getattr(array, "ndim", None) is not None:
+        array = array.tolist() if array.size <= LARGEST else None
+    return {"value": array if _is_plain(array) else None}
 
 
 def _is_plain(value: Any) -> bool:
     """Whether JavaScript computes with a value as it stands: JSON has no infinities and no NaN."""
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
     return isinstance(value, (bool, int)) or (isinstance(value, float) and isfinite(value))
 
 

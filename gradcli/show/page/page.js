@@ -1,15 +1,17 @@
-"use strict";
 // Everything that the page shows comes from this document, as text: nothing of it is run.
 const page = JSON.parse(document.getElementById("data").textContent);
 const find = (id) => document.getElementById(id);
-const steps = [
+const picture = find("picture");
+// Each node of the forward pass and each step of the backward one; `steps` has them by what is
+// drawn: what a closed module does in a row is one step.
+const parts = [
   ...page.forward.map((node) => ({ pass: "forward", node })),
   ...page.backward.map((rows) => ({ pass: "backward", node: page.rows[rows[0]].node, rows })),
 ];
-const boxOf = new Map(page.boxes.flatMap((nodes, box) => nodes.map((node) => [node, box])));
+const forwardParts = page.forward.length;
 const edgeRows = new Map(page.rows.filter((row) => row.kind === "edge").map((row) => [`${row.node},${row.edge}`, row]));
 const incoming = new Map(page.rows.filter((row) => row.kind === "node").map((row) => [row.node, row]));
-let at = 0, playing = null, zoom = 0;  // 0: as much as fits
+let steps = [], at = 0, playing = null, zoom = 0;  // 0: as much as fits
 
 // --- numbers as text ---------------------------------------------------------------------------
 
@@ -51,17 +53,30 @@ function linesOfRow(row) {
   return [[["head", name]], [["flow", sum ? sum : "= "], ["flow result", shown(row.new)]]];
 }
 
+// What happens in a step, as lists of lines: of a closed module what it takes and gives.
 function itemsOf(step) {
+  const item = items[boxOf.get(step.node)];
+  return item?.kind === "module" && page.modules[item.key] ? [moduleLines(item, step)] : step.parts.flatMap(linesOfPart);
+}
+
+function moduleLines(item, step) {
+  const facts = factsOf(item), { title, path } = page.modules[item.key], head = [[["head", title]], [["kind", path]]];
+  const list = (ids) => ids.map((id) => `${called(id)} (${page.nodes[id].shape.join(", ")})`).join(", ") || "none";
+  if (step.pass === "forward") return [...head, [["", `reads ${list(facts.inputs)}`]], [["", "gives "], ["result", list(facts.outputs)]]];
+  return [...head, [["flow", `‖g‖ in ${brief(facts.gradientIn)}`]], [["flow", "‖g‖ out "], ["flow result", brief(facts.gradientOut)]]];
+}
+
+function linesOfPart(step) {
   if (step.pass === "backward") return step.rows.map((place) => linesOfRow(page.rows[place]));
   const node = page.nodes[step.node];
   return [[[["head", called(step.node)]], [["kind", `${node.name}, ${node.dtype}, shape (${node.shape.join(", ")})`]], [["", "= "], ["result", shown(node.value)]]]];
 }
 
 function element(name, className, ...children) {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  made.append(...children);
-  return made;
+  const part = document.createElement(name);
+  if (className) part.className = className;
+  part.append(...children);
+  return part;
 }
 
 const lineElement = (pieces) => element("div", "", ...pieces.map(([className, text]) => element("span", className, text)));
@@ -69,41 +84,70 @@ const itemElement = (lines) => element("li", "", ...lines.map(lineElement));
 
 // --- the current step --------------------------------------------------------------------------
 
+// When a node is computed, its gradient arrives, and a gradient flows along an edge: the numbers of
+// the parts in which they do.
+const metIn = new Map(), gradedIn = new Map(), flowsIn = new Map();
+parts.forEach(({ pass, node, rows }, number) => {
+  if (pass === "forward") metIn.set(node, number);
+  for (const row of (rows || []).map((place) => page.rows[place])) {
+    if (row.kind === "edge") flowsIn.set(`${row.node},${row.edge}`, number);
+    if (row.kind !== "meet" && !gradedIn.has(row.node)) gradedIn.set(row.node, number);
+  }
+});
+
+// Gather the parts into steps, one for each row of parts at one item.
+function gather() {
+  const part = steps.length ? steps[at].last : 0;
+  steps = [];
+  parts.forEach((each, number) => {
+    const item = boxOf.get(each.node), before = steps.at(-1);
+    const several = items[item].kind === "module" || (items[item].kind === "node" && items[item].nodes.length > 1);
+    if (several && before?.item === item && before.pass === each.pass) { before.parts.push(each); before.last = number; }
+    else steps.push({ pass: each.pass, node: each.node, item, parts: [each], first: number, last: number });
+  });
+  const first = (values) => Math.min(Infinity, ...values.filter((value) => value !== undefined));
+  items.forEach((item, box) => {
+    item.group = find(`box${box}`);
+    item.met = item.nodes.length ? first(item.nodes.map((node) => metIn.get(node))) : -1;
+    item.graded = first(item.nodes.map((node) => gradedIn.get(node)));
+    item.gradients = [...item.group.querySelectorAll(".gradient")];
+  });
+  links.forEach((link, arrow) => {
+    link.group = find(`arrow${arrow}`);
+    link.met = link.edges.length ? first(link.edges.map(([node]) => metIn.get(node))) : -1;
+    link.flows = link.edges.map((edge) => flowsIn.get(edge.join(","))).filter((each) => each !== undefined);
+    link.passed = first(link.flows);
+    link.nodes = link.edges.map(([node]) => node);
+    link.back = [...link.group.querySelectorAll(".backward, .back"), find(`label${arrow}`)].filter(Boolean);
+  });
+  const forward = steps.filter(({ pass }) => pass === "forward").length;
+  find("step").max = steps.length - 1;
+  find("step").style.setProperty("--split", `${(100 * (forward - 0.5)) / Math.max(steps.length - 1, 1)}%`);
+  at = Math.max(0, steps.findLastIndex(({ first: begin }) => begin <= part));
+}
+
 function show(step) {
   at = Math.max(0, Math.min(steps.length - 1, step));
-  const now = steps[at], done = steps.slice(0, at + 1);
+  const now = steps[at];
   document.body.dataset.pass = now.pass;
   find("count").replaceChildren("step ", element("b", "", `${at + 1}`), ` of ${steps.length}, `, element("b", "", `${now.pass} pass`));
   find("step").value = at;
   find("step").setAttribute("aria-valuetext", `${at + 1} of ${steps.length}, ${now.pass} pass`);
   find("rows").replaceChildren(...itemsOf(now).map(itemElement));
   light(page.nodes[now.node].line);
-  const met = new Set(), graded = new Set(), back = new Set(), flowing = new Set();
-  for (const each of done) {
-    met.add(each.node);
-    for (const row of (each.rows || []).map((place) => page.rows[place])) {
-      if (row.kind === "edge") (each === now ? flowing : back).add(`${row.node},${row.edge}`);
-      if (row.kind !== "meet") graded.add(row.node);
-    }
+  const within = (number) => number >= now.first && number <= now.last, nodes = new Set(now.parts.map(({ node }) => node));
+  items.forEach((item, box) => {
+    item.group.classList.toggle("unseen", item.met > now.last);
+    item.group.classList.toggle("lit", now.item === box);
+    for (const text of item.gradients) text.classList.toggle("unborn", item.graded > now.last);
+  });
+  for (const link of links) {
+    link.group.classList.toggle("flowing", link.flows.some(within));
+    link.group.classList.toggle("arriving", now.pass === "forward" && link.nodes.some((node) => nodes.has(node)));
+    link.group.classList.toggle("unseen", link.met > now.last);
+    for (const part of link.back) part.classList.toggle("unborn", link.passed > now.last);
   }
-  page.boxes.forEach((nodes, box) => {
-    const group = find(`box${box}`);
-    if (nodes.length) group.classList.toggle("unseen", !nodes.some((node) => met.has(node)));
-    group.classList.toggle("lit", boxOf.get(now.node) === box);
-    const arrived = nodes.some((node) => graded.has(node));
-    for (const text of group.querySelectorAll(".gradient")) text.classList.toggle("unborn", !arrived);
-  });
-  page.arrows.forEach((edges, arrow) => {
-    const group = find(`arrow${arrow}`), names = edges.map((edge) => edge.join(","));
-    const used = names.some((name) => flowing.has(name)), passed = used || names.some((name) => back.has(name));
-    group.classList.toggle("flowing", used);
-    group.classList.toggle("arriving", now.pass === "forward" && edges.some(([node]) => node === now.node));
-    group.classList.toggle("unseen", edges.length > 0 && !edges.some(([node]) => met.has(node)));
-    for (const part of group.querySelectorAll(".backward, .back")) part.classList.toggle("unborn", !passed);
-    const label = find(`label${arrow}`);
-    if (label) label.classList.toggle("unborn", !passed);
-  });
-  reveal(find(`box${boxOf.get(now.node)}`));
+  reveal(items[now.item].group);
 }
 
 // Scroll a part into view inside its pane alone: the page stays where the reader put it.
@@ -117,8 +161,10 @@ function scrollIn(pane, part, ...ways) {
 }
 
 function light(line) {
-  for (const each of find("program").children) each.classList.toggle("lit", Number(each.dataset.line) === line);
-  const lit = find("program").querySelector(".lit");
+  const lit = find("program").children[line - 1], before = find("program").querySelector(".lit");
+  if (before === lit) return;
+  before?.classList.remove("lit");
+  lit?.classList.add("lit");
   if (lit) scrollIn(find("program"), lit, DOWN);
 }
 
@@ -149,6 +195,16 @@ function describe(id) {
   ]);
 }
 
+function describeModule(item) {
+  const { title, path } = page.modules[item.key], facts = factsOf(item);
+  const list = (ids) => ids.map((id) => `${called(id)} (${page.nodes[id].shape.join(", ")})`).join("\n");
+  const parameters = facts.parameters.map((id) => `${called(id)} (${page.nodes[id].shape.join(", ")})  ‖g‖ ${brief(normOf(page.nodes[id].gradient))}`);
+  fields(title, [
+    ["module", path], ["nodes", `${item.nodes.length - facts.parameters.length}`], ["inputs", list(facts.inputs)], ["outputs", list(facts.outputs)],
+    ["‖g‖ in", brief(facts.gradientIn), "gradient"], ["‖g‖ out", brief(facts.gradientOut), "gradient"], ["parameters", parameters.join("\n")],
+  ]);
+}
+
 function describeEdge(node, edge, count) {
   const row = edgeRows.get(`${node},${edge}`);
   if (!row) { fields(`into ${called(node)}`, [["gradient", "none", "gradient"]]); return; }
@@ -159,150 +215,81 @@ function describeEdge(node, edge, count) {
   ]);
 }
 
-// --- scalar inputs that can be moved -----------------------------------------------------------
+// --- inputs that can be moved ------------------------------------------------------------------
 
-const sigmoid = (x) => 1 / (1 + Math.exp(-x));
-// What rules call, by position.
-const functions = {
-  add: (x, y, alpha = 1) => x + alpha * y, sub: (x, y, alpha = 1) => x - alpha * y, mul: (x, y) => x * y, div: (x, y) => x / y,
-  pow: (x, y) => x ** y, neg: (x) => -x, reciprocal: (x) => 1 / x, square: (x) => x * x,
-  exp: Math.exp, exp2: (x) => 2 ** x, expm1: Math.expm1, log: Math.log, log1p: Math.log1p, log2: Math.log2, log10: Math.log10,
-  sqrt: Math.sqrt, rsqrt: (x) => 1 / Math.sqrt(x), sin: Math.sin, cos: Math.cos, tan: Math.tan,
-  asin: Math.asin, acos: Math.acos, atan: Math.atan, atan2: Math.atan2, sinh: Math.sinh, cosh: Math.cosh, tanh: Math.tanh,
-  asinh: Math.asinh, acosh: Math.acosh, atanh: Math.atanh, sigmoid, relu: (x) => Math.max(x, 0), abs: Math.abs,
-  sign: Math.sign, sgn: Math.sign, floor: Math.floor, ceil: Math.ceil, trunc: Math.trunc, frac: (x) => x - Math.trunc(x),
-  hypot: Math.hypot, maximum: Math.max, minimum: Math.min, where: (c, x, y) => (c ? x : y), masked_fill: (x, c, y) => (c ? y : x),
-  silu: (x) => x * sigmoid(x), log_sigmoid: (x) => Math.min(x, 0) - Math.log1p(Math.exp(-Math.abs(x))),
-  logaddexp: (x, y) => Math.max(x, y) + Math.log1p(Math.exp(-Math.abs(x - y))),
-  "math.log": Math.log, "math.sqrt": Math.sqrt,
-};
-// The operations that take more than their operands, by the names of all that they take.
-const clamped = (x, low = -Infinity, high = Infinity) => Math.min(Math.max(x, low), high);
-const forwards = {
-  add: ({ self, other, alpha = 1 }) => self + alpha * other, sub: ({ self, other, alpha = 1 }) => self - alpha * other,
-  rsub: ({ self, other, alpha = 1 }) => other - alpha * self,
-  pow: ({ self, base = self, exponent }) => base ** exponent, remainder: ({ self, other }) => self - Math.floor(self / other) * other,
-  clamp: ({ self, min, max }) => clamped(self, min, max), hardtanh: ({ self, min_val, max_val }) => clamped(self, min_val, max_val),
-  lerp: ({ self, end, weight }) => self + weight * (end - self),
-  addcmul: ({ self, tensor1, tensor2, value = 1 }) => self + value * tensor1 * tensor2,
-  addcdiv: ({ self, tensor1, tensor2, value = 1 }) => self + (value * tensor1) / tensor2,
-  leaky_relu: ({ self, negative_slope }) => (self > 0 ? self : self * negative_slope),
-  elu: ({ self, alpha, scale, input_scale }) => scale * (self > 0 ? self : alpha * Math.expm1(self * input_scale)),
-  softplus: ({ self, beta, threshold }) => (self * beta > threshold ? self : Math.log1p(Math.exp(self * beta)) / beta),
-};
-const operators = {
-  "+": (x, y) => x + y, "-": (x, y) => (y === undefined ? -x : x - y), "*": (x, y) => x * y, "/": (x, y) => x / y, "**": (x, y) => x ** y,
-  "<": (x, y) => x < y, ">": (x, y) => x > y, "<=": (x, y) => x <= y, ">=": (x, y) => x >= y, "==": (x, y) => x === y, "!=": (x, y) => x !== y,
-  "&": (x, y) => x && y, "|": (x, y) => x || y, "~": (x) => !x, if: (c, x, y) => (c ? x : y),
-};
+// The text of a small value on one line, and the norm of another.
+const told = (value) => (typeof value === "number" || [value].flat(Infinity).length <= 6 ? shown(value).replaceAll(/\s+/g, " ") : `norm ${brief(normOf(value))}`);
 
-function evaluated(rule, names) {
-  if (typeof rule === "string") return names[rule];
-  if (!Array.isArray(rule)) return Number(rule);
-  const compute = Object.hasOwn(operators, rule[0]) ? operators[rule[0]] : functions[rule[0]];
-  return compute(...rule.slice(1).map((part) => evaluated(part, names)));
-}
-
-const known = (rule) => rule !== null && rule !== undefined
-  && (!Array.isArray(rule) || ((Object.hasOwn(operators, rule[0]) || Object.hasOwn(functions, rule[0])) && rule.slice(1).every(known)));
-
-function forward(node) {
-  if (Object.hasOwn(forwards, node.op || "")) return forwards[node.op];
-  const plain = Object.hasOwn(functions, node.op || "") && !Object.keys(node.arguments).length;
-  return plain ? (names) => functions[node.op](...node.inputs.map((name) => names[name])) : null;
-}
-
-function computable(id) {
-  const node = page.nodes[id];
-  if (node.leaf) return typeof node.value === "number";
-  return forward(node) && Object.values(node.rules || {}).every(known)
-    && node.operands.every((operand) => "node" in operand || typeof operand.value === "number");
-}
-
-// What a node's rules call its operands, its result and its arguments.
-function namesOf(id) {
-  const node = page.nodes[id], names = { ...node.arguments, result: node.value };
-  node.inputs.forEach((name, place) => {
-    const operand = node.operands[place];
-    names[name] = "node" in operand ? page.nodes[operand.node].value : operand.value;
-  });
-  return names;
-}
-
-// Both passes once more, for other values of the leaves: as the engine does it, row by row.
-function recompute(values) {
-  for (const id of page.forward) {
-    const node = page.nodes[id];
-    if (node.leaf) { node.value = values[id]; continue; }
-    node.value = forward(node)(namesOf(id));
+function moved(leaves) {
+  recompute(leaves);
+  for (const box of page.boxes) {
+    if (box.kind !== "leaf" && box.kind !== "node") continue;
+    const { value, gradient } = page.nodes[box.nodes.at(-1)];
+    for (const cell of box.rows.flat()) {
+      if (cell[0] === "value") cell[1] = `value ${told(value)}`;
+      if (cell[0] === "gradient") cell[1] = `grad ${told(gradient)}`;
+    }
   }
-  const sums = { [page.rows[0].node]: page.seed ?? 1 }, waiting = {};
-  for (const row of page.rows) {
-    if (row.kind === "node") row.gradients_in = [sums[row.node]];
-    if (row.kind === "edge") {
-      const rule = page.nodes[row.node].rules[row.edge], names = namesOf(row.node);
-      row.product = evaluated(rule, { ...names, grad: sums[row.node] });
-      row.local = evaluated(rule, { ...names, grad: 1 });
-      if (row.to in sums) (waiting[row.to] ||= []).push(row.product);
-      else sums[row.to] = row.product;
-    }
-    if (row.kind === "meet") {
-      [row.old, row.incoming] = [sums[row.node], waiting[row.node].shift()];
-      row.new = sums[row.node] = row.old + row.incoming;
-    }
-    if (row.kind === "leaf") row.new = row.incoming = sums[row.node];
+  for (const arrow of page.arrows) {
+    if (arrow.edges.length === 1 && arrow.gradient) arrow.gradient = told(edgeRows.get(arrow.edges[0].join(",")).fitted);
   }
-  for (const id of page.forward) page.nodes[id].gradient = sums[id] ?? null;
+  redraw();
 }
 
-function moved(values) {
-  recompute(values);
-  page.boxes.forEach(([id, ...others], box) => {
-    if (id === undefined || others.length) return;
-    const { value, gradient } = page.nodes[id], group = find(`box${box}`);
-    for (const [role, text] of [["value", `value ${shown(value)}`], ["gradient", `grad ${shown(gradient)}`]]) {
-      const row = group.querySelector(`.${role}`);
-      if (row) row.textContent = text;
-    }
-  });
-  page.arrows.forEach(([edge, ...others], arrow) => {
-    const label = find(`label${arrow}`);
-    if (!label || edge === undefined || others.length) return;
-    label.querySelector("text").textContent = shown(edgeRows.get(edge.join(",")).product);
-  });
-  show(at);
+const MOST_MOVED = 48;
+
+// Why no input can be moved, or nothing.
+function unmovable(leaves) {
+  const fresh = page.rows.every((row) => row.kind !== "leaf" || row.old === null), other = page.forward.find((id) => !computable(id));
+  if (!page.moves) return "other values could take another way through the program, or numbers come from outside of the graph";
+  if (!fresh || !page.rows.length) return "gradients were there before this pass";
+  if (other !== undefined) {
+    const { name, shape, leaf } = page.nodes[other];
+    return leaf ? `${called(other)} has ${sizeOf(shape)} elements, or some that are no numbers` : `the page does not compute ${name} of the shape (${shape.join(", ")})`;
+  }
+  return leaves.reduce((sum, id) => sum + sizeOf(page.nodes[id].shape), 0) > MOST_MOVED ? `they have more than ${MOST_MOVED} elements` : "";
+}
+
+// An element that is dragged or typed: its range is as wide as its value asks.
+function addElement(leaves, id, place, label) {
+  const data = leaves[id].data, start = data[place], span = Math.max(3, 2 * Math.abs(start));
+  const range = element("input"), typed = element("input");
+  Object.assign(range, { type: "range", min: start - span, max: start + span, step: span === 3 ? 0.01 : span / 300, value: start });
+  Object.assign(typed, { type: "number", step: "any", value: Number(start.toPrecision(6)) });
+  range.setAttribute("aria-label", `value of ${label}`);
+  typed.setAttribute("aria-label", `value of ${label}, typed`);
+  const take = (value, other) => { data[place] = value; other.value = Number(value.toPrecision(6)); moved(leaves); };
+  range.addEventListener("input", () => take(Number(range.value), typed));
+  typed.addEventListener("input", () => { if (Number.isFinite(typed.valueAsNumber)) take(typed.valueAsNumber, range); });
+  find("inputs").lastElementChild.before(element("div", "slider", element("span", "mono", label), range, typed));
 }
 
 function addSliders() {
-  const leaves = page.forward.filter((id) => page.nodes[id].leaf);
-  const fresh = page.rows.every((row) => row.kind !== "leaf" || row.old === null);
-  if (!page.moves || !fresh || !page.rows.length || !page.forward.every(computable)) return;
-  const values = Object.fromEntries(leaves.map((id) => [id, page.nodes[id].value]));
-  find("inputs").hidden = false;
-  for (const id of leaves) {
-    const start = values[id], range = element("input"), output = element("output", "mono", shown(start));
-    Object.assign(range, { type: "range", min: start - 3, max: start + 3, step: 0.01, value: start });
-    range.setAttribute("aria-label", `value of ${called(id)}`);
-    range.addEventListener("input", () => {
-      values[id] = Number(range.value);
-      output.textContent = shown(values[id]);
-      moved(values);
+  const ids = page.forward.filter((id) => page.nodes[id].leaf), why = unmovable(ids);
+  if (why) { find("inputs").lastElementChild.textContent = `They cannot be moved here: ${why}.`; return; }
+  const leaves = Object.fromEntries(ids.map((id) => [id, tensor(page.nodes[id].value)]));
+  for (const id of ids) {
+    const { shape, data } = leaves[id];
+    data.forEach((_, place) => {
+      const index = shape.map((size, at) => Math.floor(place / sizeOf(shape.slice(at + 1))) % size);
+      addElement(leaves, id, place, shape.length ? `${called(id)}[${index.join(", ")}]` : called(id));
     });
-    find("inputs").lastElementChild.before(element("label", "slider", element("span", "mono", called(id)), range, output));
   }
 }
 
 // --- size of the graph -------------------------------------------------------------------------
 
-const picture = canvas.querySelector("svg");
-const { width, height } = picture.viewBox.baseVal;
-const LARGEST = 1.6, LEGIBLE = 0.65, SCROLLED = 0.85, SMALLEST = 0.15;
+const LARGEST = 1.6,  SCROLLED = 0.85, SMALLEST = 0.15, MOST_SHOWN = 60;
+
+// The smallest scale at which modules are opened: a large window has room for larger text.
+const legible = () => (canvas.clientHeight > 900 ? 0.85 : 0.62);
+
+const fitting = ({ width, height }) => Math.min(LARGEST, (canvas.clientWidth - 16) / width, (canvas.clientHeight - 16) / height);
 
 function resize() {
-  const room = [(canvas.clientWidth - 16) / width, (canvas.clientHeight - 16) / height];
-  const scale = zoom || Math.max(SMALLEST, Math.min(LARGEST, ...room));
-  picture.style.width = `${width * scale}px`;
-  picture.style.height = `${height * scale}px`;
+  const scale = zoom || Math.max(0.02, fitting(extent));
+  picture.style.width = `${extent.width * scale}px`;
+  picture.style.height = `${extent.height * scale}px`;
   return scale;
 }
 
@@ -329,8 +316,10 @@ function play() {
   if (playing) { stop(); return; }
   if (at === steps.length - 1) show(0);
   find("play").textContent = "Pause";
-  playing = setInterval(() => { if (at === steps.length - 1) stop(); else show(at + 1); }, 1100);
+  playing = setInterval(() => { if (at === steps.length - 1) stop(); else show(at + 1); }, 1000 / Number(find("speed").value));
 }
+
+find("speed").addEventListener("change", () => { if (playing) { stop(); play(); } });
 
 const go = (step) => { stop(); show(step); };
 find("first").addEventListener("click", () => go(0));
@@ -338,21 +327,19 @@ find("back").addEventListener("click", () => go(at - 1));
 find("forward").addEventListener("click", () => go(at + 1));
 find("last").addEventListener("click", () => go(steps.length - 1));
 find("play").addEventListener("click", play);
-find("step").max = steps.length - 1;
-find("step").style.setProperty("--split", `${(100 * (page.forward.length - 0.5)) / Math.max(steps.length - 1, 1)}%`);
 find("step").addEventListener("input", (event) => go(Number(event.target.value)));
 document.addEventListener("keydown", (event) => {
   const tag = event.target.tagName;
-  if (tag === "INPUT" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (tag === "INPUT" || tag === "SELECT" || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "/") { event.preventDefault(); find("find").focus(); return; }
-  if (event.key === " " && tag !== "BUTTON") { event.preventDefault(); play(); return; }
+  if (event.key === " " && tag !== "BUTTON" && event.target.getAttribute("role") !== "button") { event.preventDefault(); play(); return; }
   const to = new Map([["ArrowRight", at + 1], ["ArrowLeft", at - 1], ["Home", 0], ["End", steps.length - 1]]).get(event.key);
   if (to !== undefined) { event.preventDefault(); go(to); }
 });
 
 // On paper the picture shows what the last step leaves.
 let before = 0;
-addEventListener("beforeprint", () => { before = at; show(steps.length - 1); });
+addEventListener("beforeprint", () => { fillSheet(); before = at; show(steps.length - 1); });
 addEventListener("afterprint", () => show(before));
 
 // What is told where one points at a part, moves to it or touches it.
@@ -363,21 +350,77 @@ function tells(part, label, tell) {
   for (const event of ["focus", "mouseenter", "click"]) part.addEventListener(event, tell);
 }
 
-const SVG = "http://www.w3.org/2000/svg";
-page.boxes.forEach(([id], box) => {
-  if (id !== undefined) tells(find(`box${box}`), `${called(id)}, ${page.nodes[id].name}`, () => describe(id));
-});
-page.arrows.forEach((edges, arrow) => {
-  if (!edges.length) return;
-  const group = find(`arrow${arrow}`), [node, edge] = edges[0], row = edgeRows.get(edges[0].join(","));
-  for (const line of group.querySelectorAll(".forward")) {
-    const wide = document.createElementNS(SVG, "path");
-    wide.setAttribute("d", line.getAttribute("d"));
-    wide.setAttribute("class", "hit");
-    group.prepend(wide);
+// --- modules that open and close ---------------------------------------------------------------
+
+// A part that opens or closes a module by a click, by Enter and by the space bar.
+function turns(part, key, label, tell, open) {
+  part.setAttribute("tabindex", "0");
+  part.setAttribute("role", "button");
+  part.setAttribute("aria-label", label);
+  part.setAttribute("aria-expanded", `${!open}`);
+  for (const event of ["focus", "mouseenter"]) part.addEventListener(event, tell);
+  const turn = () => { if (open) opened.add(key); else opened.delete(key); redraw(key); };
+  part.addEventListener("click", turn);
+  part.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" || event.key === " ") { event.preventDefault(); event.stopPropagation(); turn(); }
+  });
+}
+
+// Draw the graph as its modules are open now; the module that was turned keeps the focus.
+function redraw(turned) {
+  draw(arrange());
+  gather();
+  for (const frame of picture.querySelectorAll(".module-frame")) {
+    const { title, path } = page.modules[frame.dataset.key];
+    const inside = () => page.boxes.filter((box) => box.within.includes(frame.dataset.key)).flatMap((box) => box.nodes);
+    turns(frame, frame.dataset.key, `close ${path}, ${title}`, () => describeModule({ key: frame.dataset.key, nodes: inside() }), false);
   }
-  tells(group, `${row ? row.operand : "operand"} to ${called(node)}`, () => describeEdge(node, edge, edges.length));
-});
+  items.forEach((item) => {
+    const id = item.nodes.at(-1);
+    if (page.modules[item.key]) turns(item.group, item.key, `open ${page.modules[item.key].path}, ${page.modules[item.key].title}`, () => describeModule(item), true);
+    else if (id !== undefined) tells(item.group, `${called(id)}, ${page.nodes[id].name}`, () => describe(id));
+  });
+  links.forEach(addLink);
+  resize();
+  show(at);
+  if (turned === undefined) return;
+  const item = items.find(({ key }) => key === turned), frame = [...picture.querySelectorAll(".module-frame")].find((each) => each.dataset.key === turned);
+  (item?.group || frame)?.focus({ preventScroll: true });
+  reveal(item?.group || frame?.querySelector(".title"));
+}
+
+const keysOf = () => [...new Set(page.boxes.flatMap((box) => box.within))];
+
+function openAll() {
+  for (const key of keysOf()) opened.add(key);
+  redraw();
+}
+
+// At first modules are open, the outer ones before those within, as long as the whole can be read.
+function openWhatFits() {
+  const closed = new Set(page.closed);
+  const keys = keysOf().sort((a, b) => a.split("/").length - b.split("/").length);
+  let plan = arrange(), tries = 0;
+  for (const key of keys) {
+    const box = page.boxes.find(({ within }) => within.includes(key)), outer = box.within.slice(0, box.within.indexOf(key));
+    const several = page.modules[key].title.includes(" × ");
+    if (closed.has(page.modules[key].path) || !outer.every((each) => opened.has(each))) continue;
+    if (!page.expand && (several || ++tries > 24)) continue;
+    opened.add(key);
+    plan = arrange();
+    if (!page.expand && (items.length > MOST_SHOWN || fitting({ width: plan.width + 2 * BORDER, height: plan.height + 2 * BORDER }) < legible())) opened.delete(key);
+  }
+  redraw();
+}
+
+find("open").addEventListener("click", openAll);
+find("close").addEventListener("click", () => { opened.clear(); zoom = 0; redraw(); });
+function addLink(link) {
+  if (!link.edges.length) return;
+  const [node, edge] = link.edges[0], row = edgeRows.get(link.edges[0].join(","));
+  for (const line of link.group.querySelectorAll(".forward")) link.group.prepend(svgElement("path", { class: "hit", d: line.getAttribute("d") }));
+  tells(link.group, `${row ? row.operand : "operand"} to ${called(node)}`, () => describeEdge(node, edge, link.edges.length));
+}
 
 // The names of the program: each leads to the last node of that name that its line, or one before,
 // made.
@@ -413,21 +456,34 @@ function markBoxes(groups) {
   reveal(groups[0]);
 }
 
-const mark = (id) => markBoxes(id === null ? [] : [find(`box${boxOf.get(id)}`)].filter(Boolean));
+const mark = (id) => markBoxes(id === null ? [] : [items[boxOf.get(id)].group]);
 
 // --- finding a name ----------------------------------------------------------------------------
 
 let match = 0;
+
+// Open the modules that hold the boxes in which a text stands, where nothing drawn has it.
+function openTo(wanted) {
+  const holds = (box) => box.rows.some((row) => row.map(([, text]) => text).join("").toLowerCase().includes(wanted));
+  const drawn = items.some((item) => holds(item) && item.nodes.length);
+  const box = drawn ? undefined : page.boxes.find(holds);
+  if (!box) return;
+  for (const key of box.within) opened.add(key);
+  redraw();
+}
+
 function search(next) {
   const wanted = find("find").value.trim().toLowerCase();
+  if (wanted && !next) openTo(wanted);
   const rows = wanted ? [...canvas.querySelectorAll("g[id^=box] text, g[id^=box] tspan")] : [];
-  const found = rows.filter((row) => row.textContent.toLowerCase().includes(wanted));
-  const groups = [...new Set(found.map((row) => row.closest("g")))];
+  const matching = rows.filter((row) => row.textContent.toLowerCase().includes(wanted));
+  const groups = [...new Set(matching.map((row) => row.closest("g")))];
   match = next ? (match + 1) % Math.max(groups.length, 1) : 0;
   find("find").classList.toggle("missing", Boolean(wanted) && !groups.length);
   markBoxes([...groups.slice(match), ...groups.slice(0, match)]);
   if (!groups.length) return;
-  const row = found.findLast((each) => each.closest("g") === groups[match]);
+  if (resize() < SCROLLED) zoomTo(SCROLLED);
+  const row = matching.findLast((each) => each.closest("g") === groups[match]);
   scrollIn(canvas, row, ACROSS, DOWN);
   document.querySelector("figure").scrollIntoView({ block: "nearest" });
 }
@@ -435,12 +491,13 @@ function search(next) {
 find("find").addEventListener("input", () => search(false));
 find("find").addEventListener("keydown", (event) => { if (event.key === "Enter") search(true); });
 
-picture.setAttribute("role", "group");
-picture.removeAttribute("aria-labelledby");
-picture.setAttribute("aria-label", picture.querySelector("title").textContent);
-picture.querySelector("title").remove();
+// The sheet of all steps, for paper: filled when nothing else is to be done.
+function fillSheet() {
+  if (find("sheet").childElementCount === steps.length) return;
+  find("sheet").replaceChildren(...steps.map((step) => element("li", "", ...itemsOf(step).flat().map(lineElement))));
+}
+
 addProgram();
-find("sheet").append(...steps.map((step) => element("li", "", ...itemsOf(step).flat().map(lineElement))));
 addSliders();
-if (resize() < LEGIBLE) zoomTo(SCROLLED);
-show(0);
+openWhatFits();
+(window.requestIdleCallback || setTimeout)(fillSheet);

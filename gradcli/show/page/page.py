@@ -7,6 +7,7 @@ from html import escape
 from importlib import resources
 from typing import Any
 
+from gradcli.show.pictures.svg import STYLE
 from gradcli.show.style import escaped
 
 _TEMPLATE = """<!doctype html>
@@ -22,7 +23,8 @@ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inlin
 </head>
 <body>
 <header><h1>{title}</h1>
-<p>made by gradcli; ← → step, Home and End leap, space plays, / finds</p></header>
+<p>made by gradcli; ← → step, Home and End leap, space plays, / finds, a click opens a module\
+</p></header>
 <nav aria-label="Steps">
 <div class="keys">
 <button id="first" type="button" aria-label="First step">{first}</button>
@@ -31,6 +33,9 @@ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inlin
 <button id="forward" type="button" aria-label="Step forward">{forward}</button>
 <button id="last" type="button" aria-label="Last step">{last}</button>
 </div>
+<label class="speed">Speed <select id="speed"><option value="0.5">½</option>\
+<option value="1" selected>1</option><option value="3">3</option><option value="10">10</option>\
+<option value="30">30</option></select> / s</label>
 <div class="rail"><input id="step" type="range" min="0" value="0" aria-label="Step"></div>
 <span id="count" role="status"></span>
 </nav>
@@ -40,7 +45,7 @@ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inlin
 <pre id="program" tabindex="0" aria-label="Lines of the program"></pre></section>
 <section class="card now" aria-label="This step"><h2>This step</h2>
 <ul id="rows" class="rows mono" aria-live="polite"></ul></section>
-<section id="inputs" class="card inputs" aria-label="Inputs" hidden><h2>Inputs</h2>
+<section id="inputs" class="card inputs" aria-label="Inputs"><h2>Inputs</h2>
 <p class="hint">Drag one: both passes are computed anew.</p></section>
 <section class="card detail" aria-label="Details"><h2 id="what">Details</h2>
 <div id="node" aria-live="polite"><p class="hint">Point at a box, an arrow or a name of the \
@@ -48,11 +53,13 @@ program, or move there with Tab.</p></div></section>
 </div>
 <figure class="card" aria-label="Graph">
 <div class="canvas" tabindex="0" aria-label="Graph, which can be scrolled">
-{picture}</div>
+<svg id="picture" role="group" aria-label="Backward graph of {name}"></svg></div>
 <figcaption><span><i></i>value, forward</span><span><i class="up"></i>gradient, back</span>
 <span><i class="leaf"></i>leaf</span>
 <input id="find" type="search" placeholder="Find a name" aria-label="Find a name in the graph">
-<span class="zoom"><button id="out" type="button" aria-label="Smaller">−</button>
+<span class="zoom"><button id="open" type="button">Open all</button>
+<button id="close" type="button">Close all</button>
+<button id="out" type="button" aria-label="Smaller">−</button>
 <button id="fit" type="button">Fit</button>
 <button id="in" type="button" aria-label="Larger">+</button></span></figcaption>
 </figure>
@@ -73,22 +80,17 @@ _ICONS = {
 }
 
 
-def page(document: dict[str, Any], picture: str) -> str:
-    """The page as HTML.
-
-    Args:
-        document: what `page_document` gives.
-        picture: the same graph as SVG.
-    """
+def page(document: dict[str, Any]) -> str:
+    """The page of what `page_document` gives, as HTML."""
     # Inside a script element only `<` could end it.
     data = json.dumps(_spelled(document), allow_nan=False, separators=(",", ":")).replace(
         "<", "\\u003c"
     )
     return _TEMPLATE.format(
         title=escape(escaped(f"Backward pass of {document['title']}")),
-        style=_part("page.css"),
-        script=_part("page.js"),
-        picture=picture,
+        name=escape(escaped(document["title"])),
+        style=f"{STYLE}{_part('page.css')}",
+        script="".join(map(_part, ("layout.js", "drawing.js", "compute.js", "page.js"))),
         data=data,
         **{
             name: f'<svg viewBox="0 0 16 16" aria-hidden="true"><path d="{d}"/></svg>'

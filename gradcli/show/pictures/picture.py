@@ -11,6 +11,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from gradcli.autograd.graph import GraphNode
+from gradcli.ops.definition.op import Op
 from gradcli.record import Record
 from gradcli.recorded.annotated_graph import AnnotatedGraph
 from gradcli.recorded.saved import saved_arrays
@@ -119,6 +120,7 @@ def picture_of(
     folded: frozenset[Path] = frozenset(),
     expand: bool = False,
     saved: bool = False,
+    absorbs: bool = False,
 ) -> Picture:
     """The picture of a graph.
 
@@ -126,8 +128,10 @@ def picture_of(
         folded: the modules that are one box.
         expand: whether each repetition has a box of its own.
         saved: whether boxes of nodes show what these saved for the backward pass.
+        absorbs: whether a transpose or another view without a name stands in the box of the one
+            operation that reads it.
     """
-    drawing = _Drawing(annotated, folded, saved)
+    drawing = _Drawing(annotated, folded, saved, absorbs)
     parts = drawing.parts(expand)
     for kind, members in parts:
         drawing.add(kind, members)
@@ -157,6 +161,12 @@ def _between(text: str, end: str) -> str:
     return f"{text} … {' '.join(word for word in end.split() if not word.isalpha())}"
 
 
+def _op_name(node: GraphNode) -> str:
+    """The function that made a node."""
+    op: Op = node.node.op
+    return op.name.partition(".")[0]
+
+
 class _Drawing:
     """A picture that is being made.
 
@@ -165,9 +175,16 @@ class _Drawing:
         box_of: the number of the box that stands for a node, by the node's id.
         first_user: the operation that uses a leaf first, by the leaf's id.
         uses: by how many edges a node is used, by its id.
+        reader: the operation in whose box a view stands, by the view's id.
     """
 
-    def __init__(self, annotated: AnnotatedGraph, folded: frozenset[Path], saved: bool) -> None:
+    def __init__(
+        self,
+        annotated: AnnotatedGraph,
+        folded: frozenset[Path],
+        saved: bool,
+        absorbs: bool = False,
+    ) -> None:
         self.annotated = annotated
         self.saved = saved
         self.folded = folded
@@ -178,11 +195,28 @@ class _Drawing:
         self.first_user: dict[int, GraphNode] = {}
         self.part = parts_of(self.nodes)
         self.uses: Counter[int] = Counter()
+        self.reader: dict[int, GraphNode] = {}
         for node in self.nodes:
             for edge in node.edges:
                 if edge.node is not None and edge.node.leaf is not None:
                     self.first_user.setdefault(edge.node.id, node)
                     self.uses[edge.node.id] += 1
+        if absorbs:
+            self._absorb_views()
+
+    def _absorb_views(self) -> None:
+        """Find the operations in whose boxes views stand."""
+        readers: dict[int, list[GraphNode]] = {}
+        for node in self.nodes:
+            for edge in node.edges:
+                if edge.node is not None:
+                    readers.setdefault(edge.node.id, []).append(node)
+        for node in reversed(self.nodes):
+            users = readers.get(node.id, [])
+            op: Op | None = getattr(node.node, "op", None)
+            single = len(users) == len(node.node.metadata) == 1
+            if op is not None and op.view and single and node.variable is None:
+                self.reader[node.id] = self.reader.get(users[0].id, users[0])
 
     def parts(self, expand: bool) -> list[tuple[str, list[GraphNode]]]:
         """The nodes that stand in one box, in the order in which they ran, and its kind."""
@@ -193,14 +227,24 @@ class _Drawing:
         for part, members in members_by_part.items():
             if part in self.folded:
                 parts.append(("module", members))
-            elif len(members) >= REPEATED and not expand:
+            elif len(self._shown(members)) >= REPEATED and not expand:
                 parts.append(("repeated", members))
             else:
-                parts += [("node" if each.leaf is None else "leaf", [each]) for each in members]
+                boxes: dict[int, list[GraphNode]] = {}
+                for each in members:
+                    boxes.setdefault(self.reader.get(each.id, each).id, []).append(each)
+                parts += [
+                    ("node" if each[-1].leaf is None else "leaf", each) for each in boxes.values()
+                ]
         return parts
+
+    def _shown(self, members: Sequence[GraphNode]) -> list[GraphNode]:
+        """The nodes of a box without the views that were absorbed."""
+        return [each for each in members if each.id not in self.reader]
 
     def _part(self, node: GraphNode) -> Hashable:
         """What the nodes of one box have in common."""
+        node = self.reader.get(node.id, node)
         path = self.path(node)
         for length in range(1, len(path) + 1):
             if path[:length] in self.folded:
@@ -217,19 +261,23 @@ class _Drawing:
         """Add the box of these nodes."""
         for node in members:
             self.box_of[node.id] = len(self.boxes)
-        path = self.path(members[0])
+        path = self.path(self.reader.get(members[0].id, members[0]))
         if kind == "module":
             path = next(path[:n] for n in range(1, len(path) + 1) if path[:n] in self.folded)
             rows, path = self._module_rows(path, members), path[:-1]
         elif kind == "repeated":
-            rows = self._repeated_rows(members)
+            rows = self._repeated_rows(self._shown(members))
         else:
-            rows = self._node_rows(members[0])
+            (shown,) = self._shown(members)
+            rows = self._node_rows(shown)
             if self.saved:
                 rows += [
                     Row("note", f"saves {name} {number_text(array)}")
-                    for name, array in saved_arrays(members[0])
+                    for name, array in saved_arrays(shown)
                 ]
+        views = Counter(_op_name(each) for each in members if each.id in self.reader)
+        if views and kind != "module":
+            rows.append(Row("note", f"through {', '.join(views)}"))
         self.boxes.append(Box(kind, rows, path, [node.id for node in members]))
 
     def _module_rows(self, path: Path, members: list[GraphNode]) -> list[Row]:
@@ -297,9 +345,11 @@ class _Drawing:
                     source = self.box_of[edge.node.id]
                     if source == target and self._is_inside(edge.node, node):
                         continue
+                    if source == target and edge.node.id in self.reader:
+                        continue
                     used = edge.node if edge.node.leaf is not None else members[0]
                     arriving.setdefault((source, used), []).append((node.id, number))
-                elif edge.constant is not None and node is members[0]:
+                elif edge.constant is not None and node is self._shown(members)[0]:
                     self._constant(edge.constant, node, target)
         for (source, used), edges in arriving.items():
             kind = "carried" if source == target else "flow"

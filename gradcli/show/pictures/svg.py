@@ -39,7 +39,7 @@ _APART = 3.0
 
 # The colours stand apart for the colour-blind (Okabe and Ito, 2008), and each text has a contrast
 # of at least 4.5 to what is behind it.
-_STYLE = """
+STYLE = """
 text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #1b1f24; }
 .name, .title { font-weight: bold; } .node, .note, .title { fill: #57606a; }
 .paper { fill: #ffffff; } .gradient { fill: #9a3b00; }
@@ -123,7 +123,7 @@ def _lines(picture: Picture, places: Placed, sizes: Sizes) -> Iterator[str]:
         f' viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-labelledby="title">'
     )
     yield f'<title id="title">{_text(title)}</title>'
-    yield f"<style>{_STYLE}</style>"
+    yield f"<style>{STYLE}</style>"
     yield f'<rect class="paper" width="{width:.0f}" height="{height:.0f}"/>'
     yield f'<g transform="translate({_BORDER:.0f} {_BORDER:.0f})">'
     for frame in places.frames:

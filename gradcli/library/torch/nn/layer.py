@@ -109,7 +109,7 @@ class Layer(Module):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
-        known = {**_defaults_of(FUNCTIONS[self.function]), **self.defaults}
+        known = {**defaults_of(FUNCTIONS[self.function]), **self.defaults}
         settings = {name: known[name] for name in self.settings}
         self._values.update(bound(type(self).__name__, settings, args, kwargs))
         self.check()
@@ -130,7 +130,7 @@ class Layer(Module):
 
 
 @cache
-def _defaults_of(function: Function) -> Settings:
+def defaults_of(function: Function) -> Settings:
     """The defaults of a function's parameters by name."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
