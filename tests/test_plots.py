@@ -10,6 +10,7 @@ import sys
 import xml.etree.ElementTree as ET
 import zlib
 from base64 import b64decode
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -517,3 +518,27 @@ def test_show_in_a_pipe_is_one_note() -> None:
     )
     assert (finished.code, finished.stdout) == (0, "")
     assert finished.stderr.count("note:") == 1
+
+
+HEIGHTS = [
+    # (program, options, what the limits are)
+    ("y = 1 / x", [], lambda low, high: -100 < low < -2 and 2 < high < 100),
+    ("y = x ** 3", ["--ylim=-1:1"], lambda low, high: (low, high) == (-1, 1)),
+    ("y = x ** 5", ["--at", "1"], lambda low, high: low < -32 and high > 80),
+]
+
+
+@pytest.mark.parametrize(("program", "options", "holds"), HEIGHTS)
+def test_a_pole_is_cut_and_the_height_can_be_chosen(
+    program: str, options: list[str], holds: Callable[[float, float], bool]
+) -> None:
+    document = invoke("plot", program, "x=-2:2:100", *options, "--json").stdout
+    low, high = json.loads(document)["panels"][0]["y"]["limits"]
+    assert holds(low, high)
+
+
+@pytest.mark.parametrize("ylim", ["3", "2:1", "a:b", "0:inf"])
+def test_a_height_that_is_none_is_refused(ylim: str) -> None:
+    refused = invoke("plot", "y = x", "x=-1:1", f"--ylim={ylim}")
+    assert refused.code == 2
+    assert "--ylim" in refused.stderr

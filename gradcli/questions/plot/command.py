@@ -23,6 +23,7 @@ _SUFFIXES = (".svg", ".png", ".json")
     metavar="X",
     help="Draw the tangent at this place too; repeatable.",
 )
+@click.option("--ylim", metavar="LOW:HIGH", help="Show the values between two numbers: -5:5.")
 @click.option("-o", "--output", metavar="FILE", help="Write the plot to a file: .svg, .png, .json.")
 @with_json
 @with_program
@@ -30,6 +31,7 @@ def command(
     words: Sequence[str],
     file: str | None,
     places: Sequence[float],
+    ylim: str | None,
     output: str | None,
     **given: Any,
 ) -> int:
@@ -40,6 +42,7 @@ def command(
     """
     from gradcli.questions.plot.curve import (  # lazy: command: its body
         Range,
+        read_height,
         read_range,
         show_curve,
     )
@@ -57,8 +60,9 @@ def command(
         raise UsageError("`gradcli plot` needs one input with a range, such as x=-2:2")
     if output is not None and not output.endswith(_SUFFIXES):
         raise UsageError(f"the suffix of {output} is none of {', '.join(_SUFFIXES)}")
+    height = None if ylim is None else read_height(ylim)
     asked = asked_of("plot", rest, file, given)
     asked.options.output = output
     if output is not None:
         asked.options.limits.check_file(output)
-    return asked.terminal.checked(show_curve(asked, ranges[0], places))
+    return asked.terminal.checked(show_curve(asked, ranges[0], places, height))

@@ -27,6 +27,9 @@ POINTS = 201
 
 MOST_POINTS = 10_000
 
+_POLE = 5.0
+"""Values this many times further out than most are those of a pole."""
+
 
 class Range(Record):
     """A range of an input: `x=-2:2`, or with a number of places, `x=-2:2:50`."""
@@ -63,8 +66,26 @@ def read_range(word: str) -> Range | None:
     return Range(name, low, high, points)
 
 
-def show_curve(asked: Asked, wanted: Range, at: Sequence[float]) -> int:
-    """Run a program at each place of a range and show what it computes; the exit code."""
+def read_height(word: str) -> tuple[float, float]:
+    """The lowest and the highest value to be shown, `-5:5`."""
+    low, _, high = word.partition(":")
+    try:
+        limits = float(low), float(high)
+    except ValueError:
+        raise UsageError(f"--ylim {word}: two numbers are needed, as in --ylim=-5:5") from None
+    if not limits[0] < limits[1] or not np.isfinite(limits).all():
+        raise UsageError(f"--ylim {word}: it runs from a number to a larger one")
+    return limits
+
+
+def show_curve(
+    asked: Asked, wanted: Range, at: Sequence[float], height: tuple[float, float] | None = None
+) -> int:
+    """Run a program at each place of a range and show what it computes; the exit code.
+
+    Args:
+        height: the lowest and the highest value that is shown, None for what the curve asks for.
+    """
     name, program = asked.program.name, asked.program.text()
     rerun = Rerun(asked.terminal, program, name, asked.arguments, asked.options)
     points: list[Point] = []
@@ -81,7 +102,9 @@ def show_curve(asked: Asked, wanted: Range, at: Sequence[float]) -> int:
     except GradcliError as error:
         asked.terminal.error(error)
         return error.exit_code
-    plot = Plot(720.0, 440.0, [_drawn(points, tangents, wanted.name, called or "f")])
+    drawn = _drawn(points, tangents, wanted.name, called or "f")
+    drawn.limits[1] = height or drawn.limits[1]
+    plot = Plot(720.0, 440.0, [drawn])
     _show(asked, plot, tangents, (wanted.name, called or "f"))
     return 0
 
@@ -127,9 +150,23 @@ def _drawn(points: Sequence[Point], tangents: Sequence[Point], x: str, y: str) -
         made.marks.append(Mark("line", line, "C2", style, f"tangent at {each.x:g}"))
         place = {"x": np.array([each.x]), "y": np.array([each.y])}
         made.marks.append(Mark("points", place, "C2", {"marker": "o", "alpha": 1.0, "size": 36.0}))
-    if tangents:  # a steep tangent must not flatten the curve
-        made.limits[1] = _limits(np.concatenate([ys, slopes]))
+    values = _clipped(np.concatenate([ys, slopes]))
+    # Neither a steep tangent nor a pole may flatten the curve.
+    if tangents or values.size < np.isfinite([*ys, *slopes]).sum():
+        made.limits[1] = _limits(values)
     return made
+
+
+def _clipped(values: Any) -> Any:
+    """The finite values without those near a pole, which lie many times further out than most."""
+    finite = values[np.isfinite(values)]
+    if not finite.size:
+        return finite
+    low, middle, high = np.quantile(finite, [0.1, 0.5, 0.9])
+    room = _POLE * max(high - low, 1e-300)
+    near = finite[np.abs(finite - middle) <= room]
+    # Few values may lie far out without a pole, as those of a polynomial do at its ends.
+    return near if np.ptp(finite) > _POLE * np.ptp(near) else finite
 
 
 def _limits(values: Any) -> tuple[float, float] | None:

@@ -97,7 +97,7 @@ parts.forEach(({ pass, node, rows }, number) => {
 
 // Gather the parts into steps, one for each row of parts at one item.
 function gather() {
-  const part = steps.length ? steps[at].last : 0;
+  const part = steps.length ? steps[at].first : 0;
   steps = [];
   parts.forEach((each, number) => {
     const item = boxOf.get(each.node), before = steps.at(-1);
@@ -385,6 +385,12 @@ function redraw(turned) {
   show(at);
   if (turned === undefined) return;
   const item = items.find(({ key }) => key === turned), frame = [...picture.querySelectorAll(".module-frame")].find((each) => each.dataset.key === turned);
+  // What was opened can be read; Fit shows the whole again.
+  if (frame && resize() < legible()) {
+    const { width, height } = frame.querySelector(".frame").getBBox();
+    zoomTo(Math.max(resize(), Math.min(SCROLLED, fitting({ width, height }))));
+    scrollIn(canvas, frame, ACROSS, DOWN);
+  }
   (item?.group || frame)?.focus({ preventScroll: true });
   reveal(item?.group || frame?.querySelector(".title"));
 }
