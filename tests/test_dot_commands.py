@@ -193,6 +193,13 @@ def test_errors_point_into_the_line(
     assert script(program) == ("", error, exit_code)
 
 
+def test_tensors_are_drawn_with_their_names(script: Script) -> None:
+    out, err, code = script("x = linspace(0, 6, 30)\nwave = x.sin()\n.plot x wave\n")
+    assert (err, code) == ("", 0)
+    assert "x" in out.splitlines()[-1]
+    assert "wave" in out.splitlines()[-1]
+
+
 @pytest.mark.parametrize(
     ("program", "message"),
     [
@@ -206,6 +213,8 @@ def test_errors_point_into_the_line(
         (f"{LEAF}y = x * 2\n.trace y steps\n", "the steps of `y` need a gradient to start from"),
         (f"{LEAF}y = x * 2\n.backward y\n", "give the gradient to start from: .backward y ones(2)"),
         (f"{LEAF}weight = x * 2\n.backward wieght\n", "did you mean `weight`?"),
+        (".plot\n", "`.plot` needs a NAME"),
+        ("x = 3\n.plot x\n", "`x` is no tensor but a value of type int"),
         (".help nothing\n", "`nothing` has no value"),
         ("nothing?\n", "`nothing` has no value"),
         (f"{LEAF}x.T.nothing?\n", "`x.T.nothing` has no value"),

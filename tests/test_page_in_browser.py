@@ -204,6 +204,7 @@ def test_where_inputs_cannot_be_moved_the_page_says_why(
     browser: Browser, pages: dict[str, Path]
 ) -> None:
     _open(browser, pages["net"])
+    assert browser.run("['#open', '#close'].map(visible)") == [True, True]
     (hint,) = _texts(browser, "#inputs .hint")
     assert hint.startswith("They cannot be moved here: ")
     assert browser.run("document.querySelectorAll('#inputs input').length") == 0

@@ -1,5 +1,5 @@
 """Dot-commands that look at the session: `.help .vars .grads .trace .explain .derive .show .why
-.blame .flow .check`, and `x?`.
+.blame .flow .check .plot`, and `x?`.
 """
 
 from __future__ import annotations
@@ -204,6 +204,15 @@ def _temporary_page(run: Run) -> str:
         raise GradcliError("E603", f"{folder}: {(error.strerror or '').lower()}") from error
     os.close(descriptor)
     return path
+
+
+def plot(run: Run, line: Line) -> None:
+    """Draw the numbers of tensors, each as a curve of its own."""
+    from gradcli.library.drawing import quick  # lazy: start-up: few sessions draw
+
+    drawn = dict(line.tensor(run, place) for place in range(1, len(line.words)))
+    with run.session.running():
+        quick.plot((), {**drawn}, "", "line", None)
 
 
 # --- questions: the events that `why("x.grad")`, `blame()` and `check()` emit in a program --------

@@ -65,6 +65,13 @@ TABLE = {
             [("NAME", "tensor"), ("SEED", "expression")],
         ),
         DotCommand(
+            ".plot",
+            inspect.plot,
+            "draw the numbers of tensors as curves",
+            [("NAME", "tensor"), ("NAME", "tensor"), ("NAME", "tensor")],
+            needed=1,
+        ),
+        DotCommand(
             ".why",
             inspect.why,
             "why a tensor has a gradient, or none",

@@ -420,6 +420,7 @@ function openWhatFits() {
 }
 
 find("open").addEventListener("click", openAll);
+for (const name of ["open", "close"]) find(name).hidden = !keysOf().length;
 find("close").addEventListener("click", () => { opened.clear(); zoom = 0; redraw(); });
 function addLink(link) {
   if (!link.edges.length) return;
