@@ -101,7 +101,9 @@ def _prepared(run: Run) -> None:
     """Let a run note which leaves iterations use that are not recorded."""
     from gradcli.questions.why.find import Uses  # lazy: command: its body
 
-    run.session.interpreter.provenance.listener = Uses()
+    provenance = run.session.interpreter.provenance
+    assert provenance is not None
+    provenance.listener = Uses()
 
 
 def _recorded(asked: Asked, run: Run, statements: Sequence[Statement], value: Any) -> Recorded:

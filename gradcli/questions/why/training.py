@@ -423,7 +423,7 @@ def never_called(run: Recorded, name: str) -> Detachment | None:
             return None
     place = _attribute_place(run, owner.rpartition(".")[2]) or _assigned(run, owner)
     text = f"{owner} is made here, and no forward() that ran has called it"
-    return Detachment(place, text, "call it in forward(), or do not make it")
+    return Detachment(place, f"{text}: call it in forward(), or do not make it")
 
 
 def decayed(run: Recorded, tensor: Tensor) -> str | None:
