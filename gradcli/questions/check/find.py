@@ -88,14 +88,7 @@ def by_differences(
         del inputs[name]
     if not inputs:
         raise _nothing_to_move()
-    for name in sorted(_drawn_by_rejection(here) & inputs.keys()):
-        terminal.note(
-            f"`{name}` is not checked: numbers are drawn by rejection with it, and their gradient"
-            " is an implicit one, which differences of the draws do not show"
-        )
-        del inputs[name]
-    if not inputs:
-        raise GradcliError("E413", "no input is left whose gradient differences show")
+    _leave_out_draws(terminal, here, inputs)
     if options.wrt is not None:
         inputs = {name: array for name, array in inputs.items() if name in options.wrt}
     inputs = _ahead_of_none(terminal, rerun, inputs)
@@ -245,6 +238,18 @@ _BFLOAT16 = 2.0**-7
 
 _IMPLICIT = ("DirichletBackward", "StandardGammaBackward")
 """Nodes of draws by rejection, whose gradients are implicit ones."""
+
+
+def _leave_out_draws(terminal: Terminal, here: Executed, inputs: dict[str, Any]) -> None:
+    """Leave out the inputs of draws by rejection; raises E413 where no other is there."""
+    for name in sorted(_drawn_by_rejection(here) & inputs.keys()):
+        terminal.note(
+            f"`{name}` is not checked: numbers are drawn by rejection with it, and their gradient"
+            " is an implicit one, which differences of the draws do not show"
+        )
+        del inputs[name]
+    if not inputs:
+        raise GradcliError("E413", "no input is left whose gradient differences show")
 
 
 def _drawn_by_rejection(executed: Executed) -> set[str]:
