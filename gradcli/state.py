@@ -84,6 +84,8 @@ class State:
         limits: how much the session may use, and whether it may touch files.
         manual_seed: what all random generators start from, None where nobody asked.
         steps: what is left of the limit of steps.
+        outermost: the iterator of the outermost loop over a sequence, with the length of that; None
+            outside of one.
         is_in_effects: whether a compiled iteration is in the middle of its effects, where it is not
             interrupted.
         interruption: what wanted to interrupt it, and is raised when it has ended.
@@ -121,6 +123,7 @@ class State:
         "modules",
         "notes_creation",
         "object_ids",
+        "outermost",
         "pending_readers",
         "place",
         "print_options",
@@ -151,6 +154,7 @@ class State:
         self.object_ids = 0
         self.hook_count = 0
         self.place: Span | None = None
+        self.outermost: tuple[Any, int] | None = None
         self.stack: list[tuple[str, Span | None]] = []
         self.calls: list[Any] = []
         self.modules: WeakValueDictionary[int, Any] | None = None

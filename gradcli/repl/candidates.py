@@ -12,7 +12,7 @@ from prompt_toolkit.completion import Completion
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.signatures import parameters_of, signature_of
 from gradcli.language.objects.attributes import Module, attribute_names
-from gradcli.language.parser.tokens import KEYWORDS
+from gradcli.language.parser.lexer import KEYWORDS
 from gradcli.library.namespace import plain_names, table_of
 from gradcli.ops.binding import catalogue
 from gradcli.repl.dot_commands.describe import kind_of

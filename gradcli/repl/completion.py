@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from gradcli.language.parser.lexer import Lexer
-from gradcli.language.parser.tokens import KEYWORDS
+from gradcli.language.parser.lexer import KEYWORDS, Lexer
 
 if TYPE_CHECKING:
     from gradcli.session import Session

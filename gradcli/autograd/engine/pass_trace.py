@@ -93,7 +93,7 @@ class PassTrace:
         place = self._add(Inline("state.place", "place"), [], [self.trace.value(None, "span")])
         for node in self.nodes:
             if node in self.reached:
-                self._run(node, place.made[0])
+                self._run(node, place.results[0])
         self.trace.outputs = [self._gradients[target] for target in self.targets or ()]
 
     def _add(

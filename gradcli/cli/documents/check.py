@@ -144,6 +144,9 @@ class _Recording(Run):
 
     shown: str = ""
 
+    def printed(self, text: str) -> None:
+        self.show(text)
+
     def show(self, text: str) -> None:
         """Keep a text."""
         self.shown += text

@@ -32,7 +32,7 @@ import traceback
 import types
 import weakref
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 torch: Any = None
@@ -262,6 +262,9 @@ IGNORED = frozenset(
 
 ITEMS = frozenset({"item", "__float__", "__int__", "__index__", "tolist", "numpy", "__array__"})
 
+LISTING = frozenset({"tolist", "numpy", "__array__"})
+"""Those of them that give all elements."""
+
 ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag", "data", "grad"})
 ASSIGNED = frozenset({"data", "grad", "requires_grad", "real", "imag"})
 
@@ -269,11 +272,23 @@ CELLS = frozenset(
     {"torch.lstm_cell", "torch.gru_cell", "torch.rnn_tanh_cell", "torch.rnn_relu_cell"}
 )
 
-RNNS = frozenset({"torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu"}) | CELLS
-"""Functions that the language has for recordings alone."""
+RNNS = frozenset({"torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu"})
+
+RECORDED = {
+    **{name: name.removeprefix("torch.") for name in RNNS | CELLS},
+    "torch._pack_padded_sequence": "pack_padded_sequence",
+    "torch._pad_packed_sequence": "pad_packed_sequence",
+    "torch._amp_foreach_non_finite_check_and_unscale_": "unscale",
+    "torch._amp_update_scale_": "update_scale",
+}
+"""Functions that the language has for recordings alone, and their names there."""
+
+ATTENTION = "F.scaled_dot_product_attention"
 
 COMPOSITES = frozenset({"multi_head_attention_forward", "gumbel_softmax"})
-"""Functions written in Python that may draw inside: then what they call is heard instead."""
+"""Functions written in Python of several steps, of which one may draw or make a NaN: what they
+call is heard instead.
+"""
 
 
 class Specs:
@@ -331,7 +346,7 @@ class Specs:
             known = known or name in ("__getitem__", "__setitem__") or self._has(f".{name}")
             return Spec("method", name, known)
         full = self.names.get(function)
-        known = full is not None and (self._has(full) or full in RNNS)
+        known = full is not None and (self._has(full) or full in RECORDED)
         return Spec("op", full or str(function), known)
 
 
@@ -463,14 +478,14 @@ class Edges:
         self.passes: dict[int, tuple[list[Any], list[Any]]] = {}
         self.node = ""
         targets = {_edge_of(each.tensor): number for number, each in enumerate(inputs)}
-        nodes = []
+        seen = set()
         for number, each in enumerate(results):
             if each is not None and each.tensor.grad_fn is not None:
                 node, output = _edge_of(each.tensor)
                 self.node = self.node or type(node).__name__
                 node.register_prehook(self._arrived(number, output))
-                nodes.append(node)
-        seen = set(nodes)
+                seen.add(node)
+        nodes = list(seen)
         while nodes:
             node = nodes.pop()
             ends: dict[int, int] = {}
@@ -523,7 +538,9 @@ class Window:
         written: the version of each memory behind the last write that was heard.
         calls: the calls of modules, each with the number of the call around it.
         roots: the outermost modules and the names that the program has for them.
+        idle: the `id` of those that no operation has used, which need no elements.
         numbers: the numbers that were read out of tensors, by their `id`.
+        lists: the tensors whose elements the program read, and what they held.
         shared: by their memory, the tensors that NumPy may write to, and what they held.
         steps: the steps of optimizers behind the last backward pass.
     """
@@ -535,7 +552,9 @@ class Window:
         self.written: dict[int, int] = {}
         self.calls: list[tuple[Any, int]] = []
         self.roots: dict[int, tuple[Any, str]] = {}
+        self.idle: set[int] = set()
         self.numbers: dict[int, tuple[Any, Event]] = {}
+        self.lists: list[tuple[Value, Any]] = []
         self.shared: dict[int, tuple[Any, Any]] = {}
         self.notes: list[str] = []
         self.steps: list[Step] = []
@@ -570,10 +589,18 @@ class Step:
         after: the parameters behind the step, with the versions that they had then.
     """
 
-    def __init__(self, optimizer: Any, name: str, place: Place, of: Callable[[Any], Value]) -> None:
+    def __init__(
+        self,
+        optimizer: Any,
+        name: str,
+        place: Place,
+        creation: Place,
+        of: Callable[[Any], Value],
+    ) -> None:
         self.kind = type(optimizer)
         self.name = name
         self.place = place
+        self.creation = creation
         self.ran = False
         self.groups = [
             (
@@ -655,6 +682,7 @@ class Recorder:
         self.backwards = 0
         self.silent = 0
         self.recomputed = 0
+        self.unrecorded = 0
         self.failure = ""
         self.is_done = False
         self.process = os.getpid()
@@ -662,6 +690,7 @@ class Recorder:
         self.handles: list[Any] = []
         self.optimizers: list[Any] = []
         self.replaced: list[tuple[Any, str, Any]] = []
+        self.creations: Any = weakref.WeakKeyDictionary()
         self.mode: Any = None
 
     # --- beginning and end ------------------------------------------------------------------------
@@ -688,6 +717,7 @@ class Recorder:
         self._replace(torch.autograd.Function, "apply", self._applying)
         self._replace(torch.autograd, "backward", self._differentiating)
         self._replace(torch.optim.Optimizer, "__init__", self._optimizing)
+        self._replace(torch.nn.Module, "__init__", self._constructing)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             self._replace(torch.nn.utils, name, self._clipping)
 
@@ -715,11 +745,14 @@ class Recorder:
     def _checkpointed(self, apply: Any, cls: Any, args: Any, kwargs: Any) -> Any:
         """A checkpointed region, which is recorded as if it kept its values."""
         recorded = any(each.requires_grad for each in tensors_in([args, kwargs]))
-        self.recomputed += recorded and torch.is_grad_enabled()
+        counts = torch.is_grad_enabled()
+        self.recomputed += counts and recorded
+        self.unrecorded += counts and not recorded
         try:
             result = apply(cls, *args, **kwargs)
         finally:
-            self.recomputed -= recorded and torch.is_grad_enabled()
+            self.recomputed -= counts and recorded
+            self.unrecorded -= counts and not recorded
         return result
 
     def _differentiating(self, former: Any) -> Any:
@@ -734,9 +767,28 @@ class Recorder:
     def _optimizing(self, former: Any) -> Any:
         def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             self.optimizers.append(weakref.ref(optimizer))
+            self._note_creation(optimizer)
             former(optimizer, *args, **kwargs)
 
         return functools.wraps(former)(init)
+
+    def _constructing(self, former: Any) -> Any:
+        def init(module: Any, *args: Any, **kwargs: Any) -> None:
+            former(module, *args, **kwargs)
+            self._note_creation(module)
+
+        return functools.wraps(former)(init)
+
+    def _note_creation(self, created: Any) -> None:
+        """Note where the program makes a module or an optimizer, outside of its own class."""
+        frame: Any = sys._getframe(2)
+        while frame is not None:
+            code = frame.f_code
+            is_own = code.co_varnames[:1] and frame.f_locals.get(code.co_varnames[0]) is created
+            if not is_own and not self._is_internal(code.co_filename):
+                self.creations[created] = Place([(code, frame.f_lasti)], ())
+                return
+            frame = frame.f_back
 
     def _clipping(self, former: Any) -> Any:
         spec = Spec("op", f"nn.utils.{former.__name__}")
@@ -807,7 +859,7 @@ class Recorder:
             self.window.notes.append(f"a hook of {hint} ran, and is not run again")
         if spec.kind == "item":
             return self._item(spec, function, args, kwargs)
-        if spec.name.rpartition(".")[2] in COMPOSITES and _may_draw(spec, args, kwargs):
+        if spec.name.rpartition(".")[2] in COMPOSITES:
             return self._opened(function, args, kwargs)
         return self._op(spec, function, args, kwargs)
 
@@ -861,8 +913,6 @@ class Recorder:
         self.backwards += spec.kind == "grad"
         event.before = [(each, version_of(each)) for each in tensors_in([args, kwargs])]
         event.is_plain = all(_is_plain(each) for each in [*args, *kwargs.values()])
-        if spec.name in RNNS - CELLS and len(args) > 3 and not isinstance(args[3], bool):
-            event.is_plain = False  # packed sequences
         return event
 
     def _ended(self, event: Event, args: Any, kwargs: dict[str, Any], result: Any) -> None:
@@ -900,6 +950,8 @@ class Recorder:
                 value.version = version_of(value.tensor)
                 return
         results = [event.results] if isinstance(event.results, Value) else event.results or []
+        if not operands and self._comes_back(event):
+            operands = list(values_in(event.args))
         if not operands and (
             event.note == "drawn" or event.spec.name in MAKING or not event.is_plain
         ):
@@ -912,6 +964,37 @@ class Recorder:
         for value in operands:
             value.reads += 1
         self.window.events.append(event)
+
+    def _comes_back(self, event: Event) -> bool:
+        """Whether a tensor is made of the numbers that the program read out of others: then the
+        event becomes one of those.
+        """
+        result = event.results
+        if event.spec.name not in COPYING or not isinstance(result, Value) or not event.args:
+            return False
+        operand = self._sources_of(event.args[0])
+        spec = NUMBERS_BACK
+        if operand is None and result.tensor.numel() <= SMALL:
+            for value, copy in self.window.lists:
+                if copy.shape == result.tensor.shape and torch.equal(
+                    copy, result.tensor.detach().to(copy.dtype)
+                ):
+                    operand, spec = value, ELEMENTS_BACK
+        if operand is None:
+            return False
+        event.spec, event.args, event.kwargs = spec, [operand], {}
+        event.is_plain = True
+        return True
+
+    def _sources_of(self, operand: Any) -> Any:
+        """The values that numbers were read out of, in lists as they stand; None for others."""
+        if isinstance(operand, float):
+            read = self.window.numbers.get(id(operand))
+            return read[1].args[0] if read is not None and read[0] is operand else None
+        if not isinstance(operand, (list, tuple)) or not operand:
+            return None
+        parts = [self._sources_of(each) for each in operand]
+        return None if any(each is None for each in parts) else parts
 
     def _from_outside(self, value: Value | None, event: Event) -> None:
         """Take what an op made of nothing as data."""
@@ -957,7 +1040,7 @@ class Recorder:
             and not self.recomputed
             and any(needs_grad(each) for each in tensors_in([args, kwargs]))
         ):
-            found.append("torch.no_grad()")
+            found.append(UNRECORDED_CHECKPOINT if self.unrecorded else "torch.no_grad()")
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):
                 dtype = torch.get_autocast_dtype(device)
@@ -1068,6 +1151,7 @@ class Recorder:
         first = len(window.calls)
         window.calls += [(module, up + first if up >= 0 else up) for module, up in previous.calls]
         window.roots = {**previous.roots, **window.roots}
+        window.idle |= previous.idle
         events.reverse()
         for event in events:
             if event.call >= 0:
@@ -1076,6 +1160,7 @@ class Recorder:
             known = window.known.setdefault(id(value.tensor), value)
             if known is not value:
                 value.same = known
+                known.reads += value.reads
                 if known.data is None:
                     known.data = value.data
         window.events[0:0] = [each for each in events if each not in window.events]
@@ -1096,21 +1181,21 @@ class Recorder:
         if torch.equal(state, torch.get_rng_state()):
             return
         event.note = "drawn"
-        if event.spec.name in DROPOUTS and isinstance(result, torch.Tensor):
-            mask = _mask(event.spec.name, state, args, kwargs, result)
-            if mask is not None:
-                event.grads = [(event.args[0], mask)]
-                event.note = "mask"
+        masks = _masks(event.spec.name, state, args, kwargs, result)
+        if masks:
+            event.grads = [(event.args[0], mask) for mask in masks]
+            event.note = "mask"
 
     def _item(self, spec: Spec, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         result = function(*args, **kwargs)
         if spec.name in ("numpy", "__array__") and args[0].numel() <= MOST_SHARED:
             self.window.shared[_storage(args[0])] = args[0].detach(), args[0].detach().clone()
-        if isinstance(result, float):
-            known = self.window.known.get(id(args[0]))
-            if known is not None:
-                event = Event(spec, [known], {}, self._place(sys._getframe(2)), -1)
-                self.window.numbers[id(result)] = (result, event)
+        known = self.window.known.get(id(args[0]))
+        if known is not None and spec.name in LISTING and args[0].numel() <= SMALL:
+            self.window.lists.append((known, args[0].detach().clone()))
+        if isinstance(result, float) and known is not None:
+            event = Event(spec, [known], {}, self._place(sys._getframe(2)), -1)
+            self.window.numbers[id(result)] = (result, event)
         return result
 
     def _opened(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -1157,6 +1242,7 @@ class Recorder:
             place,
             -1,
         )
+        self._enter_held(sys._getframe(3))
         event.leaves = self._leaves()
         for value in event.leaves:
             grad = value.tensor.grad
@@ -1217,6 +1303,7 @@ class Recorder:
         """Enter the outermost module that holds one which is called, by the name it has there."""
         roots = self.window.roots
         if id(module) in roots:
+            self.window.idle.discard(id(roots[id(module)][0]))
             return
         frame: Any = sys._getframe(2)
         first, found = module, None
@@ -1230,10 +1317,34 @@ class Recorder:
                 ):
                     module, found = holder, None
                 found = found or _held_name(frame, module)
+                if not found:
+                    module, found = _holder_in(frame, module)
             frame = frame.f_back
         name = found or type(module).__name__.lower()
         roots[id(module)] = module, name
         roots.setdefault(id(first), (module, name))
+
+    def _enter_held(self, frame: Any) -> None:
+        """Enter the modules and parameters that the user's frames hold and that nothing has used:
+        they are asked about too.
+        """
+        window = self.window
+        parts = {id(each) for root, _ in window.roots.values() for each in root.modules()}
+        while frame is not None:
+            held = [] if self._is_internal(frame.f_code.co_filename) else _objects_of(frame)
+            modules = [(n, each) for n, each in held if isinstance(each, torch.nn.Module)]
+            for name, module in modules:
+                inner = {id(each) for _, other in modules if other is not module
+                         for each in other.modules()}  # fmt: skip
+                if id(module) in parts | inner or not any(True for _ in module.parameters()):
+                    continue
+                window.roots[id(module)] = module, name
+                parts.update(id(each) for each in module.modules())
+                window.idle.add(id(module))
+            for name, tensor in held:
+                if isinstance(tensor, torch.nn.Parameter) and id(tensor) not in window.known:
+                    window.known[id(tensor)] = Value(tensor, "outside", name)
+            frame = frame.f_back
 
     def enter_root(self, module: Any, frame: Any) -> None:
         """Enter a module, called or not, under the name that a frame has for it."""
@@ -1251,12 +1362,14 @@ class Recorder:
         if closure is None:
             return None
         rest = {name: each for name, each in kwargs.items() if name != "closure"}
-        return (args[0], self._heard_closure(closure)), rest
+        return (args[0], self._heard_closure(optimizer, closure)), rest
 
     def _step_of(self, optimizer: Any) -> Step:
         """Enter an optimizer into the window, with the name that the program has for it."""
         place = self._place(sys._getframe(2))
-        step = Step(optimizer, self._name_of(optimizer) or "optimizer", place, self._parameter)
+        name = self._name_of(optimizer) or "optimizer"
+        creation = self.creations.get(optimizer, NOWHERE)
+        step = Step(optimizer, name, place, creation, self._parameter)
         self.window.steps.append(step)
         return step
 
@@ -1264,11 +1377,15 @@ class Recorder:
         found = self.window.known.get(id(tensor))
         return self._outside(tensor, NOWHERE) if found is None else found
 
-    def _heard_closure(self, closure: Callable[[], Any]) -> Callable[[], Any]:
-        """A closure of an optimizer: each call begins a window of its own inside the step."""
+    def _heard_closure(self, optimizer: Any, closure: Callable[[], Any]) -> Callable[[], Any]:
+        """A closure of an optimizer, which runs inside the step. Where the optimizer calls it more
+        than once each call begins a window of its own.
+        """
+        several = type(optimizer).__name__ in UNSTEPPED
 
         def call() -> Any:
-            self.window = Window()
+            if several or self.window.steps:
+                self.window = Window()
             before, self.silent = self.silent, 0
             depth = torch._C._len_torch_function_stack()
             try:
@@ -1278,8 +1395,13 @@ class Recorder:
                     return closure()
             finally:
                 self.silent = before + 1
-                self.window.keep()
+                self._guarded(step)()
                 self.silent = before
+
+        def step() -> None:
+            self.window.keep()
+            if self.window.backwards and not several:
+                self._step_of(optimizer).begin(optimizer, self._parameter)
 
         return call
 
@@ -1327,6 +1449,9 @@ class Recorder:
         while frame is not None:
             code = frame.f_code
             file = code.co_filename
+            if file == __file__:  # it returns what it heard, from inside a block
+                frame = frame.f_back
+                continue
             is_internal = internal.get(file)
             if is_internal is None:
                 is_internal = self._is_internal(file)
@@ -1358,42 +1483,117 @@ class Recorder:
 HANDING_ON = ("inner", "_call_impl", "handle_torch_function")
 """Functions of PyTorch's that give a name to what they return."""
 
+UNRECORDED_CHECKPOINT = "checkpoint(use_reentrant=True)"
+"""What an op is under in a checkpoint with re-entry none of whose inputs requires grad."""
+
 NOWHERE = Place([], ())
 UNSEEN_WRITE = Spec("unseen write", "copy_")
 GRAD_BEFORE = Spec("grad before", "grad")
 BACKWARD_OF_SEVERAL = Spec("backward", "autograd.backward")
 
 DROPOUTS = {"F.dropout": None, "torch.dropout": None, "F.dropout1d": 1, "F.dropout2d": 2,
-            "F.dropout3d": 3, "torch.feature_dropout": 2}  # fmt: skip
+            "F.dropout3d": 3, "torch.feature_dropout": 2, "torch.dropout_": None}  # fmt: skip
 
 
-def _mask(name: str, state: Any, args: Any, kwargs: Any, result: Any) -> Any:
-    """The mask that dropout drew, drawn once more; None where that does not give the result."""
-    x = args[0] if args else kwargs.get("input")
-    p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+def _masks(name: str, state: Any, args: Any, kwargs: Any, result: Any) -> list[Any]:
+    """The masks that an op with dropout drew, scaled, drawn once more; none where they do not give
+    the result.
+    """
+    if name in RNNS:
+        plan = _recurrent_masks(*args) if len(args) == 9 else None
+    elif name == ATTENTION:
+        plan = _attention_mask(*args, **kwargs)
+    elif name in DROPOUTS:
+        plan = _dropout_mask(name, args, kwargs)
+    else:
+        plan = None
+    if plan is None:
+        return []
+    likes, p = plan
     after = torch.get_rng_state()
     try:
         torch.set_rng_state(state)
-        shape = list(x.shape)
-        if DROPOUTS[name] is not None:
-            shape = shape[:2] + [1] * (len(shape) - 2)
         with torch.no_grad():
-            plain = DROPOUTS[name] is None
-            mask = torch.empty_like(x) if plain else x.new_empty(shape)
-            mask = mask.bernoulli_(1 - p)
-            mask = mask.div_(1 - p) if p < 1 else mask
-            return mask if torch.equal(x * mask, result) else None
+            masks = [like.bernoulli_(1 - p) for like in likes]
+            same = torch.equal(torch.get_rng_state(), after)
+            masks = [mask.div_(1 - p) if p < 1 else mask for mask in masks]
+            same = same and _give(name, masks[0], args, kwargs, result)
     finally:
         torch.set_rng_state(after)
+    return masks if same else []
 
 
-def _may_draw(spec: Spec, args: Any, kwargs: dict[str, Any]) -> bool:
-    """Whether a composite function takes random numbers with these arguments."""
-    if spec.name.endswith("gumbel_softmax"):
+def _give(name: str, mask: Any, args: Any, kwargs: Any, result: Any) -> bool:
+    """Whether a mask gives the result of dropout, or the first matrix of attention."""
+    if name in RNNS:
         return True
-    p = kwargs.get("dropout_p", args[10] if len(args) > 10 else 0.0)
-    training = kwargs.get("training", args[13] if len(args) > 13 else True)
-    return bool(p and training)
+    if name != ATTENTION:
+        x = args[0] if args else kwargs["input"]
+        made = result * (mask != 0) if x is result else x * mask
+        return bool(torch.allclose(made, result, rtol=0, atol=0, equal_nan=True))
+    operands = {**dict(zip(OPERANDS, args, strict=False)), **kwargs}
+    made = _first_attended(
+        _first_matrix(mask), **{key: _first_matrix(each) for key, each in operands.items()}
+    )
+    near = 1e-3 if result.dtype in (torch.float32, torch.float64) else 3e-2
+    return bool(torch.allclose(made, _first_matrix(result), near, near, equal_nan=True))
+
+
+OPERANDS = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
+
+
+def _first_matrix(given: Any) -> Any:
+    """The first matrix of a tensor of them, with as many dimensions."""
+    if not isinstance(given, torch.Tensor):
+        return given
+    return given.detach()[(slice(0, 1),) * (given.dim() - 2)]
+
+
+def _first_attended(
+    drop: Any, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+) -> Any:  # fmt: skip
+    """Attention whose weights are multiplied with `drop`."""
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = query @ key.transpose(-2, -1) * scale
+    if is_causal:
+        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    if attn_mask is not None and attn_mask.dtype is torch.bool:
+        scores = scores.masked_fill(~attn_mask, -math.inf)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    return torch.softmax(scores, -1) * drop @ value
+
+
+def _dropout_mask(name: str, args: Any, kwargs: Any) -> tuple[list[Any], float]:
+    """What dropout draws its mask into, and how much of it is dropped."""
+    x = args[0] if args else kwargs["input"]
+    p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+    if DROPOUTS[name] is None:
+        return [torch.empty_like(x)], p
+    return [x.new_empty([*x.shape[:2], *[1] * (x.dim() - 2)])], p
+
+
+def _attention_mask(
+    query: Any, key: Any, _value: Any, attn_mask: Any = None, dropout_p: float = 0.0, *_: Any,
+    **kwargs: Any,
+) -> tuple[list[Any], float] | None:  # fmt: skip
+    """As `_dropout_mask`, for the weights of attention, which are computed step by step."""
+    leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+    return [query.new_empty([*leading, query.shape[-2], key.shape[-2]])], dropout_p
+
+
+def _recurrent_masks(
+    x: Any, state: Any, weights: Any, _biases: Any, layers: Any, p: float, _train: Any,
+    bidirectional: Any, batch_first: Any,
+) -> tuple[list[Any], float] | None:  # fmt: skip
+    """As `_dropout_mask`, for the outputs of all layers of a recurrent one but the last."""
+    if isinstance(weights, torch.Tensor):  # packed sequences
+        return None
+    first = state[0] if isinstance(state, (list, tuple)) else state
+    length, batch = (x.shape[1], x.shape[0]) if batch_first else (x.shape[0], x.shape[1])
+    sizes = (length, batch, first.shape[-1] * (2 if bidirectional else 1))
+    return [x.new_empty(sizes) for _ in range(layers - 1)], p
 
 
 def _storage(tensor: Any) -> int:
@@ -1420,11 +1620,30 @@ def _held_name(frame: Any, wanted: Any) -> str:
     return ""
 
 
+def _objects_of(frame: Any) -> list[tuple[str, Any]]:
+    """What a frame holds by its name: its variables, and what its `self` has."""
+    held = list(frame.f_locals.items())
+    holder = frame.f_locals.get("self")
+    if not isinstance(holder, torch.nn.Module):
+        held += getattr(holder, "__dict__", {}).items()
+    if frame.f_globals is not frame.f_locals:
+        held += frame.f_globals.items()
+    return [(str(name), each) for name, each in held if name not in ("self", "_")]
+
+
+def _holder_in(frame: Any, wanted: Any) -> tuple[Any, str]:
+    """The module with a name in a frame that a module is part of, and that name, or itself."""
+    for name, each in _objects_of(frame):
+        if isinstance(each, torch.nn.Module) and any(part is wanted for part in each.modules()):
+            return each, name
+    return wanted, ""
+
+
 # --- the program --------------------------------------------------------------------------------
 
 RESERVED = frozenset(
-    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "print", "float", "slice", "_",
-     *(name.removeprefix("torch.") for name in RNNS), *keyword.kwlist}
+    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "checkpoint", "print", "float",
+     "slice", "_", "attention", *RECORDED.values(), *keyword.kwlist}
 )  # fmt: skip
 
 FOREVER = 1 << 60
@@ -1468,9 +1687,10 @@ class Line:
 class Writer:
     """Writes a window as a program and its tables."""
 
-    def __init__(self, window: Window, settings: Settings) -> None:
+    def __init__(self, window: Window, settings: Settings, creations: Mapping[Any, Place]) -> None:
         self.window = window
         self.settings = settings
+        self.creations = creations
         self.lines: list[Line] = []
         self.arrays: dict[str, Any] = {}
         self.dtypes: dict[str, str] = {}
@@ -1489,6 +1709,12 @@ class Writer:
         self.output = ""
         self.names = Names(set())
         self.last_use = self._last_uses()
+        self.called = {
+            id(tensor)
+            for root, _ in window.roots.values()
+            if id(root) not in window.idle
+            for tensor in (*root.parameters(), *root.buffers())
+        }
 
     # --- values and arrays ------------------------------------------------------------------------
 
@@ -1499,10 +1725,15 @@ class Writer:
             operands = [event.args, list(event.kwargs.values())]
             for value in values_in(operands):
                 found[id(value)] = number
+                if value.same is not None:
+                    found[id(value.same)] = number
                 if value.of is not None:
                     found[id(value.of)] = number
                 if event.spec.name == "retain_grad" or event.spec.kind in ("backward", "grad"):
                     found[id(value)] = FOREVER
+            found.update((id(value), FOREVER) for value, _ in event.after)
+        for step in self.window.steps:
+            found.update((id(each), FOREVER) for group, _ in step.groups for each in group)
         return found
 
     def keep(self, name: str, tensor: Any) -> str:
@@ -1522,8 +1753,12 @@ class Writer:
         for root, name in self.window.roots.values():
             if id(root) not in self.modules:
                 self._module(root, self._root_name(name))
+        held = {
+            id(each) for step in self.window.steps for group, _ in step.groups for each in group
+        }
         for value in list(self.window.known.values()):
-            if value.origin == "outside" and not value.text:
+            is_asked_about = value.needs_grad or id(value) in self.last_use or id(value) in held
+            if value.origin == "outside" and not value.text and is_asked_about:
                 self._outside(value)
         for step in self.window.steps:
             self._optimizer(step)
@@ -1535,7 +1770,7 @@ class Writer:
                 line.checks = [
                     (self.text(value), "step", tensor)
                     for value, tensor, version in step.after
-                    if version_of(tensor) == version
+                    if version_of(tensor) == version and not self._is_idle(value)
                 ]
                 self.lines.append(line)
 
@@ -1562,7 +1797,8 @@ class Writer:
         if not standard:
             made, texts = "SGD", [*texts, "lr=0.0"]
             self.notes.append(f"the step of {step.name}, a {kind}, is not computed again")
-        self.lines.append(Line(f"{step.name} = torch.optim.{made}({', '.join(texts)})"))
+        text = f"{step.name} = torch.optim.{made}({', '.join(texts)})"
+        self.lines.append(Line(text, step.creation))
         if standard and step.ran:
             self.stepping.add(step.name)
             self._state(step)
@@ -1608,14 +1844,15 @@ class Writer:
         parts = [(name, each) for name, each in module._modules.items() if each is not None]
         listed = bool(parts) and [name for name, _ in parts] == [str(n) for n in range(len(parts))]
         made = "nn.Sequential()" if listed else f"{self._class(kind)}()"
+        place = self.creations.get(module, NOWHERE)
         first, _, last = path.rpartition(".")
         if path.endswith("]"):
             holder, _, number = path[:-1].rpartition("[")
-            self.lines.append(Line(f"{holder}.add_module({number!r}, {made})"))
+            self.lines.append(Line(f"{holder}.add_module({number!r}, {made})", place))
         elif first and not last.isidentifier():
             return
         else:
-            self.lines.append(Line(f"{path} = {made}"))
+            self.lines.append(Line(f"{path} = {made}", place))
         for table, wrapped in ((module._parameters, True), (module._buffers, False)):
             for name, tensor in table.items():
                 if tensor is not None and name.isidentifier():
@@ -1646,7 +1883,7 @@ class Writer:
         if value is None or value.origin != "outside":
             value = self.window.known[id(tensor)] = Value(tensor, "outside")
         value.text = text
-        data = self.keep(text, self._data(value))
+        data = self._elements(text, value)
         grad = "" if value.needs_grad else ", requires_grad=False"
         if is_parameter:
             self.lines.append(Line(f"{text} = nn.Parameter({data}{grad})"))
@@ -1655,11 +1892,29 @@ class Writer:
 
     def _outside(self, value: Value) -> None:
         value.text = self.names.take(value.hint or "data", -1, FOREVER)
-        data = self.keep(value.text, self._data(value))
+        data = self._elements(value.text, value)
         grad = ".requires_grad_()" if value.needs_grad else ""
         if value.hint == "random":
             self.drawn.append(value.text)
         self.lines.append(Line(f"{value.text} = {data}{grad}"))
+
+    def _elements(self, name: str, value: Value) -> str:
+        """The text that reads a value from outside; its shape alone where nothing used it."""
+        if not self._is_idle(value):
+            return self.keep(name, self._data(value))
+        tensor = value.tensor
+        return f"torch.empty({tuple(tensor.shape)}, dtype={tensor.dtype}, device='meta')"
+
+    def _is_idle(self, value: Value) -> bool:
+        """Whether nothing used a parameter, nor the module that it is of."""
+        tensor = value.tensor
+        return (
+            value.origin == "outside"
+            and not value.reads
+            and id(value) not in self.last_use
+            and id(tensor) not in self.called
+            and (tensor.grad_fn, tensor.grad) == (None, None)
+        )
 
     def _data(self, value: Value) -> Any:
         """What a value from outside held when it was first read."""
@@ -1721,7 +1976,7 @@ class Writer:
         if not event.args and not event.kwargs and not self._is_read(results):
             return
         try:
-            text = self._mask(event) if event.note == "mask" else self._call(event)
+            text = self._masked(event) if event.note == "mask" else self._call(event)
             computed = event.spec.known and event.is_plain and not drawn
             if not computed or event.note in ("nested", "unseen"):
                 raise Unwritable(event.spec.name)
@@ -1835,11 +2090,19 @@ class Writer:
         operands = ", ".join([str(number), *map(self.text, edges.inputs)])
         return f"{targets} = opaque({operands})"
 
-    def _mask(self, event: Event) -> str:
-        value, mask = event.grads[0]
-        name = self._fresh("dropout")
-        self.drawn.append(name)
-        return f"{self.text(value)} * {self.keep(name, mask)}"
+    def _masked(self, event: Event) -> str:
+        """An op that drew masks, with those masks."""
+        masks = []
+        for _, mask in event.grads:
+            name = self._fresh("dropout")
+            self.drawn.append(name)
+            masks.append(self.keep(name, mask))
+        if event.spec.name == ATTENTION:
+            return f"attention({masks[0]}, {self._arguments(event, 0)})"
+        if event.spec.name in RNNS:
+            return f"{self._call(event)[:-1]}, [{', '.join(masks)}])"
+        sign = "*=" if event.written else "*"
+        return f"{self.text(event.grads[0][0])} {sign} {masks[0]}"
 
     # --- text -------------------------------------------------------------------------------------
 
@@ -1847,16 +2110,28 @@ class Writer:
         spec, args = event.spec, event.args
         if spec.kind == "op" or spec.kind == "grad":
             name = "torch.autograd.grad" if spec.kind == "grad" else spec.name
-            if name in RNNS:
-                if len(args) != (6 if name in CELLS else 9):
-                    raise Unwritable(name)
-                name = name.removeprefix("torch.")
-            return f"{name}({self._arguments(event, 0)})"
+            if name in RNNS | CELLS and len(args) != (6 if name in CELLS else 9):
+                raise Unwritable(name)
+            return f"{RECORDED.get(name, name)}({self._arguments(event, 0)})"
+        if spec.kind == "read":
+            return self._read_back(event)
         if spec.kind == "attribute":
             return f"{self._operand(args[0])}.{spec.name}"
         if spec.kind == "assign":
             return f"{self._operand(args[0])}.{spec.name} = {self.text(args[1])}"
         return self._method(event)
+
+    def _read_back(self, event: Event) -> str:
+        """A tensor that is made of numbers which were read out of others."""
+
+        def text(operand: Any) -> str:
+            if isinstance(operand, Value):
+                return f"{self._operand(operand)}.{event.spec.name}()"
+            return f"[{', '.join(map(text, operand))}]"
+
+        tensor = event.results.tensor
+        grad = ".requires_grad_()" if event.results.needs_grad else ""
+        return f"torch.tensor({text(event.args[0])}, dtype={tensor.dtype}){grad}"
 
     def _method(self, event: Event) -> str:
         name, args = event.spec.name, event.args
@@ -1981,6 +2256,14 @@ MAKING = frozenset(
 )  # fmt: skip
 """What brings in data: its results come from outside."""
 
+COPYING = frozenset(
+    {"torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.asarray", "new_tensor"}
+)
+"""What makes a tensor of numbers, which may be those of another tensor."""
+
+NUMBERS_BACK = Spec("read", "item")
+ELEMENTS_BACK = Spec("read", "tolist")
+
 
 def _differentiable(results: list[Any]) -> bool:
     return any(each is not None and each.needs_grad for each in results)
@@ -2088,7 +2371,7 @@ def save(recorder: Recorder) -> bool:
     window = recorder.chosen()
     if window is None or not window.events:
         return False
-    writer = Writer(window, recorder.settings)
+    writer = Writer(window, recorder.settings, recorder.creations)
     writer.write()
     tables = Tables(writer, recorder.settings)
     write_recording(recorder.settings.path, tables.index(), writer.arrays)

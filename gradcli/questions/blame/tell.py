@@ -103,7 +103,10 @@ def _blamed(blamed: Blamed, style: Style) -> list[str]:
         cause = cause or (_COMPUTED.get(blamed.cause) if blamed.computed else None)
         hint = cause or (_HINTS.get(f"{blamed.cause}, float64") if blamed.too_large else None)
         hint = hint or _HINTS.get(
-            blamed.cause, "no rewrite that was tried keeps it finite and right"
+            blamed.cause,
+            "no time to try rewrites: the program runs too long"
+            if blamed.untried
+            else "no rewrite that was tried keeps it finite and right",
         )
         parts.append(wrapped(hint))
     return [part for part in parts if part]

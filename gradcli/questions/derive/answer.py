@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 _GRADIENT_OF = "gradient_of_"
 
+_SEED = 3
+"""Of the numbers that symbols stand for."""
+
 _CLASSES = (type, LanguageType)
 
 
@@ -70,7 +73,8 @@ def symbols(statements: Sequence[Statement], arguments: Sequence[Argument]) -> l
 
     given = [argument.name for argument in arguments]
     names = free_names(statements, given, is_builtin)
-    random = np.random.default_rng(0)
+    # No name is near 1, where `log(x)` and `x - 1` are near 0 and sums cancel.
+    random = np.random.default_rng(_SEED)
     words = {name: f"{name}={random.uniform(0.3, 1.4):.4f}" for name in names}
     return [Argument(name, False, word, len(name) + 1) for name, word in words.items()]
 

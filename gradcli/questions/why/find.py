@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradcli.arrays.backend import is_uninitialized
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
+from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import AccumulateGrad, Tensor, gradient_edge
 from gradcli.errors import Label
 from gradcli.language.provenance import targets_of
 from gradcli.language.tree import syntax as tree
 from gradcli.library.torch.nn.paths import module_paths
+from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.questions.why.detachments import (
     Detachment,
     beside,
@@ -43,7 +46,7 @@ from gradcli.questions.why.training import (
     skipped_hooks,
 )
 from gradcli.questions.why.zeros import EVERYWHERE, zeros_of
-from gradcli.recorded.gradients import STRUCTURAL_ZERO, ZERO
+from gradcli.recorded.gradients import NO_SHAPE, STRUCTURAL_ZERO, ZERO
 from gradcli.recorded.hooks import hook_calls
 from gradcli.recorded.patterns import holds
 from gradcli.recorded.recorded_run import Recorded, graph_of, path_to
@@ -248,6 +251,31 @@ def _all_parts(evaluation: Evaluation) -> Iterator[Evaluation]:
         yield from part.parts
 
 
+class Uses(Listener):
+    """Hears which leaves iterations read that are not recorded, and where gradients arrive.
+
+    Attributes:
+        leaves: those leaves, by identity.
+    """
+
+    __slots__ = ("leaves",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.leaves: dict[int, Tensor] = {}
+
+    def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
+        """A call of an op."""
+        for each in operands.values():
+            for part in each if type(each) in (list, tuple) else (each,):
+                if type(part) is Tensor and part.requires_grad and part.grad_fn is None:
+                    self.leaves[id(part)] = part
+
+    def leaf(self, node: Any, old: Any, incoming: Any, new: Any) -> None:
+        """A gradient that reached a leaf."""
+        self.leaves[id(node.variable)] = node.variable
+
+
 class _Gradients:
     """The answer for `NAME.grad`."""
 
@@ -264,6 +292,8 @@ class _Gradients:
         tensor = self.tensor
         if tensor.grad is not None:
             return self._carried()
+        if is_uninitialized(tensor.array):
+            return self._none("uninitialized", f"{self.name}: {NO_SHAPE}")
         if not tensor.requires_grad:
             found = without_grad(self.run, self.question, self.name, tensor)
             if self._is_a_gradient():
@@ -321,7 +351,9 @@ class _Gradients:
         found += self._kept_alive() + skipped_hooks(self.run)
         count = _added(arrivals)
         if count > 1:
-            reason += f"; {count} backward passes were added up"
+            many = "the" if self.run.provenance.unheard else f"{count}"
+            rounds = " of many rounds" if self.run.provenance.unheard else ""
+            reason += f"; {many} backward passes{rounds} were added up"
             found = [*self._passes(node, count), *found]
         return Why(self.question, tensor.grad, "carried", reason, found, path)
 
@@ -389,7 +421,8 @@ class _Gradients:
         found = []
         shares = " and ".join(self._mean_sizes(node, count))
         for span, times in Counter(each for each in spans if each is not None).items():
-            often = f", in each of {times} rounds" if times > 1 else ""
+            every = "each round" if self.run.provenance.unheard else f"each of {times} rounds"
+            often = f", in {every}" if times > 1 else ""
             found.append(Detachment(span, f"this adds to it{often}"))
         if shares and found:
             found[-1].text += (
@@ -612,7 +645,7 @@ class _Gradients:
         found = self._linear(goals) or self._stepped(output)
         if found is not None:
             return found
-        used = flow.onward.get(id(tensor), [])
+        used = [each for each in flow.onward.get(id(tensor), ()) if not self._optimizes(each.place)]
         reached = flow.computed_from([id(tensor)])
         steps = [each for key in reached for each in flow.onward.get(key, ())]
         drawn = [each.place for each in steps if each.place and _SAMPLE in each.place.text]
@@ -634,8 +667,19 @@ class _Gradients:
             kept = sorted(by_place.values(), key=places.index)[:3]
             return self._none("unused", f"{output} is not computed from {name}", kept)
         detachment = never_called(run, name) if tensor.meta and tensor.meta.is_parameter else None
-        detachment = detachment or Detachment(run.creation(tensor), "made here, and read nowhere")
+        place = run.creation(tensor)
+        if place is not None and place.source.origins is not None and not place.origin:
+            # A recording has no line that made it.
+            detachment = detachment or Detachment(None, "no operation that was recorded reads it")
+        detachment = detachment or Detachment(place, "made here, and read nowhere")
         return self._none("unused", f"nothing is computed from {name}", [detachment])
+
+    def _optimizes(self, place: Span | None) -> bool:
+        """Whether a place is where an optimizer is given its parameters, which computes nothing."""
+        return place is not None and any(
+            isinstance(evaluation.value, Optimizer) and holds(statement.span, place)
+            for statement, evaluation in self.run.provenance.assignments
+        )
 
     def _sampled(self, reached: Collection[int]) -> list[Span]:
         """The draws from distributions that are made of some values."""

@@ -11,10 +11,13 @@ from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event, St
 from gradcli.recorded.hooks import before_hooks
 from gradcli.recorded.walk import Walk
 from gradcli.show.diagnostics.snippet import location
-from gradcli.show.graph.nodes import gradient_text, source_of, target, title
+from gradcli.show.graph.nodes import gradient_text, is_printed_whole, source_of, target, title
 from gradcli.show.style import PLAIN, Style, block
 
 _GAP = 4
+
+_MOST = 80
+"""Events of a pass that are told with all that came in and went out; of more, each is a line."""
 
 
 def steps(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> str:
@@ -27,8 +30,11 @@ def steps(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> str:
     return "\n".join(event_texts(graph, events, style))
 
 
-def event_texts(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> list[str]:
-    """The text of each event, as `steps` shows it."""
+def event_texts(
+    graph: Graph, events: Sequence[Event], style: Style = PLAIN, brief: bool = True
+) -> list[str]:
+    """The text of each event, as `steps` shows it; `brief` for a line each where there are many."""
+    is_brief = brief and len(events) > _MOST and not is_printed_whole()
     heads = [_head(graph, event, style) for event in events]
     column = max((len(plain) for plain, _, _ in heads), default=0) + _GAP
     texts = []
@@ -49,6 +55,10 @@ def event_texts(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> 
             continue
         blanks = " " * (column - len(plain))
         right = style.shortened(source, 4 + column)
+        if is_brief:
+            came = ", ".join(map(gradient_text, event.grads)).replace("\n", " ")
+            texts.append(f"{count}{painted}{blanks}{' '.join(came.split())}")
+            continue
         lines = [f"{count}{painted}{blanks}{right}".rstrip(), *_step(graph, event, before)]
         texts.append("\n".join(lines))
     return texts
@@ -109,8 +119,8 @@ def _fitting(raw: Any, fitted: Any) -> str:
 def _sum(lead: str, old: Any, incoming: Any, new: Any) -> str:
     """`old + incoming = new`, or just the gradient where there was none before."""
     if old is None:
-        return block(lead, format_tensor(new))
-    texts = [format_tensor(array) for array in (old, incoming, new)]
+        return block(lead, gradient_text(new))
+    texts = [gradient_text(array) for array in (old, incoming, new)]
     if not any("\n" in text for text in texts):
         return f"{lead}{' + '.join(texts[:2])} = {texts[2]}"
     blanks = " " * (len(lead) - 2)
@@ -155,7 +165,7 @@ EXPRESSION  its value: x.grad, h * 2
 
 def stop_text(walk: Walk, style: Style = PLAIN) -> str:
     """The current step with its span: the gradient that came in, and what was passed on."""
-    texts = event_texts(walk.graph, walk.events, style)
+    texts = event_texts(walk.graph, walk.events, style, False)
     shown = "\n".join(texts[number] for number in walk.stops[walk.at])
     span = walk.event().node.place
     where = "" if span is None else f", {location(span)}"

@@ -51,9 +51,9 @@ class _Call:
         self.create_graph = create_graph
         self.strict = strict
         refuse_transformed(f"torch.autograd.functional.{name}()")
-        given, self.several_inputs = _tensors(name, "inputs", inputs)
+        tensors, self.several_inputs = _tensors(name, "inputs", inputs)
         with EnableGrad():
-            self.inputs = [_fresh(tensor, create_graph, True) for tensor in given]
+            self.inputs = [_fresh(tensor, create_graph, True) for tensor in tensors]
             result = func(*self.inputs)
         self.outputs, self.several_outputs = _tensors(name, "outputs of the function", result)
         if strict:
@@ -76,16 +76,16 @@ class _Call:
                     help="pass v, of the same shapes",
                 )
             return None
-        given, _ = _tensors(self.name, "v", v)
-        if len(given) != len(like):
+        parts, _ = _tensors(self.name, "v", v)
+        if len(parts) != len(like):
             raise GradcliError(
                 "E406",
-                f"{self.name}(): v holds {len(given)} tensors where {len(like)} are needed",
+                f"{self.name}(): v holds {len(parts)} tensors where {len(like)} are needed",
                 text="The given v should contain a single Tensor."
                 if not several
-                else f"v is a tuple of invalid length: should be {len(like)} but got {len(given)}.",
+                else f"v is a tuple of invalid length: should be {len(like)} but got {len(parts)}.",
             )
-        for number, (have, want) in enumerate(zip(given, like, strict=True)):
+        for number, (have, want) in enumerate(zip(parts, like, strict=True)):
             if have.array.shape != want.array.shape:
                 entry = f"entry {number} of v" if several else "v"
                 raise GradcliError(
@@ -96,7 +96,7 @@ class _Call:
                     f" torch.Size({list(want.array.shape)}) but got"
                     f" torch.Size({list(have.array.shape)}).",
                 )
-        return [_fresh(tensor, self.create_graph, False) for tensor in given]
+        return [_fresh(tensor, self.create_graph, False) for tensor in parts]
 
     def scalar(self) -> None:
         """Raise E204 unless the function returned one tensor of one element."""
@@ -264,10 +264,10 @@ def _product(of_scalar: bool) -> Callable[[Callable[..., Any]], Callable[..., An
             call = _Call(body.__name__, func, inputs, create_graph, strict)
             if of_scalar:
                 call.scalar()
-            found, like, several = body(call, v)
+            computed, like, several = body(call, v)
             return (
                 call.result(call.outputs, call.several_outputs),
-                call.result(call.filled(found, like), several),
+                call.result(call.filled(computed, like), several),
             )
 
         product.__doc__ = body.__doc__
@@ -283,8 +283,8 @@ def vjp(call: _Call, v: Any) -> Any:
     Raises E406 where v does not fit the outputs, E407 if `strict` and something is independent.
     """
     seeds = call.vector(v, call.outputs, call.several_outputs)
-    found = _gradients(call.outputs, call.inputs, seeds, call.create_graph)
-    return found, call.inputs, call.several_inputs
+    gradients = _gradients(call.outputs, call.inputs, seeds, call.create_graph)
+    return gradients, call.inputs, call.several_inputs
 
 
 @_product(of_scalar=False)
@@ -299,8 +299,8 @@ def jvp(call: _Call, v: Any) -> Any:
         transposed = _gradients(call.outputs, call.inputs, seeds, True)
         if call.strict:
             call.filled(transposed, call.inputs)
-    found = _gradients(transposed, seeds, tangents, call.create_graph)
-    return found, call.outputs, call.several_outputs
+    product = _gradients(transposed, seeds, tangents, call.create_graph)
+    return product, call.outputs, call.several_outputs
 
 
 def _slopes(call: _Call) -> list[Tensor | None]:
@@ -321,8 +321,8 @@ def vhp(call: _Call, v: Any) -> Any:
     Raises E204 where the function returns anything but one element, E406 and E407 as `vjp`.
     """
     seeds = call.vector(v, call.inputs, call.several_inputs)
-    found = _gradients(_slopes(call), call.inputs, seeds, call.create_graph)
-    return found, call.inputs, call.several_inputs
+    product = _gradients(_slopes(call), call.inputs, seeds, call.create_graph)
+    return product, call.inputs, call.several_inputs
 
 
 @_product(of_scalar=True)
@@ -334,8 +334,8 @@ def hvp(call: _Call, v: Any) -> Any:
     tangents = call.vector(v, call.inputs, call.several_inputs)
     seeds = _zero_seeds(call.inputs)
     transposed = _gradients(_slopes(call), call.inputs, seeds, True)
-    found = _gradients(transposed, seeds, tangents, call.create_graph)
-    return found, call.inputs, call.several_inputs
+    product = _gradients(transposed, seeds, tangents, call.create_graph)
+    return product, call.inputs, call.several_inputs
 
 
 # --- matrices -----------------------------------------------------------------------------------
@@ -467,10 +467,10 @@ def hessian(
         return reshape_function(value, ())
 
     def gradient(*tensors: Tensor) -> Any:
-        found = jacobian(scalar, tensors, create_graph=True)
-        for number, tensor in enumerate(found):
+        slopes = jacobian(scalar, tensors, create_graph=True)
+        for number, tensor in enumerate(slopes):
             if strict and not tensor.requires_grad:
                 raise _constant_jacobian("hessian", number)
-        return found if several else found[0]
+        return slopes if several else slopes[0]
 
     return jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)

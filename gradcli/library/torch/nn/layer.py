@@ -60,7 +60,7 @@ def bound(name: str, settings: Settings, args: tuple[Any, ...], kwargs: Settings
             text=f"{name}.__init__() takes {takes} positional argument{'s' * bool(settings)} but"
             f" {len(args) + 1} were given",
         )
-    given = dict(zip(settings, args, strict=False))
+    passed = dict(zip(settings, args, strict=False))
     for keyword, value in kwargs.items():
         if keyword not in settings:
             known = ", ".join(settings) or "none"
@@ -70,15 +70,15 @@ def bound(name: str, settings: Settings, args: tuple[Any, ...], kwargs: Settings
                 text=f"{name}.__init__() got an unexpected keyword argument {keyword!r}",
                 notes=(f"it has: {known}",),
             )
-        if keyword in given:
+        if keyword in passed:
             raise GradcliError(
                 "E201",
                 f"{name}() got the argument {keyword!r} twice",
                 text=f"{name}.__init__() got multiple values for argument {keyword!r}",
             )
-        given[keyword] = value
-    found = {key: given.get(key, default) for key, default in settings.items()}
-    absent = [key for key, value in found.items() if value is REQUIRED]
+        passed[keyword] = value
+    complete = {key: passed.get(key, default) for key, default in settings.items()}
+    absent = [key for key, value in complete.items() if value is REQUIRED]
     if absent:
         *others, last = map(repr, absent)
         shown = f"{', '.join(others)}{',' * (len(others) > 1)} and {last}" if others else last
@@ -88,7 +88,7 @@ def bound(name: str, settings: Settings, args: tuple[Any, ...], kwargs: Settings
             text=f"{name}.__init__() missing {len(absent)} required positional"
             f" argument{'s' * bool(others)}: {shown}",
         )
-    return found
+    return complete
 
 
 class Layer(Module):
@@ -135,8 +135,8 @@ def _defaults_of(function: Function) -> Settings:
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     names, optional = parameters_of(function), function.__defaults__ or ()
-    given = dict(zip(reversed(names), reversed(optional), strict=False))
-    return {**dict.fromkeys(names, REQUIRED), **given, **(function.__kwdefaults__ or {})}
+    defaults = dict(zip(reversed(names), reversed(optional), strict=False))
+    return {**dict.fromkeys(names, REQUIRED), **defaults, **(function.__kwdefaults__ or {})}
 
 
 def layer(
