@@ -245,9 +245,8 @@ def test_value_norm_and_place_are_visible_at_any_width(width: int) -> None:
     rows = values_tree(annotated(NETWORK), Style(width=width)).split("\n")
     assert max(map(columns, rows)) <= width
     row = next(row for row in rows if "k  TanhBackward0" in row)
-    value, norm = ("= 0.", "grad 1") if width == 120 else ("= 0.", "‖g‖ 1")
-    assert value in row
-    assert norm in row
+    assert re.search(r"(= \[|‖\d)", row)
+    assert re.search(r"(‖g‖|grad \() ?\S", row)
     assert "k = (" in row
 
 

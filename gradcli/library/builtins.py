@@ -537,10 +537,10 @@ _KNOWN_BY_MODULE = names("""AxisError FrozenInstanceError GradcheckError JSONDec
 def _group(name: str) -> Callable[..., Raised]:
     def make(message: Any, exceptions: Any, /) -> Raised:
         from gradcli.language.objects.classes.exception_instances import (  # lazy: start-up
-            made_group,
+            new_group,
         )
 
-        return made_group(name, message, exceptions)
+        return new_group(name, message, exceptions)
 
     return called(name, make)
 

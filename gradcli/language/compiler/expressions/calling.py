@@ -263,7 +263,7 @@ def _with_keywords(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
             value = evaluate(variables)
             if name is not None:
                 if name in named:
-                    raise _given_twice(name)
+                    raise _passed_twice(name)
                 named[name] = value
             elif not kind:
                 values.append(value)
@@ -310,11 +310,11 @@ def _merge(named: dict[str, Any], more: Any) -> None:
     for name, value in more.items():
         check_kind(name, str, "keywords are strings")
         if name in named:
-            raise _given_twice(name)
+            raise _passed_twice(name)
         named[name] = value
 
 
-def _given_twice(name: str) -> GradcliError:
+def _passed_twice(name: str) -> GradcliError:
     return GradcliError("E201", f"the keyword argument {name!r} is given twice")
 
 

@@ -122,7 +122,7 @@ class Metaclass(UserClass):
 
 
 def make_class(metaclass: Any, name: Any, bases: Any, names: Any, /, **keywords: Any) -> UserClass:
-    """A class of a name, bases and names; raises E202 for what is none."""
+    """`type(name, bases, names)`; raises E202 for other arguments."""
     if not isinstance(name, str) or type(bases) is not tuple or not isinstance(names, dict):
         raise type_error("type() takes 1 or 3 arguments: a name, a tuple and a dict")
     host = host_of(metaclass)
