@@ -497,7 +497,7 @@ def _one_hot(array: Any) -> Symbol | None:
         return None  # the factor makes the integers of `one_hot` floating numbers
     places = Call("tensor", (Constant(where.argmax(1).tolist()),))
     found = Call("F.one_hot", (places, Constant(array.shape[1])))
-    if _is_unit(where):
+    if len(array) == array.shape[1] and _is_unit(where):
         found = Call("eye", (Constant(len(array)),))
     return Operation("*", Constant(shortest(number[0])), found)
 
