@@ -32,7 +32,18 @@ _NODES = (
 _RECURRENT = ("gru", "lstm", "rnn_relu", "rnn_tanh")
 
 _NAMES = frozenset(
-    {"F", "checkpoint", "math", "nn", "opaque", "recorded", "torch", *_RECURRENT}
+    {
+        "F",
+        "checkpoint",
+        "math",
+        "nn",
+        "opaque",
+        "recorded",
+        "recorded_hook",
+        "recorded_step",
+        "torch",
+        *_RECURRENT,
+    }
     | {f"{name}_cell" for name in _RECURRENT}
 )
 
