@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradcli.arrays.backend import is_uninitialized
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
@@ -45,7 +46,7 @@ from gradcli.questions.why.training import (
     skipped_hooks,
 )
 from gradcli.questions.why.zeros import EVERYWHERE, zeros_of
-from gradcli.recorded.gradients import STRUCTURAL_ZERO, ZERO
+from gradcli.recorded.gradients import NO_SHAPE, STRUCTURAL_ZERO, ZERO
 from gradcli.recorded.hooks import hook_calls
 from gradcli.recorded.patterns import holds
 from gradcli.recorded.recorded_run import Recorded, graph_of, path_to
@@ -266,6 +267,8 @@ class _Gradients:
         tensor = self.tensor
         if tensor.grad is not None:
             return self._carried()
+        if is_uninitialized(tensor.array):
+            return self._none("uninitialized", f"{self.name}: {NO_SHAPE}")
         if not tensor.requires_grad:
             found = without_grad(self.run, self.question, self.name, tensor)
             if self._is_a_gradient():
