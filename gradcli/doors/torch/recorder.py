@@ -272,6 +272,12 @@ CELLS = frozenset(
     {"torch.lstm_cell", "torch.gru_cell", "torch.rnn_tanh_cell", "torch.rnn_relu_cell"}
 )
 
+TRANSFORMS = ("grad", "grad_and_value", "vmap", "jacrev", "jacfwd", "hessian")
+"""Functions of `torch.func` that return a function."""
+
+UNSCALING = "torch._amp_foreach_non_finite_check_and_unscale_"
+SCALE_UPDATE = "torch._amp_update_scale_"
+
 RNNS = frozenset({"torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu"}) | CELLS
 """Functions that the language has for recordings alone."""
 
@@ -757,6 +763,9 @@ class Recorder:
 
         self._replace(torch.autograd.Function, "apply", self._applying)
         self._replace(torch.autograd, "backward", self._differentiating)
+        for name in TRANSFORMS:
+            self._replace(torch.func, name, self._transforming)
+        self._replace(torch, "vmap", self._transforming)
         self._replace(torch.optim.Optimizer, "__init__", self._optimizing)
         self._replace(torch.nn.Module, "__init__", self._constructing)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
@@ -782,6 +791,50 @@ class Recorder:
                 return recorder._op(spec, functools.partial(apply, cls), args, kwargs)
 
         return classmethod(hear)
+
+    def _transforming(self, former: Any) -> Any:
+        """A transform of `torch.func`, the call of whose function is heard as one operation."""
+
+        def transform(function: Any, *args: Any, **kwargs: Any) -> Any:
+            transformed = former(function, *args, **kwargs)
+
+            def call(*inner: Any, **named: Any) -> Any:
+                nested = torch._C._functorch.peek_interpreter_stack() is not None
+                if nested or self.silent or self.is_done or self.mode is None:
+                    return transformed(*inner, **named)
+                spec = Spec("op", f"torch.func.{former.__name__}", False)
+                try:
+                    event = self._begun(spec, inner, named)
+                except Exception as error:
+                    self._fail(error)
+                    return transformed(*inner, **named)
+                self.silent += 1
+                try:
+                    result = transformed(*inner, **named)
+                finally:
+                    self.silent -= 1
+                self._transformed(event, result)
+                return result
+
+            return functools.wraps(transformed)(call)
+
+        return functools.wraps(former)(transform)
+
+    def _transformed(self, event: Event, result: Any) -> None:
+        """Enter the call of a transformed function, whose closure may hold any leaf."""
+        try:
+            event.results = [self._result(event, each) for each in tensors_in(result)]
+            event.note = "nested"
+            event.before, event.is_plain = [], False
+            event.args = [
+                *values_in([event.args, list(event.kwargs.values())]),
+                *self.window.leaves(),
+            ]
+            event.kwargs = {}
+            if event.results:
+                self._enter(event)
+        except Exception as error:
+            self._fail(error)
 
     def _checkpointed(self, apply: Any, cls: Any, args: Any, kwargs: Any) -> Any:
         """A checkpointed region, which is recorded as if it kept its values."""
@@ -894,6 +947,8 @@ class Recorder:
             return function(*args, **kwargs)
         if spec.kind == "backward":
             return self._backward(function, args, kwargs)
+        if spec.name == UNSCALING:
+            return self._unscaled(function, args)
         if spec.name == "register_hook" and len(args) == 2:
             return self._hooked(function, args[0], args[1])
         if spec.name == "register_post_accumulate_grad_hook":
@@ -914,6 +969,27 @@ class Recorder:
         event.hook = heard
         self.window.events.append(event)
         return handle
+
+    def _unscaled(self, function: Any, args: Any) -> Any:
+        """What a scaler does to gradients, as a product for each: `p.grad.mul_(inverse)`."""
+        grads, found, inverse = args
+        place = self._place(sys._getframe(2))
+        result = function(*args)
+        try:
+            for grad in grads:
+                operands = [self._value(grad, place), self._value(inverse, place)]
+                event = Event(Spec("method", "mul_"), operands, {}, place, self._call_now())
+                event.results = operands[0]
+                event.written = [grad]
+                self._wrote(grad)
+                event.version = operands[0].version
+                for value in operands:
+                    value.reads += 1
+                self.window.events.append(event)
+            self._wrote(found)
+        except Exception as error:
+            self._fail(error)
+        return result
 
     def _call_now(self) -> int:
         """The number of the module call that is running, -1 for none."""
@@ -1007,6 +1083,12 @@ class Recorder:
                 value.data = None
                 value.version = version_of(value.tensor)
                 return
+        if event.spec.name == SCALE_UPDATE and all(
+            each.origin == "outside" and not each.reads for each in operands
+        ):
+            for value in operands:  # what the next step begins with
+                value.data, value.version = None, version_of(value.tensor)
+            return
         results = [event.results] if isinstance(event.results, Value) else event.results or []
         if not operands and self._comes_back(event):
             operands = list(values_in(event.args))
@@ -1633,8 +1715,9 @@ def _holder_in(frame: Any, wanted: Any) -> tuple[Any, str]:
 # --- the program --------------------------------------------------------------------------------
 
 RESERVED = frozenset(
-    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "checkpoint", "recorded_step", "recorded_hook", "print", "float",
-     "slice", "_", *(name.removeprefix("torch.") for name in RNNS), *keyword.kwlist}
+    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "checkpoint", "recorded_step",
+     "recorded_hook", "print", "float", "slice", "_", *keyword.kwlist,
+     *(name.removeprefix("torch.") for name in RNNS)}
 )  # fmt: skip
 
 FOREVER = 1 << 60
@@ -2029,7 +2112,7 @@ class Writer:
         self._line(event, results, text, drawn)
 
     def _passes_on(self, event: Event, results: list[Any]) -> bool:
-        """Whether an op is what a module's hooks hear gradients by, and none of them changed one."""
+        """Whether an op is what a module's hooks hear gradients by, and none changed one."""
         edges = event.edges
         return (
             event.spec.name == "BackwardHookFunction"

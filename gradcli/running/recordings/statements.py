@@ -32,18 +32,8 @@ _NODES = (
 _RECURRENT = ("gru", "lstm", "rnn_relu", "rnn_tanh")
 
 _NAMES = frozenset(
-    {
-        "F",
-        "checkpoint",
-        "math",
-        "nn",
-        "opaque",
-        "recorded",
-        "recorded_hook",
-        "recorded_step",
-        "torch",
-        *_RECURRENT,
-    }
+    {"F", "checkpoint", "math", "nn", "opaque", "recorded", "recorded_hook", "recorded_step"}
+    | {"torch", *_RECURRENT}
     | {f"{name}_cell" for name in _RECURRENT}
 )
 
