@@ -68,7 +68,7 @@ def _behind(run: Recorded, watch: Watch, later: FirstNonFinite) -> FirstNonFinit
     """The first NaN or infinity of the forward pass among what the operands of a node are computed
     from, whose gradient is not finite because they are not.
     """
-    call = None if later.node is None else run.recorder.made.get(later.node)
+    call = None if later.node is None else run.recorder.call_of.get(later.node)
     if call is None or type(call.output) is not Tensor:
         return None
     flow = run.flow
