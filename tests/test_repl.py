@@ -12,8 +12,8 @@ from prompt_toolkit.document import Document
 
 from gradcli.repl.completion import EntryCompleter
 from gradcli.repl.dispatch import HANDLERS
+from gradcli.repl.editor import EntryHistory, history_path
 from gradcli.repl.highlighting import pieces
-from gradcli.repl.history import EntryHistory, history_path
 from gradcli.repl.plain import pasted, plain_reader
 from gradcli.repl.repl import repl, run_entry
 from gradcli.running.arguments.options import Options

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import struct
 import sys
 import termios
@@ -141,6 +142,23 @@ def test_nothing_commands_the_terminal_from_the_sandbox(tmp_path: Path) -> None:
     shown, _ = on_terminal(["run", "--sandbox", str(tmp_path / "bar.py")])
     assert "\\x1b[31mred\\x0d" in shown
     assert "train:" not in shown
+
+
+LAYERS = """
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
+loss = net(torch.ones(5, 4)).pow(2).mean()
+"""
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize(
+    "words", [["explain", LAYERS], [LAYERS, "--trace=values", "--wrt", "loss"]]
+)
+def test_a_network_fits_the_terminal(words: list[str], columns: int) -> None:
+    shown, code = on_terminal(words, columns=columns)
+    assert code == 0
+    lines = re.sub(r"\x1b\[[\d;?]*\w", "", shown).split("\r\n")
+    assert [line for line in lines if len(line) > columns] == []
 
 
 def test_bars_work_in_the_session() -> None:

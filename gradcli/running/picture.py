@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NoReturn
 
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
@@ -12,6 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.recorded.annotated_graph import AnnotatedGraph, follows_leaves
 from gradcli.recorded.ledger import ledger
 from gradcli.recorded.result import Result
+from gradcli.running.arguments.words import unknown
 from gradcli.show.graph.markup import dot, mermaid
 from gradcli.show.page.document import page_document
 from gradcli.show.page.page import page
@@ -81,12 +83,16 @@ def annotated_graph(session: Session, result: Result) -> AnnotatedGraph:
 
 
 def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:
-    """The picture laid out, folded as the options ask; raises E602 where it is too large.
+    """The picture laid out, folded as the options ask.
+
+    Raises:
+        GradcliError: E602 where it is too large.
+        UsageError: a module that is to be folded is not in the graph.
 
     Unless everything is to be expanded, modules are folded, the innermost and largest first, until
     the picture can be read as a whole; then those are opened again that need not be folded.
     """
-    asked = frozenset(tuple(path.split(".")) for path in options.fold)
+    asked = _asked(annotated, options)
 
     def made(folded: Iterable[Path]) -> LaidOut | None:
         """The picture where it has few enough boxes to be laid out."""
@@ -118,6 +124,20 @@ def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:
         if opened is not None and opened.fits:
             best, folded = opened, dict.fromkeys(others)
     return best
+
+
+def _asked(annotated: AnnotatedGraph, options: Options) -> frozenset[Path]:
+    """The modules that are to be folded: by their paths, or by patterns such as `blocks.*`."""
+    if not options.fold:
+        return frozenset()
+    known = {".".join(path): path for path in part_counts(annotated, frozenset(), True) if path}
+    found: set[Path] = set()
+    for pattern in options.fold:
+        matching = [path for name, path in known.items() if fnmatchcase(name, pattern)]
+        if not matching:
+            raise unknown("module in the graph", pattern, [*known])
+        found.update(matching)
+    return frozenset(found)
 
 
 def _modules(sizes: Counter[Path]) -> list[Path]:

@@ -12,8 +12,13 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.layout.strides import in_row_order, laid_out_like, laid_out_like_operands
-from gradcli.arrays.layout.views import strides_of, window
+from gradcli.arrays.layout.strides import (
+    in_row_order,
+    laid_out_like,
+    laid_out_like_operands,
+    strides_of,
+    window,
+)
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like

@@ -20,8 +20,8 @@ from gradcli.arrays.layout.strides import (
     laid_out,
     ordered_strides,
     overlaps_itself,
+    strides_of,
 )
-from gradcli.arrays.layout.views import strides_of
 from gradcli.autograd.batched import BatchedArray, NeedsExamples, shared
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, refuse_batched

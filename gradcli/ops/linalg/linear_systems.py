@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of, on_the_host
-from gradcli.arrays.layout.views import row_strides, window
+from gradcli.arrays.layout.strides import row_strides, window
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, shape_error, value_error
 from gradcli.ops.arithmetic.conjugate import conj

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.arrays.kernels.rows_in_order import running_sums
+from gradcli.arrays.kernels.in_c import running_sums
 from gradcli.arrays.kernels.sums.cascade_sum import LARGEST, lane_product, wide, wider
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.inplace.writes import check_inplace
@@ -32,6 +32,7 @@ from gradcli.ops.elementwise.binary import logaddexp_array
 from gradcli.ops.elementwise.comparison import logical_xor, where
 from gradcli.ops.elementwise.unary import abs_, exp, is_complex, log
 from gradcli.ops.indexing.gather import scatter_add
+from gradcli.ops.indexing.strided import assign
 from gradcli.ops.reduction.sum import (
     cast_array,
     check_reduced,
@@ -41,7 +42,6 @@ from gradcli.ops.reduction.sum import (
     sum_dims,
 )
 from gradcli.ops.shape.joining import cat
-from gradcli.ops.shape.partial_writes import assign
 from gradcli.ops.shape.rearranging import flip
 from gradcli.ops.shape.slicing import narrow, select, slice_
 from gradcli.ops.shape.views import expand, reshape, restore_dims

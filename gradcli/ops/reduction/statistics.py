@@ -9,8 +9,7 @@ import numpy as np
 
 from gradcli.arrays.backend import on_the_host
 from gradcli.arrays.kernels import selection
-from gradcli.arrays.kernels.sums.cascade_sum import wide
-from gradcli.arrays.kernels.sums.variance import mean_and_squares, squares_about
+from gradcli.arrays.kernels.sums.cascade_sum import mean_and_squares, squares_about, wide
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.dims import normal_dim, normal_dims

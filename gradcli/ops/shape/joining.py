@@ -9,8 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.layout.memory_format import in_suggested_format
-from gradcli.arrays.layout.strides import in_row_order
+from gradcli.arrays.layout.strides import in_row_order, in_suggested_format
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros

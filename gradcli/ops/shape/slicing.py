@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.layout.views import sliced, with_strides
+from gradcli.arrays.layout.strides import sliced, with_strides
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, index_error, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros

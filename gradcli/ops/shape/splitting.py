@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from gradcli.arrays.layout.views import sliced
+from gradcli.arrays.layout.strides import sliced
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, index_error, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros

@@ -25,7 +25,7 @@ from gradcli.ops.shape.views import (
     unsqueeze,
     view,
 )
-from gradcli.ops.signal.dft import complex_to_complex, complex_to_real, real_to_complex
+from gradcli.ops.signal.fft import complex_to_complex, complex_to_real, real_to_complex
 
 
 def _wrong(name: str, message: str) -> GradcliError:

@@ -139,8 +139,8 @@ def _ahead_of_none(terminal: Terminal, rerun: Rerun, inputs: Mapping[str, Any]) 
             kept[name] = array
         except OtherInputsError as error:
             behind[name] = error
-    for name, error in behind.items() if kept else ():
-        terminal.note(f"`{name}` is not checked: {error.message}")
+    for name, reason in behind.items() if kept else ():
+        terminal.note(f"`{name}` is not checked: {reason.message}")
     if not kept:
         raise next(iter(behind.values()))
     return kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gradcli.errors import GradcliError
-from gradcli.questions.derive.matrices import Matrices, argument
+from gradcli.questions.derive.algebra.matrices import Matrices, argument
 from gradcli.questions.derive.program import Derivation, Line
 from gradcli.questions.derive.recurrence import left_of
 from gradcli.recorded.symbols.notation import is_elementwise

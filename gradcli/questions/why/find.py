@@ -13,6 +13,7 @@ from gradcli.arrays.backend import is_uninitialized
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
+from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import AccumulateGrad, Tensor, gradient_edge
 from gradcli.errors import Label
@@ -33,6 +34,7 @@ from gradcli.questions.why.edits import (
     in_place,
     instead,
     renamed,
+    under_another_name,
     without_inputs,
 )
 from gradcli.questions.why.finding import Why
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from gradcli.autograd.recording.instructions import BackwardPass
     from gradcli.errors import Span
     from gradcli.language.provenance import Evaluation
+    from gradcli.recorded.dataflow import Flow
 
 ATTRIBUTES = ("grad", "requires_grad", "is_leaf", "trains")
 """What can be asked of a tensor; `trains` of a parameter."""
@@ -251,6 +254,36 @@ def _all_parts(evaluation: Evaluation) -> Iterator[Evaluation]:
         yield from part.parts
 
 
+class Uses(Listener):
+    """Hears which leaves iterations read that are not recorded, and where gradients arrive.
+
+    Attributes:
+        leaves: those leaves, by identity.
+    """
+
+    __slots__ = ("leaves",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.leaves: dict[int, Tensor] = {}
+
+    def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
+        """A call of an op."""
+        for each in operands.values():
+            for part in each if type(each) in (list, tuple) else (each,):
+                if type(part) is Tensor and part.requires_grad and part.grad_fn is None:
+                    self.leaves[id(part)] = part
+
+    def leaf(self, node: Any, old: Any, incoming: Any, new: Any) -> None:
+        """A gradient that reached a leaf."""
+        self.leaves[id(node.variable)] = node.variable
+
+
+def _gives_number(step: Flow) -> bool:
+    """Whether a step makes a number of Python's."""
+    return step.evaluation is not None and type(step.evaluation.value) in (bool, int, float)
+
+
 class _Gradients:
     """The answer for `NAME.grad`."""
 
@@ -326,7 +359,9 @@ class _Gradients:
         found += self._kept_alive() + skipped_hooks(self.run)
         count = _added(arrivals)
         if count > 1:
-            reason += f"; {count} backward passes were added up"
+            many = "the" if self.run.provenance.unheard else f"{count}"
+            rounds = " of many rounds" if self.run.provenance.unheard else ""
+            reason += f"; {many} backward passes{rounds} were added up"
             found = [*self._passes(node, count), *found]
         return Why(self.question, tensor.grad, "carried", reason, found, path)
 
@@ -394,7 +429,8 @@ class _Gradients:
         found = []
         shares = " and ".join(self._mean_sizes(node, count))
         for span, times in Counter(each for each in spans if each is not None).items():
-            often = f", in each of {times} rounds" if times > 1 else ""
+            every = "each round" if self.run.provenance.unheard else f"each of {times} rounds"
+            often = f", in {every}" if times > 1 else ""
             found.append(Detachment(span, f"this adds to it{often}"))
         if shares and found:
             found[-1].text += (
@@ -467,13 +503,13 @@ class _Gradients:
             statement = self.run.provenance.last_assignment(name)
             at = place if statement is None else statement.span
             value = "None" if earlier.grad is None else "a gradient"
-            detachment = Detachment(
-                at,
-                f"from here on `{name}` is a new tensor, made by {node.node_name}",
-                f"change the leaf itself: `with torch.no_grad(): {name} -= …`",
-                (),
-                in_place(statement, name),
-            )
+            tries = in_place(statement, name)
+            help = f"change the leaf itself: `with torch.no_grad(): {name} -= …`"
+            if not tries:
+                tries = under_another_name(self.run.program, statement, name)
+                help = f"give the result another name: `{name}_new = …`"
+            text = f"from here on `{name}` is a new tensor, made by {node.node_name}"
+            detachment = Detachment(at, text, help, (), tries)
             reason = f"`{name}` is no longer the leaf of that name, which has {value} in its .grad"
             return self._none("rebound", reason, [detachment])
         help = f"call `{name}.retain_grad()` before the backward pass"
@@ -548,7 +584,11 @@ class _Gradients:
             place = None if statement is None else statement.span
             help = f"call `{self.run.output_name}.backward()`"
         name = self.run.output_name
-        tries = () if name is None else appended(self.run.program, f"{name}.sum().backward()")
+        tries: tuple[str, ...] = ()
+        if name is not None:
+            # Behind the output, so that a step() finds the gradients; else at the end.
+            tries = added(self.run.program, place, f"{name}.sum().backward()")
+            tries = (*tries, *appended(self.run.program, f"{name}.sum().backward()"))
         text = "the last tensor that is computed; nothing differentiates it"
         detachment = Detachment(place, text, help, (), tries)
         return self._none("no backward", "backward() was never called", [detachment])
@@ -620,7 +660,7 @@ class _Gradients:
         found = self._linear(goals) or self._stepped(output)
         if found is not None:
             return found
-        used = [each for each in flow.onward.get(id(tensor), ()) if not self._optimizes(each.place)]
+        used = [each for each in flow.onward.get(id(tensor), ()) if not self._optimizes(each)]
         reached = flow.computed_from([id(tensor)])
         steps = [each for key in reached for each in flow.onward.get(key, ())]
         drawn = [each.place for each in steps if each.place and _SAMPLE in each.place.text]
@@ -634,7 +674,10 @@ class _Gradients:
         if used:
             places = [
                 Detachment(
-                    step.place, f"`{name}` is used here, and {output} is not computed from it"
+                    step.place,
+                    f"a number outside the graph is made of `{name}` here"
+                    if _gives_number(step)
+                    else f"`{name}` is used here, and {output} is not computed from it",
                 )
                 for step in used
             ]
@@ -649,8 +692,9 @@ class _Gradients:
         detachment = detachment or Detachment(place, "made here, and read nowhere")
         return self._none("unused", f"nothing is computed from {name}", [detachment])
 
-    def _optimizes(self, place: Span | None) -> bool:
-        """Whether a place is where an optimizer is given its parameters, which computes nothing."""
+    def _optimizes(self, step: Flow) -> bool:
+        """Whether a step gives an optimizer its parameters, which computes nothing."""
+        place = None if _gives_number(step) else step.place
         return place is not None and any(
             isinstance(evaluation.value, Optimizer) and holds(statement.span, place)
             for statement, evaluation in self.run.provenance.assignments

@@ -190,7 +190,7 @@ def _replaced(run: Recorded, name: str, called: str) -> Why | None:
         targets = statement.targets if isinstance(statement, tree.Assign) else []
         paths = [_path(each.span.text) for each in targets]
         path = next((e for e in paths if name == e or name.startswith(f"{e}.")), None)
-        if number <= made or path is None:
+        if number <= made or path is None or not _held_it(run, called, path, made):
             continue
         maker = run.provenance.assignments[made][0]
         moved = [(maker.span.start, maker.span.end, "pass")]
@@ -216,6 +216,23 @@ def _replaced(run: Recorded, name: str, called: str) -> Why | None:
         kind = "old model" if whole else "replaced"
         return _answer(name, kind, f"`{called}` holds {held}", places)
     return None
+
+
+def _held_it(run: Recorded, called: str, path: str, made: int) -> bool:
+    """Whether an optimizer, made by the assignment of that number, was given something of what the
+    first name of a path stood for.
+    """
+    root = path.partition(".")[0]
+    if re.search(rf"\b{root}\b", run.provenance.assignments[made][0].span.text):
+        return True
+    groups = run.values[called].param_groups
+    return any(
+        _has(evaluation.value, each)
+        for statement, evaluation in run.provenance.assignments[:made]
+        if root in targets_of(statement)
+        for group in groups
+        for each in group["params"]
+    )
 
 
 def _last_of(run: Recorded, called: str) -> int | None:
@@ -409,6 +426,9 @@ def never_called(run: Recorded, name: str) -> Detachment | None:
         return None
     if any(call.module is module for call in run.recorder.modules.values()):
         return None
+    for each in run.provenance.evaluations:  # what it calls makes the nodes of a module
+        if isinstance(each.node, tree.Call) and each.parts and each.parts[0].value is module:
+            return None
     place = _attribute_place(run, owner.rpartition(".")[2]) or _assigned(run, owner)
     text = f"{owner} is made here, and no forward() that ran has called it"
     return Detachment(place, text, "call it in forward(), or do not make it")

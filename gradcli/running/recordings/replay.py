@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +22,11 @@ from gradcli.errors import GradcliError, Span, Warned
 from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.record import Record
 from gradcli.running.recordings.operations import (
+    OPERATIONS,
     OtherInputsError,
-    cell,
     check_arrived,
     opaque_name,
     opaque_operation,
-    recurrent,
 )
 from gradcli.running.recordings.statements import check_statement
 
@@ -105,9 +103,7 @@ class Replay:
         session.values["recorded_hook"] = self._hook
         session.values["recorded_step"] = self._step
         session.values["checkpoint"] = lambda use_reentrant: NoGrad()
-        for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
-            session.values[name] = partial(recurrent, name)
-            session.values[f"{name}_cell"] = partial(cell, f"{name}_cell")
+        session.values.update(OPERATIONS)
 
     def replace(self, values: Mapping[str, Any]) -> None:
         """Let what came from outside have other values, by name; then nothing is compared."""

@@ -17,7 +17,7 @@ from gradcli.arrays.dtypes import narrowed, widened
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.kernels.windows.convolution import convolve, input_gradient, weight_gradient
 from gradcli.arrays.kernels.windows.windows import Sizes, Windows
-from gradcli.arrays.layout.memory_format import in_format_of
+from gradcli.arrays.layout.strides import in_format_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, type_error
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors

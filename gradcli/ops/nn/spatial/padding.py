@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.layout.memory_format import in_suggested_format
+from gradcli.arrays.layout.strides import in_suggested_format
 from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, type_error, value_error
@@ -21,7 +21,7 @@ from gradcli.ops.creation.copies import copy_
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.nn.spatial.matrices import along_dims
+from gradcli.ops.linalg.products.matrix_products import along_dims
 from gradcli.ops.nn.spatial.numpy_forms import PADDING
 from gradcli.ops.shape.slicing import slice_
 

@@ -15,15 +15,15 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.kernels.sums.cascade_sum import wide
-from gradcli.arrays.layout.memory_format import in_suggested_format
+from gradcli.arrays.layout.strides import in_suggested_format
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, shape_error, type_error, value_error
 from gradcli.ops.binding.arguments import check_filled, check_floating
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BY_KINDS, in_numpy
 from gradcli.ops.definition.op import Op, op
+from gradcli.ops.linalg.products.matrix_products import along_dims
 from gradcli.ops.nn.spatial.adaptive_pooling import adaptive_average
-from gradcli.ops.nn.spatial.matrices import along_dims
 
 Sizes = tuple[int, ...]
 Taps = list[tuple[Any, Any]]
