@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -546,13 +547,16 @@ class _Gradients:
             node = evaluation.node
             if isinstance(node, tree.Call) and node.function.span.text.endswith(_CLEARS):
                 return node.span
-        for statement in tree.nodes_of(list(reversed(self.run.program))):
-            if isinstance(statement, tree.Assign) and any(
-                isinstance(target, tree.Attribute) and target.name == "grad"
-                for target in statement.targets
-            ):
-                return statement.span
-        return None
+        assigned = [
+            (target.span.text, statement.span)
+            for statement in tree.nodes_of(list(reversed(self.run.program)))
+            if isinstance(statement, tree.Assign)
+            for target in statement.targets
+            if isinstance(target, tree.Attribute) and target.name == "grad"
+        ]
+        own = re.sub(r"\.(\d+)", r"[\1]", self.question)
+        assigned.sort(key=lambda each: each[0] != own)
+        return assigned[0][1] if assigned else None
 
     def _no_pass(self) -> Why | None:
         """No backward pass that writes gradients."""
