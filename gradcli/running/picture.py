@@ -142,10 +142,24 @@ def _asked(annotated: AnnotatedGraph, options: Options) -> frozenset[Path]:
 
 def _modules(sizes: Counter[Path]) -> list[Path]:
     """The modules of a picture in the order in which they are folded: inner ones before those they
-    stand in, and of one depth those with the most boxes, the last of them first.
+    stand in, and of one depth those with the most boxes, the last of them first. A list of modules
+    comes behind those beside it: what it holds is what one wants to see.
     """
     order = {path: number for number, path in enumerate(sizes) if path}
-    return sorted(order, key=lambda path: (-len(path), -sizes[path], -order[path]))
+    inside: Counter[Path] = Counter()
+    for path in order:
+        inside[path[:-1]] += sizes[path]
+    lists = {path for path in order if len(path) > 1 and inside[path] == sizes[path]}
+
+    def key(path: Path) -> tuple[int, bool, int, int]:
+        return (
+            (1 - len(path) if path in lists else -len(path)),
+            path in lists,
+            -sizes[path],
+            -order[path],
+        )
+
+    return sorted(order, key=key)
 
 
 def _refused(annotated: AnnotatedGraph, options: Options, folded: frozenset[Path]) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -569,14 +570,20 @@ class _Gradients:
         return self._assignment_to_grad()
 
     def _assignment_to_grad(self) -> Span | None:
-        """The last assignment to a `.grad` in the text that may be this tensor's."""
-        for statement in tree.nodes_of(list(reversed(self.run.program))):
-            for target in statement.targets if isinstance(statement, tree.Assign) else ():
-                if isinstance(target, tree.Attribute) and target.name == "grad":
-                    other = self.run.values.get(target.value.span.text)
-                    if other is None or other is self.tensor:
-                        return statement.span
-        return None
+        """The last assignment to a `.grad` in the text that may be this tensor's; one to what was
+        asked of comes first.
+        """
+        own = re.sub(r"\.(\d+)", r"[\1]", self.question)
+        assigned = [
+            (target.span.text != own, statement.span)
+            for statement in tree.nodes_of(list(reversed(self.run.program)))
+            if isinstance(statement, tree.Assign)
+            for target in statement.targets
+            if isinstance(target, tree.Attribute) and target.name == "grad"
+            if self.run.values.get(target.value.span.text, self.tensor) is self.tensor
+        ]
+        assigned.sort(key=lambda each: each[0])
+        return assigned[0][1] if assigned else None
 
     def _no_pass(self) -> Why | None:
         """No backward pass that writes gradients."""
