@@ -1574,10 +1574,21 @@ class Recorder:
     def _hear_local_gradients(self, module: Any) -> None:
         """Keep the gradients of this process before they are averaged with those of others."""
         for parameter in module.parameters():
-            hook = getattr(parameter, "register_post_accumulate_grad_hook", None)
-            if parameter.requires_grad and id(parameter) not in self.distributed and hook:
-                self.distributed.add(id(parameter))
-                self.handles.append(hook(self._guarded(self._accumulated)))
+            if not parameter.requires_grad or id(parameter) in self.distributed:
+                continue
+            self.distributed.add(id(parameter))
+            if hasattr(parameter, "register_post_accumulate_grad_hook"):
+                hear = self._guarded(self._accumulated)
+                self.handles.append(parameter.register_post_accumulate_grad_hook(hear))
+            else:  # PyTorch 2.0
+                arrived = functools.partial(self._arrived, parameter)
+                self.handles.append(parameter.register_hook(self._guarded(arrived)))
+
+    def _arrived(self, parameter: Any, grad: Any) -> None:
+        if not self.is_done:
+            before = parameter.grad
+            local = grad.detach().clone()
+            self.local[id(parameter)] = local if before is None else local.add_(before.detach())
 
     def _accumulated(self, parameter: Any) -> None:
         if not self.is_done:
