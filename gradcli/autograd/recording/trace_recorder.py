@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import to_host
+from gradcli.arrays.backend import shape_of, to_host
 from gradcli.arrays.fusion.lazy import LAZY
 from gradcli.arrays.layout.meta import MetaArray
 from gradcli.autograd.batched import unbatched
@@ -199,7 +199,7 @@ class TraceRecorder(Recorder):
         self._arriving.clear()
 
     def _number(self, array: Any, tensor: Tensor | None, kept: Any) -> Value:
-        shape = tuple(array.shape)
+        shape = shape_of(array)
         on_host = isinstance(array, (np.ndarray, np.generic))
         device = "cpu" if on_host or tensor is None else str(tensor.device)
         value = self.trace.value(shape, array.dtype, device=device, array=kept)
@@ -209,12 +209,17 @@ class TraceRecorder(Recorder):
             self._alive += [tensor, array]
         return value
 
-    def _read(self, operand: Any) -> Operand:
+    def _read(self, operand: Any, around: tuple[int, ...] = ()) -> Operand:
+        """An operand with values for its tensors; `...` for a list inside itself."""
         if type(operand) is Tensor:
             return self.find(operand)
-        if type(operand) is list:
-            return [self._read(each) for each in operand]
-        return tuple(map(self._read, operand)) if type(operand) is tuple else operand
+        if type(operand) is not list and type(operand) is not tuple:
+            return operand
+        if id(operand) in around:
+            return ...
+        around = (*around, id(operand))
+        parts = [self._read(each, around) for each in operand]
+        return tuple(parts) if type(operand) is tuple else parts
 
     def _add(self, *parts: Any, **more: Any) -> None:
         self.trace.add(Recorded(*parts, **more))
@@ -456,4 +461,4 @@ def _edge_of(tensor: Tensor) -> Edge | None:
 
 
 def _version(tensor: Tensor) -> int:
-    return 0 if tensor.storage is None else tensor.storage.version
+    return 0 if tensor.storage is None else tensor.storage.counted

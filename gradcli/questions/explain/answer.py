@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd import naming
-from gradcli.autograd.recording.rehearsal import apart
+from gradcli.autograd.recording.recorder import apart
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.questions.explain import tell_ledger_extras as rendering
