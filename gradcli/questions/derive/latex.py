@@ -301,8 +301,8 @@ class _Writer:
         if isinstance(symbol, Call) and symbol.function in _AT:
             return self._call_at(symbol, own, free)
         if isinstance(symbol, (Operation, Call)) and self._is_of_elements(symbol):
-            named = {}
-            parts = []
+            named: dict[str, tuple[str, int]] = {}
+            parts: list[Symbol] = []
             for number, part in enumerate(symbol.parts):
                 if isinstance(part, Constant):
                     parts.append(part)
