@@ -311,7 +311,8 @@ def _executed(rerun: Rerun) -> Executed:
     found = rerun.execute(dtype="float64", record="steps")
     if found.output is None or not found.output.requires_grad or not found.leaves:
         raise _nothing_to_move()
-    if found.output.grad_fn is None:
+    bound = [] if found.run.bindings is None else found.run.bindings.inputs()
+    if found.output.grad_fn is None and all(leaf is not found.output for _, leaf in bound):
         raise GradcliError(
             "E402",
             "the output is a leaf, and nothing is computed between it and an input",
