@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from gradcli.errors import GradcliError
 from gradcli.language.events import Printed, Reported
 from gradcli.language.tree.syntax import Command
 from gradcli.running.arguments.files import write_result
@@ -90,6 +91,13 @@ class Run:
 
     def _begin(self) -> None:
         """Set up a session that has run nothing yet."""
+        if self.options.watched is not None:
+            raise GradcliError(
+                "E506",
+                f"{self.options.watched.path} has the figures of each step, and no program",
+                help="`gradcli blame` and `gradcli explain --flow` answer from it; what is asked"
+                " of a program is asked of a recording that was made without --watch",
+            )
         recording = self.options.recording
         if recording is not None:
             from gradcli.running.recordings.replay import Replay  # lazy: start-up: few are

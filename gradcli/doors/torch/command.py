@@ -60,6 +60,12 @@ _MOMENT = re.compile(r"(backward|step):([1-9]\d{0,8})|(first-nonfinite)")
     " last stepped, up to the last backward pass.",
 )
 @click.option("--no-data", is_flag=True, help="Leave arrays and numbers out of the recording.")
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Watch every step instead, at any size: a line of figures for each parameter, and the"
+    " first step that is not finite run again and explained.",
+)
 @click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m` does.")
 @click.option(
     "--sandbox", is_flag=True, help="Refused: the script runs as any program of the host does."
@@ -70,6 +76,7 @@ def command(
     output: str | None,
     at: str | None,
     no_data: bool,
+    watch: bool,
     module: str | None,
     sandbox: bool,
     words: Sequence[str],
@@ -85,6 +92,8 @@ def command(
             "`gradcli record` runs the script by Python, and --sandbox forbids that",
             help="a recording that was made elsewhere can be asked about in the sandbox",
         )
+    if watch and (at or no_data):
+        raise UsageError("--watch records no moment and no arrays, and takes no --at or --no-data")
     script = ["-m", module, *words] if module is not None else list(words)
     if not script:
         raise UsageError("`gradcli record` needs a script of Python, or -m MODULE")
@@ -96,7 +105,7 @@ def command(
     program = python_of(python)
     shown = module if module is not None else script[0]
     Terminal().note(f"runs {shown} by {program}, and writes {output}")
-    return record(program, script, output, at, data=not no_data)
+    return record(program, script, output, at, data=not no_data, watch=watch)
 
 
 def python_of(given: str | None) -> str:
@@ -119,7 +128,13 @@ def python_of(given: str | None) -> str:
 
 
 def record(
-    python: str, script: Sequence[str], output: str, at: str | None, *, data: bool = True
+    python: str,
+    script: Sequence[str],
+    output: str,
+    at: str | None,
+    *,
+    data: bool = True,
+    watch: bool = False,
 ) -> int:
     """Run a script with the recorder in the place of this process, where the host can do that.
 
@@ -134,6 +149,7 @@ def record(
         "at": (moment[1] or moment[3]) if moment else "",
         "number": int(moment[2] or 0) if moment else 0,
         "data": data,
+        "watch": watch,
     }
     with tempfile.TemporaryFile() as catalogue:
         catalogue.write(" ".join(known_functions()).encode())

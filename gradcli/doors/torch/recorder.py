@@ -38,6 +38,13 @@ from typing import Any
 torch: Any = None
 np: Any = None
 
+
+def use(torch_module: Any, numpy: Any) -> None:
+    """Take PyTorch and NumPy, once the script has imported them."""
+    global torch, np
+    torch, np = torch_module, numpy
+
+
 MAGIC = b"\x89GRUN\r\n\x1a"
 VERSION = 1
 ALIGNED = 64
@@ -2132,11 +2139,10 @@ class Session:
 
     def begin(self) -> None:
         """Record from now on."""
-        global torch, np
         import numpy
         import torch as imported
 
-        torch, np = imported, numpy
+        use(imported, numpy)
         self.recorder = Recorder(self.settings)
         self.recorder.begin()
 
@@ -2162,30 +2168,55 @@ class Session:
         return "PyTorch ran nothing"
 
 
-def run(command: Sequence[str], settings: Settings) -> int:
-    """Run `SCRIPT ARGS…` or `-m MODULE ARGS…` as `python` does; its exit code."""
-    session = Session(settings)
+def run(command: Sequence[str], session: Any) -> int:
+    """Run `SCRIPT ARGS…` or `-m MODULE ARGS…` as `python` does; its exit code.
+
+    Args:
+        session: what begins when torch is imported, and says at the end what became of it.
+    """
     sys.meta_path.insert(0, Watcher(session.begin))
     code, interrupted = 0, False
+    failure: BaseException | None = None  # its frames hold what the script computed last
     try:
         _execute(list(command))
     except SystemExit as ending:
         code = _exit_code(ending.code)
+        failure = ending
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)
         code = 1
-        trace = error.__traceback__
-        while trace is not None and trace.tb_frame.f_code.co_filename in (__file__,):
-            trace = trace.tb_next
-        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        failure = error
+        forget_own_frames(error)
+        sys.excepthook(type(error), error, error.__traceback__)
     _say(session)
+    del failure
     if interrupted:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
     return code
 
 
-def _say(session: Session) -> None:
+def forget_own_frames(error: BaseException | None) -> None:
+    """Take the frames of these files out of an exception's traceback, and out of those before it:
+    what a script prints is its own.
+    """
+    folder = os.path.dirname(os.path.abspath(__file__))
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        frames = []
+        trace = error.__traceback__
+        while trace is not None:
+            if os.path.dirname(trace.tb_frame.f_code.co_filename) != folder:
+                frames.append(trace)
+            trace = trace.tb_next
+        for each, follower in zip(frames, [*frames[1:], None], strict=True):
+            each.tb_next = follower
+        error.__traceback__ = frames[0] if frames else None
+        error = error.__cause__ or error.__context__
+
+
+def _say(session: Any) -> None:
     try:
         said = session.end()
     except Exception as error:
@@ -2255,7 +2286,22 @@ def main(words: list[str]) -> int:
     if given["catalogue"] is not None:
         with open(given["catalogue"], encoding="utf-8") as file:  # a descriptor or a path
             settings.catalogue = frozenset(file.read().split())
-    return run(words[1:], settings)
+    return run(words[1:], watching(settings) if given["watch"] else Session(settings))
+
+
+def watching(settings: Settings) -> Any:
+    """A session that watches each step and records none, as the files beside this one do it."""
+    files = []
+    for name in ("watcher", "step_rerun"):
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
+        spec = importlib.util.spec_from_file_location(f"gradcli_{name}", path)
+        assert spec is not None
+        assert spec.loader is not None
+        files.append(importlib.util.module_from_spec(spec))
+        sys.modules[f"gradcli_{name}"] = files[-1]
+        spec.loader.exec_module(files[-1])
+    watcher, rerun = files
+    return watcher.Session(settings, sys.modules[__name__], rerun)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,11 @@ def blame(
     """Find the first number of a program that is not finite, and a fix; the exit code is 1 where
     there is such a number.
     """
+    if asked.options.watched is not None:
+        from gradcli.questions.blame.watched import answer_of  # lazy: command: its body
+
+        asked.terminal.answer(answer_of(asked.options.watched), asked.options.format)
+        return 0 if asked.options.watched.nonfinite is None else 1
     from gradcli.questions.blame.find import blame as find  # lazy: command: its body
     from gradcli.questions.blame.nonfinite import Watch  # lazy: command: its body
 

@@ -11,6 +11,7 @@ from gradcli.running.process.memory import default_memory
 
 if TYPE_CHECKING:
     from gradcli.arrays.files.recording import Recording
+    from gradcli.recorded.watched import Watched
 
 FORMATS = ("text", "json", "jsonl", "table")
 
@@ -123,11 +124,14 @@ class Options:
         quiet: whether traces, warnings and notes are kept back.
         script: the words behind `--`, which are the script's own.
         recording: the recording whose program runs, None for other programs.
+        watched: what `record --watch` wrote, which has no program; None for all else.
         explain_loops: whether it is said what became of the loops that ran often.
         fold: the modules that are one box in a picture, as paths such as `net.0`.
         expand: whether each repetition of a loop is drawn, in a picture and in a tree.
         saved: whether it is shown what nodes saved for the backward pass.
     """
+
+    watched: Watched | None = None
 
     def __init__(
         self,
