@@ -688,7 +688,7 @@ class Facts:
 
     def _chain(self) -> dict[str, Any]:
         """The operations that handed it on, in their order."""
-        rows = []
+        rows: list[list[Any]] = []
         for number in reversed(self.origin.chain[:-1]):
             where = self._where(number)
             row = [where["node"] or where["op"], where["module"], where["place"]]

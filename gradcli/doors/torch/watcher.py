@@ -1189,8 +1189,8 @@ class Session:
         import torch as imported
 
         use(imported, numpy, self.recording, self.rerun)
-        self.recording.use(imported, numpy)  # type: ignore[attr-defined]
-        self.rerun.use(imported, self.recording)  # type: ignore[attr-defined]
+        self.recording.use(imported, numpy)
+        self.rerun.use(imported, self.recording)
         self.watcher = Watcher()
         self.watcher.begin()
 
