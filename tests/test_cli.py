@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,8 @@ from gradcli.recorded.result import Result
 from gradcli.running.arguments.name_uses import name_uses
 from gradcli.running.arguments.words import joined
 from gradcli.session import Session
-from gradcli.show.result_table import table
 from gradcli.show.style import Style
+from gradcli.show.values import table
 from tests.command_line import CommandLine, process, start
 from tests.machine import PATIENCE
 
@@ -83,7 +84,7 @@ def test_manual_seed_of_questions(gradcli: CommandLine, command: str) -> None:
 
 def test_missing_seed(gradcli: CommandLine) -> None:
     shown = gradcli("z = x * y", "x=[0,2,8]", "y=[5,1,7]")
-    assert (shown.code, shown.out) == (3, "")
+    assert (shown.code, shown.out[:10]) == (3, "z = tensor")
     assert "grad can be implicitly created only for scalar outputs" in shown.err
     assert "--seed 'ones(3)'" in shown.err
 
@@ -157,6 +158,45 @@ def test_names_without_a_value(gradcli: CommandLine) -> None:
     assert "give it a value" not in refused
 
 
+SLIPS = [
+    (["e = (a+b)*dd", "a=2", "b=3", "d=4"], "did you mean `d`?", "W009"),
+    (["F.cross_entropy(x, t)", "x=[[1.,2.]]", "t=[0]"], "from 0: 't=tensor([0])'", "t.long"),
+    (["derive", "y = trace(A @ B)", "--shape", "A=2,2", "B=2,2"], "`torch.trace(y)`", "E901"),
+    (["explain", "y = trace(A @ B)", "A=[[1.]]", "B=[[1.]]"], "`torch.trace(y)`", "E901"),
+    (["run", "train.py", "--epochs", "1"], "behind `--`: gradcli run FILE -- --option", "-e "),
+    (["x = 3"], "behind a program, x=3 is the value of an input", "error"),
+    (["x", "3"], "gradcli 'PROGRAM' x=3", "-e"),
+    (["y = x", "x = 3"], "did you mean `x=3`?", "usage"),
+    (["y = x", "x", "3"], "did you mean `x=3`?", "usage"),
+    (["y = math.sin(x)", "x=2"], "`torch.sin` a tensor", "error"),
+    (["y = x.sigmoid", "x=2"], "`x.sigmoid()` calls the method", "error"),
+    (["y = x * x", "x=[1,2]"], "or differentiate a number: y.sum()", "E901"),
+]
+
+
+@pytest.mark.parametrize(("words", "message", "absent"), SLIPS)
+def test_a_slip_has_one_diagnosis(
+    gradcli: CommandLine, words: list[str], message: str, absent: str
+) -> None:
+    shown = gradcli(*words)
+    assert message in shown.err
+    assert absent not in shown.err
+
+
+def test_derive_writes_what_the_suffix_says(gradcli: CommandLine, here: Path) -> None:
+    for suffix, begin in (("tex", "\\begin"), ("py", "import numpy"), ("json", "{")):
+        assert gradcli("derive", "y = x * 2", "x=3", "-o", f"x.{suffix}").code == 0
+        assert Path(f"x.{suffix}").read_text().startswith(begin)
+
+
+def test_tables_have_a_header(gradcli: CommandLine, here: Path) -> None:
+    words = ["y = (x * 2).sum()", "x=[[1,2]]", "-o", "g.csv", "-q"]
+    assert gradcli(*words).out == ""
+    assert Path("g.csv").read_text() == "x.grad[0],x.grad[1]\n2.0,2.0\n"
+    gradcli(*words, "--no-header")
+    assert Path("g.csv").read_text() == "2.0,2.0\n"
+
+
 def test_unused_arguments(gradcli: CommandLine) -> None:
     shown = gradcli("y = alpha * 2", "alpha=1", "beta=2", "ahpla=3")
     assert shown.code == 0
@@ -188,6 +228,29 @@ def test_json_has_the_values_of_a_trace_whole(gradcli: CommandLine) -> None:
     assert found["AccumulateGrad"][0] == (9,)
 
 
+NETWORK = """
+net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+loss = net(torch.ones(5, 3)).pow(2).mean()
+"""
+
+
+def test_gradients_come_in_the_order_of_the_parameters(gradcli: CommandLine) -> None:
+    shown = gradcli(NETWORK, "--no-trace").out
+    named = re.findall(r"^(net\S+)\.grad", shown, re.MULTILINE)
+    assert named == ["net.0.weight", "net.0.bias", "net.2.weight", "net.2.bias"]
+
+
+def test_steps_tell_shape_and_norm_of_what_is_large(gradcli: CommandLine) -> None:
+    brief = gradcli(NETWORK, "--trace=steps").out.partition("\n 1. ")[2]
+    assert "tensor of shape (5, 4), norm" in brief
+    assert len(gradcli(NETWORK, "--trace=steps", "--full").out) > len(brief)
+    loop = NETWORK + "for i in range(40): loss = loss * 1.01 + 1"
+    steps = gradcli(loop, "--trace=steps").out.partition("\n 1. ")[2].split("\n")
+    assert 80 < len(steps) < 100
+    long = gradcli(loop, "--trace=steps", "--full").out.partition("\n 1. ")[2].split("\n")
+    assert len(long) > 300
+
+
 ASKING = [
     # (lines, whether `gradcli run` of a file, which records nothing, knows values without names)
     (["y = x * x + 1", "trace(y, 'values')"], False),
@@ -203,8 +266,8 @@ def test_values_asked_for_in_programs_and_sessions(
 ) -> None:
     words = [word for line in lines for word in ("-e", line)]
     shown = gradcli(*words, "x=3", "-q").out
-    assert "├─[0] MulBackward0                 = 9.      grad 1.   x * x\n" in shown
-    assert "└─[1] None                         = 1\n" in shown
+    assert "├0 MulBackward0   = 9.      grad 1.   x * x\n" in shown
+    assert "└1 None           = 1\n" in shown
     file = tmp_path / "p.grad"
     file.write_text("x = tensor(3., requires_grad=True)\n" + "\n".join(lines))
     shown = gradcli("run", str(file)).out
@@ -345,7 +408,8 @@ def test_arrays_from_files(gradcli: CommandLine, here: Path) -> None:
 
 
 def test_results_in_files(gradcli: CommandLine, here: Path) -> None:
-    assert gradcli(*TOY_WORDS, "-o", "out.npz", "-q").out
+    shown = gradcli(*TOY_WORDS, "-o", "out.npz")
+    assert (shown.out, shown.err) == ("", "wrote out.npz: e, 3 gradients\n")
     with np.load("out.npz") as found:
         assert {name: found[name].item() for name in found} == {
             "e": 20, "a.grad": 4, "b.grad": 4, "d.grad": 5,
@@ -552,7 +616,7 @@ def test_questions_take_a_file_by_its_name(gradcli: CommandLine, here: Path, com
 def test_help(gradcli: CommandLine) -> None:
     shown = gradcli("--help")
     assert shown.code == 0
-    assert shown.out.index("Examples:") < shown.out.index("Options:")
+    assert shown.out.index("Examples:") < shown.out.index("Everyday:")
     assert "--seed VALUE" in shown.out
     assert gradcli("-q", "--help").out == shown.out
     assert "141" in gradcli("help", "exit-codes").out

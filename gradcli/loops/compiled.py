@@ -52,32 +52,32 @@ class Shown:
     def __init__(self, arrays: dict[Tensor, Any], lasting: set[Storage]) -> None:
         self.arrays = arrays
         self.lasting = lasting
-        self.made: dict[Tensor, Tensor] = {}
+        self.stand_ins: dict[Tensor, Tensor] = {}
         self.storages: dict[Storage, Storage] = {}
-        given = [each for each, found in arrays.items() if type(found) is Tensor]
-        self.given = {each.storage: each for each in given if each.storage is not None}
+        inputs = [each for each, array in arrays.items() if type(array) is Tensor]
+        self.inputs = {each.storage: each for each in inputs if each.storage is not None}
 
     def tensor(self, former: Tensor) -> Tensor:
         """The tensor that stands for a recorded one; one from outside stands for itself."""
-        found = self.made.get(former, self.arrays.get(former, former))
-        if type(found) is Tensor:
-            return found
-        tensor = self.made[former] = Tensor(self.arrays[former], former.requires_grad)
+        known = self.stand_ins.get(former, self.arrays.get(former, former))
+        if type(known) is Tensor:
+            return known
+        tensor = self.stand_ins[former] = Tensor(self.arrays[former], former.requires_grad)
         tensor.grad_fn, tensor.output_nr = former.grad_fn, former.output_nr
         storage, base = former.storage, former.base
         if type(storage) is InferenceStorage:
             tensor.array, tensor.storage = np.asarray(tensor.array), InferenceStorage()
         elif base is not None and former.meta is not None:
             on_memory_of(tensor, self.tensor(base), former.meta, storage)
-        elif storage is not None and (storage.version or storage in self.given):
+        elif storage is not None and (storage.version or storage in self.inputs):
             self._share(tensor, storage)
         return tensor
 
     def _share(self, tensor: Tensor, former: Storage) -> None:
         """Give a tensor the storage that stands for a recorded one."""
         known = former if former in self.lasting else self.storages.get(former)
-        if known is None and former in self.given:
-            known = storage_of(self.arrays[self.given[former]])
+        if known is None and former in self.inputs:
+            known = storage_of(self.arrays[self.inputs[former]])
         if known is None:
             known = self.storages[former] = storage_of(tensor)
             known.version = former.version
@@ -158,7 +158,7 @@ class CompiledIteration:
         return overlap(self.updated, looked_at)
 
     def fits(self, variables: Variables, steps: Steps) -> bool:
-        """Whether an iteration is given what this one is for, and will not end in its middle."""
+        """Whether the inputs are of the kinds that were recorded, and the steps last to the end."""
         return steps.left >= self.steps and all(each.fits(variables) for each in self.inputs)
 
     def enter(self, variables: Variables) -> None:
@@ -186,8 +186,8 @@ class CompiledIteration:
         return [each.array if type(each) is Tensor else each for each in shown]
 
     def show(self, left: Arrays, variables: Variables) -> None:
-        """Let a program see what an iteration left, with the recorded one's graph, whose values are
-        freed.
+        """Store the results of an iteration where the program reads them. Tensors get the graph of
+        the recorded iteration, without its saved values.
         """
         arrays = self.finish(left)
         formers = [*[each.former for each in self.named], *self.bases]

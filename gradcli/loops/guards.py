@@ -1,4 +1,4 @@
-"""What a compiled iteration relies on, which interpreted ones and other code could change."""
+"""What a compiled iteration relies on and checks, since other code could change it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.classes.descriptors import BoundMethod
 from gradcli.language.tree.scopes import Variables
 from gradcli.state import State, is_unobserved
-from gradcli.trace.guards import kind_of
 from gradcli.trace.ir import Guard as ValueGuard
+from gradcli.trace.ir import kind_of
 
 Read = Callable[[Variables], Any]
 """What reads a value, given the variables of the code with the loop."""
@@ -41,11 +41,11 @@ def is_new_leaf(tensor: Tensor) -> bool:
 
 
 class Input(NamedTuple):
-    """What an iteration is given that may be another thing in every one.
+    """A value that an iteration reads from outside and that may differ from iteration to iteration.
 
     Attributes:
-        is_leaf: whether it is a leaf, which a pass gives a gradient.
-        is_detached: whether the iteration takes it out of whatever graph it has.
+        is_leaf: whether it is a leaf, whose gradient a backward pass sets.
+        is_detached: whether the iteration detaches it from its graph.
     """
 
     read: Callable[[Variables], Any]
@@ -92,7 +92,7 @@ class Guard:
         self.training: dict[Any, bool] = {}
 
     def rely_on(self, parts: Callable[[], list[Any]]) -> None:
-        """Rely on what a function gives to stay the same values."""
+        """Rely on a function to return the same values in every iteration."""
         self.facts.append((parts, parts()))
 
     def rely_on_contents(self, values: Any) -> None:
@@ -137,7 +137,9 @@ class Guard:
         return _modes(self.state) == self.modes
 
     def finds_gradients(self) -> bool:
-        """Whether the leaves with gradients are those of the capture, and written ones the same."""
+        """Whether the same leaves have gradients as at the capture; those that the iteration writes
+        to have to be the same tensors.
+        """
         return all((leaf.grad is not None) is had for leaf, had in self.gradients.items()) and all(
             leaf.grad is gradient for leaf, gradient in self.lasting.items()
         )
@@ -150,14 +152,14 @@ class Guard:
     def changed(self, variables: Variables) -> set[Any]:
         """Where values are kept that are no longer what they were."""
         values = self.values.items()
-        found = {key for key, (read, value) in values if not _reads(read, variables, value)}
-        return found | self.replaced()
+        keys = {key for key, (read, value) in values if not _reads(read, variables, value)}
+        return keys | self.replaced()
 
     def changed_inputs(self, variables: Variables) -> set[Any]:
         """Those of them that hold what code can be given: numbers, tensors without gradients."""
-        found = self.changed(variables)
-        values = {key: _found(self.values[key][0], variables) for key in found & {*self.values}}
-        return {key for key in found if is_input(values.get(key))}
+        keys = self.changed(variables)
+        values = {key: _value_now(self.values[key][0], variables) for key in keys & {*self.values}}
+        return {key for key in keys if is_input(values.get(key))}
 
 
 _ANY = object()
@@ -191,7 +193,7 @@ def is_input(value: Any) -> bool:
     return type(value) in (int, float, bool)
 
 
-def _found(read: Read, variables: Variables) -> Any:
+def _value_now(read: Read, variables: Variables) -> Any:
     try:
         return read(variables)
     except (GradcliError, KeyError):  # it was deleted
@@ -199,7 +201,7 @@ def _found(read: Read, variables: Variables) -> Any:
 
 
 def _reads(read: Read, variables: Variables, value: Any) -> bool:
-    return is_same_value(_found(read, variables), value)
+    return is_same_value(_value_now(read, variables), value)
 
 
 def _contains(values: Any, items: Any) -> bool:

@@ -207,7 +207,7 @@ class Watched(Container):
         optimizers = [table.optimizer or "none" for table in self.tables]
         rows = [
             ("watched", f"{self.path}, {in_bytes(self.size)}"),
-            ("made by", ", ".join(f"{name} {each}" for name, each in self.made.items())),
+            ("made by", ", ".join(f"{name} {each}" for name, each in self.versions.items())),
             ("script", " ".join(self.argv)),
             ("steps", f"{self.steps:,}"),
             ("optimizers", ", ".join(dict.fromkeys(optimizers)) or "none"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import zlib
 from struct import Struct
 from typing import Any
@@ -18,8 +19,7 @@ import numpy as np
 
 from gradcli.arrays.dtypes import DTYPES
 from gradcli.arrays.files.data_file import DataFile, is_shape, unreadable
-from gradcli.arrays.files.gate import opened
-from gradcli.arrays.files.programs import LARGEST_PROGRAM
+from gradcli.arrays.files.gate import LARGEST_PROGRAM, opened
 from gradcli.errors import GradcliError
 from gradcli.limits import in_bytes
 from gradcli.record import Record
@@ -34,6 +34,10 @@ CHECKS = "#checks"
 """The array of what the results of the run are compared by."""
 
 _HEADER = Struct("<8sIIQQQ")
+_FLOATING = re.compile(r"\btorch\.(float16|bfloat16|float32|float64)\b")
+_BACKWARD = re.compile(r"\.backward\(")
+_CONVERSION = re.compile(r"\.(half|bfloat16|float|double)\(\)")
+_AUTOCAST = re.compile(r"""(?m)^with torch\.autocast\([^)]*\): |, torch\.autocast\([^)]*\)(?=: )""")
 _LARGEST_INDEX = 64_000_000
 _ALIGNED = 64
 
@@ -86,7 +90,7 @@ class Container:
 
     Attributes:
         kind: "recording", or "watch" for the figures of each step.
-        made: the versions that made it.
+        versions: of gradcli and of what it recorded, by name.
         argv: the script with its arguments.
     """
 
@@ -97,7 +101,9 @@ class Container:
         self.kind = index.get("kind", "recording")
         self.entries: dict[str, Entry] = {}
         try:
-            self.made = {text_of(key): text_of(each) for key, each in dict(index["made"]).items()}
+            self.versions = {
+                text_of(key): text_of(each) for key, each in dict(index["made"]).items()
+            }
             self.argv = texts_of(index["argv"])
             self.notes = texts_of(index["notes"])
             self.entries = dict(self._entry(*row) for row in index["arrays"])
@@ -170,8 +176,8 @@ class Container:
         if not math.prod(entry.shape):
             return np.empty(entry.shape, dtype)
         # Private pages of the file: nothing is copied before it is written to.
-        found = np.memmap(self.path, dtype, "c", entry.start, entry.shape or (1,))
-        return found.view(np.ndarray).reshape(entry.shape)
+        mapped = np.memmap(self.path, dtype, "c", entry.start, entry.shape or (1,))
+        return mapped.view(np.ndarray).reshape(entry.shape)
 
 
 class Recording(Container):
@@ -188,6 +194,10 @@ class Recording(Container):
         numbers: the numbers in the program that the run read out of tensors.
         output: the name of what the last backward pass began with, "" for none.
         has_data: whether it has arrays.
+        is_told: whether it was said how the replay compares with the run: in a session that is
+            said once.
+        opaque_inputs: a hash of what went into each opaque operation when it was replayed in a
+            dtype with the values of the run.
     """
 
     # --- reading ----------------------------------------------------------------------------------
@@ -196,6 +206,8 @@ class Recording(Container):
         """Take what an index says, checked."""
         if self.kind != "recording":
             raise ValueError(f"it is a file of kind {self.kind!r}")
+        self.is_told = False
+        self.opaque_inputs: dict[tuple[int, str | None], bytes] = {}
         self.program = text_of(index["program"], LARGEST_PROGRAM)
         count = self.program.count("\n")
         self.unwritten = texts_of(index["unwritten"])
@@ -236,15 +248,33 @@ class Recording(Container):
 
     # --- what it holds ----------------------------------------------------------------------------
 
+    def program_in(self, dtype: str | None) -> str:
+        """The program with another dtype in the place of every floating one that it names, and
+        without autocast, which would round; line by line the same.
+        """
+        if dtype is None:
+            return self.program
+        text = _AUTOCAST.sub("", self.program)
+        text = _FLOATING.sub(f"torch.{dtype}", text)
+        wide = {"float32": "float", "float64": "double", "float16": "half"}.get(dtype, dtype)
+        return _CONVERSION.sub(f".{wide}()", text)
+
+    @staticmethod
+    def ahead_of_step(program: str) -> str:
+        """The lines of a recording's program up to its last backward pass, or all of them."""
+        lines = program.splitlines(keepends=True)
+        passes = [number for number, line in enumerate(lines, 1) if _BACKWARD.search(line)]
+        return "".join(lines[: passes[-1]] if passes else lines)
+
     def digest_of(self, check: Check) -> Any:
         """What a result is compared by; its elements or its digest."""
         return self._checks()[check.first : check.first + check.count]
 
     def _checks(self) -> Any:
-        found = getattr(self, "_read_checks", None)
-        if found is None:
-            found = self._read_checks = self.array(CHECKS)
-        return found
+        checks = getattr(self, "_read_checks", None)
+        if checks is None:
+            checks = self._read_checks = self.array(CHECKS)
+        return checks
 
     # --- what is in it ----------------------------------------------------------------------------
 
@@ -256,7 +286,7 @@ class Recording(Container):
         checks = sum(map(len, self.checks.values()))
         rows = [
             ("recording", f"{self.path}, {in_bytes(self.size)}"),
-            ("made by", ", ".join(f"{name} {each}" for name, each in self.made.items())),
+            ("made by", ", ".join(f"{name} {each}" for name, each in self.versions.items())),
             ("script", " ".join(self.argv) or "left out"),
             ("program", f"{lines:,} lines, {len(self.calls):,} calls of modules"),
             ("output", self.output or "none: there was no backward pass"),
@@ -279,17 +309,17 @@ def _counted(names: list[str]) -> str:
     return ", ".join(shown) or "none"
 
 
-def _opaque(given: Any) -> Opaque:
-    results = [(text_of(name), bool(grad)) for name, grad in given["results"]]
+def _opaque(entry: Any) -> Opaque:
+    results = [(text_of(name), bool(grad)) for name, grad in entry["results"]]
     passes = [
         ([_optional(each) for each in arrived], [_optional(each) for each in left])
-        for arrived, left in given["passes"]
+        for arrived, left in entry["passes"]
     ]
-    return Opaque(text_of(given["name"]), text_of(given["node"]), results, passes)
+    return Opaque(text_of(entry["name"]), text_of(entry["node"]), results, passes)
 
 
-def _optional(given: Any) -> str | None:
-    return None if given is None else text_of(given)
+def _optional(value: Any) -> str | None:
+    return None if value is None else text_of(value)
 
 
 def text_of(value: Any, most: int = 10_000) -> str:

@@ -1,4 +1,4 @@
-"""A lint of backward passes that begin at a leaf."""
+"""Lints of backward passes: one that begins at a leaf, one whose gradients keep their graph."""
 
 from __future__ import annotations
 
@@ -19,15 +19,42 @@ def check_root(output: Tensor) -> None:
     if place is None or not name:
         return
     assigned = re.compile(rf"^[ \t]*({re.escape(name)} *=(?!=)(.*))$", re.MULTILINE)
-    found = list(assigned.finditer(place.source.text, 0, place.start))
-    if not found or _COMPARES.search(found[-1][2]) is None:
+    assignments = list(assigned.finditer(place.source.text, 0, place.start))
+    if not assignments or _COMPARES.search(assignments[-1][2]) is None:
         return
-    made = found[-1]
+    last = assignments[-1]
     active.state.warn(
         "W024",
         f"`{name}` comes from a comparison, which has no gradient: the pass reaches nothing but"
         f" `{name}` itself",
         help="compare by a smooth loss: `binary_cross_entropy_with_logits`, or `sigmoid` for the"
         " comparison",
-        labels=(Label(Span(place.source, made.start(1), made.end(1)), "compared here"),),
+        labels=(Label(Span(place.source, last.start(1), last.end(1)), "compared here"),),
+    )
+
+
+_CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter"
+    " and its gradient which can cause a memory leak."
+)
+_TEXT = (
+    f"{_CYCLE} We recommend using autograd.grad when creating the graph to avoid this. If you have"
+    " to use this function, make sure to reset the .grad fields of your parameters to None after"
+    " use to break the cycle and avoid the leak."
+)
+"""PyTorch's text."""
+
+
+def warn_of_cycle() -> None:
+    """Warn (W028), once in a session, of a pass that leaves gradients with a graph in `.grad`."""
+    state = active.state
+    if ("W028",) in state.warned:
+        return
+    state.warned.add(("W028",))
+    state.warn(
+        "W028",
+        _CYCLE,
+        text=_TEXT,
+        help="torch.autograd.grad() returns such gradients without a cycle; `.grad = None` after"
+        " use ends it",
     )

@@ -9,9 +9,9 @@ from contextlib import closing, redirect_stderr, redirect_stdout
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from gradcli.arrays.files.programs import DOCUMENTS
+from gradcli.arrays.files.gate import DOCUMENTS
 from gradcli.errors import GradcliError
-from gradcli.questions.notes.error_notes import note_detachments, note_missing_values
+from gradcli.questions.notes.error_notes import note_arguments, note_detachments
 from gradcli.running.arguments.files import STDIN, decoded_lines, program_in, read_program
 from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument, hold_files, read_argument
@@ -120,6 +120,24 @@ def _errors(
             yield code, exit_code
 
 
+def scripted(terminal: Terminal, path: str, options: Options) -> int:
+    """Run a file, and then standard input in the same session; the exit code."""
+    run = Run(terminal, options, "graph")
+    run.shows_values = True
+    run.session.state.library["argv"] = [path]
+    try:
+        with run.limited():
+            run.execute(run.session.parse(f".read {path}", "option FILE"), [])
+            lines = decoded_lines(sys.stdin.buffer, "stdin")
+            statements = run.session.parse_stream(lines, "stdin")
+            run.execute(statements, [], lambda result: terminal.flush())
+    except GradcliError as error:
+        note_detachments(error, run, (), [])
+        terminal.error(error)
+        return error.exit_code
+    return 0
+
+
 MOST_OF_A_STREAM = 10_000
 """Statements of standard input that are kept: memory does not grow with its length."""
 
@@ -139,7 +157,7 @@ def run_file(
         run.session.state.library["folder"] = os.path.dirname(path)
     statements: Iterable[Statement]
     known: Sequence[Statement] = ()
-    error = None
+    error, meant = None, None
     try:
         with run.limited():
             if path == STDIN:
@@ -163,12 +181,12 @@ def run_file(
             if options.wants_result:
                 run.report(compact=True)
     except GradcliError as failure:
-        note_missing_values(failure, known, arguments, f"gradcli run {path}")
+        meant = note_arguments(failure, known, arguments, f"gradcli run {path}")
         note_detachments(failure, run, known, arguments)
         terminal.error(failure)
         error = failure
     if options.explain_loops:
         terminal.explain_loops([*run.session.interpreter.hot_loops.values()])
     if run.bindings is not None:
-        run.bindings.warn_unused(terminal, known if error is not None else ())
+        run.bindings.warn_unused(terminal, known if error is not None else (), meant)
     return error

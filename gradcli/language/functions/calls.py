@@ -10,12 +10,11 @@ from typing import Any
 from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
-from gradcli.language.functions.rows import rows_of
 from gradcli.language.hints.spelling import closest
 from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.borders import FOREIGN, argument
-from gradcli.language.objects.classes.descriptors import BoundMethod
+from gradcli.language.objects.classes.descriptors import BoundMethod, computes
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import (
@@ -26,6 +25,7 @@ from gradcli.language.objects.types import (
     type_name,
     type_of,
 )
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield
 from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statement
@@ -372,9 +372,9 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         kwargs = dict(zip(kwargs, for_op(function, tuple(kwargs.values())), strict=True))
     for name in kwargs:
         if name in _FLAGS and type(kwargs[name]) is not bool and _is_catalogue(function):
-            from gradcli.language.hints import argument_types  # lazy: start-up
+            from gradcli.language.hints import arguments  # lazy: start-up
 
-            wrong = argument_types.wrong_flag(_name(function), function, name, kwargs[name])
+            wrong = arguments.wrong_flag(_name(function), function, name, kwargs[name])
             if wrong is not None:
                 raise wrong
     try:
@@ -458,8 +458,8 @@ def call_failed(
     kwargs: dict[str, Any],
     method: str | None = None,
 ) -> Exception:
-    """What a program sees of an exception that came out of a call; a bug of ours as it is. Where
-    the first argument is what a method is called on, `method` is the method's name.
+    """The error that a program sees for an exception of a call; a bug of gradcli stays as it is.
+    Where the first argument is what a method is called on, `method` is the method's name.
     """
     seen = _call_failed(error, function, args, kwargs)
     if isinstance(seen, GradcliError) and seen.code in ("E201", "E202"):
@@ -497,9 +497,9 @@ def _call_failed(
             receiver = getattr(function, "__self__", None)
             return _lacking(error, function, [receiver, *args, *kwargs.values()]) or error
         return converted(error) if isinstance(error, HOST_ERRORS) else error
-    from gradcli.language.hints import argument_types  # lazy: start-up
+    from gradcli.language.hints import arguments  # lazy: start-up
 
-    wrong = argument_types.wrong_operand(_name(function), function, args, kwargs)
+    wrong = arguments.wrong_operand(_name(function), function, args, kwargs)
     if wrong is not None:
         return _by_arguments(wrong, function, args, kwargs)
     if isinstance(error, (AttributeError, TypeError)):
@@ -568,13 +568,13 @@ def _by_arguments(
         function = catalogue.modules["torch.nn.functional"][of_layer]
     if not _is_catalogue(function):
         return error
-    from gradcli.language.hints import argument_types  # lazy: start-up
+    from gradcli.language.hints import arguments  # lazy: start-up
 
     if error.raises != "AttributeError":  # an op that raises this has found the operand
-        error = argument_types.wrong_operand(_name(function), function, args, kwargs) or error
+        error = arguments.wrong_operand(_name(function), function, args, kwargs) or error
     if error.code != "E202":
-        return argument_types.wrong_argument(_name(function), function, args, kwargs) or error
-    if error.raises == "TypeError" and argument_types.lacks_attribute(function, args, kwargs):
+        return arguments.wrong_argument(_name(function), function, args, kwargs) or error
+    if error.raises == "TypeError" and arguments.lacks_attribute(function, args, kwargs):
         error.raises = "AttributeError"
     return error
 
@@ -699,3 +699,55 @@ def _written(parameter: Any) -> str:
         return name
     plain = isinstance(parameter.default, (int, float, str, type(None)))
     return f"{name}={parameter.default!r}" if plain else f"{name}=…"
+
+
+def rows_of(body: Sequence[tree.Statement], parameters: Sequence[str], owner: Any) -> Any:
+    """The tensors whose rows at its argument a method gives, as a list; None for any other method.
+
+    Args:
+        parameters: the names of the object and of the row's number.
+        owner: the object.
+    """
+    names = _names_of(body, parameters)
+    cls = getattr(type(owner), "language_class", None)
+    if not names or cls is None or any(computes(cls.find(name)) for name in names):
+        return None
+    try:
+        tensors = [owner.language_getattr(name) for name in names]
+    except AttributeError:
+        return None
+    return tensors if all(type(each) is Tensor for each in tensors) else None
+
+
+def _names_of(body: Sequence[tree.Statement], parameters: Sequence[str]) -> list[str] | None:
+    """The attributes of the object of which the rows come."""
+    named: dict[str, str] = {}
+    for statement in body:
+        if isinstance(statement, tree.Return):
+            value = statement.value
+            parts = value.elements if isinstance(value, (tree.Tuple, tree.List)) else []
+            attributes = [_name_of(part, parameters, named) for part in parts]
+            return [name for name in attributes if name] if all(attributes) else None
+        if isinstance(statement, tree.Assign) and len(statement.targets) == 1:
+            target = statement.targets[0]
+            name = _name_of(statement.value, parameters, {})
+            if name is None or not isinstance(target, tree.Name) or target.name in parameters:
+                return None
+            named[target.name] = name
+        elif not isinstance(statement, tree.ExpressionStatement) or not isinstance(
+            statement.value, tree.Constant
+        ):
+            return None
+    return None
+
+
+def _name_of(node: tree.Expression, parameters: Sequence[str], named: dict[str, str]) -> str | None:
+    """`x` of `self.x[index]`, or of a name that holds it."""
+    if isinstance(node, tree.Name):
+        return named.get(node.name)
+    if not isinstance(node, tree.Subscript) or not isinstance(node.value, tree.Attribute):
+        return None
+    owner, index = node.value.value, node.index
+    if not isinstance(owner, tree.Name) or not isinstance(index, tree.Name):
+        return None
+    return node.value.name if [owner.name, index.name] == [*parameters] else None

@@ -320,16 +320,16 @@ class Session:
     Attributes:
         options: what `np.set_printoptions` set.
         random: the generator behind `np.random`, None before its first use.
-        made: how many generators were made without a seed.
+        generators_seeded: how many generators were made without a seed.
         warns: whether floating-point errors are warned of.
     """
 
-    __slots__ = ("made", "options", "random", "warns")
+    __slots__ = ("generators_seeded", "options", "random", "warns")
 
     def __init__(self) -> None:
         self.options: dict[str, Any] = {}
         self.random: Any = None
-        self.made = 0
+        self.generators_seeded = 0
         self.warns = True
 
 

@@ -47,8 +47,8 @@ def _tolerances(rtol: float | None, atol: float | None, *dtypes: str) -> _Close:
             f" {'rtol' if rtol is None else 'atol'}.",
             "ValueError",
         )
-    found = [_TOLERANCES.get(dtype, (0.0, 0.0)) for dtype in dtypes]
-    return max(rtol for rtol, _ in found), max(atol for _, atol in found)
+    tolerances = [_TOLERANCES.get(dtype, (0.0, 0.0)) for dtype in dtypes]
+    return max(rtol for rtol, _ in tolerances), max(atol for _, atol in tolerances)
 
 
 def _mismatch(what: str, extra: str, close: _Close, diffs: tuple[Any, Any], at: Any = None) -> str:
@@ -124,7 +124,7 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: dict[str, Any]) 
 
 
 def _greatest(numbers: Any) -> tuple[int, ...]:
-    """Where the greatest of some numbers stands, or the first that is none."""
+    """The position of the greatest number, or of the first nan."""
     flat = int(np.argmax(np.where(np.isnan(numbers), np.inf, numbers)))
     return tuple(map(int, np.unravel_index(flat, numbers.shape)))
 

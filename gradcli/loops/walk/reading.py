@@ -21,8 +21,7 @@ from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield, na
 from gradcli.loops.gradients import Gradients
 from gradcli.loops.guards import Guard, Input, is_new_leaf, is_same_value
 from gradcli.loops.kinds import context_class, distribution_class, module_class
-from gradcli.loops.locations import Attribute, Item, Location, Name, Part, read_op
-from gradcli.loops.loop_carried import LoopPlan
+from gradcli.loops.locations import Attribute, Item, Location, LoopPlan, Name, Part, read_op
 from gradcli.loops.recorder import Recorder
 from gradcli.loops.symbols import (
     CHANGED,
@@ -33,9 +32,7 @@ from gradcli.loops.symbols import (
     is_symbolic,
     of_older_graph,
 )
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import kind_of
-from gradcli.trace.ir import Inline, Value
+from gradcli.trace.ir import GraphBreak, Inline, Value, kind_of
 
 if TYPE_CHECKING:
     from gradcli.library.torch.distributions.distribution import Distribution
@@ -58,19 +55,19 @@ class Drawn:
 
 
 class Reader(Compiler):
-    """Reads what an iteration finds where values outlive it, and records that.
+    """Reads the values that an iteration takes from places which outlive it, and records the reads.
 
     Attributes:
         guard: what the iteration relies on.
         stored: what it binds or sets in places that outlive it, by place.
-        carried: the places that are known to hold another value in every iteration.
-        loads: the places whose values it loads anew.
-        loaded: of the tensors among these, the places by value.
-        generated: what generator expressions gave, with symbols.
-        constants: those that it read in places, to see whether they are carried after all.
+        carried: the places whose values are known to differ from iteration to iteration.
+        loads: the places that are read again in every iteration.
+        loaded: the place of each tensor among their values.
+        generated: the items of generator expressions, with symbols.
+        constants: the values that were read as constants, by place, to compare them later.
         lasting: the lists and dicts from outside that it has met, by their ids.
-        unsteady: how often compiled iterations were left since a number was another one, by the
-            span of what takes it.
+        unsteady: how often a side exit was taken because a number had changed, by the span of the
+            expression that reads it.
     """
 
     def __init__(
@@ -116,12 +113,12 @@ class Reader(Compiler):
         self._relied: set[int] = set()
         self._also: set[Any] = set()
 
-    def end(self, found: GraphBreak) -> None:
+    def end(self, graph_break: GraphBreak) -> None:
         """Recording ends here."""
         if self.broken is None:
-            if found.span is None:
-                found.span = self.state.place
-            self.broken = found
+            if graph_break.span is None:
+                graph_break.span = self.state.place
+            self.broken = graph_break
             self.recorder.muted = True
             self.recorder.remove()  # loops inside the rest of the iteration may be compiled
 
@@ -136,14 +133,14 @@ class Reader(Compiler):
         self.builder.span, self.builder.stack = self.state.place, tuple(self.state.stack)
         try:
             return record(*args)
-        except GraphBreak as found:
-            self.end(found)
+        except GraphBreak as graph_break:
+            self.end(graph_break)
             return None
 
     def either(self, value: Any, record: Callable[..., Any], *args: Any) -> Any:
         """What is recorded for a value; the value itself where recording has ended."""
-        made = self.attempt(record, *args)
-        return value if made is None else made
+        result = self.attempt(record, *args)
+        return value if result is None else result
 
     def walked(self, function: Function) -> None:
         """Walk a function's body whenever it is called in this iteration."""
@@ -223,10 +220,10 @@ class Reader(Compiler):
             self.refuse(CHANGED)
         self.attempt(self.builder.expect, symbol)
 
-    def generated_in(self, given: Sequence[Any]) -> list[Drawn]:
+    def generated_in(self, arguments: Sequence[Any]) -> list[Drawn]:
         """The generator expressions among some arguments."""
-        found = [self.generated.get(each) for each in given if type(each) is Iterator]
-        return [each for each in found if each is not None]
+        drawn = [self.generated.get(each) for each in arguments if type(each) is Iterator]
+        return [each for each in drawn if each is not None]
 
     def walk_methods(self, cls: Any) -> None:
         """Walk the bodies of a class's functions whenever they are called in this iteration."""
@@ -279,20 +276,18 @@ class Reader(Compiler):
             self.constants[place.key] = value
             self.guard.values.setdefault(place.key, (place.read, value))
             return self.constant(value)
-        given = self.attempt(self._given, place, value)
-        return self.builder.known(value) if given is None else given
+        loaded = self.attempt(self._load, place, value)
+        return self.builder.known(value) if loaded is None else loaded
 
     def _holds_older(self, value: Any) -> bool:
-        """Whether a value is a tensor with a graph that was made before the iteration, or tensors
-        of which one is such.
-        """
+        """Whether a value is, or holds, a tensor whose graph was made before the iteration."""
         if type(value) in (tuple, list):
             return all(type(e) is Tensor for e in value) and any(map(self._holds_older, value))
         node = value.grad_fn if type(value) is Tensor else None
         return node is not None and node.sequence_nr <= self.since
 
-    def _given(self, place: Location, value: Any) -> Any:
-        """A value that the iteration is given."""
+    def _load(self, place: Location, value: Any) -> Any:
+        """Read a value that may differ from iteration to iteration."""
         self.loads.add(place.key)
         known = self.symbols.get(place.key)
         if known is not None:
@@ -342,17 +337,15 @@ class Reader(Compiler):
         self.inputs.append(Input(read, kind_of(tensor.array), is_leaf, is_older))
 
     def _give_again(self, tensor: Tensor, op: Inline, operands: Sequence[Any]) -> None:
-        """A tensor that the iteration has from another place too, in other iterations perhaps not:
-        it is checked.
-        """
+        """Check that a tensor which was read from two places is one tensor in every iteration."""
         place = tensor, op.text, *map(id, operands)
-        given = self.builder.objects.get(tensor)
-        if place in self._also or (given is not None and given[0].text == op.text):
+        source = self.builder.objects.get(tensor)
+        if place in self._also or (source is not None and source[0].text == op.text):
             return
         self._also.add(place)
         first = self.builder.object(op, operands)
-        if given is not None:
-            same: list[Any] = [first, self.builder.object(*given)]
+        if source is not None:
+            same: list[Any] = [first, self.builder.object(*source)]
         elif tensor in self.guard.tensors:
             same = [first, tensor]
         elif self.builder.is_constant(self.builder.of(tensor)) and not tensor.requires_grad:
@@ -392,11 +385,11 @@ class Reader(Compiler):
 
     def _constant_tensor(self, tensor: Tensor) -> None:
         """A tensor from outside that stays what it is, in a place of its own."""
-        given = self.builder.objects.get(tensor)
-        if given is not None and tensor not in self._also:
+        source = self.builder.objects.get(tensor)
+        if source is not None and tensor not in self._also:
             self._also.add(tensor)
-            found = self.builder.object(*given)
-            self.builder.exit_unless("{0} is {1}", [found, tensor], OTHER_TENSOR)
+            current = self.builder.object(*source)
+            self.builder.exit_unless("{0} is {1}", [current, tensor], OTHER_TENSOR)
         elif not self.builder.has(tensor) and tensor not in self.builder.older:
             self.builder.tensor(tensor)
 
@@ -440,7 +433,7 @@ class Reader(Compiler):
             self.refuse("what a tensor has of a graph of an earlier iteration is looked at")
         before = self.recorder.write_count
         value = read()
-        if name == "grad" and owner.grad_fn is None and not self.builder.is_made(owner):
+        if name == "grad" and owner.grad_fn is None and not self.builder.is_of_iteration(owner):
             self.attempt(self.gradients.read, owner)
         elif type(value) is Tensor or name in _METADATA or callable(value):
             pass
@@ -464,7 +457,7 @@ class Reader(Compiler):
                 if type(owner) is list and type(at) is slice:
                     self.local[id(value)] = value
                 return self.builder.known(value)
-            return parts[at] if type(at) is int else self.made_list(parts[at])
+            return parts[at] if type(at) is int else self.new_list(parts[at])
         if isinstance(owner, tuple):
             return self.constant(value)
         if isinstance(owner, module_class()):
@@ -555,17 +548,17 @@ class Reader(Compiler):
             self.symbols.pop(place.key, None)
 
     def symbol_at(self, place: Location, value: Any) -> Any:
-        """The value with symbols that a place holds; None where it holds another one, or none."""
+        """The symbol that stands for the value of a place; None if the value has changed since."""
         symbol = self.symbols.get(place.key)
         return symbol if symbol is not None and is_same_value(concrete(symbol), value) else None
 
-    def made_list(self, values: list[Any]) -> list[Any]:
+    def new_list(self, values: list[Any]) -> list[Any]:
         """A list that the iteration makes."""
-        made = [concrete(each) for each in values]
-        self.local[id(made)] = made
+        new = [concrete(each) for each in values]
+        self.local[id(new)] = new
         if any(map(self.is_lost, values)):
-            self.builder.know_list(made, values)
-        return made
+            self.builder.know_list(new, values)
+        return new
 
 
 def _hooks_of(module: Module) -> Callable[[], list[Any]]:

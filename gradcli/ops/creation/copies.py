@@ -10,13 +10,15 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import located, module_of, moved
 from gradcli.arrays.dtypes import DTYPES, DType
-from gradcli.arrays.layout.memory_format import (
+from gradcli.arrays.layout.sizes import Device
+from gradcli.arrays.layout.strides import (
+    cast_in_order,
     channels_are_last,
+    copied_in_order,
     is_channels_last,
+    laid_out_like,
     with_channels_last,
 )
-from gradcli.arrays.layout.sizes import Device
-from gradcli.arrays.layout.strides import cast_in_order, copied_in_order, laid_out_like
 from gradcli.arrays.scalars import checked_cast
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.inplace import writes
@@ -84,7 +86,7 @@ def cast_to(value: Any, dtype: DType) -> Any:
 
 
 @function("clone", method=True)
-def clone_(input: Tensor, *, memory_format: Any = None) -> Tensor:
+def clone_function(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, in the graph; `torch.contiguous_format` makes it lie in row order."""
     if wants_channels_last(input, memory_format):
         return channels_last.apply(input)

@@ -12,8 +12,13 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.layout.strides import in_row_order, laid_out_like, laid_out_like_operands
-from gradcli.arrays.layout.views import strides_of, window
+from gradcli.arrays.layout.strides import (
+    in_row_order,
+    laid_out_like,
+    laid_out_like_operands,
+    strides_of,
+    window,
+)
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like
@@ -30,7 +35,7 @@ from gradcli.ops.creation.copies import clone, contiguous, copy_
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
-from gradcli.ops.elementwise.unary import abs_, is_complex, sgn
+from gradcli.ops.elementwise.unary import abs_op, is_complex, sgn
 from gradcli.ops.shape.slicing import select
 
 # --- a complex tensor as pairs of real numbers ----------------------------------------------------
@@ -91,7 +96,7 @@ def _is_conjugate(tensor: Tensor) -> bool:
 
 
 @function("view_as_real")
-def view_as_real_(input: Tensor) -> Tensor:
+def view_as_real_function(input: Tensor) -> Tensor:
     """A complex tensor's real and imaginary parts as a new last dimension of size 2; it shares the
     memory. Raises E203 for other tensors, and for a conjugate.
 
@@ -107,7 +112,7 @@ def view_as_real_(input: Tensor) -> Tensor:
 
 
 @function("view_as_complex", autocast="float32")
-def view_as_complex_(input: Tensor) -> Tensor:
+def view_as_complex_function(input: Tensor) -> Tensor:
     """A complex tensor on the memory of a real one, whose last dimension holds the two parts.
     Raises E203 for integers, E301 where the last dimension's size is not 2 or its elements do not
     lie beside each other.
@@ -167,7 +172,7 @@ def set_imag(tensor: Tensor, value: Any) -> None:
 
 
 @function("conj", method=True, numpy="conj")
-def conj_(input: Tensor) -> Tensor:
+def conj_function(input: Tensor) -> Tensor:
     """The complex conjugate, a view: what is written to it is written to the tensor, conjugated. A
     real tensor itself.
 
@@ -178,7 +183,7 @@ def conj_(input: Tensor) -> Tensor:
 
 
 @function("conj_physical", method=True, numpy="conj")
-def conj_physical_(input: Tensor) -> Tensor:
+def conj_physical_function(input: Tensor) -> Tensor:
     """The complex conjugate, copied at once; a real tensor itself.
 
     Example: torch.conj_physical(tensor([0.5, 1., 2.5]))
@@ -228,7 +233,7 @@ def is_neg(input: Tensor) -> bool:
 
 
 @function("_neg_view", method=True)
-def neg_view_(input: Tensor) -> Tensor:
+def neg_view(input: Tensor) -> Tensor:
     """A view that shows the tensor's elements negated."""
     if input.dtype.category == "bool":
         raise type_error("_neg_view(): a bool has no negative", raises="NotImplementedError")
@@ -245,7 +250,7 @@ def _complex_array(real: Any, imag: Any) -> Any:
     return laid_out_like(real, result)[()] if real.shape == shape else result[()]
 
 
-complex_: Op = op(
+_complex: Op = op(
     "complex",
     _complex_array,
     keeps_layout=True,
@@ -269,7 +274,7 @@ def _polar_rule(grad: Any, result: Any, needs: list[bool]) -> tuple[Any, Any]:
     )
 
 
-polar: Op = op(
+_polar: Op = op(
     "polar",
     _polar_array,
     inputs=("abs", "angle"),
@@ -300,18 +305,18 @@ def complex_of_parts(real: Tensor, imag: Tensor) -> Tensor:
     Example: torch.complex(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     _check_parts("complex", real, imag)
-    return complex_.apply(real, imag)
+    return _complex.apply(real, imag)
 
 
 @function("polar", autocast="float32")
-def polar_(abs: Tensor, angle: Tensor) -> Tensor:
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """The complex tensor of two real ones, its magnitudes and angles. Raises E203 where their
     dtypes differ or are neither float32 nor float64.
 
     Example: torch.polar(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     _check_parts("polar", abs, angle)
-    return polar.apply(abs, angle)
+    return _polar.apply(abs, angle)
 
 
 # --- angles ---------------------------------------------------------------------------------------
@@ -329,7 +334,7 @@ def _angle_rule(grad: Any, self: Any) -> Any:
     if not is_complex(self):
         return zeros_like(grad)
     # At 0, where there is no angle, the gradient is 0.
-    return where(self == 0, 0.0, grad * self / abs_(self) ** 2 * 1j)
+    return where(self == 0, 0.0, grad * self / abs_op(self) ** 2 * 1j)
 
 
 angle = pointwise(

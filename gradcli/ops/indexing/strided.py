@@ -1,4 +1,9 @@
-"""`as_strided`: a window on the memory that a tensor shares; `fill_diagonal_`."""
+"""`as_strided`: a window on the memory that a tensor shares; `fill_diagonal_`; and writes to a part
+of a value that a derivative rule has just made.
+
+Where PyTorch's formula writes in place, the graph of a gradient has a `CopySlices`; so has ours
+when the rule does the same.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +12,59 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.layout.strides import copied_as_it_lies, overlaps_itself
-from gradcli.arrays.layout.views import row_strides, window
+from gradcli.arrays.layout.strides import copied_as_it_lies, overlaps_itself, row_strides, window
 from gradcli.autograd.inplace import views, writes
 from gradcli.autograd.inplace.views import extent
-from gradcli.autograd.inplace.writes import base_array
+from gradcli.autograd.inplace.writes import base_array, write
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.runtime import type_name
-from gradcli.ops.creation.copies import fill_, row_order
+from gradcli.ops.creation.copies import copy_, fill_, row_order
 from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.select import index_add
-from gradcli.ops.shape.partial_writes import assign
+from gradcli.ops.shape.slicing import diagonal, slice_op
 from gradcli.ops.shape.views import reshape, squeeze_dim
+
+
+def matrix_diagonal_of(value: Any) -> Any:
+    """The diagonals of matrices, a view."""
+    return diagonal(value, 0, value.ndim - 2, value.ndim - 1)
+
+
+def block_of(value: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+    """The block of matrices between two rows and two columns, a view."""
+    part = slice_op(value, value.ndim - 2, *rows, 1)
+    return slice_op(part, value.ndim - 1, *columns, 1)
+
+
+def assign(part: Any, value: Any) -> None:
+    """Write a value into a view; its history becomes part of that of the view's base."""
+    if type(part) is Tensor:
+        copy_(part, value)
+    else:
+        part[...] = value
+
+
+def fill(part: Any, number: float) -> None:
+    """Write a number into each element of a view."""
+    if type(part) is Tensor:
+        fill_(part, number)
+    else:
+        part[...] = number
+
+
+def scale(part: Any, number: float) -> None:
+    """Multiply each element of a view by a number."""
+    if type(part) is Tensor:
+        write(part, part * number)
+    else:
+        part *= number
+
 
 Sizes = tuple[int, ...]
 
@@ -49,11 +89,11 @@ def _strided_backward(
         index = Tensor(index) if type(grad) is Tensor else index
         memory = index_add(memory, 0, index, reshape(grad, (where.size,)))
     else:
-        assign(as_strided(memory, size, stride, before + offset, (1,)), grad)
-    return as_strided(memory, self_sizes, layout, before, (1,))
+        assign(_as_strided(memory, size, stride, before + offset, (1,)), grad)
+    return _as_strided(memory, self_sizes, layout, before, (1,))
 
 
-as_strided: Op = op(
+_as_strided: Op = op(
     "as_strided",
     lambda self, size, stride, offset, layout: window(self, size, stride, offset),
     view=True,
@@ -67,7 +107,7 @@ def strided(tensor: Tensor, size: Sizes, stride: Sizes, offset: int) -> Tensor:
     """A window on a tensor's memory, in the graph: strides in elements, the offset from the
     tensor's own first one.
     """
-    return as_strided.apply(tensor, tuple(size), tuple(stride), offset, _strides(tensor))
+    return _as_strided.apply(tensor, tuple(size), tuple(stride), offset, _strides(tensor))
 
 
 def _strides(tensor: Tensor) -> Sizes:
@@ -77,14 +117,14 @@ def _strides(tensor: Tensor) -> Sizes:
 
 
 @function("as_strided", method=True)
-def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A window on the memory that the tensor shares: sizes, strides and offset in elements.
 
     Raises E301 where it reaches beyond that memory.
 
     Example: torch.as_strided(tensor([0.5, 1., 2.]), (2, 2), (1, 1))
     """
-    return as_strided.apply(input, *_checked_window(input, size, stride, storage_offset))
+    return _as_strided.apply(input, *_checked_window(input, size, stride, storage_offset))
 
 
 def _checked_window(
@@ -124,14 +164,14 @@ def _scattered(self: Any, src: Any, size: Sizes, stride: Sizes, offset: int) -> 
     return whole
 
 
-as_strided_scatter: Op = op(
+_as_strided_scatter: Op = op(
     "as_strided_scatter",
     _scattered,
     keeps_layout=True,
-    self=lambda grad, src_sizes, size, stride, offset: as_strided_scatter(
+    self=lambda grad, src_sizes, size, stride, offset: _as_strided_scatter(
         row_order(grad), zeros(grad, src_sizes), size, stride, offset
     ),
-    src=lambda grad, self_sizes, size, stride, offset: as_strided(
+    src=lambda grad, self_sizes, size, stride, offset: _as_strided(
         row_order(grad), size, stride, offset, tuple(row_strides(self_sizes))
     ),
     raises=BY_KINDS,
@@ -139,7 +179,7 @@ as_strided_scatter: Op = op(
 
 
 @function("as_strided_scatter", method=True)
-def as_strided_scatter_(
+def as_strided_scatter(
     input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Tensor:
     """The tensor with a window on its memory replaced: sizes, strides and offset in elements.
@@ -154,12 +194,12 @@ def as_strided_scatter_(
             "expected src to have a size equal to the slice of self. src size ="
             f" {list(src.array.shape)}, slice size = {list(sizes)}"
         )
-    return as_strided_scatter.apply(input, src, sizes, strides, offset)
+    return _as_strided_scatter.apply(input, src, sizes, strides, offset)
 
 
 as_strided_written: Op = op(
     "as_strided_",
-    as_strided.forward,
+    _as_strided.forward,
     node="AsStridedBackward1",
     keeps_layout=True,
     self=_strided_backward,

@@ -28,10 +28,10 @@ from gradcli.ops.definition.dtype_support import check_dtype, check_floating_dty
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.complex import real_part
-from gradcli.ops.elementwise.unary import abs_, is_complex, sgn
+from gradcli.ops.elementwise.unary import abs_op, is_complex, sgn
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.linalg.decompositions import svdvals
-from gradcli.ops.reduction.extrema import amax_, amin_
+from gradcli.ops.reduction.extrema import amax_op, amin_op
 from gradcli.ops.reduction.sum import (
     cast_array,
     check_reduced,
@@ -82,14 +82,14 @@ def norm_gradient(grad: Any, self: Any, norm: Any, ord: float, dims: Axes, keepd
     if ord == 2:
         return grad * masked_fill_number(self / norm, norm == 0, 0)
     if math.isinf(ord):
-        largest = abs_(self) == norm
+        largest = abs_op(self) == norm
         count = sum_all(largest) if dims is None else sum_dims(largest, dims, True)
         return sgn(self) * (grad / count * largest)
     if ord < 1:
-        powers = masked_fill_number(abs_(self) ** (ord - 1), self == 0, 0)
+        powers = masked_fill_number(abs_op(self) ** (ord - 1), self == 0, 0)
         return sgn(self) * powers * grad * norm ** (1 - ord)
     direction = sgn(self) if ord < 2 else self
-    scaled = direction * abs_(self) ** (ord - (1 if ord < 2 else 2))
+    scaled = direction * abs_op(self) ** (ord - (1 if ord < 2 else 2))
     return scaled * masked_fill_number(grad / norm ** (ord - 1), norm == 0, 0)
 
 
@@ -117,7 +117,7 @@ def _vector_norm(
 
 
 @reduction("vector_norm", module="torch.linalg", method=False)
-def vector_norm_(
+def vector_norm_function(
     input: Tensor,
     ord: float = 2,
     dim: Dims = None,
@@ -173,7 +173,7 @@ def _extreme(values: Tensor, ord: float, dim: int, keepdim: bool) -> Tensor:
         zeros = zeros_like(sum_dims.apply(values, (dim,), keepdim))
         storage_of(zeros).count_write()  # PyTorch fills it
         return zeros
-    return (amax_ if ord > 0 else amin_)(values, dim, keepdim)
+    return (amax_op if ord > 0 else amin_op)(values, dim, keepdim)
 
 
 def _no_order(ord: Any) -> GradcliError:
@@ -288,7 +288,7 @@ def _dist_rule(grad: Any, self: Any, other: Any, result: Any, p: float) -> Any:
     return norm_gradient(grad, self - other, result, p, None, False)
 
 
-dist = op(
+_dist = op(
     "dist",
     _dist_array,
     self=_dist_rule,
@@ -299,7 +299,7 @@ dist = op(
 
 
 @function("dist", method=True)
-def dist_(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of the difference of two tensors, broadcast against each other.
 
     Example: torch.dist(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
@@ -308,7 +308,7 @@ def dist_(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     check_reduced("dist", other)
     check_subtraction(input.array, other.array)
     check_floating_dtype("dist", dtypes.result_dtype((input.array, other.array)))
-    return dist.apply(input, other, float(p))
+    return _dist.apply(input, other, float(p))
 
 
 # --- renorm -------------------------------------------------------------------------------------
@@ -338,7 +338,7 @@ def _renorm_rule(grad: Any, self: Any, p: float, dim: int, maxnorm: float) -> An
     return where(norm > maxnorm, shortened, grad)
 
 
-renorm: Op = op("renorm", _renorm_array, self=_renorm_rule, raises=BY_KINDS)
+_renorm: Op = op("renorm", _renorm_array, self=_renorm_rule, raises=BY_KINDS)
 
 
 def _checked_dim(input: Tensor, p: Any, dim: int, maxnorm: Any) -> int:
@@ -370,11 +370,11 @@ def _check_written(name: str, input: Tensor, /, p: Any = 2, dim: int = 0, maxnor
 
 
 @function("renorm", method=True, inplace=True, check=_check_written)
-def renorm_(input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
+def renorm(input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     """The tensor with each slice along `dim` whose p-norm is above `maxnorm` scaled down to it.
     Raises E204 unless p is positive and maxnorm not negative, E301 for fewer than two dimensions.
 
     Example: torch.renorm(tensor([[2., 1.], [1., 3.]]), 2, 0, 1.)
     """
     at = _checked_dim(input, p, dim, maxnorm)
-    return renorm.apply(input, float(p), at, float(maxnorm))
+    return _renorm.apply(input, float(p), at, float(maxnorm))

@@ -173,11 +173,6 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False)
     return _dropped("feature_alpha_dropout", input, p, training, written=False)
 
 
-def _expose_channels() -> None:
-    for ndim, sample in ((1, "ones(1, 2, 3)"), (2, SAMPLES[2]), (3, SAMPLES[3])):
-        _of_channels(ndim, f"F.dropout{ndim}d({sample})")
-
-
 def _of_channels(ndim: int, example: str) -> None:
     """`dropout` of whole channels with so many dimensions; without a batch a tensor gets one for
     the noise; `dropout2d` takes the first dimension for the batch whatever their number.
@@ -186,16 +181,16 @@ def _of_channels(ndim: int, example: str) -> None:
 
     def is_batched(input: Tensor, p: float) -> bool:
         _check_probability(name, input, p)
-        found = input.array.ndim
-        if ndim == 1 and found not in (2, 3):
+        rank = input.array.ndim
+        if ndim == 1 and rank not in (2, 3):
             raise shape_error(
-                f"dropout1d(): 2 or 3 dimensions are needed, not {found}",
-                text=f"dropout1d: Expected 2D or 3D input, but received a {found}D input. Note that"
+                f"dropout1d(): 2 or 3 dimensions are needed, not {rank}",
+                text=f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. Note that"
                 " dropout1d exists to provide channel-wise dropout on inputs with 1 spatial"
                 " dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D"
                 " inputs).",
             )
-        return ndim == 2 or found == ndim + 2
+        return ndim == 2 or rank == ndim + 2
 
     @effects(WRITES)
     def write_of_channels(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
@@ -221,4 +216,5 @@ def _of_channels(ndim: int, example: str) -> None:
     )
 
 
-_expose_channels()
+for _ndim, _sample in ((1, "ones(1, 2, 3)"), (2, SAMPLES[2]), (3, SAMPLES[3])):
+    _of_channels(_ndim, f"F.dropout{_ndim}d({_sample})")

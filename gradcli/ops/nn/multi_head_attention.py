@@ -17,9 +17,9 @@ from gradcli.ops.linalg.products.matmul import linear
 from gradcli.ops.linalg.products.matrix_products import baddbmm, bmm
 from gradcli.ops.nn.attention import scaled_dot_product_attention
 from gradcli.ops.nn.dropout import dropout
-from gradcli.ops.nn.softmax import softmax_
+from gradcli.ops.nn.softmax import softmax_op
 from gradcli.ops.nn.spatial.padding import constant_pad
-from gradcli.ops.shape.joining import cat_
+from gradcli.ops.shape.joining import cat_function
 
 
 def _require(holds: bool, text: str) -> None:
@@ -144,7 +144,7 @@ def _weighed(q: Tensor, k: Tensor, v: Tensor, mask: Any, p: float) -> tuple[Tens
     scores = operators.mul(q, math.sqrt(1.0 / q.array.shape[-1]))
     keys = methods.transpose(k, -2, -1)
     scores = bmm.apply(scores, keys) if mask is None else baddbmm.apply(mask, scores, keys)
-    weights = softmax_.apply(scores, 2)
+    weights = softmax_op.apply(scores, 2)
     if p > 0:
         weights = dropout(weights, p)
     return bmm.apply(weights, v), weights
@@ -153,7 +153,7 @@ def _weighed(q: Tensor, k: Tensor, v: Tensor, mask: Any, p: float) -> tuple[Tens
 def _with_one_more(k: Tensor, v: Tensor, masks: list[Any], more: Any, dim: int) -> Any:
     """Keys, values and masks with one key more, which no mask hides."""
     padded = [None if mask is None else constant_pad(mask, (0, 1), 0) for mask in masks]
-    return cat_([k, more[0]], dim), cat_([v, more[1]], dim), padded
+    return cat_function([k, more[0]], dim), cat_function([v, more[1]], dim), padded
 
 
 def _in_one_step(

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.arrays.kernels.rows_in_order import running_sums
+from gradcli.arrays.kernels.in_c import running_sums
 from gradcli.arrays.kernels.sums.cascade_sum import LARGEST, lane_product, wide, wider
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.inplace.writes import check_inplace
@@ -30,8 +30,9 @@ from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.binary import logaddexp_array
 from gradcli.ops.elementwise.comparison import logical_xor, where
-from gradcli.ops.elementwise.unary import abs_, exp, is_complex, log
+from gradcli.ops.elementwise.unary import abs_op, exp, is_complex, log
 from gradcli.ops.indexing.gather import scatter_add
+from gradcli.ops.indexing.strided import assign
 from gradcli.ops.reduction.sum import (
     cast_array,
     check_reduced,
@@ -41,9 +42,8 @@ from gradcli.ops.reduction.sum import (
     sum_dims,
 )
 from gradcli.ops.shape.joining import cat
-from gradcli.ops.shape.partial_writes import assign
 from gradcli.ops.shape.rearranging import flip
-from gradcli.ops.shape.slicing import narrow, select, slice_
+from gradcli.ops.shape.slicing import narrow, select, slice_op
 from gradcli.ops.shape.views import expand, reshape, restore_dims
 from gradcli.state import look
 
@@ -120,13 +120,13 @@ def _cumprod_recorded(grad: Any, self: Any, dim: int) -> Any:
     sizes = tuple(1 if d == dim else size for d, size in enumerate(self.shape))
     whole = zeros(self, tuple(self.shape))
     for k in range(count):
-        before = prod_dim(slice_(self, dim, 0, k, 1), dim, True) if k else ones(self, sizes)
+        before = prod_dim(slice_op(self, dim, 0, k, 1), dim, True) if k else ones(self, sizes)
         factors = before
         if k < count - 1:
-            after = cumprod(slice_(self, dim, k + 1, count, 1), dim)
+            after = cumprod(slice_op(self, dim, k + 1, count, 1), dim)
             products = expand(before, tuple(after.shape)) * after if k else after
             factors = cat([before, products], dim)
-        part = sum_dims(slice_(grad, dim, k, count, 1) * factors, (dim,), False)
+        part = sum_dims(slice_op(grad, dim, k, count, 1) * factors, (dim,), False)
         assign(select(whole, dim, k), part)
     return whole
 
@@ -169,8 +169,8 @@ def prod_gradient_at_zeros(grad: Any, self: Any, dim: int) -> Any:
     if count == 1:
         return grad
     one = ones(self, tuple(1 if d == dim else size for d, size in enumerate(self.shape)))
-    before = cumprod(cat([one, slice_(self, dim, 0, count - 1, 1)], dim), dim)
-    backwards = flip(slice_(self, dim, 1, count, 1), (dim,))
+    before = cumprod(cat([one, slice_op(self, dim, 0, count - 1, 1)], dim), dim)
+    backwards = flip(slice_op(self, dim, 1, count, 1), (dim,))
     after = flip(cumprod(cat([one, backwards], dim), dim), (dim,))
     return grad * conj(before * after)
 
@@ -202,11 +202,11 @@ def _running_extreme(name: str, ufunc: Any) -> Function:
             return self[()], np.int64(0)
         values = ufunc.accumulate(self, axis=dim)
         # The last element that is as extreme as any before it: of ties the later one counts.
-        found = (self == values) | ((self != self) & (values != values))
+        is_extreme = (self == values) | ((self != self) & (values != values))
         sizes = [1] * self.ndim
         sizes[dim] = self.shape[dim]
         positions = np.arange(self.shape[dim], dtype=np.int64).reshape(sizes)
-        return values, np.maximum.accumulate(np.where(found, positions, 0), axis=dim)
+        return values, np.maximum.accumulate(np.where(is_extreme, positions, 0), axis=dim)
 
     def rule(grads: Any, self: Any, indices: Any, dim: int) -> Any:
         # The input is kept as PyTorch keeps it: a write to it is an error.
@@ -264,13 +264,13 @@ def _logcumsumexp_rule(grad: Any, self: Any, result: Any, dim: int) -> Any:
         return grad
 
     def from_the_end(exponents: Any) -> Any:
-        return flip(logcumsumexp(flip(exponents, (dim,)), dim), (dim,))
+        return flip(_logcumsumexp(flip(exponents, (dim,)), dim), (dim,))
 
     if is_complex(grad):
         return conj(exp(from_the_end(log(conj(grad)) - result) + self))
     lowest = float(np.finfo(np.float16 if result.dtype == np.float16 else np.float32).min)
     # In logarithms, so that no exponential of an element overflows.
-    magnitude = log(abs_(grad))
+    magnitude = log(abs_op(grad))
 
     def of_sign(present: Any) -> Any:
         shifted = where(present, magnitude, lowest) - result
@@ -279,7 +279,7 @@ def _logcumsumexp_rule(grad: Any, self: Any, result: Any, dim: int) -> Any:
     return of_sign(grad > 0) - of_sign(grad < 0)
 
 
-logcumsumexp = op(
+_logcumsumexp = op(
     "logcumsumexp",
     _logcumsumexp_array,
     half=rounded_once,
@@ -291,10 +291,10 @@ logcumsumexp = op(
 
 
 @reduction("logcumsumexp")
-def logcumsumexp_(input: Tensor, dim: int) -> Tensor:
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """The logarithm of the running sum of exponentials. Raises E203 for integers."""
     check_reduced("logcumsumexp", input)
-    return logcumsumexp.apply(input, normal_dim("logcumsumexp", dim, input.array.ndim))
+    return _logcumsumexp.apply(input, normal_dim("logcumsumexp", dim, input.array.ndim))
 
 
 # --- differences --------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.layout.memory_format import in_suggested_format
-from gradcli.arrays.layout.strides import in_row_order
+from gradcli.arrays.layout.strides import in_row_order, in_suggested_format
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
@@ -21,7 +20,7 @@ from gradcli.ops.codegen.runtime import listed
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.reshaping import flatten, meshgrid, raised_1d, raised_2d, raised_3d
-from gradcli.ops.shape.slicing import select, slice_
+from gradcli.ops.shape.slicing import select, slice_op
 from gradcli.ops.shape.views import squeeze_dim, view
 
 # --- cat and stack ------------------------------------------------------------------------------
@@ -53,7 +52,7 @@ def _cut_cat(grad: Any, tensors_sizes: Sequence[tuple[int, ...]], dim: int) -> l
             parts.append(zeros(grad, sizes))
             continue
         end = start + sizes[dim]
-        parts.append(slice_(grad, dim, start, end, 1))
+        parts.append(slice_op(grad, dim, start, end, 1))
         start = end
     return parts
 
@@ -92,7 +91,7 @@ stack: Op = op(
 
 
 @function("cat", "concat", "concatenate")
-def cat_(tensors: Any, dim: int = 0) -> Tensor:
+def cat_function(tensors: Any, dim: int = 0) -> Tensor:
     """The tensors one after another along a dimension, in their common dtype.
 
     Raises E204 for an empty list, E301 where the other dimensions differ. Empty vectors go with any
@@ -142,7 +141,7 @@ def _sizes_differ(at: int, first: Any, shape: Any, number: int) -> str:
 
 
 @function("stack")
-def stack_(tensors: Any, dim: int = 0) -> Tensor:
+def stack_function(tensors: Any, dim: int = 0) -> Tensor:
     """The tensors, all of one shape, along a new dimension, in their common dtype. Raises E301
     where shapes differ.
     """
@@ -173,19 +172,19 @@ def hstack(tensors: Any) -> Tensor:
     parts = [raised_1d(tensor) for tensor in listed("hstack", tensors)]
     if not parts:
         raise runtime_error("hstack() needs a tensor")
-    return cat_(parts, 0 if parts[0].array.ndim == 1 else 1)
+    return cat_function(parts, 0 if parts[0].array.ndim == 1 else 1)
 
 
 @function("vstack", "row_stack")
 def vstack(tensors: Any) -> Tensor:
     """The tensors below each other: along dimension 0, vectors as rows."""
-    return cat_([raised_2d(tensor) for tensor in listed("vstack", tensors)])
+    return cat_function([raised_2d(tensor) for tensor in listed("vstack", tensors)])
 
 
 @function("dstack")
 def dstack(tensors: Any) -> Tensor:
     """The tensors behind each other: along dimension 2."""
-    return cat_([raised_3d(tensor) for tensor in listed("dstack", tensors)], 2)
+    return cat_function([raised_3d(tensor) for tensor in listed("dstack", tensors)], 2)
 
 
 @function("column_stack")
@@ -195,7 +194,7 @@ def column_stack(tensors: Any) -> Tensor:
         tensor if tensor.array.ndim > 1 else view.apply(tensor, (tensor.array.size, 1))
         for tensor in listed("column_stack", tensors)
     ]
-    return cat_(columns, 1)
+    return cat_function(columns, 1)
 
 
 def _block_diagonal(tensors: Sequence[Any]) -> Any:
@@ -221,8 +220,8 @@ def _corners(shapes: Sequence[tuple[int, ...]]) -> list[tuple[slice, slice]]:
 def _cut_blocks(grad: Any, tensors_sizes: Sequence[tuple[int, ...]]) -> list[Any]:
     parts: list[Any] = []
     for sizes, (rows, columns) in zip(tensors_sizes, _corners(tensors_sizes), strict=True):
-        part = slice_(grad, 0, rows.start, rows.stop, 1)
-        part = slice_(part, 1, columns.start, columns.stop, 1)
+        part = slice_op(grad, 0, rows.start, rows.stop, 1)
+        part = slice_op(part, 1, columns.start, columns.stop, 1)
         for _ in range(2 - len(sizes)):
             part = squeeze_dim(part, part.ndim - 1)
         parts.append(part)
@@ -265,4 +264,4 @@ def cartesian_prod(*tensors: Any) -> Tensor:
         raise shape_error(text)
     if len(axes) == 1:
         return axes[0]
-    return stack_([flatten(grid) for grid in meshgrid(*axes)], 1)
+    return stack_function([flatten(grid) for grid in meshgrid(*axes)], 1)

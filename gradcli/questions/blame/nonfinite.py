@@ -6,14 +6,15 @@ result that is computed from a non-finite number is a consequence, and not repor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.arrays.backend import to_host
+from gradcli.arrays.backend import has_values, to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd import naming
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.tree import syntax as tree
@@ -238,7 +239,7 @@ class Watch(Listener):
             array = _array(cast) if is_finite(array) else array
             if array is None or is_finite(array):
                 continue
-            call = self.recorder.made.get(node)
+            call = self.recorder.call_of.get(node)
             op, given = (None, {}) if call is None else (call.op, call.arguments)
             array = _held(array)
             entry = self._entered(given, [e for e in _flat(given) if type(e) is Tensor])
@@ -283,6 +284,35 @@ class Watch(Listener):
             self.arrived.append(node.variable)
 
 
+class Sentinel(Listener):
+    """Hears whether any result or gradient is not finite, and says so of the first of each."""
+
+    __slots__ = ("_tell", "_told")
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        super().__init__()
+        self._tell = tell
+        self._told: set[str] = set()
+
+    def _check(self, phase: str, arrays: Iterable[Any]) -> None:
+        if phase not in self._told and not all(is_finite(e) for e in arrays if e is not None):
+            self._told.add(phase)
+            self._tell()
+
+    def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
+        """A call of an op."""
+        outputs = output if type(output) is tuple else (output,)
+        self._check(FORWARD, (each.array for each in outputs if type(each) is Tensor))
+
+    def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
+        """A node that ran."""
+        self._check(BACKWARD, map(_array, fitted))
+
+    def leaf(self, node: Any, old: Any, incoming: Any, new: Any) -> None:
+        """A gradient that reached a leaf."""
+        self._check(BACKWARD, (_array(new),))
+
+
 def _masks(op: Any, entry: FirstNonFinite) -> bool:
     """Whether an operation takes what entered as a mask: a softmax makes 0 of -inf."""
     value = entry.value
@@ -323,12 +353,16 @@ def _shown(value: Any) -> str:
 
 
 def _held(array: Any) -> Any:
-    """An array with its numbers computed, in the host's memory."""
-    return to_host(forced(array))
+    """An array with its numbers computed, in the host's memory; of an example of vmap's those of
+    all examples.
+    """
+    return to_host(forced(unbatched(array)))
 
 
 def is_finite(array: Any) -> bool:
-    """Whether all numbers of an array are finite."""
+    """Whether all numbers of an array are finite; there may be none."""
+    if not has_values(array):
+        return True
     array = _held(array)
     if array.dtype.kind not in "fcV":
         return True

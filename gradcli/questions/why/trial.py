@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import to_host
+from gradcli.arrays.backend import has_values, to_host
 from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.questions.why.detachments import Detachment
 from gradcli.questions.why.finding import Why
@@ -78,7 +79,7 @@ def _help_that_helps(
     """
     ran: list[Ran] = []
     for text in tries:
-        one = again(text)
+        one = _differentiated(text, output, again)
         if one is not None and _helps(answer, offered, output, one):
             return _shown(offered, text)
         bare, name = _without_late_request(text, output[0])
@@ -96,6 +97,14 @@ def _help_that_helps(
                     place = "" if second.place is None else f" in line {second.place.line}"
                     return f"{offered.help}, and then{place}: {second.help}"
     return None
+
+
+def _differentiated(text: str, output: Output, again: Again) -> Ran | None:
+    """The answer about a text; where it calls no `backward()`, about it with one."""
+    one = again(text)
+    if one is None or one.answer.kind != "no backward" or output[0] is None:
+        return one
+    return again(f"{text.rstrip()}\n{output[0]}.sum().backward()\n")
 
 
 def _shown(offered: Detachment, text: str) -> str:
@@ -136,7 +145,10 @@ def _alike(before: Output, after: Output) -> bool:
         return True  # a number of Python's is a tensor now
     if type(a) is not Tensor or type(b) is not Tensor:
         return True
-    first, second = (np.asarray(to_host(forced(each.array))) for each in (a, b))
+    arrays = [forced(unbatched(each.array)) for each in (a, b)]
+    if not all(map(has_values, arrays)):
+        return True
+    first, second = (np.asarray(to_host(each)) for each in arrays)
     if first.dtype.kind not in "fc" or first.shape != second.shape:
         return first.dtype.kind not in "fc"
     return bool(np.allclose(first, second, rtol=1e-4, atol=1e-6, equal_nan=True))

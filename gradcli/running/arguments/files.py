@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from io import StringIO
 from typing import IO, TYPE_CHECKING, Any
 
-from gradcli.arrays.files.gate import opened
-from gradcli.arrays.files.programs import LARGEST_PROGRAM
+from gradcli.arrays.files.gate import LARGEST_PROGRAM, opened
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.running.arguments.options import DRAWN
 
@@ -50,7 +49,7 @@ def program_in(path: str, options: Options) -> str:
     from gradcli.recorded.watched import opened_recording  # lazy: start-up: few are recordings
 
     options.recording, options.watched = opened_recording(path)
-    return "" if options.recording is None else options.recording.program
+    return "" if options.recording is None else options.recording.program_in(options.dtype)
 
 
 def _checked(data: bytes, name: str) -> bytes:
@@ -107,11 +106,16 @@ def check_output(path: str) -> str | None:
     return None
 
 
-def write_result(path: str, result: Result | None, text: Callable[[], str]) -> None:
+def write_result(
+    path: str, result: Result | None, text: Callable[[], str], header: bool = True
+) -> None:
     """Write a result to a file, whole or not at all.
 
     Archives hold the output under its name and the gradients as `NAME.grad`; `.csv` and `.npy` hold
     gradients only, `.npy` one of them; `.json` and `.svg` hold `text()`, `.png` its picture.
+
+    Args:
+        header: whether a `.csv` begins with the names of its columns.
 
     Raises:
         GradcliError: E603 where the file cannot be written or does not hold such a result.
@@ -134,7 +138,7 @@ def write_result(path: str, result: Result | None, text: Callable[[], str]) -> N
             f"{path}: npy holds one array, and there are {', '.join(arrays)}",
             help=f"choose one: --wrt {next(iter(arrays)).removesuffix('.grad')}",
         )
-    write_arrays(path, arrays)
+    write_arrays(path, arrays, header)
 
 
 def arrays_of(result: Result) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +14,20 @@ import numpy as np
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.dtypes import DTYPES, cast
 from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.inplace.writes import overwrite
+from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, Span, Warned, runtime_error
+from gradcli.errors import GradcliError, Span, Warned
+from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.record import Record
-from gradcli.running.recordings.operations import cell, opaque_name, opaque_operation, recurrent
+from gradcli.running.recordings.operations import (
+    OPERATIONS,
+    OtherInputsError,
+    check_arrived,
+    opaque_name,
+    opaque_operation,
+)
 from gradcli.running.recordings.statements import check_statement
 
 if TYPE_CHECKING:
@@ -91,9 +100,10 @@ class Replay:
         self._calls: list[tuple[int, ModuleCall]] = []
         session.values["recorded"] = lambda name: self._recorded(name)
         session.values["opaque"] = lambda number, *inputs: self._opaque(number, inputs)
-        for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
-            session.values[name] = partial(recurrent, name)
-            session.values[f"{name}_cell"] = partial(cell, f"{name}_cell")
+        session.values["recorded_hook"] = self._hook
+        session.values["recorded_step"] = self._step
+        session.values["checkpoint"] = lambda use_reentrant: NoGrad()
+        session.values.update(OPERATIONS)
 
     def replace(self, values: Mapping[str, Any]) -> None:
         """Let what came from outside have other values, by name; then nothing is compared."""
@@ -110,29 +120,65 @@ class Replay:
             array = np.array(array, DTYPES[self.recording.entries[str(name)].dtype].numpy_dtype)
         else:
             array = np.array(array)
-        if self.dtype is not None and array.dtype.kind == "f":
-            array = cast(array, DTYPES[self.dtype])
+        array = self._cast(array)
         return Tensor(array if array.ndim else array[()])
+
+    def _cast(self, array: Any) -> Any:
+        """An array of the recording in the dtype that the replay runs in."""
+        floating = array.dtype.kind == "f" or array.dtype.name == "bfloat16"
+        return cast(array, DTYPES[self.dtype]) if self.dtype is not None and floating else array
 
     def _opaque(self, number: Any, inputs: tuple[Any, ...]) -> Any:
         """The results of an operation that is not computed anew, joined to the graph.
 
         Raises E204 where other values than those of the run may reach it.
         """
-        if self._replaced or self.dtype is not None or self._given():
-            raise runtime_error(
-                f"{opaque_name(self.recording, number)} was computed by PyTorch, and its results"
-                " are known for the values of the run alone",
-                help="other inputs, differences and another dtype cannot pass through it",
-            )
-        return opaque_operation(self.recording, number, inputs)
+        name = opaque_name(self.recording, number)
+        if self._given():
+            raise OtherInputsError(name)
+        if self._replaced or self.dtype is not None:
+            read = b"".join(_hash(each) for each in inputs)
+            known = self.recording.opaque_inputs.get((number, self.dtype))
+            if known is None and not self._replaced:
+                self.recording.opaque_inputs[number, self.dtype] = read
+            elif known != read:
+                raise OtherInputsError(name)
+        return opaque_operation(self.recording, number, inputs, self._cast)
+
+    def _hook(self, calls: Any) -> Callable[[Tensor], Tensor]:
+        """A hook that returns what PyTorch's run of it did, for the gradients that it took there.
+
+        Args:
+            calls: the names of the two arrays, for each time that it ran.
+        """
+        pairs = [(str(taken), str(returned)) for taken, returned in calls]
+        waiting = iter(pairs)
+        former: list[tuple[str, str]] = []
+
+        def hook(grad: Tensor) -> Tensor:
+            former[:] = [next(waiting, former[0] if former else pairs[0])]
+            taken, returned = (self._cast(self.recording.array(each)) for each in former[0])
+            check_arrived("a hook", taken, grad)
+            return Tensor(returned if returned.ndim else returned[()])
+
+        return hook
+
+    def _step(self, optimizer: Any, name: Any) -> None:
+        """Let the parameters of an optimizer be what PyTorch's step made of them."""
+        if not isinstance(optimizer, Optimizer):
+            raise GradcliError("E504", f"{self.recording.path}: {name!r} is no optimizer")
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        for number, parameter in enumerate(parameters):
+            after = f"{name} after {number}"
+            if after in self.recording.entries:
+                overwrite(parameter, self._cast(self.recording.array(after)))
 
     # --- around each statement --------------------------------------------------------------------
 
     def before(self, statement: Statement) -> None:
         """Enter the modules that a line ran in."""
         source = statement.span.source
-        if source.name != self.recording.path:
+        if source.name != self.recording.path or not self._is_own(statement):
             return
         if source.origins is None:
             source.origins = self.recording.origins
@@ -150,6 +196,10 @@ class Replay:
             module = self._at(self.recording.calls[number][0])
             have.append((number, ModuleCall(module)))
         state.calls[:] = [call for _, call in have if call.module is not None]
+
+    def _is_own(self, statement: Statement) -> bool:
+        """Whether a statement is the recording's; behind it a session may have its own."""
+        return statement.span.line < len(self.recording.origins)
 
     def after(self, statement: Statement) -> None:
         """Compare the results of a line with PyTorch's."""
@@ -266,6 +316,11 @@ class Replay:
         for each in recording.notes[:MOST_NAMED]:
             said += f"\n  {each}"
         return said
+
+
+def _hash(tensor: Tensor) -> bytes:
+    """What tells whether a tensor is another one."""
+    return blake2b(np.ascontiguousarray(to_host(forced(tensor.array))).tobytes()).digest()
 
 
 def digest(array: Any) -> Any:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.graph import Edge, GraphNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.show.style import Style, one_line
+from gradcli.state import active
 
 
 def source_of(node: GraphNode) -> str:
@@ -56,7 +61,7 @@ def parts_of(nodes: Sequence[GraphNode]) -> dict[int, Hashable]:
         if node.leaf is None and node.place is not None:
             module = None if node.module is None else node.module.partition(",")[0]
             kinds[node.id] = module, _stretch(node), node.name
-    found: dict[int, Hashable] = {}
+    parts: dict[int, Hashable] = {}
     for node in nodes:
         if node.id in kinds:
             # From the node up to the one that the whole expression ends with.
@@ -69,8 +74,8 @@ def parts_of(nodes: Sequence[GraphNode]) -> dict[int, Hashable]:
                     break
                 way[kinds[user.id]] = number
                 at = user
-            found[node.id] = tuple(way.items())
-    return found
+            parts[node.id] = tuple(way.items())
+    return parts
 
 
 def _stretch(node: GraphNode) -> Hashable:
@@ -122,6 +127,23 @@ def value_text(value: Any, style: Style, column: int) -> str:
     return text if fits else f"{shape} {value.dtype.name}"
 
 
+_SMALL, _LINES = 12, 3
+"""Elements and lines of a gradient that is shown by its numbers."""
+
+
+def is_printed_whole() -> bool:
+    """Whether tensors are printed whole, as `--full` asks for."""
+    return active.state.print_options.threshold == float("inf")
+
+
 def gradient_text(array: Any) -> str:
-    """A gradient in a backward pass; `None` for an undefined one."""
-    return "None" if array is None else format_tensor(array)
+    """A gradient in a backward pass; `None` for an undefined one, and of a large one its shape and
+    norm, unless tensors are printed whole.
+    """
+    if array is None:
+        return "None"
+    lines = array.size // array.shape[-1] if array.size and array.ndim else 1
+    if (array.size <= _SMALL and lines <= _LINES) or is_printed_whole():
+        return format_tensor(array)
+    norm = float(np.linalg.norm(np.abs(to_host(forced(array))).astype(np.float64)))
+    return f"tensor of shape {tuple(array.shape)}, norm {norm:.4g}"

@@ -23,7 +23,7 @@ from gradcli.ops.reduction.cumulative import cumprod, cumsum
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.joining import cat
 from gradcli.ops.shape.rearranging import flip
-from gradcli.ops.shape.slicing import select, slice_
+from gradcli.ops.shape.slicing import select, slice_op
 from gradcli.ops.shape.views import expand, unsqueeze, view
 
 # --- the cross product ----------------------------------------------------------------------------
@@ -39,11 +39,11 @@ def _cross_array(self: Any, other: Any, dim: int) -> Any:
     return multiply_add(minus, self.take(ahead, dim), other.take(behind, dim))
 
 
-cross: Op = op(
+_cross: Op = op(
     "linalg_cross",
     _cross_array,
-    self=lambda grad, other, dim: cross(conj(other), grad, dim),
-    other=lambda grad, self, dim: cross(grad, conj(self), dim),
+    self=lambda grad, other, dim: _cross(conj(other), grad, dim),
+    other=lambda grad, self, dim: _cross(grad, conj(self), dim),
     numpy="cross",
     raises=BY_KINDS,
 )
@@ -55,11 +55,11 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
     Example: torch.linalg.cross(tensor([1., 0., 0.]), tensor([0., 1., 0.]))
     """
-    return _cross("cross", input, other, dim)
+    return _crossed("cross", input, other, dim)
 
 
 @function("cross", method=True)
-def cross_(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross products along a dimension, the first of 3 elements where none is given.
 
     Example: torch.cross(tensor([1., 0., 0.]), tensor([0., 1., 0.]))
@@ -72,10 +72,10 @@ def cross_(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
                 text="no dimension of size 3 in input",
             )
         dim = sizes.index(3)
-    return _cross("cross", input, other, dim)
+    return _crossed("cross", input, other, dim)
 
 
-def _cross(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
+def _crossed(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
     if input.array.ndim != other.array.ndim:
         raise shape_error(
             f"{name}(): the operands have {input.array.ndim} and {other.array.ndim} dimensions"
@@ -97,7 +97,7 @@ def _cross(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
         ) from None
     check_dtype(name, input.dtype, dtype_names("bool"))
     check_same_dtype(name, input, other)
-    return cross.apply(input, other, at)
+    return _cross.apply(input, other, at)
 
 
 # --- powers ---------------------------------------------------------------------------------------
@@ -138,10 +138,10 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if count > 1:
         # As in PyTorch the running product overwrites its operand, which its
         # derivative needs: E404.
-        copy_(slice_.apply(powers, 1, 1, count, 1), unsqueeze.apply(x, 1))
+        copy_(slice_op.apply(powers, 1, 1, count, 1), unsqueeze.apply(x, 1))
         copy_(
-            slice_.apply(powers, 1, 1, count, 1),
-            cumprod.apply(slice_.apply(powers, 1, 1, count, 1), 1, None),
+            slice_op.apply(powers, 1, 1, count, 1),
+            cumprod.apply(slice_op.apply(powers, 1, 1, count, 1), 1, None),
         )
     return powers if increasing else flip.apply(powers, (1,))
 
@@ -153,7 +153,7 @@ def _neighbours(value: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """All positions but the last, and all but the first."""
     size = value.array.shape[dim]
     last = max(size - 1, 0)
-    return slice_.apply(value, dim, 0, last, 1), slice_.apply(value, dim, min(1, size), size, 1)
+    return slice_op.apply(value, dim, 0, last, 1), slice_op.apply(value, dim, min(1, size), size, 1)
 
 
 def _steps(x: Tensor, y: Tensor, dim: int) -> Tensor:
