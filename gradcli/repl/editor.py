@@ -206,6 +206,10 @@ def _enter(event: KeyPressEvent) -> None:
         buffer.complete_state = None
     elif _is_complete(buffer):
         buffer.validate_and_handle()
+    elif event.key_processor.input_queue:
+        # More keys wait than a person types: a paste by a terminal that does not mark its begin
+        # and end, which has its own margins.
+        buffer.insert_text("\n")
     else:
         _new_line(buffer)
 

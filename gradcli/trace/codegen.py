@@ -74,12 +74,12 @@ class Code:
         Args:
             on_failure: the statement that leaves the function where a guard does not hold.
         """
-        made_by = dict.fromkeys([*known, *self._constants], 0)
+        made_after = dict.fromkeys([*known, *self._constants], 0)
         for number, instruction in enumerate(self.trace.instructions, 1):
-            made_by.update(dict.fromkeys(instruction.results, number))
+            made_after.update(dict.fromkeys(instruction.results, number))
         ready: dict[int, list[Guard]] = {}
         for guard in self.trace.guards:
-            place = max([made_by[value] for value in guard.values], default=0)
+            place = max([made_after[value] for value in guard.values], default=0)
             ready.setdefault(place, []).append(guard)
         for number in range(len(self.trace.instructions) + 1):
             if number:

@@ -34,6 +34,9 @@ _ROOMS = {
     "torch.nn.init": "nn.init.",
 }
 
+_PRIVATE = ("torch._weight_norm",)
+"""Functions without a public name that modules of PyTorch call."""
+
 _MOMENT = re.compile(r"(backward|step):([1-9]\d{0,8})|(first-nonfinite)")
 
 
@@ -172,7 +175,10 @@ def record(
 def known_functions() -> list[str]:
     """The functions and methods that a recorded program may call, as the recorder spells them."""
     return [
-        f"{prefix}{name}"
-        for namespace, prefix in _ROOMS.items()
-        for name in names_in(namespace, load)
+        *(
+            f"{prefix}{name}"
+            for namespace, prefix in _ROOMS.items()
+            for name in names_in(namespace, load)
+        ),
+        *_PRIVATE,
     ]

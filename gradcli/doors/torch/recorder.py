@@ -276,6 +276,9 @@ CELLS = frozenset(
     {"torch.lstm_cell", "torch.gru_cell", "torch.rnn_tanh_cell", "torch.rnn_relu_cell"}
 )
 
+TRANSFORMS = ("grad", "grad_and_value", "vmap", "jacrev", "jacfwd", "hessian")
+"""Functions of `torch.func` that return a function."""
+
 RNNS = frozenset({"torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu"})
 
 RECORDED = {
@@ -433,12 +436,13 @@ class Event:
         version: that of the result's memory behind it.
         written: the operands that were written to.
         is_plain: whether all operands have a text in the language.
+        hook: of its registration, the hook.
         edges: what hears the gradients of an op that is not computed anew.
         leaves: those that a backward pass may give gradients to.
         before, state: the versions of the operands and the generator's state ahead of the call.
     """
 
-    __slots__ = ("after", "args", "before", "call", "edges", "grads", "is_plain", "kwargs",
+    __slots__ = ("after", "args", "before", "call", "edges", "grads", "hook", "is_plain", "kwargs",
                  "leaves", "modes", "note", "place", "results", "spec", "state", "version",
                  "written")  # fmt: skip
 
@@ -456,6 +460,7 @@ class Event:
         self.note = ""
         self.is_plain = True
         self.edges: Edges | None = None
+        self.hook: Hook | None = None
         self.version = 0
         self.written: list[Any] = []
         self.before: list[tuple[Any, int]] = []
@@ -481,6 +486,8 @@ class Edges:
         self.current = current
         self.passes: dict[int, tuple[list[Any], list[Any]]] = {}
         self.node = ""
+        self.ends: list[tuple[Any, dict[int, int]]] = []
+        self.handles: list[Any] = []
         targets = {_edge_of(each.tensor): number for number, each in enumerate(inputs)}
         seen = set()
         for number, each in enumerate(results):
@@ -500,7 +507,21 @@ class Edges:
                     seen.add(edge[0])
                     nodes.append(edge[0])
             if ends:
-                node.register_hook(self._left(ends))
+                self.ends.append((node, ends))
+
+    def listen(self) -> None:
+        """Hear what leaves in the pass that begins now, behind all hooks that the program set."""
+        for handle in self.handles:
+            handle.remove()
+        self.handles = [node.register_hook(self._left(ends)) for node, ends in self.ends]
+
+    def is_identity(self) -> bool:
+        """Whether what left was what arrived, in each pass."""
+        return len(self.inputs) == len(self.results) and all(
+            a is b or (a is not None and b is not None and torch.equal(a, b))
+            for arrived, left in self.passes.values()
+            for a, b in zip(arrived, left, strict=True)
+        )
 
     def _pass(self) -> tuple[list[Any], list[Any]]:
         number = self.current()
@@ -537,6 +558,37 @@ def _edge_of(tensor: Any) -> tuple[Any, int]:
         with torch.enable_grad():
             node = tensor.view_as(tensor).grad_fn.next_functions[0][0]
     return node, tensor.output_nr
+
+
+class Hook:
+    """A hook of a tensor, which PyTorch runs and which keeps what it took and returned.
+
+    Attributes:
+        calls: for each window and pass the gradients before and behind it, where they differ.
+    """
+
+    def __init__(
+        self, tensor: Any, hook: Callable[[Any], Any], place: Place, now: Callable[[], Any]
+    ) -> None:
+        self.tensor = weakref.ref(tensor)
+        self.hook = hook
+        self.place = place
+        self.now = now
+        self.calls: list[tuple[Any, Any, Any]] = []
+
+    def __call__(self, grad: Any) -> Any:
+        taken = grad.detach().clone()
+        returned = self.hook(grad)
+        window, _ = self.now()
+        self.calls = [each for each in self.calls if each[0] is window]
+        behind = grad if returned is None else returned
+        if not torch.equal(taken, behind):
+            self.calls.append((window, taken, behind.detach().clone()))
+        return returned
+
+    def calls_in(self, window: Any) -> list[tuple[Any, Any]]:
+        """The gradients before and behind it in a window."""
+        return [(taken, behind) for each, taken, behind in self.calls if each is window]
 
 
 class Window:
@@ -703,6 +755,8 @@ class Recorder:
         self.steps = 0
         self.backwards = 0
         self.silent = 0
+        self.has_late_hooks = False
+        self.hooks: list[Hook] = []
         self.recomputed = 0
         self.unrecorded = 0
         self.failure = ""
@@ -746,6 +800,9 @@ class Recorder:
         ]
         self._replace(torch.autograd.Function, "apply", self._applying)
         self._replace(torch.autograd, "backward", self._differentiating)
+        for name in TRANSFORMS:
+            self._replace(torch.func, name, self._transforming)
+        self._replace(torch, "vmap", self._transforming)
         self._replace(torch.optim.Optimizer, "__init__", self._optimizing)
         self._replace(torch.nn.Module, "__init__", self._constructing)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
@@ -813,6 +870,50 @@ class Recorder:
                 return recorder._op(spec, functools.partial(apply, cls), args, kwargs)
 
         return classmethod(hear)
+
+    def _transforming(self, former: Any) -> Any:
+        """A transform of `torch.func`, the call of whose function is heard as one operation."""
+
+        def transform(function: Any, *args: Any, **kwargs: Any) -> Any:
+            transformed = former(function, *args, **kwargs)
+
+            def call(*inner: Any, **named: Any) -> Any:
+                nested = torch._C._functorch.peek_interpreter_stack() is not None
+                if nested or self.silent or self.is_done or self.mode is None:
+                    return transformed(*inner, **named)
+                spec = Spec("op", f"torch.func.{former.__name__}", False)
+                try:
+                    event = self._begun(spec, inner, named)
+                except Exception as error:
+                    self._fail(error)
+                    return transformed(*inner, **named)
+                self.silent += 1
+                try:
+                    result = transformed(*inner, **named)
+                finally:
+                    self.silent -= 1
+                self._transformed(event, result)
+                return result
+
+            return functools.wraps(transformed)(call)
+
+        return functools.wraps(former)(transform)
+
+    def _transformed(self, event: Event, result: Any) -> None:
+        """Enter the call of a transformed function, whose closure may hold any leaf."""
+        try:
+            event.results = [self._result(event, each) for each in tensors_in(result)]
+            event.note = "nested"
+            event.before, event.is_plain = [], False
+            event.args = [
+                *values_in([event.args, list(event.kwargs.values())]),
+                *self.window.leaves(),
+            ]
+            event.kwargs = {}
+            if event.results:
+                self._enter(event)
+        except Exception as error:
+            self._fail(error)
 
     def _checkpointed(self, apply: Any, cls: Any, args: Any, kwargs: Any) -> Any:
         """A checkpointed region, which is recorded as if it kept its values."""
@@ -928,10 +1029,10 @@ class Recorder:
             return function(*args, **kwargs)
         if spec.kind == "backward":
             return self._backward(function, args, kwargs)
-        if spec.name == "register_hook" and args:
-            known = self.window.known.get(id(args[0]))
-            hint = known.hint if known is not None and known.hint else "a tensor"
-            self.window.notes.append(f"a hook of {hint} ran, and is not run again")
+        if spec.name == "register_hook" and len(args) == 2:
+            return self._hooked(function, args[0], args[1])
+        if spec.name == "register_post_accumulate_grad_hook":
+            self.has_late_hooks = True
         if (
             spec.kind == "assign"
             and spec.name == "requires_grad"
@@ -943,6 +1044,21 @@ class Recorder:
         if spec.name.rpartition(".")[2] in COMPOSITES:
             return self._opened(function, args, kwargs)
         return self._op(spec, function, args, kwargs)
+
+    def _hooked(self, function: Any, tensor: Any, hook: Callable[[Any], Any]) -> Any:
+        """Register a hook of a tensor so that what it takes and returns is kept."""
+        place = self._place(sys._getframe(2))
+        heard = Hook(tensor, hook, place, lambda: (self.window, self.backwards))
+        self.hooks.append(heard)
+        handle = function(tensor, heard)
+        event = Event(HOOK, [self._value(tensor, place)], {}, place, self._call_now())
+        event.hook = heard
+        self.window.events.append(event)
+        return handle
+
+    def _call_now(self) -> int:
+        """The number of the module call that is running, -1 for none."""
+        return self.stack[-1] if self.stack else -1
 
     def _op(self, spec: Spec, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         try:
@@ -1328,6 +1444,11 @@ class Recorder:
             -1,
         )
         self._enter_held(sys._getframe(3))
+        for each in window.events:
+            if each.edges is not None:
+                each.edges.listen()
+        if self.has_late_hooks:
+            window.keep()
         event.leaves = self._leaves()
         for value in event.leaves:
             grad = value.tensor.grad
@@ -1354,6 +1475,8 @@ class Recorder:
                     averaged.grads.append((value, held))
                 known = window.known[id(grad)] = Value(grad, "grad")
                 known.of = value
+        if self.has_late_hooks:
+            self._after_late_hooks(event)
         if averaged.grads:
             window.events.append(averaged)
             window.notes.append(
@@ -1363,6 +1486,19 @@ class Recorder:
         is_reached = at == "backward" and self.backwards >= self.settings.number
         if is_reached or (at == "first-nonfinite" and not self._is_finite(event)):
             self._finish()
+
+    def _after_late_hooks(self, event: Event) -> None:
+        """Enter what hooks behind the accumulation wrote to leaves, and the gradients they took."""
+        for value in event.leaves:
+            tensor = value.tensor
+            if version_of(tensor) == value.version:
+                continue
+            self._changed_unseen(value, tensor, event.place)
+            self.window.events[-1].note = WRITTEN_BY_HOOK
+            if tensor.grad is None:
+                cleared = Event(Spec("assign", "grad"), [value, None], {}, event.place, -1)
+                cleared.note = "cleared"
+                self.window.events.append(cleared)
 
     def _is_finite(self, event: Event) -> bool:
         """Whether what a backward pass began with and all its gradients are finite."""
@@ -1540,12 +1676,15 @@ class Recorder:
 
         return call
 
-    def _step_ends(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    def _step_ends(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         if self.is_done or not self.silent:
             return
         self.silent -= 1
         self.steps += 1
         self.previous = self.window
+        if self.window.backwards and not self.window.steps:
+            # Its closure began a window of its own, behind what the step began with.
+            self._step_of(optimizer).ran = True
         if self.window.steps:
             self.window.steps[-1].end()
         if self.window.backwards:
@@ -1623,6 +1762,8 @@ UNRECORDED_CHECKPOINT = "checkpoint(use_reentrant=True)"
 
 NOWHERE = Place([], ())
 UNSEEN_WRITE = Spec("unseen write", "copy_")
+WRITTEN_BY_HOOK = "written to by a hook, which is not run again"
+HOOK = Spec("hook", "register_hook")
 GRAD_BEFORE = Spec("grad before", "grad")
 GRADS_AVERAGED = Spec("grads averaged", "grad")
 WRAPPERS = {"OptimizedModule": "_orig_mod", "DistributedDataParallel": "module",
@@ -1792,8 +1933,9 @@ def _holder_in(frame: Any, wanted: Any) -> tuple[Any, str]:
 # --- the program --------------------------------------------------------------------------------
 
 RESERVED = frozenset(
-    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "checkpoint", "print", "float",
-     "slice", "_", "attention", *RECORDED.values(), *keyword.kwlist}
+    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "checkpoint", "recorded_step",
+     "recorded_hook", "print", "float", "slice", "_", "attention", *RECORDED.values(),
+     *keyword.kwlist}
 )  # fmt: skip
 
 FOREVER = 1 << 60
@@ -1837,8 +1979,15 @@ class Line:
 class Writer:
     """Writes a window as a program and its tables."""
 
-    def __init__(self, window: Window, settings: Settings, creations: Mapping[Any, Place]) -> None:
+    def __init__(
+        self,
+        window: Window,
+        settings: Settings,
+        creations: Mapping[Any, Place],
+        hooks: Sequence[Hook],
+    ) -> None:
         self.window = window
+        self.hooks = hooks
         self.settings = settings
         self.creations = creations
         self.lines: list[Line] = []
@@ -1854,6 +2003,7 @@ class Writer:
         self.modules: dict[int, str] = {}
         self.counts: dict[str, int] = {}
         self.has_grad: set[int] = set()
+        self.hooked: list[Hook] = []
         self.stepping: set[str] = set()
         self.read_numbers: list[str] = []
         self.output = ""
@@ -1909,17 +2059,31 @@ class Writer:
                 self._outside(value)
         for step in self.window.steps:
             self._optimizer(step)
+        registered = [each.hook for each in self.window.events if each.hook is not None]
+        for hook in self.hooks:
+            known = self.window.known.get(id(hook.tensor()))
+            if known is not None and known.text and hook not in registered:
+                self._hook(hook, known)  # it was registered in an earlier window
         for number, event in enumerate(self.window.events):
             self._event(number, event)
         for step in self.window.steps:
-            if step.ran and step.name in self.stepping:
-                line = Line(f"{step.name}.step()", step.place)
+            if step.ran:
+                computed = step.name in self.stepping
+                text = f"{step.name}.step()" if computed else self._recorded_step(step)
+                line = Line(text, step.place)
                 line.checks = [
                     (self.text(value), "step", tensor)
                     for value, tensor, version in step.after
-                    if version_of(tensor) == version and not self._is_idle(value)
+                    if computed and version_of(tensor) == version and not self._is_idle(value)
                 ]
                 self.lines.append(line)
+
+    def _recorded_step(self, step: Step) -> str:
+        """The step of an optimizer that gradcli does not have: what it left in the parameters."""
+        for number, (value, tensor, version) in enumerate(step.after):
+            if version_of(tensor) == version and not self._is_idle(value):
+                self.keep(f"{step.name} after {number}", tensor)
+        return f"recorded_step({step.name}, {step.name!r})"
 
     def _optimizer(self, step: Step) -> None:
         """An optimizer with its groups, settings and what it kept of its parameters."""
@@ -1940,11 +2104,11 @@ class Writer:
             texts = [groups[0][0], *(f"{k}={v}" for k, v in groups[0][1].items())]
         else:
             texts = [f"[{', '.join(_group(held, given) for held, given in groups)}]"]
-        made = kind
-        if not standard:
-            made, texts = "SGD", [*texts, "lr=0.0"]
+        if standard:
+            text = f"{step.name} = torch.optim.{kind}({', '.join(texts)})"
+        else:
+            text = f"{step.name} = torch.optim.SGD({', '.join(texts)}, lr=1.0)  # stands for {kind}"
             self.notes.append(f"the step of {step.name}, a {kind}, is not computed again")
-        text = f"{step.name} = torch.optim.{made}({', '.join(texts)})"
         self.lines.append(Line(text, step.creation))
         if standard and step.ran:
             self.stepping.add(step.name)
@@ -2082,17 +2246,40 @@ class Writer:
                 data = self.keep(self._fresh(f"{value.text}.grad"), grad)
                 self.lines.append(Line(f"{value.text}.grad = {data}", event.place))
                 self.has_grad.add(id(value))
+        elif spec is HOOK:
+            if event.hook is not None and event.hook not in self.hooked:
+                self._hook(event.hook, event.args[0])
         elif spec.kind == "backward":
             self._backward(event)
         else:
             self._op(number, event)
 
+    def _hook(self, hook: Hook, value: Value) -> None:
+        """A hook of a tensor, by the gradients that PyTorch's run of it took and returned."""
+        self.hooked.append(hook)
+        calls = hook.calls_in(self.window)
+        if not calls:
+            return  # it changed nothing
+        number = len(self.hooked)
+        names = []
+        for count, (taken, behind) in enumerate(calls):
+            before, after = f"hook {number} took {count}", f"hook {number} returned {count}"
+            self.keep(before, taken)
+            self.keep(after, behind)
+            names.append((before, after))
+        listed = ", ".join(f"({before!r}, {after!r})" for before, after in names)
+        text = f"{self._operand(value)}.register_hook(recorded_hook([{listed}]))"
+        self.lines.append(Line(text, hook.place))
+        self.notes.append(f"what the hook of {value.text} returned is read from the recording")
+
     def _unseen_write(self, event: Event) -> None:
         value, data = event.grads[0]
         name = self._fresh(f"{value.text} written")
-        line = Line(f"{value.text}.data.copy_({self.keep(name, data)})", event.place, event.call)
-        self.lines.append(line)
-        self.notes.append(f"{value.text} was written to by something that was not recorded")
+        text = f"{value.text}.data.copy_({self.keep(name, data)})"
+        if event.note == WRITTEN_BY_HOOK:  # which counts as a version
+            text = f"with torch.no_grad(): {value.text}.copy_({self.keep(name, data)})"
+        self.lines.append(Line(text, event.place, event.call))
+        self.notes.append(f"{value.text} was {event.note}")
 
     def _fresh(self, name: str) -> str:
         """A name for an array that no other has."""
@@ -2115,7 +2302,7 @@ class Writer:
     def _op(self, number: int, event: Event) -> None:
         if event.spec.kind == "assign" and event.spec.name == "grad":
             held = id(event.args[0])
-            if event.args[1] is None and held not in self.has_grad:
+            if event.args[1] is None and held not in self.has_grad and event.note != "cleared":
                 return
             self.has_grad.add(held)
         results = [event.results] if isinstance(event.results, Value) else event.results or []
@@ -2124,7 +2311,12 @@ class Writer:
             return
         try:
             text = self._masked(event) if event.note == "mask" else self._call(event)
+            if self._passes_on(event, results):
+                operand = self._operand(event.args[-1])
+                text = f"{operand}.view_as({operand})"
+                text = text if isinstance(event.results, Value) else f"({text},)"
             computed = event.spec.known and event.is_plain and not drawn
+            computed = computed or self._passes_on(event, results)
             if not computed or event.note in ("nested", "unseen"):
                 raise Unwritable(event.spec.name)
         except Unwritable as reason:
@@ -2136,6 +2328,16 @@ class Writer:
                 self.unwritten.append(str(reason))
         self._named(number, event, results)
         self._line(event, results, text, drawn)
+
+    def _passes_on(self, event: Event, results: list[Any]) -> bool:
+        """Whether an op is what a module's hooks hear gradients by, and none changed one."""
+        edges = event.edges
+        return (
+            event.spec.name == "BackwardHookFunction"
+            and len(results) == len(event.args) == 1
+            and edges is not None
+            and edges.is_identity()
+        )
 
     def _is_read(self, results: list[Any]) -> bool:
         return any(id(each) in self.last_use for each in results)
@@ -2518,7 +2720,7 @@ def save(recorder: Recorder) -> bool:
     window = recorder.chosen()
     if window is None or not window.events:
         return False
-    writer = Writer(window, recorder.settings, recorder.creations)
+    writer = Writer(window, recorder.settings, recorder.creations, recorder.hooks)
     writer.notes += recorder.notes
     writer.write()
     tables = Tables(writer, recorder.settings)

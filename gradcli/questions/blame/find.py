@@ -103,7 +103,9 @@ def _of_the_step(nonfinites: Sequence[FirstNonFinite]) -> FirstNonFinite | None:
 
 def _mask(run: Recorded, nonfinite: FirstNonFinite) -> Mask | None:
     """The first `where` between a number and the output."""
-    if nonfinite.phase in (DATA, SEED) or nonfinite.place is None:
+    if nonfinite.phase == SEED or nonfinite.place is None:
+        return None
+    if nonfinite.phase == DATA and nonfinite.value != nonfinite.value:
         return None
     if nonfinite.incoming is not None and nonfinite.incoming != 0:
         return None

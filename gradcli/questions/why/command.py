@@ -101,7 +101,9 @@ def _prepared(run: Run) -> None:
     """Let a run note which leaves iterations use that are not recorded."""
     from gradcli.questions.why.find import Uses  # lazy: command: its body
 
-    run.session.interpreter.provenance.listener = Uses()
+    provenance = run.session.interpreter.provenance
+    assert provenance is not None
+    provenance.listener = Uses()
 
 
 def _recorded(asked: Asked, run: Run, statements: Sequence[Statement], value: Any) -> Recorded:
@@ -117,7 +119,7 @@ def write_why(asked: Asked, run: Run, question: Question, found: Recorded) -> No
     from gradcli.show.answer import Answer  # lazy: command: its body
 
     answer = _answer(run, question, found)
-    if _is_small(answer.value) and run.seconds <= _LONGEST:
+    if (_is_small(answer.value) or answer.kind == "zero") and run.seconds <= _LONGEST:
         # What contributed to it is seen where the nodes keep what they saved.
         kept = _again(asked, question, asked.program.text(), "kept")
         answer = answer if kept is None or kept.failed else kept.answer

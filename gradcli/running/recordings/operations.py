@@ -96,7 +96,7 @@ def _function(
         arrived, left = former[0]
         for name, grad in zip(arrived, grads, strict=False):
             if name is not None:
-                _check_arrived(given.name, read(name), grad)
+                check_arrived(given.name, read(name), grad)
         made = [None if name is None else _tensor(read(name)) for name in left]
         return tuple(made[:count])
 
@@ -109,7 +109,7 @@ def _function(
     return type(name, (Function,), body)
 
 
-def _check_arrived(name: str, theirs: Any, grad: Any) -> None:
+def check_arrived(name: str, theirs: Any, grad: Any) -> None:
     """Raise E204 where the gradient that arrives is not the one that PyTorch computed with."""
     ours = np.zeros_like(theirs) if grad is None else np.asarray(to_host(grad.array))
     largest = float(np.abs(theirs.astype(np.float64)).max()) if theirs.size else 0.0

@@ -14,14 +14,17 @@ import numpy as np
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.dtypes import DTYPES, cast
 from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span, Warned
+from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.record import Record
 from gradcli.running.recordings.operations import (
     OPERATIONS,
     OtherInputsError,
+    check_arrived,
     opaque_name,
     opaque_operation,
 )
@@ -97,6 +100,8 @@ class Replay:
         self._calls: list[tuple[int, ModuleCall]] = []
         session.values["recorded"] = lambda name: self._recorded(name)
         session.values["opaque"] = lambda number, *inputs: self._opaque(number, inputs)
+        session.values["recorded_hook"] = self._hook
+        session.values["recorded_step"] = self._step
         session.values["checkpoint"] = lambda use_reentrant: NoGrad()
         session.values.update(OPERATIONS)
 
@@ -139,6 +144,34 @@ class Replay:
             elif known != read:
                 raise OtherInputsError(name)
         return opaque_operation(self.recording, number, inputs, self._cast)
+
+    def _hook(self, calls: Any) -> Callable[[Tensor], Tensor]:
+        """A hook that returns what PyTorch's run of it did, for the gradients that it took there.
+
+        Args:
+            calls: the names of the two arrays, for each time that it ran.
+        """
+        pairs = [(str(taken), str(returned)) for taken, returned in calls]
+        waiting = iter(pairs)
+        former: list[tuple[str, str]] = []
+
+        def hook(grad: Tensor) -> Tensor:
+            former[:] = [next(waiting, former[0] if former else pairs[0])]
+            taken, returned = (self._cast(self.recording.array(each)) for each in former[0])
+            check_arrived("a hook", taken, grad)
+            return Tensor(returned if returned.ndim else returned[()])
+
+        return hook
+
+    def _step(self, optimizer: Any, name: Any) -> None:
+        """Let the parameters of an optimizer be what PyTorch's step made of them."""
+        if not isinstance(optimizer, Optimizer):
+            raise GradcliError("E504", f"{self.recording.path}: {name!r} is no optimizer")
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        for number, parameter in enumerate(parameters):
+            after = f"{name} after {number}"
+            if after in self.recording.entries:
+                overwrite(parameter, self._cast(self.recording.array(after)))
 
     # --- around each statement --------------------------------------------------------------------
 

@@ -16,8 +16,8 @@ from gradcli.language.functions.calls import call as call_value
 from gradcli.language.objects import borders
 from gradcli.language.objects.attributes import Method, get_attribute
 from gradcli.language.objects.borders import FOREIGN
+from gradcli.language.objects.classes.definition import Super
 from gradcli.language.objects.classes.descriptors import BoundMethod
-from gradcli.language.objects.classes.super_lookup import Super
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.subscripts import get_item

@@ -73,7 +73,7 @@ class Matrices:
         name = symbol.function
         if name in ("outer", "eye", "diag", _INVERSE, "F.one_hot"):
             return 2
-        if name in ("torch.linalg.det", "norm") or (name in _TOTALS and len(inner) == 1):
+        if name in ("torch.linalg.det", "norm", "trace") or (name in _TOTALS and len(inner) == 1):
             return 0
         if name in ("sum", "mean", "logsumexp") and len(inner) == 2 and inner[0] is not None:
             dims = symbol.parts[1]
@@ -115,6 +115,9 @@ class Matrices:
             return Call(name, made.parts[:1], True)  # broadcast as a vector of one element is
         if name == "logical_or" and _is_nan_too(made):
             return made.parts[0]
+        unit = _filled_diagonal(made)
+        if unit is not None:
+            return unit
         shaped = argument(made, "reshape")
         if isinstance(shaped, Operation) and shaped.operator == "@":
             first = _row(shaped.operands[0])
@@ -443,6 +446,24 @@ def _positive_part(made: Symbol) -> Symbol:
     if inner is None or number_of(condition.operands[1]) != 0:
         return made
     return Call("where", (Operation(">", inner, Constant(0)), otherwise, then))
+
+
+def _filled_diagonal(made: Call) -> Symbol | None:
+    """A number times the unit matrix for a matrix whose diagonal was filled with the number."""
+    filled = argument(made, "reshape")
+    if not isinstance(filled, Call) or filled.function != "index_fill":
+        return None
+    empty, dim, places, number = filled.parts
+    shape, positions = made.parts[1], argument(places, "tensor")
+    if argument(empty, "zeros") is None or number_of(dim) != 0:
+        return None
+    if not isinstance(shape, Constant) or not isinstance(positions, Constant):
+        return None
+    size = shape.value[0]
+    is_square = list(shape.value) == [size, size]
+    if not is_square or positions.value != [each * (size + 1) for each in range(size)]:
+        return None
+    return Operation("*", number, Call("eye", (Constant(size),)))
 
 
 def argument(symbol: Symbol, name: str) -> Symbol | None:

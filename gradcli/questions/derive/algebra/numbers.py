@@ -54,7 +54,7 @@ def _room(value: float) -> float:
     precision.
     """
     (single,) = struct.unpack("f", struct.pack("f", value)) if abs(value) < 1e38 else (0.0,)
-    return _SINGLE if single == value else _DOUBLE
+    return _SINGLE if value in (single, float(f"{single:.9g}")) else _DOUBLE
 
 
 def _named(value: float) -> tuple[Fraction, Symbol, int] | None:

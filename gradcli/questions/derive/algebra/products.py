@@ -5,7 +5,7 @@ It is real arithmetic and may change a last digit: what it rewrites is run besid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from itertools import permutations
 
@@ -58,9 +58,13 @@ class Product:
         return frozenset(self.powers.items())
 
 
-def simplified(symbol: Symbol) -> Symbol:
-    """A formula as a textbook prints it."""
-    algebra = _Algebra()
+def simplified(symbol: Symbol, numbers: Collection[str] = ()) -> Symbol:
+    """A formula as a textbook prints it.
+
+    Args:
+        numbers: names of numbers, which go through matrix products and sums as constants do.
+    """
+    algebra = _Algebra(numbers)
     found = algebra.written(algebra.product(symbol))
     complement = _complement(found)
     return found if complement is None else complement
@@ -74,8 +78,9 @@ def _part(symbol: Symbol) -> Symbol:
 class _Algebra:
     """The formulas that stand in products, by their text."""
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: Collection[str] = ()) -> None:
         self.atoms: dict[str, Symbol] = {}
+        self._numbers = numbers
 
     def _atom(self, symbol: Symbol) -> Product:
         key = text_of(symbol)
@@ -124,10 +129,9 @@ class _Algebra:
         if exponent > 0 or (exponent and left.number):
             return Product(Fraction(1), {}).times(left, int(exponent))
         if operator == "@":
-            number = left.number * right.number
-            sides = [self.written(Product(Fraction(1), each.powers)) for each in (left, right)]
-            found = self._atom(Operation("@", *sides))
-            return Product(number, found.powers)
+            fronts, sides = zip(*map(self._parted, (left, right)), strict=True)
+            found = self._atom(Operation("@", *map(self.written, sides)))
+            return found.times(fronts[0]).times(fronts[1])
         return self._atom(Operation(operator, *map(_part, operands)))
 
     def _call(self, symbol: Call) -> Product:
@@ -166,6 +170,12 @@ class _Algebra:
             made = self._atom(Call(name, (head, *arguments[1:]), symbol.method))
             return Product(inside.number, made.powers)
         return self._atom(Call(name, tuple(map(_part, arguments)), symbol.method))
+
+    def _parted(self, product: Product) -> tuple[Product, Product]:
+        """The numbers in a product, and the rest of it."""
+        inside = {key: power for key, power in product.powers.items() if key in self._numbers}
+        rest = {key: power for key, power in product.powers.items() if key not in inside}
+        return Product(product.number, inside), Product(Fraction(1), rest)
 
     def _spread(self, product: Product) -> Product | None:
         """A product multiplied out where that cancels every denominator of a sum in it, and leaves
