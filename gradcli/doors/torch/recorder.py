@@ -2032,14 +2032,11 @@ class Writer:
         found: dict[int, int] = {}
         for number, event in enumerate(self.window.events):
             operands = [event.args, list(event.kwargs.values())]
+            asked = event.spec.name == "retain_grad" or event.spec.kind in ("backward", "grad")
             for value in values_in(operands):
-                found[id(value)] = number
-                if value.same is not None:
-                    found[id(value.same)] = number
-                if value.of is not None:
-                    found[id(value.of)] = number
-                if event.spec.name == "retain_grad" or event.spec.kind in ("backward", "grad"):
-                    found[id(value)] = FOREVER
+                for each in (value, value.same, value.of):
+                    if each is not None and found.get(id(each)) != FOREVER:
+                        found[id(each)] = FOREVER if asked else number
             found.update((id(value), FOREVER) for value, _ in event.after)
         for step in self.window.steps:
             found.update((id(each), FOREVER) for group, _ in step.groups for each in group)
