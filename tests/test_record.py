@@ -20,7 +20,12 @@ import pytest
 
 from gradcli.arrays.files.recording import Recording
 from gradcli.doors.torch.command import known_functions
+from gradcli.running.arguments.files import program_in
+from gradcli.running.arguments.options import Options
+from gradcli.running.process.terminal import Terminal
+from gradcli.running.recordings import shapes
 from gradcli.running.recordings.replay import Replay, difference, digest
+from gradcli.running.run import Run
 from tests.command_line import CommandLine, process
 
 FOLDER = Path(__file__).parent / "recordings"
@@ -49,6 +54,48 @@ def test_why_names_the_users_place(gradcli: CommandLine) -> None:
     shown = gradcli("why", "net.unused.weight", recording("mlp"))
     assert "net.unused.weight.trains = False" in shown.out
     assert "no forward() that ran has called it" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "suffices"),
+    [
+        ("mlp", "net.unused.weight", True),
+        ("mlp", "net.unused.weight.grad", True),
+        ("mlp", "net.fc1.weight", True),
+        ("mlp", "net.fc1.weight.requires_grad", True),
+        ("mlp", "net.fc1.weight.grad", False),
+        ("opaque", "lin.weight", True),
+    ],
+)
+def test_why_runs_the_graph_alone_where_it_suffices(
+    gradcli: CommandLine, name: str, question: str, suffices: bool
+) -> None:
+    shown = gradcli("why", question, recording(name))
+    assert shown.code == 0, shown.err
+    assert ("of which the graph alone was made again" in shown.err) is suffices
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_graph_alone_is_the_graph(
+    fresh_state: Any, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(shapes, "SMALL", 1)  # no array is kept
+
+    def graph(alone: bool) -> list[tuple[str, list[int | None]]]:
+        options = Options()
+        text = program_in(recording(name), options)
+        options.graph_alone = alone
+        run = Run(Terminal(), options, "all")
+        with run.limited():
+            value = run.execute(run.session.parse(text, recording(name)), [])
+            found = run.result(value)
+        assert found is not None
+        return [
+            (node.name, [None if edge.node is None else edge.node.id for edge in node.edges])
+            for node in found.graph.nodes
+        ]
+
+    assert graph(True) == graph(False)
 
 
 def test_blame_finds_the_row_that_is_masked_whole(gradcli: CommandLine) -> None:

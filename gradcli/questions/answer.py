@@ -57,6 +57,45 @@ def answer_from_run(
     return code
 
 
+class NumbersNeeded(Exception):
+    """Raised by what answers from the graph of a recording alone, where that is not enough."""
+
+
+def answer_from_graph(
+    asked: Asked, record: str, answer: Callable[[Run, Sequence[Statement], Any], int]
+) -> int | None:
+    """Let a command answer from the graph of a recording alone, which costs little memory.
+
+    Args:
+        answer: as in `answer_from_run`; may raise `NumbersNeeded`.
+
+    Returns:
+        The exit code; None where this is not a recording, or its numbers are needed, and there.
+    """
+    options = asked.options
+    recording = options.recording
+    if recording is None or (recording.has_data and (asked.arguments or options.dtype)):
+        return None
+    options.graph_alone = True
+    run = Run(asked.terminal, options, record)
+    run.muted = True
+    try:
+        with run.limited():
+            statements = run.session.parse(asked.program.text(), asked.program.name)
+            value = run.execute(statements, asked.arguments)
+            with run.within_memory():
+                return answer(run, statements, value)
+    except NumbersNeeded:
+        return None
+    except GradcliError as error:
+        if recording.has_data:
+            return None
+        asked.terminal.error(error)
+        return error.exit_code
+    finally:
+        options.graph_alone = False
+
+
 def show_explanation(
     asked: Asked,
     show: Callable[[Run, Result], Answer],

@@ -93,8 +93,10 @@ class Run:
         recording = self.options.recording
         if recording is not None:
             from gradcli.running.recordings.replay import Replay  # lazy: start-up: few are
+            from gradcli.running.recordings.shapes import Shapes  # lazy: start-up: few are
 
-            self.replay = Replay(recording, self.session, self.options.dtype, self.given)
+            shapes = Shapes() if self.options.graph_alone else None
+            self.replay = Replay(recording, self.session, self.options.dtype, self.given, shapes)
         print_options = self.session.state.print_options
         if self.options.precision is not None:
             print_options.precision = self.options.precision
@@ -216,6 +218,11 @@ class Run:
         """The names that arguments were bound to."""
         return [] if self.bindings is None else [name for name, _ in self.bindings.inputs()]
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether its tensors hold numbers, and not shapes alone."""
+        return self.replay is None or self.replay.shapes is None
+
     def arguments(self) -> list[Argument]:
         """The arguments that the program was given."""
         if self.bindings is None:
@@ -280,7 +287,9 @@ class Run:
                 name, output = found
         names = self.session.state.names()
         with self.session.running():
-            return Recorded(statements, names, recorder, provenance, output, name)
+            recorded = Recorded(statements, names, recorder, provenance, output, name)
+        recorded.has_numbers = self.has_numbers
+        return recorded
 
     def _report(self, value: Any, compact: bool) -> bool:
         from gradcli.running.report import (  # lazy: start-up: NumPy

@@ -11,7 +11,7 @@ import click
 
 from gradcli.errors import GradcliError, Source, type_error
 from gradcli.language.hints.spelling import closest
-from gradcli.questions.answer import answer_from_run
+from gradcli.questions.answer import NumbersNeeded, answer_from_graph, answer_from_run
 from gradcli.record import Record
 from gradcli.running.arguments.click_options import with_answer_file, with_json, with_program
 from gradcli.running.arguments.words import UsageError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gradcli.questions.why.finding import Why
     from gradcli.questions.why.trial import Ran
     from gradcli.recorded.recorded_run import Recorded
+    from gradcli.running.recordings.replay import Replay
 
 
 @click.command("why")
@@ -83,7 +84,11 @@ def why(
     """Answer a question about a program: why a tensor has a gradient, or none; the exit code."""
 
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
-        write_why(asked, run, question, _recorded(asked, run, statements, value))
+        found = _recorded(asked, run, statements, value)
+        if run.replay is not None and run.replay.shapes is not None:
+            _check_graph_suffices(run.replay, _answer(run, question, found))
+            run.tell_replay()
+        write_why(asked, run, question, found)
         return 0
 
     def after_error(run: Run, statements: Sequence[Statement], error: GradcliError) -> None:
@@ -93,7 +98,20 @@ def why(
             found.error = error
             write_why(asked, run, question, found)
 
+    code = answer_from_graph(asked, "values", answer)
+    if code is not None:
+        return code
     return answer_from_run(asked, "values", answer, after_error=after_error)
+
+
+def _check_graph_suffices(replay: Replay, answer: Why) -> None:
+    """Raise `NumbersNeeded` where numbers may make another answer of it: of a gradient, unless all
+    that is asked is whether there is one, and the recording says that it is not 0.
+    """
+    if answer.kind == "carried" and replay.recording.has_data:
+        name, _, attribute = answer.question.rpartition(".")
+        if attribute != "trains" or not replay.recording.has_gradient(name):
+            raise NumbersNeeded
 
 
 def _recorded(asked: Asked, run: Run, statements: Sequence[Statement], value: Any) -> Recorded:
@@ -160,6 +178,7 @@ def _answer(run: Run, question: Question, found: Recorded) -> Why:
     from gradcli.language.objects.types import type_name  # lazy: command: its body
     from gradcli.library.torch.optim.optimizer import Optimizer  # lazy: command: its body
     from gradcli.questions.why.find import why as explain  # lazy: command: its body
+    from gradcli.questions.why.finding import LeftOut  # lazy: command: its body
     from gradcli.running.report import parameters_of  # lazy: command: its body
 
     parameters = dict(parameters_of(run.session))
@@ -191,7 +210,11 @@ def _answer(run: Run, question: Question, found: Recorded) -> Why:
         optimized = any(isinstance(each, Optimizer) for each in found.values.values())
         attribute = "trains" if optimized and tensor.is_leaf else "grad"
     with run.session.running():
-        return explain(found, name, tensor, attribute)
+        answer = explain(found, name, tensor, attribute)
+    if type(answer.value) is Tensor and not run.has_numbers:
+        shape = ", ".join(map(str, answer.value.array.shape))
+        answer.value = LeftOut(f"a tensor of shape ({shape}), whose numbers were left out")
+    return answer
 
 
 def _looked_up(run: Run, name: str) -> tuple[Any, bool]:

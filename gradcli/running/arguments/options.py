@@ -123,11 +123,14 @@ class Options:
         quiet: whether traces, warnings and notes are kept back.
         script: the words behind `--`, which are the script's own.
         recording: the recording whose program runs, None for other programs.
+        graph_alone: whether a recording's program runs for its graph, without numbers.
         explain_loops: whether it is said what became of the loops that ran often.
         fold: the modules that are one box in a picture, as paths such as `net.0`.
         expand: whether each repetition of a loop is drawn, in a picture and in a tree.
         saved: whether it is shown what nodes saved for the backward pass.
     """
+
+    graph_alone = False
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ results PyTorch computed, and its functions of recurrent layers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,14 +22,23 @@ _CLOSE = 2e-2
 """How far a gradient may be from the recorded one, as a share of its largest element."""
 
 
-def opaque_operation(recording: Recording, number: Any, inputs: Sequence[Any]) -> Any:
+def opaque_operation(
+    recording: Recording,
+    number: Any,
+    inputs: Sequence[Any],
+    shaped: Callable[[str], Tensor] | None = None,
+) -> Any:
     """The results of an operation that is not computed anew, joined to the graph by the gradients
     that PyTorch computed. Raises as `opaque_name`.
+
+    Args:
+        shaped: what stands for an array of the recording by its name, where no numbers are read.
     """
     opaque_name(recording, number)
     given = recording.opaque[number]
-    results = tuple(_tensor(recording.array(name)) for name, _ in given.results)
-    function = _function(recording, given, results, len(inputs))
+    read = shaped or (lambda name: _tensor(recording.array(name)))
+    results = tuple(read(name) for name, _ in given.results)
+    function = _function(recording, given, results, len(inputs), shaped)
     found = function.apply(*inputs)
     return found if len(results) > 1 else found[0]
 
@@ -46,7 +55,11 @@ def _tensor(array: Any) -> Tensor:
 
 
 def _function(
-    recording: Recording, given: Opaque, results: tuple[Tensor, ...], count: int
+    recording: Recording,
+    given: Opaque,
+    results: tuple[Tensor, ...],
+    count: int,
+    shaped: Callable[[str], Tensor] | None,
 ) -> type[Function]:
     """The custom function of one opaque operation."""
     passes = iter(given.passes)
@@ -65,6 +78,8 @@ def _function(
                 f" of the run: {len(given.passes)}"
             )
         arrived, left = recorded
+        if shaped is not None:
+            return tuple(None if name is None else shaped(name) for name in left[:count])
         for name, grad in zip(arrived, grads, strict=False):
             if name is not None:
                 _check_arrived(given.name, recording.array(name), grad)

@@ -13,12 +13,14 @@ import numpy as np
 
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.dtypes import DTYPES, cast
+from gradcli.arrays.files.recording import BLOCKS, SAMPLES
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span, Warned, runtime_error
 from gradcli.record import Record
 from gradcli.running.recordings.operations import cell, opaque_name, opaque_operation, recurrent
+from gradcli.running.recordings.shapes import Shapes
 from gradcli.running.recordings.statements import check_statement
 
 if TYPE_CHECKING:
@@ -36,9 +38,6 @@ SHARE_OF_LARGEST = 5e-3
 """A gradient is compared by this share of the largest one of its pass, where it is smaller."""
 
 MOST_NAMED = 10
-
-SAMPLES = 32
-BLOCKS = 16
 
 TOLERANCES = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-4, "complex64": 2e-4,
               "float16": 1e-2, "bfloat16": 6e-2}  # fmt: skip
@@ -68,6 +67,7 @@ class Replay:
         worst: the largest difference as a share of the result's largest element, by the kind of
             the result.
         first: the first result that differs.
+        shapes: what runs the program for its graph alone, None where numbers are computed.
     """
 
     def __init__(
@@ -76,12 +76,14 @@ class Replay:
         session: Session,
         dtype: str | None,
         given: Callable[[], list[str]],
+        shapes: Shapes | None = None,
     ) -> None:
         self.recording = recording
+        self.shapes = shapes
         self._given = given
         self.session = session
         self.dtype = dtype
-        self.compares = recording.has_data and dtype is None
+        self.compares = recording.has_data and dtype is None and shapes is None
         self.compared = 0
         self.tolerance = 0.0
         self.worst: dict[str, float] = {}
@@ -94,6 +96,11 @@ class Replay:
         for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
             session.values[name] = partial(recurrent, name)
             session.values[f"{name}_cell"] = partial(cell, f"{name}_cell")
+        if shapes is not None:
+            with session.running():
+                shapes.install()
+            if session.recorder is not None:
+                session.recorder.copied = lambda array: array
 
     def replace(self, values: Mapping[str, Any]) -> None:
         """Let what came from outside have other values, by name; then nothing is compared."""
@@ -102,6 +109,8 @@ class Replay:
 
     def _recorded(self, name: Any) -> Tensor:
         """A tensor that came from outside."""
+        if self.shapes is not None:
+            return self._shaped(str(name))
         path = str(name).replace("[", ".").replace("]", "")
         array = self._replaced.get(path)
         if array is None:
@@ -114,11 +123,19 @@ class Replay:
             array = cast(array, DTYPES[self.dtype])
         return Tensor(array if array.ndim else array[()])
 
+    def _shaped(self, name: str) -> Tensor:
+        """What stands for a tensor of the recording."""
+        assert self.shapes is not None
+        entry = self.recording.entry(name)
+        return Tensor(self.shapes.array(entry.shape, DTYPES[entry.dtype].numpy_dtype))
+
     def _opaque(self, number: Any, inputs: tuple[Any, ...]) -> Any:
         """The results of an operation that is not computed anew, joined to the graph.
 
         Raises E204 where other values than those of the run may reach it.
         """
+        if self.shapes is not None:
+            return opaque_operation(self.recording, number, inputs, self._shaped)
         if self._replaced or self.dtype is not None or self._given():
             raise runtime_error(
                 f"{opaque_name(self.recording, number)} was computed by PyTorch, and its results"
@@ -158,8 +175,16 @@ class Replay:
         checks = self.recording.checks.get(statement.span.line, ())
         for check in checks:
             value = self._at(check.text)
-            if type(value) is Tensor and self._calls and value.grad_fn is not None:
+            if type(value) is not Tensor:
+                continue
+            if self._calls and value.grad_fn is not None:
                 self._calls[-1][1].result = weakref.ref(value.grad_fn)
+            if self.shapes is not None and tuple(value.array.shape) != check.shape:
+                raise GradcliError(
+                    "E506",
+                    f"the shape of {check.text} depends on numbers, and none are read",
+                    span=statement.span,
+                )
         if self.compares and self.first is None:
             self._compare_all(statement, checks)
         self.compared += bool(checks)
@@ -252,6 +277,8 @@ class Replay:
     def told(self) -> str:
         """How the replay compares, in a sentence."""
         recording = self.recording
+        if self.shapes is not None:
+            return f"{self.compared} operations, of which the graph alone was made again"
         if not self.compares or not self.worst:
             return f"{self.compared} operations, not compared with the run"
         said = f"{self.compared} operations"
