@@ -436,9 +436,47 @@ def test_without_data(gradcli: CommandLine, python: str, tmp_path: Path) -> None
     assert b"secret" not in zlib.decompress(Path(path).read_bytes()[40:], bufsize=1 << 16)
     out = gradcli("info", path).out
     assert "arrays              left out" in out
-    shown = gradcli("run", path)
-    assert shown.code == 4
-    assert "were left out when it was recorded" in shown.err
+    for words in (["run"], ["blame"], ["explain"], ["explain", "--flow"], ["derive"], ["check"]):
+        shown = gradcli(*words, path)
+        assert shown.code == 4, words
+        assert "were left out when it was recorded" in shown.err
+    shown = gradcli("why", "net.fc1.weight.grad", path)
+    assert "= a tensor of shape (8, 4), whose numbers were left out" in shown.out
+    assert "h  ReluBackward0" in shown.out
+    shown = gradcli("why", "net.unused.weight", path)
+    assert "no forward() that ran has called it" in shown.out
+    assert "saved for the backward pass" in gradcli("explain", "--saved", path).out
+    shown = gradcli("run", path, "--format", "mermaid")
+    assert "ReluBackward0<br/>(16, 8)" in shown.out
+    assert "norm" not in shown.out
+    picture = tmp_path / "x.svg"
+    assert not gradcli("run", path, "-o", str(picture)).out
+    assert "ReluBackward0" in picture.read_text()
+
+
+_SECRETS = """\
+import torch
+from torch import nn
+import torch.nn.functional as F
+w = torch.ones(2, 2, requires_grad=True)
+scale = torch.tensor(1234.5678).item()
+loss = F.gelu(w * scale, approximate="tanh").clone(memory_format=torch.preserve_format)
+loss = torch.einsum("ij,ij->", loss, loss)
+loss.backward()
+"""
+
+
+@pytest.mark.torch
+def test_numbers_and_texts_are_left_out(gradcli: CommandLine, python: str, tmp_path: Path) -> None:
+    script, path = tmp_path / "secrets.py", str(tmp_path / "x.gradrun")
+    script.write_text(_SECRETS)
+    process("record", "--python", python, "-o", path, "--no-data", str(script))
+    content = Recording(path)
+    assert "1234" not in content.program + str(content.numbers)
+    assert "w * math.nan" in content.program
+    assert "'tanh'" in content.program
+    shown = gradcli("why", "w.grad", path)
+    assert "the gradient flows from loss to w" in shown.out, shown.err
 
 
 _BLOCK = """\

@@ -110,6 +110,28 @@ def show_explanation(
         The exit code: 3 with E402 where the output has no graph.
     """
 
+    return answer_from_run(asked, "all", _explaining(asked, show), prepare)
+
+
+def show_graph(asked: Asked, show: Callable[[Run, Result], Answer]) -> int:
+    """`show_explanation` of the graph of a recording alone."""
+    explaining = _explaining(asked, show)
+
+    def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
+        run.tell_replay()
+        return explaining(run, statements, value)
+
+    code = answer_from_graph(asked, "all", answer)
+    return show_explanation(asked, show) if code is None else code
+
+
+def _explaining(
+    asked: Asked, show: Callable[[Run, Result], Answer]
+) -> Callable[[Run, Sequence[Statement], Any], int]:
+    """What answers with what is computed from the result of a run; raises E402 where its output
+    has no graph.
+    """
+
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
         from gradcli.running.report import note_passes  # lazy: start-up: NumPy
 
@@ -119,7 +141,7 @@ def show_explanation(
         note_passes(asked.terminal, run.session, run.options, result)
         return _show(run, show(run, result))
 
-    return answer_from_run(asked, "all", answer, prepare)
+    return answer
 
 
 def show_run(

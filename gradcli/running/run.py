@@ -95,7 +95,7 @@ class Run:
             from gradcli.running.recordings.replay import Replay  # lazy: start-up: few are
             from gradcli.running.recordings.shapes import Shapes  # lazy: start-up: few are
 
-            shapes = Shapes() if self.options.graph_alone else None
+            shapes = Shapes(not self.options.saved) if self.options.graph_alone else None
             self.replay = Replay(recording, self.session, self.options.dtype, self.given, shapes)
         print_options = self.session.state.print_options
         if self.options.precision is not None:
@@ -309,7 +309,7 @@ class Run:
             self.terminal.write(self._json(result, compact))
         elif result is not None:
             show(self.terminal, self.session, self.options, result)
-        if self.options.output is not None:
+        if self.options.output is not None and not self.options.draws_shapes:
             write_result(self.options.output, result, lambda: self._written(result))
         return result is not None
 

@@ -36,6 +36,9 @@ SAMPLES = 32
 BLOCKS = 16
 """A large result is compared by so many of its elements, sums of blocks, and sums of absolutes."""
 
+MOST_DRAWN = 1 << 22
+"""Elements of a recording whose picture shows numbers."""
+
 _ROUNDING = 1e-5
 """A gradient of this share of the largest one of a pass may be what rounding leaves of 0."""
 
@@ -234,6 +237,12 @@ class Recording:
     def digest_of(self, check: Check) -> Any:
         """What a result is compared by; its elements or its digest."""
         return self._checks()[check.first : check.first + check.count]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether its picture shows numbers: these cost a run and all its memory."""
+        sizes = (math.prod(each.shape) for each in self.entries.values())
+        return sum(sizes) <= MOST_DRAWN
 
     def has_gradient(self, name: str) -> bool:
         """Whether the run gave a parameter a gradient that is not 0, nor so small beside those of

@@ -59,7 +59,11 @@ _MOMENT = re.compile(r"(backward|step):([1-9]\d{0,8})|(first-nonfinite)")
     " backward pass with a NaN or infinity, first-nonfinite; by default what ran since an optimizer"
     " last stepped, up to the last backward pass.",
 )
-@click.option("--no-data", is_flag=True, help="Leave arrays and numbers out of the recording.")
+@click.option(
+    "--no-data",
+    is_flag=True,
+    help="Leave arrays, numbers of the run, texts and arguments out of the recording.",
+)
 @click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m` does.")
 @click.option(
     "--sandbox", is_flag=True, help="Refused: the script runs as any program of the host does."

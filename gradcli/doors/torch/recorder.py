@@ -1487,6 +1487,7 @@ class Writer:
         self.stepping: set[str] = set()
         self.read_numbers: list[str] = []
         self.output = ""
+        self.is_equation = False
         self.names = Names(set())
         self.last_use = self._last_uses()
 
@@ -1879,6 +1880,7 @@ class Writer:
 
     def _arguments(self, event: Event, first: int) -> str:
         """The operands from the `first` on, without those that are what they are by default."""
+        self.is_equation = event.spec.name == "torch.einsum"
         texts = [self.text(each) for each in event.args[first:]]
         defaults = event.spec.defaults
         for key, each in event.kwargs.items():
@@ -1913,6 +1915,8 @@ class Writer:
             if not given.text:
                 raise Unwritable("a tensor of an earlier window")
             return given.text
+        if isinstance(given, (str, bytes)) and not self._is_setting(given):
+            return repr("left out")
         if given is None or given is Ellipsis or isinstance(given, (bool, str, bytes)):
             return "..." if given is Ellipsis else repr(given)
         if isinstance(given, (int, float, complex)):
@@ -1932,18 +1936,31 @@ class Writer:
             return str(int(given))
         raise Unwritable(type(given).__name__)
 
+    def _is_setting(self, given: str | bytes) -> bool:
+        """Whether a text goes into the program; one that is no setting may be data."""
+        return self.settings.data or given in SETTINGS or self.is_equation
+
     def _number(self, given: Any) -> str:
         if isinstance(given, float) and not math.isfinite(given):
             name = "nan" if math.isnan(given) else "inf"
             return f"-math.{name}" if given < 0 else f"math.{name}"
         read = self.window.numbers.get(id(given)) if isinstance(given, float) else None
         if read is not None and read[0] is given:
-            if not self.settings.data:
-                raise Unwritable("a number of the data")
             value = read[1].args[0]
-            self.read_numbers.append(f"{given!r}, {value.text or 'a tensor'}.{read[1].spec.name}()")
+            shown = repr(given) if self.settings.data else "left out"
+            self.read_numbers.append(f"{shown}, {value.text or 'a tensor'}.{read[1].spec.name}()")
+            return shown if self.settings.data else "math.nan"
         return repr(given)
 
+
+SETTINGS = frozenset(
+    {"mean", "sum", "none", "batchmean", "tanh", "fro", "nuc", "constant", "reflect", "replicate",
+     "circular", "zeros", "border", "nearest", "nearest-exact", "linear", "bilinear", "bicubic",
+     "trilinear", "area", "floor", "trunc", "ij", "xy", "valid", "same", "prod", "amax", "amin",
+     "fan_in", "fan_out", "relu", "leaky_relu", "sigmoid", "selu", "backward", "forward", "ortho",
+     "reduced", "complete", "r", "L", "U", "max"}
+)  # fmt: skip
+"""Texts that PyTorch's functions take as settings: these are no data."""
 
 ELSEWHERE = ("device", "layout", "pin_memory", "non_blocking")
 """Arguments that say where a result lies, which is elsewhere when it is computed again."""
@@ -2019,13 +2036,13 @@ class Tables:
         offset = 0
         for number, line in enumerate(self.writer.lines, 1):
             lines.append([self._place(line.place), self._call(line.call)])
-            for text, kind, tensor in line.checks if self.settings.data else ():
-                values = digest(tensor)
+            for text, kind, tensor in line.checks:
+                values = digest(tensor) if self.settings.data else ()
                 digests.append(values)
                 dtype = str(tensor.dtype).removeprefix("torch.")
                 checks.append([number, text, kind, list(tensor.shape), dtype, offset, len(values)])
                 offset += len(values)
-        if digests:
+        if offset:
             self.writer.arrays["#checks"] = np.concatenate(digests)
         made = {"python": sys.version.split()[0], "torch": str(torch.__version__),
                 "numpy": str(np.__version__)}  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.questions.answer import show_explanation, show_run, show_run_of
+from gradcli.questions.answer import show_explanation, show_graph, show_run, show_run_of
 from gradcli.running.arguments.click_options import with_answer_file, with_picture, with_program
 from gradcli.running.arguments.options import DRAWN, PICTURES, TABLES
 from gradcli.running.arguments.words import UsageError
@@ -130,6 +130,9 @@ def explain(
             found.text = lambda _: picture_text(run.session, run.options, result, format)
         return found
 
+    recording = asked.options.recording
+    if recording is not None and (asked.options.draws_shapes or (saved and not recording.has_data)):
+        return show_graph(asked, show)
     return show_explanation(asked, show)
 
 

@@ -147,7 +147,13 @@ class Replay:
     # --- around each statement --------------------------------------------------------------------
 
     def before(self, statement: Statement) -> None:
-        """Enter the modules that a line ran in."""
+        """Enter the modules that a line ran in; raises E506 where its numbers were left out."""
+        if self.shapes is None and not self.recording.has_data:
+            raise GradcliError(
+                "E506",
+                f"{self.recording.path}: its numbers were left out when it was recorded",
+                help="`gradcli why`, `explain --saved`, `info` and pictures in SVG answer without",
+            )
         source = statement.span.source
         if source.name != self.recording.path:
             return

@@ -25,10 +25,16 @@ _LEAST = 1 << 26
 
 
 class Shapes(Listener):
-    """Lets large arrays go as soon as an op has made them."""
+    """Lets large arrays go as soon as an op has made them.
 
-    def __init__(self) -> None:
+    Args:
+        lets_go: whether it does; if not, each array has memory of its own, by which it is known
+            what shares it.
+    """
+
+    def __init__(self, lets_go: bool = True) -> None:
         super().__init__()
+        self.lets_go = lets_go
         # Integers are indices: what is written to numbers must not reach them.
         self._windows: dict[bool, Any] = {}
         # What stands for a gradient, for as long as there is one.
@@ -39,7 +45,7 @@ class Shapes(Listener):
         dtype = np.dtype(dtype)
         ends = [(n - 1) * step for n, step in zip(shape, strides or (), strict=False)]
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        if size < SMALL:
+        if size < SMALL or not self.lets_go:
             return np.zeros(shape, dtype)
         if strides is None or min(ends) < 0 or min(strides) < 0:
             strides = None
@@ -54,6 +60,8 @@ class Shapes(Listener):
     def _empty(self, array: Any) -> Any:
         """What stands for an array; a small one itself."""
         kind = type(array)
+        if not self.lets_go:
+            return array
         if kind in LAZY:
             return self.array(array.shape, array.dtype)
         if kind is not np.ndarray or array.nbytes < SMALL:
