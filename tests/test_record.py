@@ -23,7 +23,7 @@ from gradcli.doors.torch.command import known_functions
 from gradcli.running.arguments.files import program_in
 from gradcli.running.arguments.options import Options
 from gradcli.running.process.terminal import Terminal
-from gradcli.running.recordings import shapes
+from gradcli.running.recordings import replay, shapes
 from gradcli.running.recordings.replay import Replay, difference, digest
 from gradcli.running.run import Run
 from tests.command_line import CommandLine, process
@@ -96,6 +96,24 @@ def test_the_graph_alone_is_the_graph(
         ]
 
     assert graph(True) == graph(False)
+
+
+def test_results_are_let_go_once_they_are_read(
+    fresh_state: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay, "SMALL", 0)
+    options = Options()
+    text = program_in(recording("mlp"), options)
+    run = Run(Terminal(), options, "graph")
+    assert run.replay is not None
+    run.replay.let_go()
+    run.replay.leave_out_steps()
+    with run.limited():
+        run.execute(run.session.parse(text, recording("mlp")), [])
+    assert "h" not in run.session.values
+    assert {"net", "loss"} <= {*run.session.values}
+    assert run.replay.first is None
+    assert {*run.replay.worst} == {"value", "gradient"}
 
 
 def test_blame_finds_the_row_that_is_masked_whole(gradcli: CommandLine) -> None:

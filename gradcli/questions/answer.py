@@ -100,17 +100,19 @@ def show_explanation(
     asked: Asked,
     show: Callable[[Run, Result], Answer],
     prepare: Callable[[Run], None] = lambda run: None,
+    record: str = "all",
 ) -> int:
     """Run a program, differentiate its output, and answer with what is computed from the result.
 
     Args:
         prepare: called with the run before the program.
+        record: what the session records.
 
     Returns:
         The exit code: 3 with E402 where the output has no graph.
     """
 
-    return answer_from_run(asked, "all", _explaining(asked, show), prepare)
+    return answer_from_run(asked, record, _explaining(asked, show), prepare)
 
 
 def show_graph(asked: Asked, show: Callable[[Run, Result], Answer]) -> int:

@@ -131,6 +131,8 @@ class Run:
             self.statement = statement
             if self.replay is not None:
                 self.replay.before(statement)
+                if self.replay.leaves_out(statement):
+                    continue
             yield statement
 
     @contextmanager

@@ -159,9 +159,13 @@ class Recorder(Listener):
             if self._freeing and saves(node):
                 self._would_be_freed.add(node)
         if self.events is not None:
-            arrived = grads if isinstance(grads, list) else [grads]
-            kept = self._kept
-            self.events.append(Step(node, kept(arrived), kept(gradients), kept(fitted)))
+            arrived = self._kept(grads if isinstance(grads, list) else [grads])
+            results = self._kept(gradients)
+            passed = [
+                result if each is gradient else self._kept([each])[0]
+                for each, gradient, result in zip(fitted, gradients, results, strict=True)
+            ]
+            self.events.append(Step(node, arrived, results, passed))
 
     def accumulation(self, node: Node, old: Any, incoming: Any, total: Any) -> None:
         """A gradient that was added to another one waiting at its node."""
@@ -171,7 +175,9 @@ class Recorder(Listener):
     def leaf(self, node: AccumulateGrad, old: Any, incoming: Any, new: Any) -> None:
         """A gradient that was added to a leaf's `.grad`."""
         if self.events is not None:
-            self.events.append(Arrival(node, *self._kept([old, incoming, new])))
+            before, arrived = self._kept([old, incoming])
+            after = arrived if new is incoming else self._kept([new])[0]
+            self.events.append(Arrival(node, before, arrived, after))
 
     def _kept(self, gradients: Any) -> list[Any]:
         """What the events keep of gradients."""

@@ -174,6 +174,8 @@ def run_file(
                 run_cells(run, cells, arguments)
             else:
                 known = run.session.parse(text, path)
+                if run.replay is not None and options.of is None and options.record == "graph":
+                    run.replay.let_go()
                 run.execute(known, arguments)
                 run.tell_replay()
             if options.wants_result:

@@ -11,13 +11,13 @@ import click
 from gradcli.errors import GradcliError
 from gradcli.questions.answer import answer_from_run
 from gradcli.running.arguments.click_options import with_answer_file, with_json, with_program
+from gradcli.running.run import Run
 from gradcli.running.source import Asked, asked_of
 
 if TYPE_CHECKING:
     from gradcli.language.tree.syntax import Statement
     from gradcli.questions.blame.finding import Blame
     from gradcli.recorded.result import Result
-    from gradcli.running.run import Run
 
 
 @click.command("blame")
@@ -49,6 +49,8 @@ def blame(
     from gradcli.questions.blame.find import blame as find  # lazy: command: its body
     from gradcli.questions.blame.nonfinite import Watch  # lazy: command: its body
 
+    if _is_sound(asked, all):
+        return 0
     watch = Watch()
 
     def prepare(run: Run) -> None:
@@ -57,23 +59,17 @@ def blame(
             assert provenance is not None
             watch.rounds = provenance.rounds
             watch.install()
+        if run.replay is not None:
+            run.replay.leave_out_steps()
 
     def report(run: Run, statements: Sequence[Statement], result: Result | None) -> int:
-        from gradcli.questions.blame.tell import (  # lazy: command: its body
-            blame_document,
-            blame_text,
-        )
-        from gradcli.show.answer import Answer  # lazy: command: its body
-
         gradients = () if result is None else [(g.name, g.tensor) for g in result.gradients]
         with run.session.running():
             watch.remove()
         found = find(run.recorded(statements, None, False), watch, gradients)
         if found.first is not None and result is not None:
             _find_cure(asked, run, found, statements, result)
-        with run.session.running():
-            shown = Answer(partial(blame_text, found, all=all), partial(blame_document, found))
-            asked.terminal.answer(shown, asked.options.format)
+        _show(asked, run, found, all)
         return 0 if found.first is None else 1
 
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
@@ -91,6 +87,50 @@ def blame(
             report(run, statements, None)
 
     return answer_from_run(asked, "values", answer, prepare, after_error)
+
+
+def _is_sound(asked: Asked, all: bool) -> bool:
+    """Whether a recording's program has no NaN and no infinity that is a fault, which is said then.
+
+    It is run without a record of its values, which may take many times the memory.
+    """
+    from gradcli.questions.blame.finding import Blame  # lazy: command: its body
+    from gradcli.questions.blame.nonfinite import Sentry  # lazy: command: its body
+
+    recording = asked.options.recording
+    if recording is None or not recording.has_data:
+        return False
+    sentry = Sentry()
+    run = Run(asked.terminal, asked.options, "graph")
+    run.muted = True
+    try:
+        with run.limited():
+            statements = run.session.parse(asked.program.text(), asked.program.name)
+            with run.session.running():
+                sentry.install()
+            if run.replay is not None:
+                run.replay.let_go()
+                run.replay.leave_out_steps()
+            _differentiated(run, run.execute(statements, asked.arguments))
+            if sentry.is_suspicious:
+                return False
+            run.tell_replay()
+            _show(asked, run, Blame(None, []), all)
+    except GradcliError:
+        return False
+    return True
+
+
+def _show(asked: Asked, run: Run, found: Blame, all: bool) -> None:
+    from gradcli.questions.blame.tell import (  # lazy: command: its body
+        blame_document,
+        blame_text,
+    )
+    from gradcli.show.answer import Answer  # lazy: command: its body
+
+    with run.session.running():
+        shown = Answer(partial(blame_text, found, all=all), partial(blame_document, found))
+        asked.terminal.answer(shown, asked.options.format)
 
 
 def _find_cure(

@@ -139,8 +139,16 @@ def explain(
 def flow(asked: Asked) -> int:
     """Show the flow of gradients through the modules of a program."""
     from gradcli.questions.explain.answer import flow_of  # lazy: command: its body
+    from gradcli.questions.explain.flow import measured  # lazy: command: its body
 
-    return show_explanation(asked, flow_of)
+    def prepare(run: Run) -> None:
+        with run.session.running():
+            run.session.recorder.copied = measured
+        if run.replay is not None:
+            run.replay.let_go()
+            run.replay.leave_out_steps()
+
+    return show_explanation(asked, flow_of, prepare, "steps")
 
 
 def derivative_tables(asked: Asked, kind: str, layout: str) -> int:

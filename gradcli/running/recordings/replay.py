@@ -4,6 +4,7 @@ each result with what PyTorch computed.
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -15,12 +16,13 @@ from gradcli.arrays.backend import to_host
 from gradcli.arrays.dtypes import DTYPES, cast
 from gradcli.arrays.files.recording import BLOCKS, SAMPLES
 from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.storage import return_freed_memory
 from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span, Warned, runtime_error
 from gradcli.record import Record
 from gradcli.running.recordings.operations import cell, opaque_name, opaque_operation, recurrent
-from gradcli.running.recordings.shapes import Shapes
+from gradcli.running.recordings.shapes import SMALL, Shapes
 from gradcli.running.recordings.statements import check_statement
 
 if TYPE_CHECKING:
@@ -38,6 +40,9 @@ SHARE_OF_LARGEST = 5e-3
 """A gradient is compared by this share of the largest one of its pass, where it is smaller."""
 
 MOST_NAMED = 10
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_STEP = re.compile(r"[A-Za-z_]\w*\.step\(\)")
 
 TOLERANCES = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-4, "complex64": 2e-4,
               "float16": 1e-2, "bfloat16": 6e-2}  # fmt: skip
@@ -90,6 +95,8 @@ class Replay:
         self.first: Difference | None = None
         self._replaced: dict[str, Any] = {}
         self._names: set[str] = set()
+        self._ends: dict[int, list[str]] = {}
+        self._left_out: set[int] = set()
         self._calls: list[tuple[int, ModuleCall]] = []
         session.values["recorded"] = lambda name: self._recorded(name)
         session.values["opaque"] = lambda number, *inputs: self._opaque(number, inputs)
@@ -144,6 +151,27 @@ class Replay:
             )
         return opaque_operation(self.recording, number, inputs)
 
+    def let_go(self) -> None:
+        """Keep no result longer than the program reads it, but for the output."""
+        lines = self.recording.program.split("\n")
+        last = {name: n for n, line in enumerate(lines, 1) for name in _NAME.findall(line)}
+        last.pop(self.recording.output.partition(".")[0], None)
+        for name, number in last.items():
+            self._ends.setdefault(number, []).append(name)
+
+    def leave_out_steps(self) -> None:
+        """Leave out the optimizers' steps behind the last pass."""
+        lines = self.recording.program.split("\n")
+        for number in range(len(lines), 0, -1):
+            if _STEP.fullmatch(lines[number - 1]):
+                self._left_out.add(number)
+            elif lines[number - 1]:
+                break
+
+    def leaves_out(self, statement: Statement) -> bool:
+        """Whether a statement does not run."""
+        return statement.span.line in self._left_out
+
     # --- around each statement --------------------------------------------------------------------
 
     def before(self, statement: Statement) -> None:
@@ -193,6 +221,12 @@ class Replay:
                 )
         if self.compares and self.first is None:
             self._compare_all(statement, checks)
+        if self._ends and any(check.kind == "gradient" for check in checks):
+            return_freed_memory()  # of the values that the pass needed
+        for name in self._ends.get(statement.span.line, ()):
+            value = self.session.values.get(name)
+            if type(value) is Tensor and value.array.nbytes > SMALL and not value.is_leaf:
+                del self.session.values[name]
         self.compared += bool(checks)
 
     def _chain(self, number: int) -> list[int]:
