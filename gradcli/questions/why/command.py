@@ -19,11 +19,11 @@ from gradcli.running.run import Run
 from gradcli.running.source import Asked, asked_of
 
 if TYPE_CHECKING:
+    from gradcli.autograd.tensor import Tensor
     from gradcli.language.tree.syntax import Statement
     from gradcli.questions.why.finding import Why
     from gradcli.questions.why.trial import Ran
     from gradcli.recorded.recorded_run import Recorded
-    from gradcli.running.recordings.replay import Replay
 
 
 @click.command("why")
@@ -85,10 +85,10 @@ def why(
 
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
         found = _recorded(asked, run, statements, value)
+        gradient = None
         if run.replay is not None and run.replay.shapes is not None:
-            _check_graph_suffices(run.replay, _answer(run, question, found))
-            run.tell_replay()
-        write_why(asked, run, question, found)
+            gradient = _numbers_beside_graph(asked, run, _answer(run, question, found))
+        write_why(asked, run, question, found, gradient)
         return 0
 
     def after_error(run: Run, statements: Sequence[Statement], error: GradcliError) -> None:
@@ -104,14 +104,43 @@ def why(
     return answer_from_run(asked, "values", answer, after_error=after_error)
 
 
-def _check_graph_suffices(replay: Replay, answer: Why) -> None:
-    """Raise `NumbersNeeded` where numbers may make another answer of it: of a gradient, unless all
-    that is asked is whether there is one, and the recording says that it is not 0.
+def _numbers_beside_graph(asked: Asked, run: Run, answer: Why) -> Tensor | None:
+    """The gradient whose numbers an answer shows that a graph alone gave; None for none.
+
+    Raises `NumbersNeeded` where numbers may make another answer of it: of a gradient, unless the
+    recording says that it is not 0.
     """
-    if answer.kind == "carried" and replay.recording.has_data:
+    recording = asked.options.recording
+    if answer.kind == "carried" and recording is not None and recording.has_data:
         name, _, attribute = answer.question.rpartition(".")
-        if attribute != "trains" or not replay.recording.has_gradient(name):
+        if not recording.has_gradient(name) or (attribute == "grad" and recording.is_small):
             raise NumbersNeeded
+        if attribute == "grad":
+            return _gradient(asked, name)
+    run.tell_replay()
+    return None
+
+
+def _gradient(asked: Asked, name: str) -> Tensor:
+    """The gradient of a parameter of a recording, from a run that keeps nothing else."""
+    from gradcli.running.report import parameters_of  # lazy: command: its body
+
+    asked.options.graph_alone = False
+    try:
+        run = Run(asked.terminal, asked.options, "graph")
+        run.muted = True
+        if run.replay is not None:
+            run.replay.let_go()
+            run.replay.leave_out_steps()
+        run.execute(run.session.parse(asked.program.text(), asked.program.name), ())
+        run.tell_replay()
+        tensor = {**run.session.values, **dict(parameters_of(run.session))}.get(name)
+        if tensor is None or tensor.grad is None:
+            raise NumbersNeeded
+        gradient: Tensor = tensor.grad
+        return gradient
+    finally:
+        asked.options.graph_alone = True
 
 
 def _recorded(asked: Asked, run: Run, statements: Sequence[Statement], value: Any) -> Recorded:
@@ -120,14 +149,22 @@ def _recorded(asked: Asked, run: Run, statements: Sequence[Statement], value: An
     return run.recorded(statements, value, bool(differentiates))
 
 
-def write_why(asked: Asked, run: Run, question: Question, found: Recorded) -> None:
-    """Write the answer to a question, with the remedies that help."""
+def write_why(
+    asked: Asked, run: Run, question: Question, found: Recorded, gradient: Tensor | None = None
+) -> None:
+    """Write the answer to a question, with the remedies that help.
+
+    Args:
+        gradient: the numbers of the answer, where the run has none.
+    """
     from gradcli.questions.why.tell import why_document, why_text  # lazy: command: its body
     from gradcli.questions.why.trial import keep_what_helps  # lazy: command: its body
     from gradcli.show.answer import Answer  # lazy: command: its body
 
     answer = _answer(run, question, found)
-    if _is_small(answer.value) and run.seconds <= _LONGEST:
+    if gradient is not None:
+        answer.value = gradient
+    elif _is_small(answer.value) and run.seconds <= _LONGEST:
         # What contributed to it is seen where the nodes keep what they saved.
         kept = _again(asked, question, asked.program.text(), "kept")
         answer = answer if kept is None or kept.failed else kept.answer
