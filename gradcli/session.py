@@ -155,7 +155,7 @@ class Session:
             if error.span is None:
                 error.span = place
             if error.modules:
-                from gradcli.library.torch.nn.hints import note_layer  # lazy: start-up: few errors
+                from gradcli.library.torch.nn.paths import note_layer  # lazy: start-up: few errors
 
                 note_layer(error)
             raise

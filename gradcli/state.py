@@ -69,7 +69,7 @@ class State:
             was compiled for the old one lets go of the graphs that it holds; None without.
         default_device: where new tensors are made, None for the CPU.
         default_dtype: the dtype of new floating tensors, as the name of a dtype.
-        hooks_made: how many hooks were registered.
+        hook_count: how many hooks were registered.
         lazy_from: pointwise ops on arrays of so many elements are lazy.
         lazy_sums: the sums that are not computed yet.
         print_options: how tensors are written.
@@ -84,6 +84,8 @@ class State:
         limits: how much the session may use, and whether it may touch files.
         manual_seed: what all random generators start from, None where nobody asked.
         steps: what is left of the limit of steps.
+        outermost: the iterator of the outermost loop over a sequence, with the length of that; None
+            outside of one.
         is_in_effects: whether a compiled iteration is in the middle of its effects, where it is not
             interrupted.
         interruption: what wanted to interrupt it, and is raised when it has ended.
@@ -109,7 +111,7 @@ class State:
         "frames",
         "generators",
         "grad_enabled",
-        "hooks_made",
+        "hook_count",
         "inference",
         "interruption",
         "is_in_effects",
@@ -118,9 +120,10 @@ class State:
         "library",
         "limits",
         "manual_seed",
-        "marks_made",
         "modules",
+        "notes_creation",
         "object_ids",
+        "outermost",
         "pending_readers",
         "place",
         "print_options",
@@ -146,11 +149,12 @@ class State:
         self.grad_enabled = True
         self.inference = False
         self.born: WeakValueDictionary[int, Any] | None = None
-        self.marks_made = False
+        self.notes_creation = False
         self.sequence_nr = 0
         self.object_ids = 0
-        self.hooks_made = 0
+        self.hook_count = 0
         self.place: Span | None = None
+        self.outermost: tuple[Any, int] | None = None
         self.stack: list[tuple[str, Span | None]] = []
         self.calls: list[Any] = []
         self.modules: WeakValueDictionary[int, Any] | None = None

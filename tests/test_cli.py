@@ -83,7 +83,7 @@ def test_manual_seed_of_questions(gradcli: CommandLine, command: str) -> None:
 
 def test_missing_seed(gradcli: CommandLine) -> None:
     shown = gradcli("z = x * y", "x=[0,2,8]", "y=[5,1,7]")
-    assert (shown.code, shown.out) == (3, "")
+    assert (shown.code, shown.out[:10]) == (3, "z = tensor")
     assert "grad can be implicitly created only for scalar outputs" in shown.err
     assert "--seed 'ones(3)'" in shown.err
 
@@ -155,6 +155,45 @@ def test_names_without_a_value(gradcli: CommandLine) -> None:
     refused = gradcli("exec('x')").err
     assert "not part of the language" in refused
     assert "give it a value" not in refused
+
+
+SLIPS = [
+    (["e = (a+b)*dd", "a=2", "b=3", "d=4"], "did you mean `d`?", "W009"),
+    (["F.cross_entropy(x, t)", "x=[[1.,2.]]", "t=[0]"], "from 0: 't=tensor([0])'", "t.long"),
+    (["derive", "y = trace(A @ B)", "--shape", "A=2,2", "B=2,2"], "`torch.trace(y)`", "E901"),
+    (["explain", "y = trace(A @ B)", "A=[[1.]]", "B=[[1.]]"], "`torch.trace(y)`", "E901"),
+    (["run", "train.py", "--epochs", "1"], "behind `--`: gradcli run FILE -- --option", "-e "),
+    (["x = 3"], "behind a program, x=3 is the value of an input", "error"),
+    (["x", "3"], "gradcli 'PROGRAM' x=3", "-e"),
+    (["y = x", "x = 3"], "did you mean `x=3`?", "usage"),
+    (["y = x", "x", "3"], "did you mean `x=3`?", "usage"),
+    (["y = math.sin(x)", "x=2"], "`torch.sin` a tensor", "error"),
+    (["y = x.sigmoid", "x=2"], "`x.sigmoid()` calls the method", "error"),
+    (["y = x * x", "x=[1,2]"], "or differentiate a number: y.sum()", "E901"),
+]
+
+
+@pytest.mark.parametrize(("words", "message", "absent"), SLIPS)
+def test_a_slip_has_one_diagnosis(
+    gradcli: CommandLine, words: list[str], message: str, absent: str
+) -> None:
+    shown = gradcli(*words)
+    assert message in shown.err
+    assert absent not in shown.err
+
+
+def test_derive_writes_what_the_suffix_says(gradcli: CommandLine, here: Path) -> None:
+    for suffix, begin in (("tex", "\\begin"), ("py", "import numpy"), ("json", "{")):
+        assert gradcli("derive", "y = x * 2", "x=3", "-o", f"x.{suffix}").code == 0
+        assert Path(f"x.{suffix}").read_text().startswith(begin)
+
+
+def test_tables_have_a_header(gradcli: CommandLine, here: Path) -> None:
+    words = ["y = (x * 2).sum()", "x=[[1,2]]", "-o", "g.csv", "-q"]
+    assert gradcli(*words).out == ""
+    assert Path("g.csv").read_text() == "x.grad[0],x.grad[1]\n2.0,2.0\n"
+    gradcli(*words, "--no-header")
+    assert Path("g.csv").read_text() == "2.0,2.0\n"
 
 
 def test_unused_arguments(gradcli: CommandLine) -> None:
@@ -345,7 +384,8 @@ def test_arrays_from_files(gradcli: CommandLine, here: Path) -> None:
 
 
 def test_results_in_files(gradcli: CommandLine, here: Path) -> None:
-    assert gradcli(*TOY_WORDS, "-o", "out.npz", "-q").out
+    shown = gradcli(*TOY_WORDS, "-o", "out.npz")
+    assert (shown.out, shown.err) == ("", "wrote out.npz: e, 3 gradients\n")
     with np.load("out.npz") as found:
         assert {name: found[name].item() for name in found} == {
             "e": 20, "a.grad": 4, "b.grad": 4, "d.grad": 5,
@@ -552,7 +592,7 @@ def test_questions_take_a_file_by_its_name(gradcli: CommandLine, here: Path, com
 def test_help(gradcli: CommandLine) -> None:
     shown = gradcli("--help")
     assert shown.code == 0
-    assert shown.out.index("Examples:") < shown.out.index("Options:")
+    assert shown.out.index("Examples:") < shown.out.index("Everyday:")
     assert "--seed VALUE" in shown.out
     assert gradcli("-q", "--help").out == shown.out
     assert "141" in gradcli("help", "exit-codes").out

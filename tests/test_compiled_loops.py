@@ -10,7 +10,7 @@ import pytest
 from gradcli.autograd.node import reachable
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.language.compiler.statements import loops
+from gradcli.language.compiler.statements import blocks
 from gradcli.limits import Limits
 from gradcli.loops import hot_loop as hot
 from gradcli.loops.compiled import CompiledIteration
@@ -2254,7 +2254,7 @@ LOOKS = [
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds are traced as early as they can be."""
-    monkeypatch.setattr(loops, "_MANY", 2)
+    monkeypatch.setattr(blocks, "_MANY", 2)
     monkeypatch.setattr(hot, "HOT_AFTER", 1)
 
 
@@ -2279,7 +2279,7 @@ def in_both_ways(program: str, monkeypatch: pytest.MonkeyPatch, **settings: Any)
     """Run a program with and without tracing; what it leaves must be the same."""
     outcome = run(SETUP + program, **settings)
     with monkeypatch.context() as context:
-        context.setattr(loops, "_MANY", 1 << 60)
+        context.setattr(blocks, "_MANY", 1 << 60)
         ordinary = run(SETUP + program, **settings)
     assert _shown(outcome) == _shown(ordinary), program
     return outcome
@@ -2502,7 +2502,7 @@ for n in range(12):
                 p.grad = None
 print(loss)
 """
-    monkeypatch.setattr(loops, "_MANY", 8)
+    monkeypatch.setattr(blocks, "_MANY", 8)
     outcome = in_both_ways(program, monkeypatch)
     found = outcome.session.interpreter.hot_loops.values()
     outer, inner, _ = sorted(found, key=lambda each: each.node.span.start)

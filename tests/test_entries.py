@@ -16,7 +16,7 @@ from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.creation.random import generator_of
 from gradcli.ops.definition.doc import CHECKS, EFFECTS, LOOPS, RANDOM, READS, WRITES
 from gradcli.ops.definition.op import Op, registry
-from gradcli.ops.lookup import Found, doc_of, effects_of, named_by_numpy, numpy_of
+from gradcli.ops.lookup import PublicName, doc_of, effects_of, named_by_numpy, numpy_of
 from gradcli.session import Session
 from gradcli.show.help.op_page import example_of, op_names
 from gradcli.trace.ir import Effect
@@ -160,16 +160,16 @@ def _state_of_generator(session: Session) -> Any:
         return generator_of(None).snapshot()
 
 
-@each_row("found", _FUNCTIONS, lambda found: found.full_name)
-def test_who_draws_says_so(found: Found) -> None:
-    if found.name in ("manual_seed", "seed") or found.namespace == "torch.nn.utils":
+@each_row("public", _FUNCTIONS, lambda public: public.full_name)
+def test_who_draws_says_so(public: PublicName) -> None:
+    if public.name in ("manual_seed", "seed") or public.namespace == "torch.nn.utils":
         return  # they set the generator; or make a layer of random weights first
     session = Session()
     before = _state_of_generator(session)
-    for _ in session.run(example_of(found), "example"):
+    for _ in session.run(example_of(public), "example"):
         pass
     if _state_of_generator(session) != before:
-        assert RANDOM in effects_of(found.value)
+        assert RANDOM in effects_of(public.value)
 
 
 def test_who_writes_says_so() -> None:
@@ -185,9 +185,9 @@ PURE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("found", _named(*PURE), ids=lambda found: found.full_name)
-def test_who_only_computes_is_pure(found: Found) -> None:
-    assert effects_of(found.value) == frozenset()
+@pytest.mark.parametrize("public", _named(*PURE), ids=lambda public: public.full_name)
+def test_who_only_computes_is_pure(public: PublicName) -> None:
+    assert effects_of(public.value) == frozenset()
 
 
 CHECKED = [
@@ -199,8 +199,8 @@ CHECKED = [
 
 @pytest.mark.parametrize(("name", "effect"), CHECKED)
 def test_effects(name: str, effect: str) -> None:
-    (found,) = _named(name)
-    assert effect in effects_of(found.value)
+    (public,) = _named(name)
+    assert effect in effects_of(public.value)
 
 
 # --- hazards ------------------------------------------------------------------------------------

@@ -337,9 +337,9 @@ def test_each_value_is_made_once(name: str) -> None:
     made = {*trace.inputs, *trace.constants}
     for instruction in trace.instructions:
         assert made.issuperset(instruction.reads), instruction.op
-        assert made.isdisjoint(instruction.made)
-        made.update(instruction.made)
-        assert all(value.maker is instruction for value in instruction.made)
+        assert made.isdisjoint(instruction.results)
+        made.update(instruction.results)
+        assert all(value.maker is instruction for value in instruction.results)
     assert trace.count == len(recorder.values)
     assert len(lines_of(trace)) >= len(trace.instructions)
 

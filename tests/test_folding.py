@@ -71,7 +71,7 @@ def _graph(text: str) -> tuple[Session, AnnotatedGraph]:
     assert found is not None
     session.backward(found[1])
     recorder = session.recorder
-    return session, AnnotatedGraph(session.graph(found[1]), recorder.events, recorder.made)
+    return session, AnnotatedGraph(session.graph(found[1]), recorder.events, recorder.call_of)
 
 
 @pytest.mark.parametrize("name", NETS)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gradcli.language.compiler.statements import loops
+from gradcli.language.compiler.statements import blocks
 from gradcli.loops import hot_loop as hot
 from gradcli.loops.compiled import CompiledIteration
 from tests.running import run
@@ -114,7 +114,7 @@ def test_compiled_code_checks_its_own_values(
     program = SETUP + PROGRAM.format(expression=expression, good=good, bad=bad)
     shown = []
     for many in (2, 1 << 60):
-        monkeypatch.setattr(loops, "_MANY", many)
+        monkeypatch.setattr(blocks, "_MANY", many)
         outcome = run(program)
         error = outcome.error and outcome.error.message
         shown.append((error, repr(outcome.session.values["total"])))

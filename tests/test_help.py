@@ -19,7 +19,7 @@ from gradcli.ops import lookup
 from gradcli.ops.binding import catalogue, lazy
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.definition.op import registry
-from gradcli.ops.lookup import NAMESPACES, Found, names_in
+from gradcli.ops.lookup import NAMESPACES, PublicName, names_in
 from gradcli.repl.dot_commands.table import TABLE
 from gradcli.running.arguments import words
 from gradcli.session import Session
@@ -45,21 +45,21 @@ def run(capsys: pytest.CaptureFixture[str]) -> CommandLine:
 
 
 @pytest.fixture(scope="module")
-def every_op() -> list[Found]:
+def every_op() -> list[PublicName]:
     return list(op_names())
 
 
 @pytest.fixture
-def known_names(every_op: list[Found], monkeypatch: pytest.MonkeyPatch) -> None:
+def known_names(every_op: list[PublicName], monkeypatch: pytest.MonkeyPatch) -> None:
     """All tables are complete, so that the names of a function are looked for once."""
     bring_all()
     monkeypatch.setattr(lazy, "bring_all", lambda *_: None)
-    look, found = lookup.same, {}
+    look, known = lookup.same, {}
 
-    def same(of: Found) -> list[tuple[str, str]]:
-        if of.full_name not in found:
-            found[of.full_name] = list(look(of))
-        return found[of.full_name]
+    def same(of: PublicName) -> list[tuple[str, str]]:
+        if of.full_name not in known:
+            known[of.full_name] = list(look(of))
+        return known[of.full_name]
 
     for module in (lookup, op_page):
         monkeypatch.setattr(module, "same", same)
@@ -78,24 +78,24 @@ def test_every_page_fits_into_80_columns(name: str) -> None:
     assert not long or name == "mistakes"
 
 
-def test_every_op_has_a_page(every_op: list[Found], known_names: None) -> None:
+def test_every_op_has_a_page(every_op: list[PublicName], known_names: None) -> None:
     assert len(every_op) > 1000
-    for found in every_op:
-        if found.namespace == "Tensor" and found.name in catalogue.modules["torch"]:
+    for public in every_op:
+        if public.namespace == "Tensor" and public.name in catalogue.modules["torch"]:
             continue  # the function's page again
-        text = op_help(found.full_name)
-        assert text is not None, found.full_name
-        assert text.startswith(f"{found.full_name}("), found.full_name
-        assert all(len(line) <= 80 for line in text.split("\n")), found.full_name
+        text = op_help(public.full_name)
+        assert text is not None, public.full_name
+        assert text.startswith(f"{public.full_name}("), public.full_name
+        assert all(len(line) <= 80 for line in text.split("\n")), public.full_name
 
 
-def test_every_op_has_a_summary(every_op: list[Found]) -> None:
-    missing = [found.full_name for found in every_op if not summary_of(found)]
+def test_every_op_has_a_summary(every_op: list[PublicName]) -> None:
+    missing = [public.full_name for public in every_op if not summary_of(public)]
     assert not missing
 
 
-def test_every_op_has_an_example(every_op: list[Found]) -> None:
-    missing = {found.full_name for found in every_op if not example_of(found)}
+def test_every_op_has_an_example(every_op: list[PublicName]) -> None:
+    missing = {public.full_name for public in every_op if not example_of(public)}
     assert missing == _WITHOUT_EXAMPLE
 
 
@@ -157,7 +157,7 @@ def test_help_of_an_op_shows_what_its_example_gives(run: CommandLine) -> None:
 
 def test_help_opens_with_examples(run: CommandLine) -> None:
     text = run("--help").out
-    assert text.index("Examples:") < text.index("Usage") < text.index("Options")
+    assert text.index("Examples:") < text.index("Usage") < text.index("Everyday:")
     assert all(len(line) <= 80 for line in text.split("\n"))
 
 
@@ -172,6 +172,71 @@ def test_every_option_is_documented() -> None:
         for parameter in command.params:
             if isinstance(parameter, click.Option):
                 assert parameter.help, (name, parameter.opts)
+
+
+def test_help_lists_twelve_commands_and_every_option_once() -> None:
+    context = click.Context(gradcli)
+    listed = [name for name in words.COMMANDS if name not in words.UNLISTED]
+    assert len(listed) == 12
+    assert set(group.QUESTIONS) < set(listed)
+    program = gradcli.get_command(context, words.PROGRAM)
+    assert program is not None
+    options = [
+        each for each in (*program.params, *gradcli.params) if isinstance(each, click.Option)
+    ]
+    grouped = [flag for flags in group.OPTION_GROUPS.values() for flag in flags.split()]
+    assert sorted(flag for each in options for flag in each.opts if flag in grouped) == sorted(
+        grouped
+    )
+    assert len(grouped) == len(options)
+    assert len(group.OPTION_GROUPS["Everyday"].split()) == 10
+
+
+def test_commands_of_a_set_up_have_their_old_names_too(run: CommandLine) -> None:
+    assert run("setup", "completion", "bash").out == run("completion", "bash").out
+    shown = run("setup")
+    assert shown.code == 0
+    assert [name for name in words.SETUP if f"\n  {name} " not in shown.out] == []
+    assert run("setup", "repl").code == 2
+
+
+def test_version(run: CommandLine) -> None:
+    assert run("--version").out.startswith("gradcli ")
+    assert run("--version", "-v").out == run("info").out
+    assert run("help", "ops", "*_loss").out == run("ops", "*_loss").out
+
+
+SEARCHES = [
+    ("chain rule", "gradcli explain 'PROGRAM'"),
+    ("backprop", "gradcli explain 'PROGRAM'"),
+    ("tutorial", "gradcli help trace"),
+    ("html", "gradcli 'PROGRAM' -o graph.svg"),
+    ("svg", "gradcli 'PROGRAM' -o graph.svg"),
+    ("slides", "gradcli 'PROGRAM' -o graph.svg"),
+    ("jupyter", "gradcli help notebooks"),
+    ("tqdm", "gradcli help library"),
+    ("none", "gradcli why NAME 'PROGRAM'"),
+    ("nan", "gradcli blame 'PROGRAM'"),
+    ("latex", "gradcli derive 'PROGRAM'"),
+    ("grad is None", "gradcli why NAME 'PROGRAM'"),
+    ("gradient in ci", "gradcli 'PROGRAM' --json"),
+    ("batchnorm", "gradcli help nn.BatchNorm1d"),
+    ("crossentropy", "gradcli help cross_entropy"),
+]
+
+
+@pytest.mark.parametrize(("asked", "line"), SEARCHES)
+def test_words_without_a_page_are_searched_for(run: CommandLine, asked: str, line: str) -> None:
+    shown = run("help", *asked.split())
+    assert shown.code == 0
+    assert any(each.strip().startswith(line) for each in shown.out.split("\n")[:4])
+
+
+@pytest.mark.parametrize("word", sorted(words.MEANT))
+def test_what_is_no_command_names_what_is_meant(run: CommandLine, word: str) -> None:
+    shown = run(word)
+    assert shown.code == 2
+    assert words.MEANT[word] in shown.err
 
 
 def test_every_module_of_a_command_is_in_the_table() -> None:

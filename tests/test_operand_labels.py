@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcli.language.hints.shapes import Operand, broadcast_note, shape_fix
+from gradcli.language.compiler.operand_labels import Operand, broadcast_note, shape_fix
 from tests.running import run
 
 VALUES = """\

@@ -178,7 +178,9 @@ def annotated(program: str) -> AnnotatedGraph:
     found = session.last_tensor()
     assert found is not None
     session.backward(found[1])
-    return AnnotatedGraph(session.graph(found[1]), session.recorder.events, session.recorder.made)
+    return AnnotatedGraph(
+        session.graph(found[1]), session.recorder.events, session.recorder.call_of
+    )
 
 
 VALUES = {

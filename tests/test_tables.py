@@ -12,9 +12,8 @@ import pytest
 from gradcli.arrays.files import cache as files
 from gradcli.errors import Source
 from gradcli.language.parser import tables
-from gradcli.language.parser.lexer import Lexer
+from gradcli.language.parser.lexer import BAD_KINDS, KEYWORDS, Lexer
 from gradcli.language.parser.parser import Parser, parse_program
-from gradcli.language.parser.tokens import BAD_KINDS, KEYWORDS
 from tests.machine import takes_at_most
 from tests.test_parser import EXPRESSIONS, STATEMENTS
 

@@ -13,9 +13,18 @@ from gradcli.questions.explain.trace_json import trace_document
 from gradcli.trace import passes
 from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.codegen import Code, functions_of
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import same
-from gradcli.trace.ir import Effect, Guard, Inline, Instruction, Kernel, Kind, Trace, Value
+from gradcli.trace.ir import (
+    Effect,
+    GraphBreak,
+    Guard,
+    Inline,
+    Instruction,
+    Kernel,
+    Kind,
+    Trace,
+    Value,
+    same,
+)
 from gradcli.trace.printer import lines_of, text_of
 from tests.blocks import MANUAL
 

@@ -61,20 +61,20 @@ def format_elements(array: Any) -> str:
 
 def _own_suffixes(array: Any, device: Device, options: PrintOptions) -> list[str]:
     """The suffixes that follow from an array itself: device, size and dtype."""
-    found = []
+    suffixes = []
     if device.type != "cpu":
-        found.append(f"device='{device}'")
+        suffixes.append(f"device='{device}'")
     empty = array.size == 0
     if device is META or (empty and array.ndim != 1) or (not empty and not options.edgeitems):
-        found.append(f"size={tuple(array.shape)}")
+        suffixes.append(f"size={tuple(array.shape)}")
     dtype = of_array(array)
     default = default_dtype()
     # No element tells an empty tensor's dtype, so even int64 is written then.
     if dtype is not default and (
         empty or device is META or not _goes_without_saying(dtype, default)
     ):
-        found.append(f"dtype={dtype}")
-    return found
+        suffixes.append(f"dtype={dtype}")
+    return suffixes
 
 
 def _goes_without_saying(dtype: DType, default: DType) -> bool:
@@ -228,7 +228,7 @@ def set_printoptions(
     Example: torch.set_printoptions(precision=2)
     """
     options = active.state.print_options
-    given = {
+    options_of_call = {
         name: value
         for name, value in (
             ("precision", precision),
@@ -238,10 +238,10 @@ def set_printoptions(
         )
         if value is not None
     }
-    for name, value in given.items():
+    for name, value in options_of_call.items():
         _check_option(name, value)
     # PyTorch ignores a profile that it does not know.
-    for name, value in {**_PROFILES.get(profile or "", {}), **given}.items():
+    for name, value in {**_PROFILES.get(profile or "", {}), **options_of_call}.items():
         setattr(options, name, value)
     options.sci_mode = None if sci_mode is None else bool(sci_mode)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.autograd.tensor import Tensor, mark_made
+from gradcli.autograd.tensor import Tensor, note_creation
 from gradcli.errors import runtime_error
 from gradcli.state import active
 
@@ -190,8 +190,8 @@ def batched_tensor(value: Tensor, bdim: int | None, level: int) -> Tensor:
     tensor.output_nr = 0
     tensor.storage = None
     tensor.meta = None
-    if active.state.marks_made:
-        mark_made(tensor, view=True)
+    if active.state.notes_creation:
+        note_creation(tensor, view=True)
     return tensor
 
 

@@ -93,16 +93,16 @@ class Graph:
         while stack:
             node = stack.pop()
             if node not in self._by_node:
-                found = self._by_node[node] = GraphNode(len(self.nodes) + 1, node)
-                self.nodes.append(found)
+                graph_node = self._by_node[node] = GraphNode(len(self.nodes) + 1, node)
+                self.nodes.append(graph_node)
                 stack += [n for n in reversed(node.next_nodes) if n is not None]
-        for found in self.nodes:
-            node = found.node
+        for graph_node in self.nodes:
+            node = graph_node.node
             operands = (constants or {}).get(node, {})
             for number, following in enumerate(node.next_nodes):
                 target = None if following is None else self._by_node[following]
                 constant = operands.get(number) if target is None else None
-                found.edges.append(Edge(target, node.input_nrs[number], constant))
+                graph_node.edges.append(Edge(target, node.input_nrs[number], constant))
         self.root = self.nodes[0] if self.nodes else None
         self._place_in_modules()
 
@@ -110,15 +110,15 @@ class Graph:
         """Say of each node in which module's call it was made."""
         recorder = active.state.recorder
         calls = {} if recorder is None or recorder.recorder is None else recorder.recorder.modules
-        made = [(each, calls[each.node]) for each in self.nodes if each.node in calls]
-        made.sort(key=lambda pair: pair[0].node.sequence_nr)
-        paths = naming.module_paths() if made else {}
+        called = [(each, calls[each.node]) for each in self.nodes if each.node in calls]
+        called.sort(key=lambda pair: pair[0].node.sequence_nr)
+        paths = naming.module_paths() if called else {}
         numbers: dict[Any, list[Any]] = {}
-        for _, call in made:
+        for _, call in called:
             known = numbers.setdefault(call.module, [])
             if call not in known:
                 known.append(call)
-        for each, call in made:
+        for each, call in called:
             path, _ = paths.get(id(call.module), (type(call.module).__name__, None))
             known = numbers[call.module]
             each.module = path if len(known) == 1 else f"{path}, call {known.index(call) + 1}"

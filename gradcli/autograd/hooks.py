@@ -67,9 +67,9 @@ def call_tensor_hooks(hooks: Hooks, gradient: Any) -> Any:
     Raises E410 where a hook returns what cannot stand for the gradient.
     """
     for hook in list(hooks.values()):
-        given = _tensor(gradient)
-        returned = hook(given)
-        gradient = _replaced(gradient, given, given if returned is None else returned, hook)
+        passed = _tensor(gradient)
+        returned = hook(passed)
+        gradient = _replaced(gradient, passed, passed if returned is None else returned, hook)
     return gradient
 
 
@@ -77,7 +77,7 @@ def call_prehooks(hooks: Hooks, grads: Any, numbers: tuple[int, ...] | None) -> 
     """The gradients of a node's outputs after its prehooks, which get those listed."""
     current = _seen(grads, numbers)
     for hook in list(hooks.values()):
-        current = _replaced_all(current, hook, lambda given: (given,))
+        current = _replaced_all(current, hook, lambda gradients: (gradients,))
     if not isinstance(grads, list):
         return current[0]
     if numbers is None:
@@ -98,7 +98,7 @@ def call_node_hooks(
     outputs = tuple(_tensor(gradient) for gradient in _seen(grads, numbers))
     current = list(gradients)
     for hook in list(hooks.values()):
-        current = _replaced_all(current, hook, lambda given: (given, outputs))
+        current = _replaced_all(current, hook, lambda inputs: (inputs, outputs))
     return tuple(current)
 
 
@@ -122,22 +122,22 @@ def _replaced_all(
     hook: Callable[..., Any],
     arguments: Callable[[Any], tuple[Any, ...]],
 ) -> list[Any]:
-    given = tuple(_tensor(gradient) for gradient in current)
-    returned = hook(*arguments(given))
+    passed = tuple(_tensor(gradient) for gradient in current)
+    returned = hook(*arguments(passed))
     if returned is None:
         # What the hook wrote stays.
-        return [_replaced(old, seen, seen, hook) for old, seen in zip(current, given, strict=True)]
+        return [_replaced(old, seen, seen, hook) for old, seen in zip(current, passed, strict=True)]
     if not isinstance(returned, tuple):
         raise GradcliError(
             "E410",
             f"a hook has to return a tuple of gradients, or None, not {type(returned).__name__}",
             raises="TypeError",
         )
-    if len(returned) != len(given):
-        raise GradcliError("E410", f"a hook has to return {len(given)} gradients, or None")
+    if len(returned) != len(passed):
+        raise GradcliError("E410", f"a hook has to return {len(passed)} gradients, or None")
     return [
         _replaced(old, seen, new, hook)
-        for old, seen, new in zip(current, given, returned, strict=True)
+        for old, seen, new in zip(current, passed, returned, strict=True)
     ]
 
 
@@ -148,7 +148,7 @@ def check_result(variable: Tensor, returned: Any, hook: Callable[..., Any]) -> N
         raise GradcliError("E410", "Tensor post accumulate grad hooks should return None.")
 
 
-def _replaced(gradient: Any, given: Tensor | None, new: Any, hook: Callable[..., Any]) -> Any:
+def _replaced(gradient: Any, passed: Tensor | None, new: Any, hook: Callable[..., Any]) -> Any:
     """The gradient after a hook: its result, checked against the gradient that it received."""
     if new is None:
         return None
@@ -160,21 +160,21 @@ def _replaced(gradient: Any, given: Tensor | None, new: Any, hook: Callable[...,
             raises="TypeError",
         )
     name = getattr(hook, "__name__", type(hook).__name__)
-    if given is None:
+    if passed is None:
         raise GradcliError("E410", "a hook returned a gradient where there is none")
-    if new.array.shape != given.array.shape:
+    if new.array.shape != passed.array.shape:
         raise GradcliError(
             "E410",
             f"a hook returned a gradient of shape {tuple(new.array.shape)} for one of"
-            f" {tuple(given.array.shape)}",
+            f" {tuple(passed.array.shape)}",
             text=f"hook '{name}' has changed the size of value",
         )
-    if new.array.dtype is not given.array.dtype:
+    if new.array.dtype is not passed.array.dtype:
         raise GradcliError(
             "E410",
-            f"a hook returned a gradient of {new.dtype} for one of {given.dtype}",
+            f"a hook returned a gradient of {new.dtype} for one of {passed.dtype}",
             text=f"hook '{name}' has changed the type of"
-            f" value (was torch.{given.dtype.scalar_type}Tensor got"
+            f" value (was torch.{passed.dtype.scalar_type}Tensor got"
             f" torch.{new.dtype.scalar_type}Tensor)",
         )
     if isinstance(gradient, Tensor):

@@ -12,18 +12,18 @@ from gradcli.state import active
 def _set_inference(mode: bool) -> None:
     state = active.state
     state.inference = mode
-    state.marks_made = mode or state.born is not None
+    state.notes_creation = mode or state.born is not None
 
 
 def name_of(function: Any) -> str:
     """The name of a function of the program or of ours; "function" for a module or an object."""
     for attribute in ("name", "__name__"):
         try:
-            found = getattr(function, attribute, None)
+            name = getattr(function, attribute, None)
         except GradcliError:  # what a module says of an attribute that it has not
             continue
-        if isinstance(found, str) and found:
-            return found
+        if isinstance(name, str) and name:
+            return name
     return "function"
 
 

@@ -59,8 +59,8 @@ class RemovableHandle:
 
     def __init__(self, hooks: Hooks, hook: Callable[..., Any], prepend: bool = False) -> None:
         self.hooks = hooks
-        self.id = active.state.hooks_made
-        active.state.hooks_made += 1
+        self.id = active.state.hook_count
+        active.state.hook_count += 1
         later = list(hooks) if prepend else []
         hooks[self.id] = hook if callable(hook) else _failing(hook)
         for key in later:
@@ -312,8 +312,8 @@ def modified(
     node: Node,
     name: str,
     metadata: tuple[tuple[int, ...], Any],
-    made_by: tuple[Node | None, int],
-    found: int,
+    producer: tuple[Node | None, int],
+    current: int,
     expected: int,
     place: Span | None = None,
 ) -> GradcliError:
@@ -321,18 +321,18 @@ def modified(
 
     Args:
         metadata: its shape and NumPy dtype.
-        made_by: the node that the value is an output of, and the output's number.
+        producer: the node that the value is an output of, and the output's number.
     """
     shape, dtype = metadata
     kind = of_numpy(dtype).scalar_type
-    maker, number = made_by
-    source = "" if maker is None else f", which is output {number} of {stem(maker)},"
+    source_node, number = producer
+    source = "" if source_node is None else f", which is output {number} of {stem(source_node)},"
     return GradcliError(
         "E404",
         f"`{name}`, which {node.node_name} needs for its gradient, was modified by an in-place"
-        f" operation: it is at version {found}, and version {expected} was saved",
+        f" operation: it is at version {current}, and version {expected} was saved",
         text="one of the variables needed for gradient computation has been modified by an inplace"
-        f" operation: [torch.{kind}Tensor {list(shape)}]{source} is at version {found};"
+        f" operation: [torch.{kind}Tensor {list(shape)}]{source} is at version {current};"
         f" expected version {expected} instead. Hint: {_hint()}",
         help=_mend_of_write(place),
         labels=_labels(

@@ -23,14 +23,14 @@ class Packed(Record):
 
     def tensor(self, node: Node | None, output_nr: int) -> Tensor:
         """The unpacked tensor with its history; raises E202 for what is no tensor."""
-        found = self.unpack(self.value)
-        if not isinstance(found, Tensor):
+        unpacked = self.unpack(self.value)
+        if not isinstance(unpacked, Tensor):
             raise type_error(
-                f"unpack_hook has to return a tensor, not {type(found).__name__}",
+                f"unpack_hook has to return a tensor, not {type(unpacked).__name__}",
                 text="Output of saved tensor unpack_hook expected to be a Tensor but got result of"
-                f" type {type(found).__name__}",
+                f" type {type(unpacked).__name__}",
             )
-        return in_place_of(found.array, node, output_nr)
+        return in_place_of(unpacked.array, node, output_nr)
 
 
 class SavedTensor(Record):

@@ -128,8 +128,8 @@ class Tensor:
         self.output_nr = 0
         self.storage: Storage | None = None
         self.meta: TensorMeta | None = None
-        if active.state.marks_made:
-            mark_made(self)
+        if active.state.notes_creation:
+            note_creation(self)
 
     # --- what it is ---------------------------------------------------------------------------
 
@@ -378,7 +378,7 @@ def storage_of(tensor: Tensor) -> Storage:
     return tensor.storage
 
 
-def mark_made(tensor: Tensor, view: bool = False) -> None:
+def note_creation(tensor: Tensor, view: bool = False) -> None:
     """Note that a tensor was made: inside a differentiated function it is none that was captured,
     and in inference mode, unless it is a view, it is one that no graph can save.
     """

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from gradcli import __version__
-from gradcli.running.arguments.words import COMMANDS, PROGRAM, is_bound
+from gradcli.running.arguments.words import COMMANDS, PROGRAM, UNLISTED, is_bound
 
 USAGE = """\
 gradcli 'PROGRAM' [NAME=VALUE]… [OPTIONS]
@@ -28,6 +28,26 @@ EXAMPLES = """\
   gradcli                        a session to work in
 """
 
+
+QUESTIONS = ("blame", "check", "derive", "explain", "plot", "port", "record", "why")
+"""The commands that answer a question about a program; `--help` lists them first."""
+
+OPTION_GROUPS = {
+    "Everyday": "-e --of --wrt --seed --trace -o --json --dtype -q --help",
+    "Output": (
+        "--format --trace-depth --no-trace --fold --expand --saved --precision --full --color"
+        " --no-header --error-format --strict --version --verbose"
+    ),
+    "Many records": (
+        "--inputs --jobs --retries --cluster --chunk --shard --resume --manual-seed-per-record"
+        " --reduce"
+    ),
+    "Where it runs, and limits": (
+        "--device --manual-seed --no-compiled-loops --timeout --max-memory --max-elements"
+        " --max-steps --sandbox"
+    ),
+}
+"""The options of a program, as `--help` puts them together."""
 
 DOORS = {
     "lsp": "gradcli.doors.editors.command",
@@ -72,7 +92,8 @@ class Gradcli(click.Group):
             args = [args[place], *args[:place], *args[place + 1 :]]
         first = args[0] if args else ""
         completing = ctx.resilient_parsing and not args
-        if first not in COMMANDS and first != "--version" and not completing:
+        versions = {"--version", "-v", "--verbose"}
+        if first not in COMMANDS and not (args and versions.issuperset(args)) and not completing:
             args = [PROGRAM, *args]
         return super().parse_args(ctx, args)
 
@@ -88,14 +109,20 @@ class Gradcli(click.Group):
         with formatter.section("Usage"):
             for line in USAGE.split("\n"):
                 formatter.write(f"  {line}\n")
-        with formatter.section("Commands"):
-            formatter.write_dl([each for each in COMMANDS.items() if each[0] != PROGRAM])
+        listed = [name for name in COMMANDS if name not in UNLISTED]
+        for title, names in (
+            ("Questions", QUESTIONS),
+            ("Commands", [name for name in listed if name not in QUESTIONS]),
+        ):
+            with formatter.section(title):
+                formatter.write_dl([(name, COMMANDS[name]) for name in names])
         program = self.get_command(ctx, PROGRAM)
         assert program is not None
-        parameters = [*program.params, *self.params]
-        options = [each for each in parameters if isinstance(each, click.Option)]
-        with formatter.section("Options"):
-            formatter.write_dl(help_records(options, ctx))
+        by_flag = {flag: each for each in (*program.params, *self.params) for flag in each.opts}
+        for title, flags in OPTION_GROUPS.items():
+            with formatter.section(title):
+                options = [by_flag[flag] for flag in flags.split()]
+                formatter.write_dl(help_records(options, ctx))
 
 
 def help_records(
@@ -106,25 +133,23 @@ def help_records(
     return [record for record in records if record is not None]
 
 
-def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        click.echo(f"gradcli {__version__}")
-        ctx.exit()
-
-
 @click.group(
     cls=Gradcli,
     invoke_without_command=True,
     context_settings={"help_option_names": ["--help", "-h"]},
     add_help_option=False,
 )
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_version,
-    help="Show the version.",
-)
-def gradcli() -> None:
+@click.option("--version", is_flag=True, help="Show the version.")
+@click.option("-v", "--verbose", is_flag=True, help="With --version: packages and devices too.")
+@click.pass_context
+def gradcli(ctx: click.Context, version: bool, verbose: bool) -> None:
     """PyTorch's autograd at the shell: values, gradients and the graph behind them."""
+    if not version:
+        return
+    if verbose:
+        from gradcli.cli.commands.info import information  # lazy: command: few ask for all of it
+
+        click.echo(information(), nl=False)
+    else:
+        click.echo(f"gradcli {__version__}")
+    ctx.exit()

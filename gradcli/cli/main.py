@@ -197,6 +197,8 @@ def _by_click(words: list[str], asked: str | None) -> int:
     except click.NoSuchOption as error:
         near = closest(error.option_name, error.possibilities or ())
         help = "`gradcli --help` shows the usage; a program that begins with `-` goes behind -e"
+        if words[0] == "run":
+            help = "the script's own words go behind `--`: gradcli run FILE -- --option"
         raise UsageError(
             f"no such option '{error.option_name}'",
             help if near is None else f"did you mean `{near}`?",

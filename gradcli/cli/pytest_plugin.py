@@ -44,8 +44,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     named = file_path.suffix == ".grad" and parent.session.isinitpath(file_path)
     if not named and not any(fnmatch(file_path.name, each) for each in patterns):
         return None
-    found: pytest.Collector = _File.from_parent(parent, path=file_path)
-    return found
+    collector: pytest.Collector = _File.from_parent(parent, path=file_path)
+    return collector
 
 
 class _File(pytest.File):
@@ -108,24 +108,24 @@ class Different(Exception):
     """A program that does not do what stands beside it."""
 
 
-def _check_alike(stream: str, expected: str, found: str) -> None:
+def _check_alike(stream: str, expected: str, printed: str) -> None:
     """Raise `Different` at the first line that differs by more than the last digits of numbers."""
-    wanted, printed = expected.splitlines(), found.splitlines()
-    for number in range(max(len(wanted), len(printed))):
-        left, right = ("".join(lines[number : number + 1]) for lines in (wanted, printed))
-        if number >= min(len(wanted), len(printed)) or not _alike(left, right):
+    wanted, printed_lines = expected.splitlines(), printed.splitlines()
+    for number in range(max(len(wanted), len(printed_lines))):
+        left, right = ("".join(lines[number : number + 1]) for lines in (wanted, printed_lines))
+        if number >= min(len(wanted), len(printed_lines)) or not _alike(left, right):
             raise Different(
                 f"line {number + 1} of {stream}\n  expected  {left}\n  found     {right}"
             )
 
 
-def _alike(expected: str, found: str) -> bool:
+def _alike(expected: str, printed: str) -> bool:
     """Whether two lines have the same words and, to rounding, the same numbers."""
-    if expected == found:
+    if expected == printed:
         return True
-    if _NUMBER.sub("#", expected).split() != _NUMBER.sub("#", found).split():
+    if _NUMBER.sub("#", expected).split() != _NUMBER.sub("#", printed).split():
         return False
-    pairs = zip(_NUMBER.findall(expected), _NUMBER.findall(found), strict=True)
+    pairs = zip(_NUMBER.findall(expected), _NUMBER.findall(printed), strict=True)
     return all(_near(left, right) for left, right in pairs)
 
 
@@ -159,9 +159,9 @@ def check_gradients() -> CheckGradients:
         __tracebackhide__ = True
         import gradcli  # lazy: start-up: of every pytest
 
-        given = gradients or {}
-        equals = {name: each for name, each in given.items() if isinstance(each, str)}
-        against = {name: each for name, each in given.items() if name not in equals}
+        expected = gradients or {}
+        equals = {name: each for name, each in expected.items() if isinstance(each, str)}
+        against = {name: each for name, each in expected.items() if name not in equals}
         answer = gradcli.check(text, equals=equals, against=against or None, **named)
         if not answer:
             pytest.fail(answer.text, pytrace=True)

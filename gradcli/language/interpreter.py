@@ -12,19 +12,15 @@ from gradcli.errors import GradcliError, Source
 from gradcli.language.compiler import assignment, names  # noqa: F401  each handler registers itself
 from gradcli.language.compiler.base import Compiler, MakeHotLoop, Predefined
 from gradcli.language.compiler.expressions import (  # noqa: F401
-    access,
     calling,
-    comprehensions,
     displays,
     operations,
 )
 from gradcli.language.compiler.statements import (  # noqa: F401
     blocks,
-    classes,
-    functions,
+    definitions,
     handling,
     lints,
-    loops,
 )
 from gradcli.language.functions.calls import locate
 from gradcli.language.objects.attributes import Module

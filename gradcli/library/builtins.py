@@ -9,12 +9,13 @@ from __future__ import annotations
 import builtins as host
 from collections.abc import Callable
 from functools import wraps
+from itertools import starmap
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.events import Asked, Explained, Printed, Shown, Traced
-from gradcli.language.functions.calls import call, offer_op
+from gradcli.language.functions.calls import Function, call, offer_op
 from gradcli.language.limits import LARGEST_FORMAT, check_integer, check_nesting, check_text
 from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.attributes import (
@@ -36,10 +37,9 @@ from gradcli.language.objects.classes.super_lookup import Super
 from gradcli.language.objects.classes.user_classes import OBJECT, UserClass, is_dunder
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.formatting import ascii_of, format_value
-from gradcli.language.objects.iteration import bounded
+from gradcli.language.objects.iteration import Iterator, bounded, drawing, ended_iteration, iterate
 from gradcli.language.objects.methods import dict_of, set_of
-from gradcli.language.objects.operators import NUMBERS, binary
-from gradcli.language.objects.ordering import extreme, sort_values
+from gradcli.language.objects.operators import NUMBERS, binary, extreme, sort_values
 from gradcli.language.objects.repr import display, text
 from gradcli.language.objects.types import (
     EXCEPTIONS,
@@ -53,21 +53,20 @@ from gradcli.language.objects.types import (
     type_name,
     type_of,
 )
-from gradcli.library.iterators import ITERATORS
 from gradcli.library.load_save import FILES
 from gradcli.ops.binding.functions import methods
 from gradcli.ops.definition.lints import check_constant
 from gradcli.state import active
 
-BUILTINS: dict[str, Any] = {**ITERATORS, **FILES}
+BUILTINS: dict[str, Any] = {**FILES}
 """The built-in functions and classes by name."""
 
 _ABSENT: Any = object()
 
 
 def _builtin(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Enter a function under its own name, without the `_` that keeps it apart from the host's."""
-    name = function.__name__.rstrip("_")
+    """Enter a function under its name, without the `builtin_` that tells it from the host's."""
+    name = function.__name__.removeprefix("builtin_")
     called(name, function)
     BUILTINS[name] = function
     return function
@@ -81,7 +80,7 @@ def _like_op(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(*args, **kwargs)
         except GradcliError as error:
-            raise offer_op(error, function.__name__.rstrip("_"), args) from None
+            raise offer_op(error, function.__name__.removeprefix("builtin_"), args) from None
 
     return call
 
@@ -90,7 +89,7 @@ def _like_op(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_builtin
-def print_(
+def builtin_print(
     *values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: Any = False
 ) -> None:
     separator = _text_or(sep, " ", "sep")
@@ -105,11 +104,11 @@ def print_(
 
 
 @_builtin
-def exit_(code: Any = None, /) -> None:
+def builtin_exit(code: Any = None, /) -> None:
     raise EXCEPTIONS["SystemExit"](*(() if code is None else (code,)))
 
 
-BUILTINS["quit"] = exit_
+BUILTINS["quit"] = builtin_exit
 
 
 def _text_or(value: Any, default: str, name: str) -> str:
@@ -190,7 +189,7 @@ def _explicable(tensor: Any, what: str) -> Tensor:
 
 
 @_builtin
-def format_(value: Any, spec: str = "", /) -> str:
+def builtin_format(value: Any, spec: str = "", /) -> str:
     check_kind(spec, str, "a format spec is a string")
     return format_value(value, spec)
 
@@ -199,13 +198,13 @@ def format_(value: Any, spec: str = "", /) -> str:
 
 
 @_builtin
-def abs_(x: Any, /) -> Any:
+def builtin_abs(x: Any, /) -> Any:
     return methods.abs(x) if type(x) is Tensor else host.abs(x)
 
 
 @_builtin
 @_like_op
-def round_(number: Any, ndigits: Any = None) -> Any:
+def builtin_round(number: Any, ndigits: Any = None) -> Any:
     if type(number) is Tensor:
         raise type_error("a tensor cannot be rounded to a number of Python's")
     if isinstance(ndigits, int) and isinstance(number, int) and abs(ndigits) > LARGEST_FORMAT:
@@ -214,7 +213,7 @@ def round_(number: Any, ndigits: Any = None) -> Any:
 
 
 @_builtin
-def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
+def builtin_pow(base: Any, exp: Any, mod: Any = None) -> Any:
     if mod is None:
         return binary("**", base, exp)
     if not all(isinstance(value, int) for value in (base, exp, mod)):
@@ -226,7 +225,7 @@ def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
 
 
 @_builtin
-def divmod_(x: Any, y: Any, /) -> Any:
+def builtin_divmod(x: Any, y: Any, /) -> Any:
     if hasattr(type(x), "language_class") or hasattr(type(y), "language_class"):
         return host.divmod(x, y)
     return binary("//", x, y), binary("%", x, y)
@@ -234,7 +233,7 @@ def divmod_(x: Any, y: Any, /) -> Any:
 
 @_builtin
 @_like_op
-def sum_(iterable: Any, /, start: Any = 0) -> Any:
+def builtin_sum(iterable: Any, /, start: Any = 0) -> Any:
     if isinstance(start, str):
         raise type_error("sum() adds no strings", help="join them: `''.join(values)`")
     total = start
@@ -258,11 +257,84 @@ _SUMMED_AT_ONCE = 1 << 16
 
 BUILTINS |= {each.__name__: each for each in (host.bin, host.hex, host.oct, host.chr, host.ord)}
 
+# --- iterators ----------------------------------------------------------------------------
+
+
+@_builtin
+def builtin_enumerate(iterable: Any, start: int = 0) -> Iterator:
+    return drawing("enumerate", host.enumerate(iterate(iterable), start), iterable)
+
+
+@_builtin
+def builtin_zip(*iterables: Any, strict: Any = False) -> Iterator:
+    sources = [iterate(values) for values in iterables]
+    return drawing("zip", host.zip(*sources, strict=bool(strict)), *iterables)
+
+
+@_builtin
+def builtin_map(function: Any, iterable: Any, /, *iterables: Any) -> Iterator:
+    sources = [iterate(values) for values in (iterable, *iterables)]
+    values = starmap(_applied(function), host.zip(*sources, strict=False))
+    return drawing("map", values, iterable, *iterables)
+
+
+@_builtin
+def builtin_filter(function: Any, iterable: Any, /) -> Iterator:
+    test = None if function is None else _applied(function)
+    return drawing("filter", host.filter(test, iterate(iterable)), iterable)
+
+
+def _applied(function: Any) -> Callable[..., Any]:
+    """A value of a program as a function of the host, whose errors are the language's own."""
+    if type(function) is Function:
+        return function
+    return lambda *args: call(function, args, {})
+
+
+@_builtin
+def builtin_reversed(sequence: Any, /) -> Any:
+    if type(sequence) is Tensor:
+        return methods.flip(sequence, 0) if sequence.array.ndim else sequence
+    kind = type(sequence)
+    if not hasattr(kind, "__reversed__") and not (
+        hasattr(kind, "__len__") and hasattr(kind, "__getitem__")
+    ):
+        raise type_error(
+            f"a value of type {type_name(sequence)} has no reverse order",
+            text=f"'{type_name(sequence)}' object is not reversible",
+        )
+    return drawing("reversed", host.reversed(sequence))
+
+
+@_builtin
+def builtin_iter(iterable: Any, sentinel: Any = _ABSENT, /) -> Iterator:
+    if sentinel is not _ABSENT:
+        return drawing("callable_iterator", host.iter(_applied(iterable), sentinel))
+    if type(iterable) is Iterator:
+        return iterable
+    return drawing(f"{type_name(iterable)}_iterator", iterate(iterable))
+
+
+@_builtin
+def builtin_next(iterator: Any, default: Any = _ABSENT, /) -> Any:
+    if not hasattr(type(iterator), "__next__"):
+        raise type_error(
+            f"a value of type {type_name(iterator)} is no iterator",
+            text=f"'{type_name(iterator)}' object is not an iterator",
+        )
+    try:
+        return next(iterator)
+    except StopIteration as error:
+        if default is not _ABSENT:
+            return default
+        raise ended_iteration(error) from error
+
+
 # --- collections --------------------------------------------------------------------------
 
 
 @_builtin
-def len_(collection: Any, /) -> int:
+def builtin_len(collection: Any, /) -> int:
     if not hasattr(type(collection), "__len__"):
         raise type_error(
             f"a value of type {type_name(collection)} has no length",
@@ -292,9 +364,9 @@ _builtin(_like_op(extreme("max", host.max)))
 
 
 @_builtin
-def isinstance_(value: Any, classes: Any, /) -> bool:
+def builtin_isinstance(value: Any, classes: Any, /) -> bool:
     if type(classes) is tuple:
-        return host.any(isinstance_(value, each) for each in classes)
+        return host.any(builtin_isinstance(value, each) for each in classes)
     if isinstance(classes, LanguageType):
         return classes.has_instance(value)
     if type(classes) is Absent:
@@ -310,10 +382,10 @@ def isinstance_(value: Any, classes: Any, /) -> bool:
 
 
 @_builtin
-def issubclass_(cls: Any, classes: Any, /) -> bool:
+def builtin_issubclass(cls: Any, classes: Any, /) -> bool:
     classes = getattr(classes, "members", None) or classes
     if type(classes) is tuple:
-        return host.any(issubclass_(cls, each) for each in classes)
+        return host.any(builtin_issubclass(cls, each) for each in classes)
     if type(classes) is Absent:
         classes.refuse()
     if not isinstance(cls, (LanguageType, type)) or not isinstance(classes, (LanguageType, type)):
@@ -323,7 +395,7 @@ def issubclass_(cls: Any, classes: Any, /) -> bool:
     return is_subclass(cls, classes)
 
 
-def type_(value: Any, /, *parts: Any, **keywords: Any) -> LanguageType:
+def builtin_type(value: Any, /, *parts: Any, **keywords: Any) -> LanguageType:
     if not parts:
         return type_of(value)
     if len(parts) != 2:
@@ -331,18 +403,18 @@ def type_(value: Any, /, *parts: Any, **keywords: Any) -> LanguageType:
     return make_class(TYPE, value, *parts, **keywords)
 
 
-TYPE.construct = type_
+TYPE.construct = builtin_type
 BUILTINS["type"] = TYPE
 
 
 @_builtin
-def hash_(value: Any, /) -> int:
+def builtin_hash(value: Any, /) -> int:
     check_nesting(value)
     return host.hash(value)
 
 
 @_builtin
-def vars_(value: Any, /) -> dict[str, Any]:
+def builtin_vars(value: Any, /) -> dict[str, Any]:
     if type(value) is Module:
         return {name: value.get(name) for name in value.public_names()}
     if isinstance(value, UserClass):
@@ -351,12 +423,12 @@ def vars_(value: Any, /) -> dict[str, Any]:
 
 
 @_builtin
-def dir_(value: Any, /) -> list[str]:
+def builtin_dir(value: Any, /) -> list[str]:
     return sorted({*attribute_names(value), *getattr(value, "values", ())})
 
 
 @_builtin
-def getattr_(value: Any, name: str, default: Any = _ABSENT, /) -> Any:
+def builtin_getattr(value: Any, name: str, default: Any = _ABSENT, /) -> Any:
     _check_name(name)
     try:
         return get_attribute(value, name)
@@ -367,18 +439,18 @@ def getattr_(value: Any, name: str, default: Any = _ABSENT, /) -> Any:
 
 
 @_builtin
-def hasattr_(value: Any, name: str, /) -> bool:
-    return getattr_(value, name, MISSING) is not MISSING
+def builtin_hasattr(value: Any, name: str, /) -> bool:
+    return builtin_getattr(value, name, MISSING) is not MISSING
 
 
 @_builtin
-def setattr_(value: Any, name: str, new: Any, /) -> None:
+def builtin_setattr(value: Any, name: str, new: Any, /) -> None:
     _check_name(name)
     set_attribute(value, name, new)
 
 
 @_builtin
-def delattr_(value: Any, name: str, /) -> None:
+def builtin_delattr(value: Any, name: str, /) -> None:
     _check_name(name)
     delete_attribute(value, name)
 

@@ -215,8 +215,8 @@ def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
 
 def module(name: str) -> Module:
     """A module by its dotted name; raises E103 for one that the language does not have."""
-    found = MODULES.get(name)
-    if found is None:
+    entry = MODULES.get(name)
+    if entry is None:
         root = name.partition(".")[0]
         help = INSTEAD.get(root) or _left_out(*name.rpartition(".")[::2])
         if help is None:
@@ -232,7 +232,7 @@ def module(name: str) -> Module:
             text=f"No module named '{name}'",
             help=help,
         )
-    return found
+    return entry
 
 
 def _which(names: Iterable[str]) -> str:
@@ -246,18 +246,18 @@ def _left_out(home: str, name: str) -> str | None:
     return reason_unsupported(home, name)
 
 
-def imported(found: Module, name: str) -> Any:
+def imported(module: Module, name: str) -> Any:
     """What `from module import name` binds; raises E103 for what there is not."""
     try:
-        return found.get(name)
+        return module.get(name)
     except KeyError:
-        if f"{found.name}.{name}" in MODULES:
-            return MODULES[f"{found.name}.{name}"]
-        help = _left_out(found.name, name)
-        near = None if help else closest(name, found.public_names())
+        if f"{module.name}.{name}" in MODULES:
+            return MODULES[f"{module.name}.{name}"]
+        help = _left_out(module.name, name)
+        near = None if help else closest(name, module.public_names())
         raise GradcliError(
             "E103",
-            f"the module `{found.name}` has no `{name}` in the language",
+            f"the module `{module.name}` has no `{name}` in the language",
             raises="ImportError",
             help=help if near is None else f"did you mean `{near}`?",
         ) from None

@@ -1,7 +1,11 @@
-"""The module `tqdm`: loops with a bar on standard error, where that is a terminal."""
+"""The module `tqdm`: loops with a bar on standard error, where that is a terminal.
+
+A bar fills the terminal's width, as tqdm's does; one inside another stands on the line below it.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -18,7 +22,14 @@ from gradcli.state import active
 _BETWEEN = 0.1
 """Seconds between two states of the bar."""
 
-_WIDTH = 10
+_COLUMNS = 80
+"""The width of a terminal that does not tell its own."""
+
+_PARTS = "▏▎▍▌▋▊▉"
+"""An eighth of a column to seven of them."""
+
+_OPEN = "tqdm"
+"""Where a session keeps the bars that are shown, the outermost first."""
 
 
 class Tqdm(EnteredAsItself):
@@ -27,8 +38,8 @@ class Tqdm(EnteredAsItself):
     """
 
     __slots__ = (
-        "_drawn", "_shown", "_start", "depth", "desc", "disable", "iterable", "n", "postfix",
-        "total",
+        "_drawn", "_shown", "_start", "_unit", "depth", "desc", "disable", "iterable", "leave",
+        "n", "postfix", "total",
     )  # fmt: skip
 
     language_name: ClassVar[str] = "tqdm.std.tqdm"
@@ -43,7 +54,7 @@ class Tqdm(EnteredAsItself):
         iterable: Any = None,
         desc: str | None = None,
         total: float | None = None,
-        leave: bool = True,
+        leave: bool | None = True,
         file: Any = None,
         ncols: int | None = None,
         mininterval: float = _BETWEEN,
@@ -73,10 +84,17 @@ class Tqdm(EnteredAsItself):
         self.n: float = initial
         self.postfix = ""
         self.disable = bool(disable)
-        self._shown = not self.disable and sys.stderr.isatty()
+        self.leave = leave
+        self._unit = unit
+        # A terminal obeys nothing that comes out of the sandbox, so a bar would be a list of bars.
+        is_free = active.state.limits.files
+        self._shown = not self.disable and is_free and sys.stderr.isatty()
         self._start = self._drawn = time.monotonic()
         if isinstance(postfix, dict):
             self.set_postfix(postfix, refresh=False)
+        if self._shown:
+            active.state.library.setdefault(_OPEN, []).append(self)
+            self.refresh()
 
     def __iter__(self) -> Iterator[Any]:
         if self.iterable is None:
@@ -105,21 +123,37 @@ class Tqdm(EnteredAsItself):
         """Bring the bar up to date."""
         if self._shown:
             self._drawn = time.monotonic()
-            active.state.emit(Reported(f"\r\x1b[K{self}"))
+            self._draw(repr(self), self._place())
         return self._shown
 
     display = unpause = refresh
 
     def close(self) -> None:
-        """Leave the bar as it is."""
-        if self.refresh():
+        """Leave the bar as it is, or take it away where it is not to be left."""
+        if not self._shown:
+            return
+        place = self._place()
+        stays = place == 0 if self.leave is None else self.leave
+        self._draw(repr(self) if stays else "", 0 if stays else place)
+        if stays:
             active.state.emit(Reported("\n"))
+        active.state.library[_OPEN].remove(self)
         self._shown = False
 
     def clear(self, nolock: bool = False) -> None:
         """Take the bar away."""
         if self._shown:
-            active.state.emit(Reported("\r\x1b[K"))
+            self._draw("", self._place())
+
+    def _place(self) -> int:
+        """How many bars stand above this one."""
+        bars: list[Tqdm] = active.state.library[_OPEN]
+        return next(number for number, bar in enumerate(bars) if bar is self)
+
+    @staticmethod
+    def _draw(line: str, place: int) -> None:
+        below, above = "\n" * place, f"\x1b[{place}A" if place else ""
+        active.state.emit(Reported(f"{below}\r\x1b[K{line}{above}"))
 
     def reset(self, total: float | None = None) -> None:
         """Begin again."""
@@ -130,10 +164,14 @@ class Tqdm(EnteredAsItself):
     def set_description(self, desc: str | None = None, refresh: bool = True) -> None:
         """The words before the bar."""
         self.desc = f"{text(desc)}: " if desc else ""
+        if refresh:
+            self.refresh()
 
     def set_description_str(self, desc: str | None = None, refresh: bool = True) -> None:
         """The words before the bar, as they are."""
         self.desc = text(desc) if desc else ""
+        if refresh:
+            self.refresh()
 
     def set_postfix(self, ordered_dict: Any = None, refresh: bool = True, **named: Any) -> None:
         """The values behind the bar."""
@@ -147,34 +185,62 @@ class Tqdm(EnteredAsItself):
 
     @staticmethod
     def write(s: Any, file: Any = None, end: str = "\n", nolock: bool = False) -> None:
-        """Print a line."""
+        """Print a line above the bars."""
+        bars: list[Tqdm] = active.state.library.get(_OPEN, [])
         line = text(s) + text(end)
+        for bar in bars:
+            bar.clear()
         if file is None:
             active.state.emit(Printed(line))
         else:
             file.write(line)
+        for bar in bars:
+            bar.refresh()
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         self.close()
 
     def __repr__(self) -> str:
         seconds = time.monotonic() - self._start
-        rate = self.n / seconds if seconds > 0 else 0.0
+        rate = self.n / seconds if seconds > 0 and self.n else 0.0
         words = f", {self.postfix}" if self.postfix else ""
+        before = self.desc if self.desc[-2:] in ("", ": ") else f"{self.desc}: "
+        quick = _speed(rate, self._unit)
         if not self.total:
-            return f"{self.desc}{self.n}it [{_clock(seconds)}, {rate:.2f}it/s{words}]"
+            return f"{before}{self.n}{self._unit} [{_clock(seconds)}, {quick}{words}]"
         share = min(self.n / self.total, 1.0)
         left = _clock((self.total - self.n) / rate) if rate else "?"
-        bar = "█" * int(share * _WIDTH)
-        return (
-            f"{self.desc}{share:4.0%}|{bar:<{_WIDTH}}| {self.n}/{self.total}"
-            f" [{_clock(seconds)}<{left}, {rate:.2f}it/s{words}]"
-        )
+        before += f"{share * 100:3.0f}%|"
+        behind = f"| {self.n}/{self.total} [{_clock(seconds)}<{left}, {quick}{words}]"
+        return f"{before}{_bar(share, _columns() - len(before) - len(behind))}{behind}"
+
+
+def _bar(share: float, width: int) -> str:
+    """A bar of some columns, to an eighth of a column."""
+    whole, eighths = divmod(int(share * max(width, 1) * 8), 8)
+    part = _PARTS[eighths - 1] if eighths else ""
+    return f"{'█' * whole}{part}".ljust(max(width, 1))
+
+
+def _speed(rate: float, unit: str) -> str:
+    """Steps in a second, or seconds for a step where that is more."""
+    if not rate:
+        return f"?{unit}/s"
+    return f"{1 / rate:5.2f}s/{unit}" if rate < 1 else f"{rate:5.2f}{unit}/s"
+
+
+def _columns() -> int:
+    """The width of the terminal that standard error is."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS
+    except (OSError, ValueError):
+        return _COLUMNS
 
 
 def _clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes:02}:{rest:02}"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"
 
 
 def trange(*bounds: int, **settings: Any) -> Tqdm:

@@ -67,7 +67,7 @@ class Capture(Reader):
     def computes(self) -> bool:
         """Whether the iteration does anything with tensors: compiling speeds up nothing else."""
         instructions = self.builder.trace.instructions
-        return any(value.array is not None for each in instructions for value in each.made)
+        return any(value.array is not None for each in instructions for value in each.results)
 
     # --- what the handlers of the compiler do with values -----------------------------------------
 

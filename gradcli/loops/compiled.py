@@ -52,32 +52,32 @@ class Shown:
     def __init__(self, arrays: dict[Tensor, Any], lasting: set[Storage]) -> None:
         self.arrays = arrays
         self.lasting = lasting
-        self.made: dict[Tensor, Tensor] = {}
+        self.stand_ins: dict[Tensor, Tensor] = {}
         self.storages: dict[Storage, Storage] = {}
-        given = [each for each, found in arrays.items() if type(found) is Tensor]
-        self.given = {each.storage: each for each in given if each.storage is not None}
+        inputs = [each for each, array in arrays.items() if type(array) is Tensor]
+        self.inputs = {each.storage: each for each in inputs if each.storage is not None}
 
     def tensor(self, former: Tensor) -> Tensor:
         """The tensor that stands for a recorded one; one from outside stands for itself."""
-        found = self.made.get(former, self.arrays.get(former, former))
-        if type(found) is Tensor:
-            return found
-        tensor = self.made[former] = Tensor(self.arrays[former], former.requires_grad)
+        known = self.stand_ins.get(former, self.arrays.get(former, former))
+        if type(known) is Tensor:
+            return known
+        tensor = self.stand_ins[former] = Tensor(self.arrays[former], former.requires_grad)
         tensor.grad_fn, tensor.output_nr = former.grad_fn, former.output_nr
         storage, base = former.storage, former.base
         if type(storage) is InferenceStorage:
             tensor.array, tensor.storage = np.asarray(tensor.array), InferenceStorage()
         elif base is not None and former.meta is not None:
             on_memory_of(tensor, self.tensor(base), former.meta, storage)
-        elif storage is not None and (storage.version or storage in self.given):
+        elif storage is not None and (storage.version or storage in self.inputs):
             self._share(tensor, storage)
         return tensor
 
     def _share(self, tensor: Tensor, former: Storage) -> None:
         """Give a tensor the storage that stands for a recorded one."""
         known = former if former in self.lasting else self.storages.get(former)
-        if known is None and former in self.given:
-            known = storage_of(self.arrays[self.given[former]])
+        if known is None and former in self.inputs:
+            known = storage_of(self.arrays[self.inputs[former]])
         if known is None:
             known = self.storages[former] = storage_of(tensor)
             known.version = former.version

@@ -15,8 +15,7 @@ from gradcli.loops.lower_backward import holds_values
 from gradcli.loops.symbols import Symbol, is_symbolic
 from gradcli.state import State
 from gradcli.trace.codegen import functions_of
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Effect, Inline, Instruction, Operand, Trace, placeholder
+from gradcli.trace.ir import Effect, GraphBreak, Inline, Instruction, Operand, Trace, placeholder
 from gradcli.trace.passes import commits, may_raise, optimized, raising_behind_effects
 
 _BEGIN_EFFECTS = Inline("{0}.is_in_effects = True", "begin_effects")
@@ -164,15 +163,15 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
 
 def _bases_of(walk: Capture, named: Sequence[Tensor]) -> list[Tensor]:
     """What named tensors are on the memory of, and is another tensor in every iteration."""
-    known, found = set(named), dict.fromkeys([each.base for each in named])
+    known, candidates = set(named), dict.fromkeys([each.base for each in named])
     objects = walk.builder.objects
-    given = {each.storage: each for each in objects if each.storage is not None}
+    inputs = {each.storage: each for each in objects if each.storage is not None}
     bases = {each.base for each in objects}
     storages = [each.storage for each in named if each.storage is not None]
-    found.update(dict.fromkeys([given.get(each) for each in storages]))
+    candidates.update(dict.fromkeys([inputs.get(each) for each in storages]))
     return [
         each
-        for each in found
+        for each in candidates
         if each is not None and each not in known and (each in bases or walk.builder.is_made(each))
     ]
 

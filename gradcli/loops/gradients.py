@@ -12,9 +12,7 @@ from gradcli.loops.guards import Input
 from gradcli.loops.lower_backward import ADD
 from gradcli.loops.symbols import IterationBuilder
 from gradcli.ops.codegen.promotion import EVERYDAY
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import kind_of, same_bits
-from gradcli.trace.ir import Inline, Kernel, Value
+from gradcli.trace.ir import GraphBreak, Inline, Kernel, Value, kind_of, same_bits
 
 _ARRIVE = Inline("{0}.grad = {1}({2}({3}, {4}))", "arrive")
 """A leaf is given its first gradient."""
@@ -82,7 +80,7 @@ class Gradients:
                 reason = "a gradient is no array of float32 or float64 on the host"
                 raise GraphBreak(reason, code="B04")
             self.lasting.add(old)
-            total = self._found(leaf, old)
+            total = self._old_gradient(leaf, old)
             self.builder.effect(np.add, [total, gradient, total], writes=[total])
             self.count_write(leaf, old, total)
             self.now[leaf] = self.builder.value_of(old.array)
@@ -91,7 +89,7 @@ class Gradients:
         """Note whether the iteration found a leaf with a gradient."""
         self.builder.guard.gradients.setdefault(leaf, leaf.grad is not None)
 
-    def _found(self, leaf: Tensor, gradient: Tensor) -> Value:
+    def _old_gradient(self, leaf: Tensor, gradient: Tensor) -> Value:
         """The array of a gradient that the iteration found, always the same tensor or any."""
         if ("gradient", id(leaf)) not in self.carried:
             self.builder.guard.lasting[leaf] = gradient
@@ -125,7 +123,7 @@ class Gradients:
         if leaf not in self.now:
             self.used.add(leaf)
             if gradient is not None:
-                self._found(leaf, gradient)
+                self._old_gradient(leaf, gradient)
 
     def forget(self, leaf: Tensor) -> None:
         """`leaf.grad = None` is about to run."""
@@ -154,14 +152,14 @@ class Gradients:
     def finish(self) -> None:
         """Write what leaves leaves their gradients, but for those that are forgotten unread."""
         builder = self.builder
-        found = self.builder.guard.gradients
+        had_gradient = self.builder.guard.gradients
         for leaf, gradient in self.now.items():
             if leaf in self.new_leaves and gradient is not None:
-                made = [Tensor, accumulate.kept, gradient, builder.value_of(leaf.array)]
-                builder.effect(_ARRIVE_AT, [meta_of, self.new_leaves[leaf], *made], grad=())
-            if leaf not in found:
+                operands = [Tensor, accumulate.kept, gradient, builder.value_of(leaf.array)]
+                builder.effect(_ARRIVE_AT, [meta_of, self.new_leaves[leaf], *operands], grad=())
+            if leaf not in had_gradient:
                 continue  # the iteration made it, or is given it
-            if found[leaf] is (gradient is None):
+            if had_gradient[leaf] is (gradient is None):
                 if leaf in self.forgotten:
                     raise GraphBreak("a leaf got its first gradient")
                 self.settled = False

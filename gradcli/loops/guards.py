@@ -13,8 +13,8 @@ from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.classes.descriptors import BoundMethod
 from gradcli.language.tree.scopes import Variables
 from gradcli.state import State, is_unobserved
-from gradcli.trace.guards import kind_of
 from gradcli.trace.ir import Guard as ValueGuard
+from gradcli.trace.ir import kind_of
 
 Read = Callable[[Variables], Any]
 """What reads a value, given the variables of the code with the loop."""
@@ -150,14 +150,14 @@ class Guard:
     def changed(self, variables: Variables) -> set[Any]:
         """Where values are kept that are no longer what they were."""
         values = self.values.items()
-        found = {key for key, (read, value) in values if not _reads(read, variables, value)}
-        return found | self.replaced()
+        keys = {key for key, (read, value) in values if not _reads(read, variables, value)}
+        return keys | self.replaced()
 
     def changed_inputs(self, variables: Variables) -> set[Any]:
         """Those of them that hold what code can be given: numbers, tensors without gradients."""
-        found = self.changed(variables)
-        values = {key: _found(self.values[key][0], variables) for key in found & {*self.values}}
-        return {key for key in found if is_input(values.get(key))}
+        keys = self.changed(variables)
+        values = {key: _value_now(self.values[key][0], variables) for key in keys & {*self.values}}
+        return {key for key in keys if is_input(values.get(key))}
 
 
 _ANY = object()
@@ -191,7 +191,7 @@ def is_input(value: Any) -> bool:
     return type(value) in (int, float, bool)
 
 
-def _found(read: Read, variables: Variables) -> Any:
+def _value_now(read: Read, variables: Variables) -> Any:
     try:
         return read(variables)
     except (GradcliError, KeyError):  # it was deleted
@@ -199,7 +199,7 @@ def _found(read: Read, variables: Variables) -> Any:
 
 
 def _reads(read: Read, variables: Variables, value: Any) -> bool:
-    return is_same_value(_found(read, variables), value)
+    return is_same_value(_value_now(read, variables), value)
 
 
 def _contains(values: Any, items: Any) -> bool:

@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.base import Between
-from gradcli.language.compiler.statements.loops import Iterations, Length
+from gradcli.language.compiler.statements.blocks import Iterations, Length
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.loops.capture import Capture
 from gradcli.loops.compiled import Arrays, CompiledIteration, FailedInEffects
 from gradcli.loops.finishing import NotSettled, finish
-from gradcli.loops.loop_carried import analysed
+from gradcli.loops.locations import analysed
 from gradcli.loops.symbols import CHANGED
 from gradcli.loops.verify import Effects, same_effects
 from gradcli.loops.walk import expressions, statements  # noqa: F401  each handler registers itself
 from gradcli.state import active, is_unobserved
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import SideExit
+from gradcli.trace.ir import GraphBreak, SideExit
 
 if TYPE_CHECKING:
     from gradcli.language.compiler.base import Compiler
@@ -161,10 +160,10 @@ class HotLoop:
             counts = state.sequence_nr, steps.left
             try:
                 left = self._run_compiled(path, variables)
-            except SideExit as found:
+            except SideExit as side_exit:
                 state.sequence_nr, steps.left = counts
                 self.exits += 1
-                self._note(found)
+                self._note(side_exit)
                 continue
             except BaseException as error:
                 self._check_whole(error)
@@ -210,11 +209,11 @@ class HotLoop:
             raise interruption
         return left
 
-    def _note(self, found: SideExit) -> None:
+    def _note(self, side_exit: SideExit) -> None:
         """An iteration was left."""
-        self._last_exit = found.with_traceback(None)  # whose frames hold the iteration's arrays
-        if found.reason == CHANGED and found.span is not None:
-            self.unsteady[found.span.start, found.span.end] += 1
+        self._last_exit = side_exit.with_traceback(None)  # whose frames hold the iteration's arrays
+        if side_exit.reason == CHANGED and side_exit.span is not None:
+            self.unsteady[side_exit.span.start, side_exit.span.end] += 1
 
     def _check_whole(self, error: BaseException) -> None:
         """Raise where an iteration was interrupted, or failed in the middle of its effects, which
@@ -314,26 +313,26 @@ class HotLoop:
         carried = set(self.carried)
         walk = Capture(self.compiler, self.scope, self.plan, variables, carried, self.unsteady)
         signal = walk.run(self.node.body)
-        found = walk.broken
-        if found is None and not walk.computes():
-            found = GraphBreak(
+        graph_break = walk.broken
+        if graph_break is None and not walk.computes():
+            graph_break = GraphBreak(
                 "the loop computes nothing with tensors", span=self.node.span, code="B10"
             )
             self.attempts = 1
-        if found is None and signal in (None, CONTINUE):
+        if graph_break is None and signal in (None, CONTINUE):
             try:
                 self._add(finish(walk, before - steps.left))
             except NotSettled:
                 self.attempts -= 1
             except GraphBreak as late:
-                found = late
-                found.span = found.span or self.node.span
+                graph_break = late
+                graph_break.span = graph_break.span or self.node.span
         self.carried |= walk.carried
         written_to = {walk.loaded.get(each) for each in walk.recorder.changed_inputs}
         self.carried -= written_to - self.lasting
         self.lasting |= written_to
-        if found is not None:
-            self.broken = found.with_traceback(None)  # whose frames hold the whole capture
+        if graph_break is not None:
+            self.broken = graph_break.with_traceback(None)  # whose frames hold the whole capture
             self.attempts -= 1
         if not self.paths:
             self._start_over()
@@ -363,9 +362,9 @@ class HotLoop:
         try:
             path.enter(variables)
             # No other name holds what is large while the body runs.
-            found = effects.seen(path.named_arrays(path.execute()), copies=True)
+            compiled = effects.seen(path.named_arrays(path.execute()), copies=True)
         except Exception:
-            found = None
+            compiled = None
         except BaseException as failure:
             effects.undo()
             if not isinstance(failure, SideExit):
@@ -380,7 +379,7 @@ class HotLoop:
             self.compiler.state.emit = effects.emit
         self.interpreted_count += 1
         now = effects.seen([each.location.read(variables).array for each in path.named])
-        path.verified = found is not None and same_effects(found, now)
+        path.verified = compiled is not None and same_effects(compiled, now)
         if not path.verified:
             reason = "the compiled iteration did something else than the interpreted one"
             self.broken = GraphBreak(reason, span=self.node.span, code="B09")

@@ -18,8 +18,7 @@ from gradcli.ops.codegen.node_class import on_arrays
 from gradcli.ops.codegen.signature import signature_of
 from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op, parameters_of
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Kernel, Stack, Value
+from gradcli.trace.ir import GraphBreak, Kernel, Stack, Value
 
 _LARGEST = 5_000
 """Nodes of the largest graph that is written."""
@@ -122,10 +121,10 @@ def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Ite
     if op.joint is not None or op.lists:
         rule = op.joint or op.rules[op.lists[0]]
         called = Kernel(f"{op.name}.grads", on_arrays(rule), raises=op.raises == BY_VALUES)
-        given = text.call(called, [values[name] for name in parameters_of(rule)])
-        if type(given) is not tuple or len(given) != len(node.next_nodes):
+        gradients = text.call(called, [values[name] for name in parameters_of(rule)])
+        if type(gradients) is not tuple or len(gradients) != len(node.next_nodes):
             raise GraphBreak("a rule gave another number of gradients than there are inputs")
-        yield from given
+        yield from gradients
         return
     for name, to in zip(op.inputs, node.next_nodes, strict=True):
         if to is None:
@@ -138,9 +137,9 @@ def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Ite
 
 def _run_custom(text: IterationBuilder, node: Any, outputs: list[Value | None]) -> list[Any]:
     """Run what a program wrote for the gradients of a custom function."""
-    given = [None if output is None else Tensor(output.array) for output in outputs]
+    seeds = [None if output is None else Tensor(output.array) for output in outputs]
     with NoGrad():
-        gradients = node.run_recorded(given, True)
+        gradients = node.run_recorded(seeds, True)
     node.function = _Ran(node, gradients)
     return [None if gradient is None else text.of(gradient) for gradient in gradients]
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.loops.kinds import module_class, optimizer_class
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Inline
+from gradcli.trace.ir import GraphBreak, Inline
 
 if TYPE_CHECKING:
     from gradcli.library.torch.optim.optimizer import Optimizer
@@ -33,12 +32,12 @@ def parts_of(optimizer: Optimizer) -> list[Any]:
     """What a compiled iteration takes for constant of an optimizer. Its settings are read; that
     they, and what it remembers, are of the same kinds is why a step does not fail.
     """
-    found: list[Any] = [optimizer.param_groups, *optimizer._hooks[0], *optimizer._hooks[1]]
+    parts: list[Any] = [optimizer.param_groups, *optimizer._hooks[0], *optimizer._hooks[1]]
     for group in optimizer.param_groups:
-        found += [group, group["params"], *group["params"], group.get("maximize")]
+        parts += [group, group["params"], *group["params"], group.get("maximize")]
         memories = [dict.get(optimizer.state, parameter) for parameter in group["params"]]
-        found += [*memories, _kinds(group), *map(_kinds, memories)]
-    return found
+        parts += [*memories, _kinds(group), *map(_kinds, memories)]
+    return parts
 
 
 def _kinds(values: dict[str, Any] | None) -> tuple[Any, ...]:

@@ -32,9 +32,7 @@ from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op
 from gradcli.ops.indexing.basic import key_of_positions
 from gradcli.state import active
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import same
-from gradcli.trace.ir import Guard, Inline, Kernel, Kind, Value
+from gradcli.trace.ir import GraphBreak, Guard, Inline, Kernel, Kind, Value, same
 
 
 class Recorder(Listener):
@@ -120,10 +118,10 @@ class Recorder(Listener):
             self.builder.stack = stack
         try:
             record(*args)
-        except GraphBreak as found:
+        except GraphBreak as graph_break:
             on_break = self.on_break()
             assert on_break is not None
-            on_break(found)
+            on_break(graph_break)
 
     def _refuse_pass(self) -> None:
         raise GraphBreak("a backward pass that something else than the program began")
@@ -185,10 +183,10 @@ class Recorder(Listener):
         operands: list[Any] = []
         placed = [builder.placed(each, operands) for each in arguments]
         named = {name: builder.placed(each, operands) for name, each in keywords.items()}
-        given = [each for each in (*arguments, *keywords.values()) if type(each) is Tensor]
-        outer = {*given, *[each.base for each in given]}
-        made = enumerate(tensors_in(output))
-        based = [n for n, each in made if each.base not in outer and self._is_unknown(each.base)]
+        tensors = [each for each in (*arguments, *keywords.values()) if type(each) is Tensor]
+        outer = {*tensors, *[each.base for each in tensors]}
+        outputs = enumerate(tensors_in(output))
+        based = [n for n, each in outputs if each.base not in outer and self._is_unknown(each.base)]
         called = OnTensors(function, placed, named, output, based, builder.span)
         arrays = tuple([each.array for each in with_bases(output, based)])
         result = arrays if called.is_several else arrays[0]
@@ -231,28 +229,28 @@ class Recorder(Listener):
     def _operands(self, op: Op, arguments: dict[str, Any]) -> list[Any]:
         """The operands of a forward function as `apply` prepares them; GraphBreak for promotion."""
         builder = self.builder
-        found = dict(arguments)
+        operands = dict(arguments)
         for name in op.parameters:
             value = arguments[name]
             if name in op.lists:
-                found[name] = [builder.of(tensor) for tensor in value]
+                operands[name] = [builder.of(tensor) for tensor in value]
             elif name in op.tensors:
-                found[name] = builder.of(value) if type(value) is Tensor else value
+                operands[name] = builder.of(value) if type(value) is Tensor else value
             elif name in op.keeps:
-                found[name] = self._index(value, arguments["self"])
+                operands[name] = self._index(value, arguments["self"])
             elif not is_setting(value) or builder.varies(value):
                 raise GraphBreak(f"`{op.name}` is given settings that may vary")
         promoted = signature_of(op).promoted
-        dtypes = {found[t].array.dtype for t in promoted if isinstance(found[t], Value)}
+        dtypes = {operands[t].array.dtype for t in promoted if isinstance(operands[t], Value)}
         if len(dtypes) > 1 or (op.floating and any(dtype.kind != "f" for dtype in dtypes)):
             raise GraphBreak(f"the operands of `{op.name}` are promoted to another dtype")
         if len(promoted) == 2 and dtypes:
             for name, other in (promoted, promoted[::-1]):
-                if not isinstance(found[name], Value):
-                    found[name] = self._number(found[other], found[name])
-        elif any(not isinstance(found[name], Value) for name in promoted):
+                if not isinstance(operands[name], Value):
+                    operands[name] = self._number(operands[other], operands[name])
+        elif any(not isinstance(operands[name], Value) for name in promoted):
             raise GraphBreak(f"`{op.name}` of a number where an array is expected")
-        return [found[name] for name in op.parameters]
+        return [operands[name] for name in op.parameters]
 
     def _index(self, key: Any, tensor: Tensor) -> Value:
         """The index that picks elements of a tensor by position, made anew in every iteration."""
@@ -260,16 +258,16 @@ class Recorder(Listener):
         if isinstance(known, Value):
             return known
         parts = [part.array if type(part) is Tensor else part for part, _ in key.parts]
-        given = [part for part in parts if part is not None]
+        arrays = [part for part in parts if part is not None]
         shape = tuple(tensor.array.shape)
-        if 0 in shape or any(part.dtype.kind != "i" for part in given):
+        if 0 in shape or any(part.dtype.kind != "i" for part in arrays):
             raise GraphBreak("an index by a mask picks as many elements as it finds")
         operands = [
             part if array is None else self.builder.of(part) if type(part) is Tensor else array
             for (part, _), array in zip(key.parts, parts, strict=True)
         ]
-        made = self.builder.compute(key_of_positions, [shape, *operands], key, True)
-        return made.value
+        index = self.builder.compute(key_of_positions, [shape, *operands], key, True)
+        return index.value
 
     def _number(self, array: Value, number: Any) -> Any:
         """A number beside an array, in the array's dtype."""
@@ -287,12 +285,12 @@ class Recorder(Listener):
     def _computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
         builder = self.builder
         numbers = map(builder.operand, operands)
-        given = [each if is_setting(each) else builder.value_of(each) for each in numbers]
+        values = [each if is_setting(each) else builder.value_of(each) for each in numbers]
         kernel = Kernel(function.__name__, function)
         if self.drew():
-            builder.draw(kernel, given, result)
+            builder.draw(kernel, values, result)
         else:
-            builder.call(kernel, given, result=result)
+            builder.call(kernel, values, result=result)
 
     def _know(self, tensor: Tensor) -> None:
         """Let the trace know a constant tensor that no op made: a saved number, a pass's ones."""
@@ -319,8 +317,8 @@ class Recorder(Listener):
     def _read_value(self, check: Any, operands: tuple[Any, ...]) -> None:
         """Record a check of values that may vary; GraphBreak where one was taken out."""
         builder = self.builder
-        given = [each if is_setting(each) else builder.value_of(each) for each in operands]
-        if self._is_constant(given):
+        values = [each if is_setting(each) else builder.value_of(each) for each in operands]
+        if self._is_constant(values):
             read = check or _same_number(operands[0])
             guard = Guard(Kind.VALUE, read, None, inputs=operands)
             self.builder.guard.checks.append(guard)
@@ -329,7 +327,7 @@ class Recorder(Listener):
             raise GraphBreak(
                 "a number is taken out of a tensor, and what runs next depends on it",
             )
-        builder.check(check, given)
+        builder.check(check, values)
 
     # --- writes ---------------------------------------------------------------------------------
 
@@ -346,10 +344,10 @@ class Recorder(Listener):
         value = self._written(new) if result is None else builder.of(result)
         if not self._is_kept(target):
             self._check_replaced(tensor)
-            made = value.array if isinstance(value, Value) else None
-            if made is None or made.shape != array.shape:
+            replacement = value.array if isinstance(value, Value) else None
+            if replacement is None or replacement.shape != array.shape:
                 value = builder.call(_FULL_LIKE, [target, value], result=array)
-            elif isinstance(made, np.generic):  # what is written to is an array
+            elif isinstance(replacement, np.generic):  # what is written to is an array
                 value = builder.call(AS_ARRAY, [value], result=array)
             self._replace(tensor, value)
             return
@@ -381,7 +379,7 @@ class Recorder(Listener):
             self._replace(tensor, builder.call(_filled, [target, place, value]))
             return
         if not self._is_kept(target):
-            self._check_not_given(target)
+            self._check_no_input(target)
             raise GraphBreak("a tensor of the iteration is set at a place that varies")
         self._check_target(tensor)
         if not masked:
@@ -420,17 +418,17 @@ class Recorder(Listener):
         builder, array = self.builder, tensor.array
         if any(np.may_share_memory(array, each.array) for each in self.escaped):
             raise GraphBreak("a tensor that was put into a list is written to")
-        self._check_not_given(builder.value_of(array))
+        self._check_no_input(builder.value_of(array))
         if any(map(self._outlives, (array, *builder.aliases(array)))):
             raise GraphBreak("a part of a tensor is written to, at a place that varies")
 
     def _outlives(self, array: Any) -> bool:
         """Whether memory that the iteration looked up is that of a tensor from outside."""
         value = self.builder.value_of(array)
-        given = value in self.builder.trace.inputs or value in self.borrowed
-        return given or self._is_kept(value)
+        is_input = value in self.builder.trace.inputs or value in self.borrowed
+        return is_input or self._is_kept(value)
 
-    def _check_not_given(self, target: Value) -> None:
+    def _check_no_input(self, target: Value) -> None:
         """Raise GraphBreak for a write to what the iteration is given."""
         if target in self.builder.trace.inputs:
             self.changed_inputs.append(target)
@@ -474,9 +472,9 @@ class Recorder(Listener):
 
 def _filled(array: Any, mask: Any, value: Any) -> Any:
     """An array with a value where a mask is true."""
-    made = array.copy()
-    made[mask] = value
-    return made
+    copy = array.copy()
+    copy[mask] = value
+    return copy
 
 
 def get_rows(array: Any, start: Any, stop: Any) -> Any:

@@ -20,16 +20,18 @@ from gradcli.ops.indexing.basic import Key
 from gradcli.record import Record
 from gradcli.state import active
 from gradcli.trace.builder import TraceBuilder
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import OTHER_KIND, SideExit, kind_of
 from gradcli.trace.ir import (
+    OTHER_KIND,
     Effect,
     Effects,
+    GraphBreak,
     Inline,
     Instruction,
     Kernel,
     Operand,
+    SideExit,
     Value,
+    kind_of,
     placeholder,
     values_in,
 )
@@ -144,7 +146,9 @@ class IterationBuilder(TraceBuilder):
         array = tensor.array
         if self.knows(array):
             return True
-        scalar = next((each for made, each in self._scalars.items() if made.array is array), None)
+        scalar = next(
+            (each for number, each in self._scalars.items() if number.array is array), None
+        )
         if scalar is None:
             return False
         self.call(AS_ARRAY, [scalar], result=array)
@@ -202,18 +206,18 @@ class IterationBuilder(TraceBuilder):
         known = self.known(value)
         return known.value if type(known) is Symbol else value
 
-    def know_list(self, made: list[Any], parts: list[Any]) -> None:
+    def know_list(self, values: list[Any], parts: list[Any]) -> None:
         """A list that the iteration made has symbols among its parts."""
-        self._lists[id(made)] = made, parts
+        self._lists[id(values)] = values, parts
 
     def parts_of(self, values: Any) -> Any:
         """The parts of an unchanged list with its symbols; any other value as it is."""
         known = self._lists.get(id(values))
         if known is None:
             return values
-        made, parts = known
+        former, parts = known
         now = [concrete(each) for each in parts]
-        if len(made) != len(now) or not all(map(is_same_value, now, made)):
+        if len(former) != len(now) or not all(map(is_same_value, now, former)):
             raise GraphBreak("a list with numbers that vary changes")
         return parts
 
@@ -264,22 +268,22 @@ class IterationBuilder(TraceBuilder):
     def _symbol(self, now: Any, value: Value) -> Symbol:
         if type(now) is float:
             now = now * 1.0  # an object of its own, whose identity tells it apart
-        made = Symbol(now, value)
+        symbol = Symbol(now, value)
         self._numbers[value] = now
         if type(now) in (float, Key):
-            self._symbols[id(now)] = made
-        return made
+            self._symbols[id(now)] = symbol
+        return symbol
 
     def symbols_in(self, value: Any, local: Mapping[int, Any]) -> list[Symbol]:
         """The symbols in a value, and in the lists, dicts, sets and objects in it that are the
         iteration's own.
         """
-        found, seen, waiting = [], set(), [value]
+        symbols, seen, waiting = [], set(), [value]
         while waiting:
             value = self.known(waiting.pop())
             kind = type(value)
             if kind is Symbol:
-                found.append(value)
+                symbols.append(value)
             elif kind is slice or kind is tuple:
                 waiting += parts_in(value)
             elif id(value) in local and id(value) not in seen:
@@ -289,7 +293,7 @@ class IterationBuilder(TraceBuilder):
                 else:
                     held = value if isinstance(value, dict) else getattr(value, "__dict__", {})
                     waiting += (*held, *held.values())
-        return found
+        return symbols
 
     # --- instructions ---------------------------------------------------------------------------
 
@@ -303,7 +307,7 @@ class IterationBuilder(TraceBuilder):
         """Record how an object is read that the iteration was given, behind what that needs."""
         value = self.trace.value(None, "object")
         needed = set(values_in(operands))
-        places = [n for n, each in enumerate(self.trace.instructions) if needed & set(each.made)]
+        places = [n for n, each in enumerate(self.trace.instructions) if needed & set(each.results)]
         instruction = self._instruction(op, operands, (value,))
         self.trace.instructions.insert(max([self._reads - 1, *places]) + 1, instruction)
         return value
@@ -342,7 +346,7 @@ class IterationBuilder(TraceBuilder):
         """Take away the last instruction if it is a ufunc of two operands that made the value."""
         instructions = self.trace.instructions
         last = instructions[-1] if instructions else None
-        if last is None or last.made != [value] or not isinstance(value.array, np.ndarray):
+        if last is None or last.results != [value] or not isinstance(value.array, np.ndarray):
             return None
         is_binary = isinstance(last.op, np.ufunc) and len(last.inputs) == 2
         return instructions.pop() if is_binary else None
@@ -385,8 +389,8 @@ class IterationBuilder(TraceBuilder):
                 return placeholder(operands, self.object(*self.objects[value]))
             return placeholder(operands, self.escaped(value))
         if kind in (list, tuple) and self.varies(value):
-            given = self.parts_of(value)
-            parts = "".join([f"{self.written(each, operands)}, " for each in given])
+            several = self.parts_of(value)
+            parts = "".join([f"{self.written(each, operands)}, " for each in several])
             return f"[{parts}]" if kind is list else f"({parts})"
         if kind is dict and self.varies(value):
             items = [
@@ -419,13 +423,13 @@ class IterationBuilder(TraceBuilder):
         """The tensor that stands for one that the iteration made, where the program sees it: one
         object, in however many places.
         """
-        made = self.escapes.get(tensor)
-        if made is None:
+        stand_in = self.escapes.get(tensor)
+        if stand_in is None:
             array, base = self.of(tensor), self._base_of(tensor)
-            made = self.escapes[tensor] = self.trace.value(None, "tensor")
+            stand_in = self.escapes[tensor] = self.trace.value(None, "tensor")
             effects = {Effect.ESCAPES: (array,)}
-            self._add(_LIKE, [tensor_like, array, tensor, base], (made,), effects=effects)
-        return made
+            self._add(_LIKE, [tensor_like, array, tensor, base], (stand_in,), effects=effects)
+        return stand_in
 
     def _base_of(self, tensor: Tensor) -> Any:
         """What a tensor is a view of: a tensor from outside or one that is given, or the array of
@@ -434,9 +438,9 @@ class IterationBuilder(TraceBuilder):
         base = tensor.base
         if base is None:
             return self.shares_memory_with(tensor)
-        given = self.given_as(base)
-        if given is not None:
-            return given
+        input = self.given_as(base)
+        if input is not None:
+            return input
         return self.escaped(base) if base not in self.guard.tensors and self.has(base) else base
 
     def shares_memory_with(self, tensor: Tensor) -> Any:
@@ -499,28 +503,28 @@ def tensor_like(array: Any, former: Tensor, base: Any = None) -> Tensor:
         base: the tensor that it is a view of, or whose storage it has; or the array of one that is
             made for it to be a view of.
     """
-    made = Tensor(array, former.requires_grad)
-    made.grad_fn, made.output_nr = former.grad_fn, former.output_nr
+    tensor = Tensor(array, former.requires_grad)
+    tensor.grad_fn, tensor.output_nr = former.grad_fn, former.output_nr
     meta, storage = former.meta, former.storage
     if meta is not None and (meta.name is not None or base is not None):
-        meta_of(made).name = meta.name
+        meta_of(tensor).name = meta.name
     if meta is not None and meta.base is not None and base is not None:
         whole = base if type(base) is Tensor else tensor_like(base, meta.base)
-        on_memory_of(made, whole, meta, storage)
+        on_memory_of(tensor, whole, meta, storage)
     elif type(base) is Tensor:
-        made.storage, made.array = storage_of(base), np.asarray(array)
+        tensor.storage, tensor.array = storage_of(base), np.asarray(array)
     elif storage is not None and storage.version:
-        storage_of(made).version = storage.version
-    return made
+        storage_of(tensor).version = storage.version
+    return tensor
 
 
-def on_memory_of(made: Tensor, base: Tensor, former: TensorMeta, storage: Storage | None) -> None:
+def on_memory_of(tensor: Tensor, base: Tensor, former: TensorMeta, storage: Storage | None) -> None:
     """Let a tensor be a view of another one, as a former one was, whose storage is given."""
-    meta = meta_of(made)
+    meta = meta_of(tensor)
     meta.base, meta.creation, meta.loose = base, former.creation, former.loose
-    made.storage, made.array = storage_of(base), np.asarray(made.array)
+    tensor.storage, tensor.array = storage_of(base), np.asarray(tensor.array)
     if storage is not None:
-        meta.attr_version = made.storage.version - (storage.version - former.attr_version)
+        meta.attr_version = tensor.storage.version - (storage.version - former.attr_version)
 
 
 class Slot(Record):
@@ -534,8 +538,8 @@ class Slot(Record):
         """A value with the operands in its slots."""
         kind = type(value)
         if kind is Slot:
-            found = operands[value.number]
-            return Tensor(found) if value.is_tensor else found
+            operand = operands[value.number]
+            return Tensor(operand) if value.is_tensor else operand
         if kind in (list, tuple, slice):
             return changed(value, lambda each: Slot.filled(each, operands))
         return value
@@ -551,22 +555,22 @@ class OfKind:
     in the recording.
     """
 
-    def __init__(self, function: Callable[..., Any], given: Any, span: Span | None) -> None:
+    def __init__(self, function: Callable[..., Any], example: Any, span: Span | None) -> None:
         self.__name__ = str(getattr(function, "__name__", "call"))
         self.function = function
-        self.kinds = _kinds_in(given)
+        self.kinds = _kinds_in(example)
         self.exit = SideExit(OTHER_KIND, span)
 
     def __call__(self, *operands: Any) -> Any:
         active.state.place = self.exit.span or active.state.place  # it may warn
-        made = self.function(*operands)
-        if _kinds_in(made) != self.kinds:
+        result = self.function(*operands)
+        if _kinds_in(result) != self.kinds:
             raise self.exit
-        return made
+        return result
 
 
-def _kinds_in(made: Any) -> list[Any]:
-    parts = made if type(made) in (tuple, list) else (made,)
+def _kinds_in(result: Any) -> list[Any]:
+    parts = result if type(result) in (tuple, list) else (result,)
     return [None if each is None else (each.dtype, each.shape) for each in parts]
 
 
@@ -585,7 +589,7 @@ class OnTensors:
         function: Callable[..., Any],
         arguments: Sequence[Any],
         keywords: dict[str, Any],
-        given: Any,
+        example: Any,
         based: Sequence[int],
         span: Span | None,
     ) -> None:
@@ -593,10 +597,10 @@ class OnTensors:
         self.function = function
         self.based = based
         self.is_quiet = False
-        self.is_several = type(given) is not Tensor or bool(based)
+        self.is_several = type(example) is not Tensor or bool(based)
         self.arguments = arguments
         self.keywords = keywords
-        self.kinds = self._kinds(with_bases(given, self.based))
+        self.kinds = self._kinds(with_bases(example, self.based))
         self.exit = SideExit(OTHER_KIND, span)
 
     @staticmethod
@@ -608,8 +612,8 @@ class OnTensors:
         keywords = {name: Slot.filled(each, operands) for name, each in self.keywords.items()}
         active.state.place = self.exit.span or active.state.place  # it may warn
         before = _standing() if self.is_quiet else None
-        made = self.function(*arguments, **keywords)
-        tensors = with_bases(made, self.based)
+        result = self.function(*arguments, **keywords)
+        tensors = with_bases(result, self.based)
         arrays = tuple([each.array for each in tensors])
         in_graph = any(each.requires_grad for each in tensors)
         passed_on = any(array is each for array in arrays for each in operands)
@@ -634,14 +638,14 @@ def _restore(standing: dict[str, Any]) -> None:
             del generators[name]
 
 
-def with_bases(made: Any, based: Sequence[int]) -> list[Tensor]:
+def with_bases(result: Any, based: Sequence[int]) -> list[Tensor]:
     """A tensor, or those of a tuple or list, and the bases of some."""
-    tensors = tensors_in(made)
+    tensors = tensors_in(result)
     bases = [tensors[number].base for number in based]
     pairs = zip(based, bases, strict=True)  # no base leads to an array of another kind: to an exit
     return [*tensors, *[tensors[n] if base is None else base for n, base in pairs]]
 
 
-def tensors_in(made: Any) -> tuple[Tensor, ...]:
+def tensors_in(result: Any) -> tuple[Tensor, ...]:
     """A tensor, or those of a tuple or list."""
-    return (made,) if type(made) is Tensor else tuple(made)
+    return (result,) if type(result) is Tensor else tuple(result)

@@ -14,7 +14,7 @@ from gradcli.language.tree.scopes import Variables
 from gradcli.loops.compiled import CompiledIteration
 from gradcli.loops.optimizers import memories_of
 from gradcli.state import State
-from gradcli.trace.guards import same
+from gradcli.trace.ir import same
 
 Seen = tuple[list[Any], list[Any]]
 """Arrays, and all else in a form to compare."""
@@ -31,8 +31,8 @@ class Effects:
         self.variables = variables
         memories = [memory for each in written.optimizers for memory in memories_of(each)]
         remembered = [value for memory in memories for value in memory.values()]
-        given = [each.read(variables) for each in written.inputs if each.is_leaf]
-        self.leaves: list[Tensor] = [*written.leaves, *given]
+        new_leaves = [each.read(variables) for each in written.inputs if each.is_leaf]
+        self.leaves: list[Tensor] = [*written.leaves, *new_leaves]
         self.gradients = [leaf.grad for leaf in self.leaves]
         self.tensors = written.updated + [each for each in remembered if type(each) is Tensor]
         self.tensors += [each for each in self.gradients if each is not None]
@@ -122,9 +122,9 @@ def _settings(values: dict[str, Any]) -> dict[str, Any]:
     return {name: list(v) if type(v) is list else v for name, v in own.items()}
 
 
-def same_effects(found: Seen, other: Seen) -> bool:
+def same_effects(effects: Seen, other: Seen) -> bool:
     """Whether two iterations did the same."""
-    return found[1] == other[1] and all(
+    return effects[1] == other[1] and all(
         one is another if one is None or another is None else same(one, another)
-        for one, another in zip(found[0], other[0], strict=True)
+        for one, another in zip(effects[0], other[0], strict=True)
     )

@@ -20,7 +20,7 @@ from gradcli.ops.creation import data, fill, tensor_methods  # noqa: F401
 from gradcli.ops.definition import refs
 from gradcli.ops.reduction import sum  # noqa: F401
 
-tensors.iterate = refs.unbind_
+tensors.iterate = refs.unbind
 views.as_strided = refs.strided
 views.conj, views.negated = conj, negated
 views.view_as_complex = refs.view_as_complex

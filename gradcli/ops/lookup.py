@@ -51,7 +51,7 @@ Load = Callable[[str], Mapping[str, Any]]
 """The names that a module holds, loaded where they are not yet."""
 
 
-class Found:
+class PublicName:
     """What a name stands for.
 
     Attributes:
@@ -86,7 +86,7 @@ class Found:
         return f"{short if abbreviated else self.namespace}.{self.name}"
 
 
-def find(name: str, load: Load) -> Found | None:
+def find(name: str, load: Load) -> PublicName | None:
     """What a name stands for, None where it is nothing."""
     prefix, _, last = name.rpartition(".")
     if prefix:
@@ -115,13 +115,13 @@ def table_of(namespace: str, load: Load) -> Mapping[str, Any]:
     return catalogue.methods if namespace == TENSOR else load(namespace)
 
 
-def _find_in(namespace: str, name: str, load: Load) -> Found | None:
+def _find_in(namespace: str, name: str, load: Load) -> PublicName | None:
     if name.startswith("_"):
         return None
     value = table_of(namespace, load).get(name)
     if value is None or not callable(value) or _is_plain_class(value):
         return None
-    return Found(namespace, name, value)
+    return PublicName(namespace, name, value)
 
 
 def _is_plain_class(value: Any) -> bool:
@@ -196,26 +196,26 @@ def family_of(module: str) -> str:
 # --- what is said of it -------------------------------------------------------------------------
 
 
-def doc_of(found: Found) -> OpDoc:
+def doc_of(public: PublicName) -> OpDoc:
     """The documentation of a function or class: from its docstring, from the entry that it records,
     or from the function whose result it writes.
     """
-    doc, body = documented(found.function), found.function
+    doc, body = documented(public.function), public.function
     if not doc.summary:
-        described = next((op for op in found.entries[:1] if op.doc.summary), None)
+        described = next((op for op in public.entries[:1] if op.doc.summary), None)
         if described is not None:
             doc, body = described.doc, described.forward
     if doc.summary and not doc.example:
-        doc = OpDoc(doc.summary, _usual_example(found, body), doc.conventions)
-    if found.name.endswith("_") and not (doc.summary and doc.example):
-        value = table_of(found.namespace, _loaded).get(found.name.removesuffix("_"))
+        doc = OpDoc(doc.summary, _usual_example(public, body), doc.conventions)
+    if public.name.endswith("_") and not (doc.summary and doc.example):
+        value = table_of(public.namespace, _loaded).get(public.name.removesuffix("_"))
         if value is not None:
-            plain = doc_of(Found(found.namespace, found.name.removesuffix("_"), value))
+            plain = doc_of(PublicName(public.namespace, public.name.removesuffix("_"), value))
             return OpDoc(doc.summary or plain.summary, plain.example, plain.conventions)
     return doc
 
 
-def _usual_example(found: Found, body: Any) -> str:
+def _usual_example(public: PublicName, body: Any) -> str:
     """The example of a function of the usual operands that has none of its own: a call on those of
     its family. "" for any other function.
     """
@@ -225,8 +225,8 @@ def _usual_example(found: Found, body: Any) -> str:
     if not home.startswith("gradcli.ops.") or code is None:
         return ""
     needed = code.co_varnames[: code.co_argcount - len(body.__defaults__ or ())]
-    apart = found.name not in catalogue.modules["torch"]
-    family = found.namespace if apart and found.namespace in _USUAL else family_of(home)
+    apart = public.name not in catalogue.modules["torch"]
+    family = public.namespace if apart and public.namespace in _USUAL else family_of(home)
     first, second = _MATRICES if "dim" in needed else _USUAL.get(family, _VECTORS)
     usual = {"dim": "0", "tensors": f"[{', '.join(_VECTORS)}]"}
     usual |= dict.fromkeys(("input", "self", "A"), first)
@@ -234,10 +234,10 @@ def _usual_example(found: Found, body: Any) -> str:
     if not usual.keys() >= set(needed):
         return ""
     operands = [usual[parameter] for parameter in needed]
-    if apart and found.namespace == TENSOR and operands:
-        return f"{operands[0]}.{found.name}({', '.join(operands[1:])})"
-    namespace = family if family == found.namespace else "torch"
-    return f"{namespace}.{found.name}({', '.join(operands)})"
+    if apart and public.namespace == TENSOR and operands:
+        return f"{operands[0]}.{public.name}({', '.join(operands[1:])})"
+    namespace = family if family == public.namespace else "torch"
+    return f"{namespace}.{public.name}({', '.join(operands)})"
 
 
 _VECTORS = ("tensor([0.5, 1., 2.])", "tensor([2., 1., 3.])")
@@ -254,21 +254,21 @@ they are not `_VECTORS`.
 """
 
 
-def own_entries(found: Found) -> list[Op]:
+def own_entries(public: PublicName) -> list[Op]:
     """The entries that are the function itself, by one of its names, so that what is known of them
     is known of it.
     """
-    names = {found.name.removesuffix("_"), *(name for _, name in same(found))}
+    names = {public.name.removesuffix("_"), *(name for _, name in same(public))}
     return [
         op
-        for op in found.entries
-        if is_bound(op, found.function) or op.name.removeprefix("linalg_") in names
+        for op in public.entries
+        if is_bound(op, public.function) or op.name.removeprefix("linalg_") in names
     ]
 
 
-def same(found: Found) -> Iterator[tuple[str, str]]:
+def same(public: PublicName) -> Iterator[tuple[str, str]]:
     """The namespaces and names under which a function can be reached, with the one found."""
-    own = (found.value, found.function)
+    own = (public.value, public.function)
     for namespace in NAMESPACES:
         table = _loaded(namespace)
         for name, value in list(table.items()):

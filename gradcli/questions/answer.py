@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
-from gradcli.questions.notes.error_notes import note_detachments, note_missing_values
+from gradcli.questions.notes.error_notes import note_arguments, note_detachments
 from gradcli.running.run import Run
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def answer_from_run(
     run = Run(asked.terminal, asked.options, record)
     run.muted = True
     statements: Sequence[Statement] = ()
-    has_run = False
+    has_run, meant = False, None
     try:
         with run.limited():
             statements = run.session.parse(asked.program.text(), asked.program.name)
@@ -45,7 +46,7 @@ def answer_from_run(
             with run.within_memory():
                 code = answer(run, statements, value)
     except GradcliError as error:
-        note_missing_values(error, statements, asked.arguments, f"gradcli {asked.command} …")
+        meant = note_arguments(error, statements, asked.arguments, f"gradcli {asked.command} …")
         if error.code in ("E402", "E403"):
             note_detachments(error, run, statements, asked.arguments)
         asked.terminal.error(error)
@@ -53,7 +54,7 @@ def answer_from_run(
         if statements and not has_run and after_error is not None:
             after_error(run, statements, error)
     if run.bindings is not None:
-        run.bindings.warn_unused(asked.terminal, statements if code else ())
+        run.bindings.warn_unused(asked.terminal, statements if code else (), meant)
     return code
 
 
@@ -173,7 +174,14 @@ def _show(run: Run, answer: Answer) -> int:
 def _no_graph(result: Result | None, statements: Sequence[Statement]) -> GradcliError:
     span = statements[-1].span if statements else None
     if result is None:
-        return GradcliError("E402", "the program computes no tensor to explain", span=span)
+        printed = span is not None and re.search(r"(?<![.\w])trace\(", span.text)
+        help = "`trace(y)` prints y's graph; the sum of a diagonal is `torch.trace(y)`"
+        return GradcliError(
+            "E402",
+            "the program computes no tensor to explain",
+            span=span,
+            help=help if printed else None,
+        )
     return GradcliError(
         "E402",
         f"{result.name or 'the output'} does not require grad, so there is no gradient to explain",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
-from gradcli.language.tree.syntax import Assign, Name
+from gradcli.language.tree.syntax import Assign, Attribute, Constant, Name
 from gradcli.questions.notes.error_notes import (
+    note_arguments,
     note_detachments,
     note_missing_gradients,
-    note_missing_values,
 )
 from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument
@@ -62,7 +63,7 @@ def one_shot(
     """Run a program and show value, gradients and trace; returns the exit code."""
     run = Run(terminal, options, options.record)
     statements: Sequence[Statement] = ()
-    code = 0
+    code, meant = 0, None
     try:
         with run.limited():
             statements = run.session.parse(program, "program")
@@ -72,12 +73,12 @@ def one_shot(
             elif options.format == "text":
                 note_missing_gradients(run, statements, arguments)
     except GradcliError as error:
-        note_missing_values(error, statements, arguments, _command(program))
+        meant = note_arguments(error, statements, arguments, _command(program))
         note_detachments(error, run, statements, arguments)
         terminal.error(error)
         code = error.exit_code
     if run.bindings is not None:
-        run.bindings.warn_unused(terminal, statements if code else ())
+        run.bindings.warn_unused(terminal, statements if code else (), meant)
     return code
 
 
@@ -90,7 +91,30 @@ def _show_plain(run: Run, statements: Sequence[Statement], value: Any) -> None:
         with run.session.running():
             show_output(run.terminal, name, value)
     if name is not None:
-        run.terminal.note(f"`{name}` is no tensor, so there is no gradient")
+        run.terminal.note(
+            f"`{name}` is no tensor, so there is no gradient{_instead(statements[-1])}"
+        )
+
+
+_NUMBER_MADE = re.compile(r"\b(?:math|np|numpy)\.(\w+)\(")
+
+
+def _instead(statement: Statement) -> str:
+    """What a statement that makes no tensor was likely meant to be."""
+    from gradcli.library.namespace import table_of  # lazy: start-up: NumPy
+
+    assert isinstance(statement, Assign)
+    text = statement.value.span.text
+    made = _NUMBER_MADE.search(text)
+    if made is not None and table_of(made[1]) is not None:
+        return f": `{made[0][:-1]}` makes a number, and `torch.{made[1]}` a tensor"
+    if isinstance(statement.value, Attribute):
+        return f": `{text}()` calls the method"
+    if isinstance(statement.value, Constant):
+        return (
+            f": behind a program, {statement.targets[0].span.text}={text} is the value of an input"
+        )
+    return ""
 
 
 def last_value(run: Run, statements: Sequence[Statement], value: Any) -> tuple[str | None, Any]:

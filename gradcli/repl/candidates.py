@@ -12,7 +12,7 @@ from prompt_toolkit.completion import Completion
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.signatures import parameters_of, signature_of
 from gradcli.language.objects.attributes import Module, attribute_names
-from gradcli.language.parser.tokens import KEYWORDS
+from gradcli.language.parser.lexer import KEYWORDS
 from gradcli.library.namespace import plain_names, table_of
 from gradcli.ops.binding import catalogue
 from gradcli.repl.dot_commands.describe import kind_of
@@ -57,17 +57,17 @@ def attributes(session: Session, chain: Sequence[str], word: str) -> Iterator[Co
     """
     value = value_of(session, chain)
     if value is UNKNOWN:
-        found = [*catalogue.properties, *catalogue.methods]
+        candidates = [*catalogue.properties, *catalogue.methods]
     else:
-        found = attribute_names(value)
+        candidates = attribute_names(value)
     is_tensor = value is UNKNOWN or type(value) is Tensor
     if hasattr(type(value), "named_parameters"):
         own = dict([*value.named_children(), *value.named_parameters("", False)])
         for name, part in own.items():
             if name.startswith(word) and name.isidentifier():
                 yield _completion(name, word, kind_of(part))
-        found = [name for name in found if name not in own]
-    for name in _fitting(found, word):
+        candidates = [name for name in candidates if name not in own]
+    for name in _fitting(candidates, word):
         if is_tensor:
             method = catalogue.methods.get(name)
             shown = "" if method is None else partial(_shown, method, True)
@@ -139,10 +139,10 @@ def files(session: Session, path: str) -> Iterator[Completion]:
     inside = os.path.expanduser(f"{folder}/" if "/" in path else ".")
     try:
         with os.scandir(inside) as entries:
-            found = sorted((entry.name, entry.is_dir()) for entry in entries)
+            entries_by_name = sorted((entry.name, entry.is_dir()) for entry in entries)
     except OSError:
         return
-    for name, is_folder in found:
+    for name, is_folder in entries_by_name:
         if name.startswith(start) and (start or not name.startswith(".")):
             yield Completion(f"{name}/" if is_folder else name, -len(start))
 
@@ -166,12 +166,12 @@ _USED_MOST = (
 _RANKS = {name: rank for rank, name in enumerate(_USED_MOST)}
 
 
-def _fitting(found: Iterable[str], word: str) -> list[str]:
+def _fitting(names: Iterable[str], word: str) -> list[str]:
     """The names that begin with a word, the most used first, then by the alphabet, without those of
     one's own use unless it asks for them.
     """
     own = word.startswith("_")
-    fitting = {n for n in found if n.startswith(word) and (own or not n.startswith("_"))}
+    fitting = {n for n in names if n.startswith(word) and (own or not n.startswith("_"))}
     return sorted(fitting, key=lambda name: (_RANKS.get(name, len(_RANKS)), name.casefold(), name))
 
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from gradcli.language.parser.lexer import Lexer
-from gradcli.language.parser.tokens import KEYWORDS
+from gradcli.language.parser.lexer import KEYWORDS, Lexer
 
 if TYPE_CHECKING:
     from gradcli.session import Session
@@ -33,20 +32,20 @@ class EntryCompleter(Completer):
         context = CursorContext(document.text_before_cursor)
         kinds, word = context.kinds, context.word
         last = kinds[-1] if kinds else ""
-        found: Iterable[Completion]
+        completions: Iterable[Completion]
         if last == "COMMAND":
-            found = candidates.of_command(self._session, context.texts[-1] + context.gap)
+            completions = candidates.of_command(self._session, context.texts[-1] + context.gap)
         elif last == "UNCLOSED":
             path = context.texts[-1][1:]
-            found = candidates.files(self._session, path) if context.in_file_call() else ()
+            completions = candidates.files(self._session, path) if context.in_file_call() else ()
         elif "#" in context.gap or last in _NO_NAME_BEHIND:
-            found = ()
+            completions = ()
         elif last == ".":
-            found = candidates.attributes(self._session, context.chain(len(kinds) - 1), word)
+            completions = candidates.attributes(self._session, context.chain(len(kinds) - 1), word)
         else:
             function, used = context.call()
-            found = candidates.names(self._session, word, function, used)
-        yield from found
+            completions = candidates.names(self._session, word, function, used)
+        yield from completions
 
 
 _MARKS = frozenset({"_NEWLINE", "_INDENT", "_DEDENT", "$END"})
@@ -97,14 +96,14 @@ class CursorContext:
         """The dotted names before a token, `["torch", "nn"]`; what they belong to stands before
         them as `""` where it would have to be run, and as a literal where it is one.
         """
-        found: list[str] = []
+        chain: list[str] = []
         while end > 0:
             kind = self.kinds[end - 1]
             if kind != "NAME":
-                return ["" if kind in (")", "]") else self.texts[end - 1][:1], *found]
-            found.insert(0, self.texts[end - 1])
+                return ["" if kind in (")", "]") else self.texts[end - 1][:1], *chain]
+            chain.insert(0, self.texts[end - 1])
             if end < 2 or self.kinds[end - 2] != ".":
-                return found
+                return chain
             end -= 2
         return [""]
 

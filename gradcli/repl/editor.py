@@ -106,7 +106,7 @@ def _enter(event: KeyPressEvent) -> None:
 
 
 @_BINDINGS.add("enter", filter=is_searching)
-def _run_found(event: KeyPressEvent) -> None:
+def _run_search_result(event: KeyPressEvent) -> None:
     """Run the entry that the search has found."""
     accept_search()
     event.app.current_buffer.validate_and_handle()
@@ -134,14 +134,14 @@ def _complete(event: KeyPressEvent) -> None:
     """
     buffer = event.current_buffer
     document = buffer.document
-    found = list(
+    completions = list(
         buffer.completer.get_completions(document, CompleteEvent(completion_requested=True))
     )
-    if len(found) == 1:
-        buffer.delete_before_cursor(-found[0].start_position)
-        buffer.insert_text(found[0].text)
-    elif found:
-        buffer.insert_text(get_common_complete_suffix(document, found))
+    if len(completions) == 1:
+        buffer.delete_before_cursor(-completions[0].start_position)
+        buffer.insert_text(completions[0].text)
+    elif completions:
+        buffer.insert_text(get_common_complete_suffix(document, completions))
         buffer.start_completion()
 
 

@@ -9,8 +9,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.lexers import Lexer as PromptLexer
 from prompt_toolkit.styles import Style
 
-from gradcli.language.parser.lexer import Lexer
-from gradcli.language.parser.tokens import BAD_KINDS, KEYWORDS
+from gradcli.language.parser.lexer import BAD_KINDS, KEYWORDS, Lexer
 
 COLORS = Style.from_dict(
     {

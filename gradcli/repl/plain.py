@@ -47,6 +47,6 @@ def pasted(text: str) -> str:
     """
     lines = text.split("\n")
     if _PROMPTED.match(text):
-        found = [(line, _PROMPTED.match(line)) for line in lines]
-        lines = [line[match.end() :] for line, match in found if match]
+        prompts = [(line, _PROMPTED.match(line)) for line in lines]
+        lines = [line[match.end() :] for line, match in prompts if match]
     return dedent("\n".join(lines))

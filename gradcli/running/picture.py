@@ -76,7 +76,7 @@ def format_of(path: str) -> str:
 def annotated_graph(session: Session, result: Result, has_numbers: bool = True) -> AnnotatedGraph:
     """The graph of a result with all numbers that the run recorded."""
     recorder = session.recorder
-    calls = recorder.made if isinstance(recorder, TraceRecorder) else None
+    calls = recorder.call_of if isinstance(recorder, TraceRecorder) else None
     named = [value for value in session.state.names().values() if type(value) is Tensor]
     return AnnotatedGraph(result.graph, result.events, calls, named, has_numbers)
 

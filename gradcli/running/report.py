@@ -68,7 +68,7 @@ def result_of(
             argument = Argument("seed", True, options.seed, 0)
             argument.source.name = "option --seed"
             seed = seed_of(session, argument, output)
-        with advising_seed(output, "--seed '{}'"):
+        with advising_seed(output, "--seed '{}'", name):
             session.backward(output, seed)
     called = name or "the output"
     with session.running():
@@ -76,6 +76,28 @@ def result_of(
         gradients.sort(key=_comes_later)
     events = () if recorder.events is None else recorder.events[first_event:]
     return Result(name, output, seed, gradients, graph, events)
+
+
+def contents(result: Result | None, draws: bool) -> str:
+    """What a file of a result holds, in a few words: nodes and modules of a picture, or arrays."""
+    if result is None:
+        return "what the program printed"
+    if not draws:
+        count = sum(each.tensor.grad is not None for each in result.gradients)
+        return f"{result.name or 'the output'}, {_counted(count, 'gradient')}"
+    leaves = (node.leaf for node in result.graph.nodes)
+    names = [
+        leaf.name or ""
+        for leaf in leaves
+        if leaf is not None and leaf.meta and leaf.meta.is_parameter
+    ]
+    modules = {name.rpartition(".")[0] for name in names if "." in name}
+    nodes = _counted(len(result.graph.nodes), "node")
+    return f"{nodes}, {_counted(len(modules), 'module')}" if modules else nodes
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _comes_later(gradient: Gradient) -> bool:
@@ -224,14 +246,18 @@ def seed_of(session: Session, argument: Argument, output: Tensor) -> Tensor:
 
 
 @contextmanager
-def advising_seed(output: Tensor, example: str) -> Iterator[None]:
-    """Let an error of a missing seed show how to give one, `{}` in the example being its value."""
+def advising_seed(output: Tensor, example: str, name: str | None = None) -> Iterator[None]:
+    """Let an error of a missing seed show how to give one, `{}` in the example being its value, and
+    offer the sum of an output with a name.
+    """
     try:
         yield
     except GradcliError as error:
         if error.code in ("E401", "E406"):
             ones = f"ones({', '.join(map(str, output.array.shape))})"
             error.help = f"give the gradient to start from: {example.format(ones)}"
+            if error.code == "E401" and name is not None:
+                error.help += f"; or differentiate a number: {name}.sum()"
         raise
 
 

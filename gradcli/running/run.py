@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
+from gradcli.errors import GradcliError
 from gradcli.language.events import Printed, Reported
 from gradcli.language.tree.syntax import Command
 from gradcli.running.arguments.files import write_result
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from gradcli.recorded.recorded_run import Recorded
     from gradcli.recorded.result import Result
     from gradcli.running.arguments.bindings import Bindings
+    from gradcli.running.process.progress import Rate
     from gradcli.running.recordings.replay import Replay
     from gradcli.session import StatementResult
 
@@ -76,6 +79,7 @@ class Run:
         )
         self.session.command = lambda command: self.handlers[Command](self, command)
         self.replay: Replay | None = None
+        self._rate: tuple[Any, Rate, int] | None = None
         self._begin()
         self.transcript = Transcript()
         self.shows_values = False
@@ -160,8 +164,27 @@ class Run:
         state = self.session.state
         span = state.place or (self.statement.span if self.statement is not None else None)
         place = "" if span is None else f"{escaped(span.source.name)}:{span.line}  "
+        far = self._rounds()
+        if far is not None:
+            return f"{place}{far}"
         count = state.limits.steps - state.steps.left
         return f"{place}{count:,} rounds and calls" if count else place
+
+    def _rounds(self) -> str | None:
+        """How far the outermost loop over a sequence has come, and the time that is left."""
+        outermost = self.session.state.outermost
+        if outermost is None:
+            return None
+        iterator, total = outermost
+        done = total - length_hint(iterator)
+        if self._rate is None or self._rate[0] is not iterator:
+            from gradcli.running.process.progress import Rate  # lazy: start-up: on a terminal
+
+            self._rate = iterator, Rate(), done
+        _, rate, before = self._rate
+        share = done / total if total else 1.0
+        speed = rate.text(done - before, share) if done > before else ""
+        return f"{share:.0%} of {total:,} rounds{speed}"
 
     @contextmanager
     def within_memory(self) -> Iterator[None]:
@@ -295,24 +318,40 @@ class Run:
 
     def _report(self, value: Any, compact: bool) -> bool:
         from gradcli.running.report import (  # lazy: start-up: NumPy
+            contents,
+            find_output,
             note_passes,
             show,
+            show_output,
             warn_of_nonfinite,
         )
 
         draws = self.options.draws or self.options.format in PICTURES
-        result = self.result(value, draws)
+        try:
+            result = self.result(value, draws)
+        except GradcliError as error:
+            found = find_output(self.session, self.options, value)
+            if error.code == "E401" and self.options.format == "text" and found is not None:
+                with self.session.running():
+                    show_output(self.terminal, *found)
+            raise
         if result is not None:
             note_passes(self.terminal, self.session, self.options, result)
             output = result.name or "the output", result.output.array
             warn_of_nonfinite(self.terminal, result.gradients, output)
-        if self.options.json:
+        if self.options.json and self.options.prints:
             compact = compact or self.options.format == "jsonl"
             self.terminal.write(self._json(result, compact))
-        elif result is not None:
+        elif result is not None and self.options.prints:
             show(self.terminal, self.session, self.options, result)
         if self.options.output is not None and not self.options.draws_shapes:
-            write_result(self.options.output, result, lambda: self._written(result))
+            write_result(
+                self.options.output,
+                result,
+                lambda: self._written(result),
+                not self.options.no_header,
+            )
+            self.terminal.wrote(self.options.output, contents(result, self.options.draws))
         return result is not None
 
     def _written(self, result: Any) -> str:
@@ -359,11 +398,23 @@ class Run:
         else:
             self._emit(Printed(text))
 
+    def printed(self, text: str) -> None:
+        """Show what the program printed."""
+        if self._collects:
+            self._printed.append(text)
+        else:
+            self.terminal.print(text, self.options.limits.files)
+
+    @property
+    def _collects(self) -> bool:
+        """Whether what is printed is part of a document."""
+        return self.options.json and not self.shows_values
+
     def show(self, text: str) -> None:
         """Show text of gradcli's own, which may be coloured, where the program's goes too."""
         if self.muted:
             return
-        if self.options.json and not self.shows_values:
+        if self._collects:
             self._printed.append(text)
         elif self.shows_values and type(self.statement) is Command and self.options.limits.files:
             self.terminal.page(text)
@@ -375,11 +426,9 @@ class Run:
         if self.muted:
             return
         if isinstance(event, Printed):
-            # What came out of a file must not command the terminal.
-            on_terminal = self.terminal.style.width is not None
-            self.show(escaped(event.text) if on_terminal else event.text)
+            self.printed(event.text)
         elif isinstance(event, Reported):
-            self.terminal.report(event.text)
+            self.terminal.report(event.text, self.options.limits.files)
         elif type(event) in self.handlers:
             self.handlers[type(event)](self, event)
         else:

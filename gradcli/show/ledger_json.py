@@ -36,12 +36,12 @@ def ledger_document(
     def written(array: Any) -> Any:
         return None if array is None else write(array)
 
-    found: list[dict[str, Any]] = []
+    row_objects: list[dict[str, Any]] = []
     for row in rows:
         if isinstance(row, Visit):
-            found += _visit(row, element, written)
+            row_objects += _visit(row, element, written)
         else:
-            found.append(
+            row_objects.append(
                 {
                     "kind": "leaf" if row.arrived else "meet",
                     "node": row.node.id,
@@ -55,7 +55,7 @@ def ledger_document(
         "schema": SCHEMA,
         "output": output_object(result),
         "seed": None if result.seed is None else write(result.seed.array),
-        "rows": found,
+        "rows": row_objects,
     }
 
 

@@ -40,24 +40,24 @@ def document(
         steps: whether the steps of the backward pass are listed.
         values: the graph's numbers: each node has its value and its gradient.
     """
-    found: dict[str, Any] = {"schema": SCHEMA}
+    run_object: dict[str, Any] = {"schema": SCHEMA}
     if printed:
-        found["printed"] = printed
+        run_object["printed"] = printed
     if result is None:
-        return {**found, "outputs": [], "gradients": [], "nodes": []}
-    found["outputs"] = [output_object(result)]
+        return {**run_object, "outputs": [], "gradients": [], "nodes": []}
+    run_object["outputs"] = [output_object(result)]
     if result.seed is not None:
-        found["seed"] = number(result.seed.array)
-    found["gradients"] = [_gradient(gradient) for gradient in result.gradients]
-    found["nodes"] = [_node(node) for node in result.graph.nodes]
+        run_object["seed"] = number(result.seed.array)
+    run_object["gradients"] = [_gradient(gradient) for gradient in result.gradients]
+    run_object["nodes"] = [_node(node) for node in result.graph.nodes]
     if values is not None:
-        for node, each in zip(result.graph.nodes, found["nodes"], strict=True):
+        for node, each in zip(result.graph.nodes, run_object["nodes"], strict=True):
             value, gradient = values.value(node), values.gradient(node)
             each["value"] = None if value is None else number(value)
             each["gradient"] = None if gradient is None else number(gradient)
     if steps:
-        found["steps"] = [_event(event, result.graph) for event in result.events]
-    return found
+        run_object["steps"] = [_event(event, result.graph) for event in result.events]
+    return run_object
 
 
 def failed(error: GradcliError) -> dict[str, Any]:
@@ -65,17 +65,17 @@ def failed(error: GradcliError) -> dict[str, Any]:
     return {"schema": SCHEMA, "error": error_object(error)}
 
 
-def marked(found: dict[str, Any], record: int) -> dict[str, Any]:
+def marked(run_object: dict[str, Any], record: int) -> dict[str, Any]:
     """A run's object with the number of the record that it belongs to."""
-    return {"schema": SCHEMA, "record": record, **found}
+    return {"schema": SCHEMA, "record": record, **run_object}
 
 
 def text(value: dict[str, Any], *, compact: bool = False) -> str:
     """A JSON object as text with a line end, on one line if `compact`."""
     indent = None if compact else 2
-    found = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent) + "\n"
-    if found.isascii() or found == escaped(found):
-        return found
+    spelled_out = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent) + "\n"
+    if spelled_out.isascii() or spelled_out == escaped(spelled_out):
+        return spelled_out
     # A lone surrogate, or what a terminal would obey: JSON spells those out itself.
     return json.dumps(value, allow_nan=False, indent=indent) + "\n"
 
@@ -106,19 +106,19 @@ def output_object(result: Result) -> dict[str, Any]:
 
 
 def _gradient(gradient: Gradient) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": gradient.name, "kind": gradient.kind, "node": gradient.node}
+    entry: dict[str, Any] = {"name": gradient.name, "kind": gradient.kind, "node": gradient.node}
     if gradient.tensor.grad is None:
-        found["value"] = None
+        entry["value"] = None
     else:
-        found.update(_tensor(gradient.tensor.grad))
+        entry.update(_tensor(gradient.tensor.grad))
     if gradient.reason:
-        found["reason"] = gradient.reason
-    return found
+        entry["reason"] = gradient.reason
+    return entry
 
 
 def _node(node: GraphNode) -> dict[str, Any]:
     outputs = [{"shape": list(shape), "dtype": dtype.name} for shape, dtype in node.outputs]
-    found: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "id": node.id,
         "name": node.name,
         "variable": node.variable,
@@ -127,30 +127,30 @@ def _node(node: GraphNode) -> dict[str, Any]:
         **outputs[0],
     }
     if len(outputs) > 1:
-        found["outputs"] = outputs
+        entry["outputs"] = outputs
     if node.leaf is not None:
-        found["value"] = number(node.leaf.array)
-    found["next"] = [_edge(edge) for edge in node.edges]
-    return found
+        entry["value"] = number(node.leaf.array)
+    entry["next"] = [_edge(edge) for edge in node.edges]
+    return entry
 
 
 def span_object(span: Span | None) -> dict[str, Any]:
     """Source text and its position, as entries of a JSON object."""
-    found = findings.span_object(span)
+    entries = findings.span_object(span)
     if span is None:
-        del found["file"]
-    return found
+        del entries["file"]
+    return entries
 
 
 def _edge(edge: Edge) -> dict[str, Any]:
     if edge.node is not None:
         return {"node": edge.node.id, "output_nr": edge.output_nr}
-    found: dict[str, Any] = {"node": None, "output_nr": edge.output_nr}
+    entry: dict[str, Any] = {"node": None, "output_nr": edge.output_nr}
     if isinstance(edge.constant, Tensor):
-        found["constant"] = number(edge.constant.array)
+        entry["constant"] = number(edge.constant.array)
     elif isinstance(edge.constant, (int, float, complex)):
-        found["constant"] = spelled(edge.constant)
-    return found
+        entry["constant"] = spelled(edge.constant)
+    return entry
 
 
 def _event(event: Event, graph: Graph) -> dict[str, Any]:

@@ -51,8 +51,8 @@ def _plain(value: Any) -> tuple[bool, Any]:
     if type(value) is Tensor:
         return True, number(value.array)
     if type(value) in (list, tuple):
-        found = [_plain(each) for each in value]
-        return all(plain for plain, _ in found), [converted for _, converted in found]
+        items = [_plain(each) for each in value]
+        return all(plain for plain, _ in items), [converted for _, converted in items]
     if type(value) is dict and all(type(key) is str for key in value):
         entries = {key: _plain(each) for key, each in value.items()}
         plain = all(plain for plain, _ in entries.values())

@@ -1,17 +1,23 @@
-"""The trace builder: records an array-level trace, call by call, from the arrays of one run."""
+"""The trace builder: records an array-level trace, call by call, from the arrays of one run, a
+function of arrays as the ufuncs that it consists of.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import same
+from gradcli.arrays.fusion.lazy import LAZY, Constant, Pointwise, Source
+from gradcli.arrays.fusion.tile_kernels import choose_tile, positive_part
+from gradcli.arrays.layout.strides import copied_in_order
+from gradcli.arrays.storage import own
+from gradcli.errors import GradcliError
 from gradcli.trace.ir import (
     Effect,
     Effects,
+    GraphBreak,
     Inline,
     Instruction,
     Kernel,
@@ -19,11 +25,116 @@ from gradcli.trace.ir import (
     Stack,
     Trace,
     Value,
+    same,
 )
-from gradcli.trace.ufuncs import ufuncs_of
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
+
+
+class _Earlier(NamedTuple):
+    """The result of an earlier step."""
+
+    number: int
+
+
+class _Step(NamedTuple):
+    """One ufunc and its operands: values, numbers, results of earlier steps."""
+
+    kernel: Any
+    operands: list[Any]
+
+
+def is_ufunc(op: Any) -> bool:
+    """Whether an op takes `out`, which may be an operand of the same layout, as last argument."""
+    return isinstance(op, np.ufunc) or op is zeroed or op is positive_part
+
+
+def is_copy(op: Any) -> bool:
+    """Whether an op copies its operand to memory of its own, and does nothing else."""
+    function = op.function if isinstance(op, Kernel) else op
+    return function is np.copy or function is own or function is copied_in_order
+
+
+def ufuncs_of(
+    function: Callable[..., Any], operands: Sequence[Operand], trace: Trace
+) -> list[Instruction]:
+    """A function of arrays as ufunc instructions that are not yet added; empty where it is more."""
+    values: dict[int, Any] = {}
+    arguments = []
+    for operand in operands:
+        if isinstance(operand, Value):
+            array = type(operand.array) is np.ndarray
+            arguments.append(Source(operand.array) if array else operand.array)
+            values[id(arguments[-1])] = operand
+        elif type(operand) is np.ndarray and not operand.ndim:  # a number that was promoted
+            arguments.append(operand[()])
+            values[id(arguments[-1])] = operand
+        else:
+            arguments.append(operand)
+    try:
+        result = function(*arguments)
+    except (GradcliError, TypeError, ValueError, AttributeError):
+        return []
+    steps: list[_Step] = []
+    if _collect(result, values, steps, {}) is None:
+        return []
+    computed: list[Value] = []
+    instructions = []
+    for step in steps:
+        every = step.operands
+        inputs = tuple(
+            [computed[each.number] if type(each) is _Earlier else each for each in every]
+        )
+        read = [each.array if isinstance(each, Value) else each for each in inputs]
+        computed.append(trace.value_of(step.kernel(*read)))
+        instructions.append(Instruction(step.kernel, inputs, (computed[-1],)))
+    return instructions
+
+
+def _collect(
+    array: Any, values: dict[int, Any], steps: list[_Step], known: dict[int, _Earlier]
+) -> Any:
+    """Add the steps of a lazy array; returns the operand of its result, None for no ufunc."""
+    if id(array) in values:
+        return values[id(array)]
+    if id(array) in known:
+        return known[id(array)]
+    if type(array) is Constant:
+        return array.number
+    if type(array) is not Pointwise or array.value is not None or len(steps) > _MOST:
+        return None
+    kernel, arguments = array.kernel, array.operands
+    if kernel is choose_tile and type(arguments[1]) is int and arguments[1] == 0:
+        kernel, arguments = zeroed, (arguments[0], arguments[2])
+    if kernel is np.maximum and type(arguments[0]) is int and arguments[0] == 0:
+        kernel, arguments = positive_part, arguments[1:]
+    if kernel not in (zeroed, positive_part) and not isinstance(kernel, np.ufunc):
+        return None
+    operands = []
+    for operand in arguments:
+        value = operand
+        if type(operand) in LAZY or isinstance(operand, np.generic):
+            value = _collect(operand, values, steps, known)
+        if value is None:
+            return None
+        operands.append(value)
+    known[id(array)] = _Earlier(len(steps))
+    steps.append(_Step(kernel, operands))
+    return known[id(array)]
+
+
+_MOST = 8
+"""Steps of the longest function that is decomposed."""
+
+
+def zeroed(condition: Any, array: Any, out: Any = None) -> Any:
+    """0 where the condition holds, the array's elements elsewhere."""
+    if out is None:
+        out = np.empty_like(array)
+    choose_tile(condition, 0, array, out)
+    return out
+
 
 _LONGEST = 10_000
 """Instructions of the longest trace."""
@@ -50,12 +161,12 @@ class TraceBuilder:
 
     def constant(self, array: Any) -> Value:
         """The value of an array that is the same object in every run."""
-        found = self._values.get(id(array))
-        if found is None:
-            found = self._keep(array, self.trace.value_of(array))
-            self.trace.constants.append(found)
-            self._constants.add(found)
-        return found
+        value = self._values.get(id(array))
+        if value is None:
+            value = self._keep(array, self.trace.value_of(array))
+            self.trace.constants.append(value)
+            self._constants.add(value)
+        return value
 
     def zeros_like(self, value: Value) -> Value:
         """A constant of zeros, for calls that read only shape and dtype."""
@@ -98,10 +209,10 @@ class TraceBuilder:
 
     def value_of(self, array: Any) -> Value:
         """The value that stands for an array; raises GraphBreak where none does."""
-        found = self._values.get(id(array))
-        if found is None:
+        value = self._values.get(id(array))
+        if value is None:
             raise GraphBreak("an array was made where nobody recorded it", code="B01")
-        return found
+        return value
 
     def is_constant(self, value: Value) -> bool:
         """Whether a value is the same object in every run."""
@@ -131,17 +242,17 @@ class TraceBuilder:
             if isinstance(operand, Value) and result is operand.array:
                 return operand  # a gradient that is passed on unchanged
         if type(result) in (tuple, list):
-            outputs = [None if part is None else self._made(part) for part in result]
+            outputs = [None if part is None else self._new_value(part) for part in result]
             whole = function if isinstance(function, Kernel) else Kernel(called.__name__, called)
             self._add(Kernel(whole.name, called, True, whole.raises), operands, outputs)
             return tuple(outputs)
         if result is None:
             return None
         if reads_lazy and type(result) is np.ndarray:
-            found = self._ufuncs(called, operands, result)
-            if found is not None:
-                return found
-        value = self._made(result)
+            written = self._ufuncs(called, operands, result)
+            if written is not None:
+                return written
+        value = self._new_value(result)
         self._add(function, operands, (value,))
         return value
 
@@ -167,20 +278,20 @@ class TraceBuilder:
     def _add(self, op: Any, operands: Sequence[Operand], *rest: Any, **settings: Any) -> None:
         self.trace.instructions.append(self._instruction(op, operands, *rest, **settings))
 
-    def _made(self, array: Any) -> Value:
+    def _new_value(self, array: Any) -> Value:
         return self.stand_for(array, self.trace.value_of(array))
 
     def _ufuncs(self, function: Any, operands: Sequence[Operand], wanted: Any) -> Value | None:
         """Record the ufuncs of a function; None, and no record, where results differ."""
         count = self.trace.count
         steps = ufuncs_of(function, operands, self.trace)
-        if not steps or not same(steps[-1].made[0].array, wanted):
+        if not steps or not same(steps[-1].results[0].array, wanted):
             self.trace.count = count
             return None
         for step in steps:
             step.span, step.stack = self.span, self.stack
             self.trace.instructions.append(step)
-        (result,) = steps[-1].made
+        (result,) = steps[-1].results
         result.array = wanted  # one array, so one `id`
         return self.stand_for(wanted, result)
 

@@ -50,21 +50,21 @@ class Code:
         """Some instructions as a function of the values that they are given, which returns those
         among theirs that are wanted. Instructions that differ in values alone share a function.
         """
-        made = [value for each in instructions for value in each.made]
-        self._local = {value: f"v{number}" for number, value in enumerate(made)}
-        own = set(made)
+        every_result = [value for each in instructions for value in each.results]
+        self._local = {value: f"v{number}" for number, value in enumerate(every_result)}
+        own = set(every_result)
         freed = [each for each in instructions if each.op is FREE and own.isdisjoint(each.reads)]
         lines = [*self.statements(each for each in instructions if each not in freed)]
-        results = [value for value in dict.fromkeys(made) if value in wanted]
+        results = [value for value in dict.fromkeys(every_result) if value in wanted]
         lines.append(f"return {self.tuple_of(results)}")
-        given = [value for value in self._local if value not in own]
-        lines.insert(0, f"({', '.join(self._local[value] for value in given)})")
+        arguments = [value for value in self._local if value not in own]
+        lines.insert(0, f"({', '.join(self._local[value] for value in arguments)})")
         self._local = None
         function = self._pieces.get(tuple(lines))
         if function is None:
             head = f"piece{len(self._pieces)}{lines[0]}"
             function = self._pieces[tuple(lines)] = self.function(head, lines[1:], where)
-        return function, given, results, [value for each in freed for value in each.reads]
+        return function, arguments, results, [value for each in freed for value in each.reads]
 
     def guarded(self, known: Iterable[Value], on_failure: str) -> Iterator[str]:
         """The instructions of the trace as lines of Python, each guard as soon as the values that
@@ -75,7 +75,7 @@ class Code:
         """
         made_by = dict.fromkeys([*known, *self._constants], 0)
         for number, instruction in enumerate(self.trace.instructions, 1):
-            made_by.update(dict.fromkeys(instruction.made, number))
+            made_by.update(dict.fromkeys(instruction.results, number))
         ready: dict[int, list[Guard]] = {}
         for guard in self.trace.guards:
             place = max([made_by[value] for value in guard.values], default=0)
@@ -142,13 +142,13 @@ class Code:
         """The condition that is true where a guard does not hold."""
         inputs = [self.refer(each) for each in guard.inputs]
         if isinstance(guard.read, Inline):
-            found = guard.read.text.format(*inputs)
+            read = guard.read.text.format(*inputs)
         else:
-            found = f"{self.refer(guard.read)}({', '.join(inputs)})"
+            read = f"{self.refer(guard.read)}({', '.join(inputs)})"
         if guard.expected is True or guard.expected is False:
-            return f"not ({found})" if guard.expected else f"({found})"
+            return f"not ({read})" if guard.expected else f"({read})"
         differs = "is not" if guard.kind is Kind.IDENTITY else "!="
-        return f"{found} {differs} {self.refer(guard.expected)}"
+        return f"{read} {differs} {self.refer(guard.expected)}"
 
 
 def _is_idle(line: str) -> bool:
@@ -233,7 +233,7 @@ def _in_pieces(code: Code, trace: Trace, kept: list[Value], where: str) -> Calla
     parts = list(_cut(trace.instructions))
     wanted = set(kept)
     for part in parts:
-        own = {value for each in part for value in each.made}
+        own = {value for each in part for value in each.results}
         wanted.update(value for each in part for value in each.reads if value not in own)
     steps = []
     for part in parts:
@@ -271,7 +271,7 @@ def functions_of(trace: Trace) -> Runs:
     outputs from what the run returned.
     """
     code, kept, where = Code(trace), kept_values(trace), "compiled loop"
-    once = [code.name(value) for each in trace.prologue for value in each.made]
+    once = [code.name(value) for each in trace.prologue for value in each.results]
     returned = f"return {code.tuple_of(kept)}"
     begin = [f"global {', '.join(once)}"] if once else ["pass"]
     return (

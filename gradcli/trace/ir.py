@@ -1,4 +1,5 @@
-"""The trace IR: the operations of a run as instructions on values, with their spans and effects.
+"""The trace IR: the operations of a run as instructions on values, with their spans and effects,
+why recording ended, and how a run that takes another path leaves it.
 
 A trace reads like a jaxpr of JAX and is in SSA form: each value is an input, a constant, or made
 once by one instruction. There are two levels: at the tensor level an instruction calls an op, at
@@ -13,12 +14,34 @@ from enum import Enum
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gradcli.errors import GradcliError
 from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
-    from gradcli.trace.graph_break import GraphBreak
+
+
+class GraphBreak(Exception):
+    """What runs cannot be expressed in a trace.
+
+    Attributes:
+        reason: what could not be recorded, for a person.
+        span: where it happened; None until a caller, which knows it, sets it.
+        code: its kind, by the table in `gradcli help speed`: mostly, that there is no instruction
+            for what runs.
+    """
+
+    def __init__(
+        self, reason: str, hint: str | None = None, span: Span | None = None, code: str = "B06"
+    ) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+        self.hint = hint
+        self.span = span
+
 
 Stack = tuple[tuple[str, "Span | None"], ...]
 """The functions that were running, outermost first, each with the span of its call."""
@@ -160,8 +183,8 @@ class Instruction:
 
     @property
     def outputs(self) -> Sequence[Value | None]:
-        made = self._outputs
-        return made if type(made) is tuple or type(made) is list else (made,)
+        outputs = self._outputs
+        return outputs if type(outputs) is tuple or type(outputs) is list else (outputs,)
 
     @property
     def reads(self) -> Iterator[Value]:
@@ -170,11 +193,11 @@ class Instruction:
         yield from values_in(self.params.values())
 
     @property
-    def made(self) -> list[Value]:
+    def results(self) -> list[Value]:
         """The values that it makes."""
         return [value for value in self.outputs if value is not None]
 
-    def with_(
+    def copy(
         self, inputs: Sequence[Operand] | None = None, params: Mapping[str, Any] | None = None
     ) -> Instruction:
         """The same instruction with other inputs or settings."""
@@ -223,14 +246,14 @@ class Guard(Record):
         """Whether it holds now. A read that fails with an error of the language does not."""
         assert not isinstance(self.read, Inline)
         try:
-            found = self.read(*self.inputs)
+            value = self.read(*self.inputs)
         except (GradcliError, LookupError):
             return False
         if self.kind is not Kind.IDENTITY:
-            return bool(found == self.expected)
+            return bool(value == self.expected)
         if type(self.expected) is tuple:
-            return len(found) == len(self.expected) and all(map(is_, found, self.expected))
-        return found is self.expected
+            return len(value) == len(self.expected) and all(map(is_, value, self.expected))
+        return value is self.expected
 
 
 class Trace:
@@ -258,9 +281,9 @@ class Trace:
 
     def value(self, shape: tuple[int, ...] | None, dtype: Any, **known: Any) -> Value:
         """A new value."""
-        made = Value(self.count, shape, dtype, **known)
+        value = Value(self.count, shape, dtype, **known)
         self.count += 1
-        return made
+        return value
 
     def value_of(self, array: Any, **known: Any) -> Value:
         """A new value for an array of the run that is recorded."""
@@ -270,34 +293,34 @@ class Trace:
 
     def add(self, instruction: Instruction) -> Instruction:
         """Add an instruction at the end."""
-        for value in instruction.made:
+        for value in instruction.results:
             value.maker = instruction
         self.instructions.append(instruction)
         return instruction
 
     def copy(self, **changed: Any) -> Trace:
         """A trace that shares all with this one but the attributes that are passed."""
-        made = Trace()
+        copy = Trace()
         for name, own in vars(self).items():
-            setattr(made, name, changed.get(name, list(own) if isinstance(own, list) else own))
-        return made
+            setattr(copy, name, changed.get(name, list(own) if isinstance(own, list) else own))
+        return copy
 
     @property
     def effects(self) -> dict[Effect, list[Value]]:
         """The effects of all instructions, each with the values that it concerns."""
-        found: dict[Effect, dict[Value, None]] = {}
+        concerned: dict[Effect, dict[Value, None]] = {}
         for instruction in self.instructions:
             for effect, values in instruction.effects.items():
-                found.setdefault(effect, {}).update(dict.fromkeys(values))
-        return {effect: list(values) for effect, values in found.items()}
+                concerned.setdefault(effect, {}).update(dict.fromkeys(values))
+        return {effect: list(values) for effect, values in concerned.items()}
 
     @property
     def lasting(self) -> set[Value]:
         """The values that are the same in every run: constants, and what the prologue makes."""
-        found = set(self.constants)
+        values = set(self.constants)
         for instruction in self.prologue:
-            found.update(instruction.made)
-        return found
+            values.update(instruction.results)
+        return values
 
 
 def values_in(operands: Any) -> Iterator[Value]:
@@ -316,3 +339,50 @@ def replaced(operand: Operand, by: Mapping[Value, Operand]) -> Operand:
     if type(operand) is list or type(operand) is tuple:
         return type(operand)([replaced(each, by) for each in operand])
     return operand
+
+
+class SideExit(BaseException):
+    """A run takes another path than the recorded one, or finds values of another kind; it leaves
+    nothing of itself. No `except` of a program's, or of the host's, is for it.
+
+    Attributes:
+        reason: what the run found, for a person.
+        span: where the program asked for it.
+    """
+
+    def __init__(self, reason: str, span: Span | None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.span = span
+
+
+OTHER_KIND = "an array of another dtype, shape or layout comes out"
+"""Why a run is left whose arrays are not those that its instructions are for."""
+
+
+def kind_of(array: Any) -> tuple[Any, ...]:
+    """How an array lies in memory: its type, dtype, shape and strides."""
+    return type(array), array.dtype, array.shape, array.strides
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two arrays are the same in kind, shape, layout and every bit."""
+    return (
+        type(left) is type(right)
+        and left.dtype is right.dtype
+        and left.shape == right.shape
+        and left.strides == right.strides
+        and same_bits(left, right)
+    )
+
+
+def same_bits(left: Any, right: Any) -> bool:
+    """Whether two arrays of one shape and dtype hold the same bits."""
+    bits = _BITS.get(left.itemsize)
+    if bits is None:
+        return left.tobytes() == right.tobytes()
+    return bool((left.view(bits) == right.view(bits)).all())
+
+
+_BITS = {1: np.uint8, 4: np.uint32, 8: np.uint64}
+"""Integer dtypes by their size in bytes."""

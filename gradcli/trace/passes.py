@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.trace.builder import is_copy, is_ufunc
 from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Trace, Value, replaced
-from gradcli.trace.ufuncs import is_copy, is_ufunc
 
 _LARGE = 1 << 12
 """Bytes from which on memory is freed after its last use."""
@@ -34,7 +34,7 @@ FREE = Inline("{0} = None", "free")
 
 def optimized(trace: Trace) -> Trace:
     """A trace after all passes, in their order."""
-    return reduce(lambda made, each: each(made), PASSES, trace)
+    return reduce(lambda result, each: each(result), PASSES, trace)
 
 
 # --- what may raise -------------------------------------------------------------------------------
@@ -83,22 +83,22 @@ def _needed_by(
     """
     if commits(raising):
         return None
-    found = {raising}
+    together = {raising}
     needed = set(raising.reads)
     draws = Effect.RANDOM in raising.effects
     for each in reversed(earlier):
         if each in moved:
             continue
         is_draw = Effect.RANDOM in each.effects
-        if (draws and is_draw) or not needed.isdisjoint(each.made):
+        if (draws and is_draw) or not needed.isdisjoint(each.results):
             if commits(each):
                 return None
-            found.add(each)
+            together.add(each)
             needed.update(each.reads)
             draws = draws or is_draw
     read = arrays_of(needed)
     writes = [value for each in earlier for value in each.effects.get(Effect.WRITES, ())]
-    return None if _overlap(read, arrays_of(writes)) else found
+    return None if _overlap(read, arrays_of(writes)) else together
 
 
 def raising_behind_effects(trace: Trace) -> Instruction | None:
@@ -119,7 +119,11 @@ def without_dead(trace: Trace) -> Trace:
     needed = {*trace.outputs, *_read(trace.epilogue)}
     body = []
     for instruction in reversed(trace.instructions):
-        if instruction.effects or not needed.isdisjoint(instruction.made) or may_raise(instruction):
+        if (
+            instruction.effects
+            or not needed.isdisjoint(instruction.results)
+            or may_raise(instruction)
+        ):
             body.append(instruction)
             needed.update(instruction.reads)
     return trace.copy(instructions=body[::-1])
@@ -137,7 +141,7 @@ def without_copies(trace: Trace) -> Trace:
         if source is None:
             body.append(instruction)
         else:
-            by[instruction.made[0]] = source
+            by[instruction.results[0]] = source
     return trace.copy(
         instructions=body, epilogue=[_with_replaced(each, by) for each in trace.epilogue]
     )
@@ -147,18 +151,18 @@ def _copied(instruction: Instruction, moving: Sequence[Any]) -> Value | None:
     """The value that an instruction copies, if layouts agree and neither is written to."""
     if not is_copy(instruction.op) or instruction.effects or len(instruction.inputs) != 1:
         return None
-    (source,), (made,) = instruction.inputs, instruction.made
-    if not isinstance(source, Value) or type(source.array) is not type(made.array):
+    (source,), (copy,) = instruction.inputs, instruction.results
+    if not isinstance(source, Value) or type(source.array) is not type(copy.array):
         return None
-    if source.array.dtype is not made.array.dtype or source.array.strides != made.array.strides:
+    if source.array.dtype is not copy.array.dtype or source.array.strides != copy.array.strides:
         return None
-    return None if _overlap([source.array, made.array], moving) else source
+    return None if _overlap([source.array, copy.array], moving) else source
 
 
 def _with_replaced(instruction: Instruction, by: dict[Value, Value]) -> Instruction:
     if by.keys().isdisjoint(instruction.reads):
         return instruction
-    return instruction.with_(inputs=tuple([replaced(each, by) for each in instruction.inputs]))
+    return instruction.copy(inputs=tuple([replaced(each, by) for each in instruction.inputs]))
 
 
 # --- when it is computed --------------------------------------------------------------------------
@@ -173,17 +177,17 @@ def invariants_out(trace: Trace) -> Trace:
     lasting = trace.lasting
     prologue, body = list(trace.prologue), []
     for instruction in trace.instructions:
-        read, made = list(instruction.reads), instruction.made
+        read, results = list(instruction.reads), instruction.results
         if (
-            made
+            results
             and not instruction.effects
             and not isinstance(instruction.op, Inline)
             and not may_raise(instruction)
             and lasting.issuperset(read)
-            and not _overlap(arrays_of([*made, *read]), moving)
+            and not _overlap(arrays_of([*results, *read]), moving)
         ):
             prologue.append(instruction)
-            lasting.update(made)
+            lasting.update(results)
         else:
             body.append(instruction)
     return trace.copy(prologue=prologue, instructions=body)
@@ -194,8 +198,8 @@ def outputs_late(trace: Trace) -> Trace:
     changed = written(trace)
     dtypes = {array.dtype for array in changed}
     # An input may lie in memory that the trace writes to.
-    given = [array for array in arrays_of(trace.inputs) if array.dtype in dtypes]
-    moving = [*changed, *given]
+    inputs = [array for array in arrays_of(trace.inputs) if array.dtype in dtypes]
+    moving = [*changed, *inputs]
     needed: set[Value] = set()
     shown = {*trace.outputs, *_read(trace.epilogue)}
     early, late = [], []
@@ -204,10 +208,10 @@ def outputs_late(trace: Trace) -> Trace:
         if (
             instruction.effects
             or isinstance(instruction.op, Inline)
-            or not needed.isdisjoint(instruction.made)
+            or not needed.isdisjoint(instruction.results)
             or may_raise(instruction)
             or _overlap(arrays_of(read), moving)
-            or shown.isdisjoint(instruction.made)
+            or shown.isdisjoint(instruction.results)
         ):
             early.append(instruction)
             needed.update(read)
@@ -248,9 +252,9 @@ def memory_reused(trace: Trace) -> Trace:
         if _takes_memory(instruction):
             for value in dying:
                 if value not in lent and _may_take_over(
-                    value.array, instruction.made[0].array, (*arrays_of(alive), *fixed)
+                    value.array, instruction.results[0].array, (*arrays_of(alive), *fixed)
                 ):
-                    instruction = instruction.with_(params={"out": value})
+                    instruction = instruction.copy(params={"out": value})
                     break
         body.append(instruction)
         body += [Instruction(FREE, [value]) for value in dying]
@@ -276,7 +280,7 @@ def _may_take_over(old: Any, new: Any, alive: Iterable[Any]) -> bool:
 
 def kept_values(trace: Trace) -> list[Value]:
     """The values of a run that the epilogue and the outputs need."""
-    late = {value for each in trace.epilogue for value in each.made}
+    late = {value for each in trace.epilogue for value in each.results}
     gone = late | trace.lasting
     return [v for v in dict.fromkeys([*_read(trace.epilogue), *trace.outputs]) if v not in gone]
 

@@ -85,9 +85,9 @@ def declared(value: Value) -> str:
 
 def op_name(op: Any) -> str:
     for attribute in ("name", "node_name", "__name__"):
-        found = getattr(op, attribute, None)
-        if type(found) is str and found:
-            return found
+        name = getattr(op, attribute, None)
+        if type(name) is str and name:
+            return name
     return type(op).__name__
 
 
@@ -135,10 +135,10 @@ def comment(instruction: Instruction) -> str:
     parts = []
     span = instruction.span
     if span is not None:
-        made = instruction.made
+        results = instruction.results
         text = " ".join(span.text.split())
         text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-        name = made[0].name if len(made) == 1 else None
+        name = results[0].name if len(results) == 1 else None
         is_whole = text == name or text.startswith((f"{name} ", f"{name}="))
         # An alias has its span from what reads it, which does not bind the name.
         binds = instruction.op is not ALIAS and Effect.WRITES not in instruction.effects

@@ -12,7 +12,7 @@ from gradcli.autograd.tensor import Tensor, TensorMeta, refresh
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.attributes import Module as Library
 from gradcli.language.objects.classes.user_classes import Instance, UserClass
-from gradcli.library.builtins import vars_
+from gradcli.library.builtins import builtin_vars
 from gradcli.library.torch.nn.module import Module
 from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.library.torch.optim.schedules import LRScheduler
@@ -97,13 +97,13 @@ class _Told:
         if isinstance(value, Module):
             tables = [value._parameters, value._buffers, value._modules, value._values]
             if not hasattr(type(value), "language_class"):
-                tables.append(vars_(value))
+                tables.append(builtin_vars(value))
             return f"{name}({value.training}, {', '.join(map(self.value, tables))})"
         if isinstance(value, UserClass):
-            held = {key: each for key, each in vars_(value).items() if not callable(each)}
+            held = {key: each for key, each in builtin_vars(value).items() if not callable(each)}
             return f"{name}({self.value(held)})"
         if isinstance(value, Instance):
-            return f"{name}({self.value(vars_(value))})"
+            return f"{name}({self.value(builtin_vars(value))})"
         return name
 
     def _tensor(self, value: Tensor) -> str:

@@ -18,7 +18,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.functions.signatures import parameters_of
 from gradcli.ops.binding.lazy import bring_all
-from gradcli.ops.lookup import Found
+from gradcli.ops.lookup import PublicName
 from gradcli.session import Session
 from gradcli.show.help.op_page import example_of, op_names
 from tests import op_table
@@ -103,50 +103,50 @@ def settings() -> Iterator[Setting]:
     """Every setting of every function."""
     bring_all()
     seen = set()
-    for found in op_names():
-        if found.namespace in _MODULES and found.full_name not in SKIPPED:
-            for setting in settings_of(found):
+    for public in op_names():
+        if public.namespace in _MODULES and public.full_name not in SKIPPED:
+            for setting in settings_of(public):
                 key = setting._replace(name="")
                 if repr(key) not in seen:
                     seen.add(repr(key))
                     yield setting
 
 
-def settings_of(found: Found) -> Iterator[Setting]:
+def settings_of(public: PublicName) -> Iterator[Setting]:
     """The settings of a function, in the call that its page shows."""
-    *before, last = example_of(found).split("\n")
+    *before, last = example_of(public).split("\n")
     try:
         tree = ast.parse(last, mode="eval").body
     except SyntaxError:
         return
     calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call)]
-    named = [call for call in calls if _called(call) == found.name.rstrip("_")]
-    named = [call for call in calls if _called(call) == found.name] or named
+    named = [call for call in calls if _called(call) == public.name.rstrip("_")]
+    named = [call for call in calls if _called(call) == public.name] or named
     if not named:
         return
     call = named[0]
-    if _called(call) != found.name:  # the example is that of the form that does not write
+    if _called(call) != public.name:  # the example is that of the form that does not write
         if not call.args or not isinstance(call.func, ast.Attribute):
             return
         target = ast.Call(ast.Attribute(call.args[0], "clone"), [], [])
-        call.func = ast.Attribute(target, found.name)
+        call.func = ast.Attribute(target, public.name)
         del call.args[0]
     lines = [*before, *_hoisted(call)]
-    names = [each.name for each in parameters_of(found.value) if each.stars != "*"]
+    names = [each.name for each in parameters_of(public.value) if each.stars != "*"]
     is_method = isinstance(call.func, ast.Attribute) and not _is_module(call.func.value)
     names = names[1:] if is_method else names
     for name, changed, value in _literals(tree, call, names):
         for other in others(name, value):
             yield Setting(
-                f"{found.full_name} {name}: {value} to {other}", lines, changed, value, other
+                f"{public.full_name} {name}: {value} to {other}", lines, changed, value, other
             )
-    given = {*names[: len(call.args)], *(each.arg for each in call.keywords)}
-    for each in parameters_of(found.value):
+    passed = {*names[: len(call.args)], *(each.arg for each in call.keywords)}
+    for each in parameters_of(public.value):
         default = each.default
         if (
             default is None
             or each.stars
-            or each.name in given
+            or each.name in passed
             or each.name not in [*names, each.name]
         ):
             continue
@@ -154,7 +154,7 @@ def settings_of(found: Found) -> Iterator[Setting]:
             copy = deepcopy(call)
             copy.keywords.append(ast.keyword(each.name, ast.Name("p")))
             changed = ast.unparse(_replaced(tree, call, copy))
-            name = f"{found.full_name} {each.name}: {default} to {other}"
+            name = f"{public.full_name} {each.name}: {default} to {other}"
             yield Setting(name, lines, changed, str(default), other)
 
 

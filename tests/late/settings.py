@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.library.builtins import vars_
+from gradcli.library.builtins import builtin_vars
 from gradcli.library.torch.nn.module import Module
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.lazy import bring_all
@@ -207,7 +207,7 @@ _OPERANDS = {
 def _attributes(layer: Module) -> Iterator[tuple[str, str, str]]:
     """The settings of a layer: name, value, another value."""
     yield "training", "True", "False"
-    for name, value in vars_(layer).items():
+    for name, value in builtin_vars(layer).items():
         if isinstance(value, (bool, int, float, str, tuple)) or value is None:
             for other in others(name, repr(value))[:1]:
                 yield name, repr(value), other

@@ -46,8 +46,8 @@ def read(path: str, key: tuple[Any, ...]) -> list[Any] | None:
             status = os.fstat(descriptor)
             if hasattr(os, "getuid") and (status.st_mode & 0o022 or status.st_uid != os.getuid()):
                 return None
-            found, *content = unpacked(file.read())
-        return content if found == key else None
+            stored_key, *content = unpacked(file.read())
+        return content if stored_key == key else None
     except (OSError, ValueError, EOFError, TypeError):
         return None
 

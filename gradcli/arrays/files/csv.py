@@ -37,8 +37,8 @@ def decode(file: DataFile, data: bytes) -> Any:
             first cell that is no number, E506 for a column that there is not.
     """
     table = _Table(file, data)
-    found = table.numbers()
-    array = table.explained() if found is None else found
+    numbers = table.numbers()
+    array = table.explained() if numbers is None else numbers
     return array[:, 0] if array.shape[1] == 1 else array
 
 
@@ -73,23 +73,23 @@ class _Table:
     def _columns(self) -> list[int]:
         """The numbers of the columns that the key names."""
         key, names = self.file.key, self.names or []
-        found: list[int] = []
+        columns: list[int] = []
         for piece in [key] if key in names else key.split(","):
             word = piece.strip()
             between = _SLICE.fullmatch(word)
             if word in names:
-                found.append(names.index(word))
+                columns.append(names.index(word))
             elif _INTEGER.fullmatch(word) and -self.width <= int(word) < self.width:
-                found.append(int(word) % self.width)
+                columns.append(int(word) % self.width)
             elif between is not None:
                 ends = [int(end) if end else None for end in between.groups()]
-                found += range(self.width)[slice(*ends)]
+                columns += range(self.width)[slice(*ends)]
             else:
                 known = names or [str(number) for number in range(self.width)]
                 raise self.file.missing("column", word, known)
-        if not found:
+        if not columns:
             raise self.file.missing("column", key, names or map(str, range(self.width)))
-        return found
+        return columns
 
     def numbers(self) -> Any:
         """The numbers as an array, None where a row or cell is wrong."""
@@ -199,8 +199,12 @@ def records(stream: Iterator[str], name: str) -> Iterator[tuple[int, dict[str, s
         raise file.damaged(f"line {line}", f"no table: {error}") from error
 
 
-def encode(stream: IO[bytes], arrays: Mapping[str, Any]) -> None:
-    """Write one matrix or vector bare, or vectors of one length as named columns; raises E603."""
+def encode(stream: IO[bytes], arrays: Mapping[str, Any], header: bool) -> None:
+    """Write one matrix or vector, or vectors of one length, as columns; raises E603.
+
+    Args:
+        header: whether the first line has the names of the columns; those of a matrix are numbered.
+    """
     hosts = {name: np.asarray(array) for name, array in arrays.items()}
     lengths = {host.shape for host in hosts.values()}
     if len(hosts) == 1:
@@ -223,8 +227,10 @@ def encode(stream: IO[bytes], arrays: Mapping[str, Any]) -> None:
         )
     text = io.TextIOWrapper(stream, "utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")
-    if len(hosts) > 1:
-        writer.writerow(hosts)
+    if header:
+        name, *others = hosts
+        is_matrix = not others and hosts[name].ndim == 2
+        writer.writerow([f"{name}[{at}]" for at in range(rows.shape[1])] if is_matrix else hosts)
     for row in rows:
         writer.writerow([int(x) if isinstance(x, (bool, np.bool_)) else str(x) for x in row])
     text.detach()

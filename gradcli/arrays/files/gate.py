@@ -62,12 +62,12 @@ def program_stamps(path: str) -> dict[str, tuple[int, int]]:
         with suppress(OSError):
             beside = sorted(os.listdir(folder or "."))
             names += [os.path.join(folder, n) for n in beside if n.endswith((".py", ".grad"))]
-    found = {}
+    stamps = {}
     for name in names:
         with suppress(OSError, ValueError):
             status = os.stat(name)
-            found[name] = status.st_mtime_ns, status.st_size
-    return found
+            stamps[name] = status.st_mtime_ns, status.st_size
+    return stamps
 
 
 def is_file(path: str) -> bool:

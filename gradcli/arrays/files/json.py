@@ -65,10 +65,10 @@ class WrongError(ValueError):
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON; raises WrongError where a name stands in it twice."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise WrongError("a name stands in it twice")
-    return found
+    return members
 
 
 def _refused(_word: str) -> Any:
@@ -146,10 +146,10 @@ def _arrays(file: DataFile, value: Any, text: str) -> Any:
     try:
         array = np.array(value, dtype=None if value else np.float64)
     except (ValueError, OverflowError) as error:
-        found = _ragged(text)
-        if found is None:
+        ragged = _ragged(text)
+        if ragged is None:
             raise file.unfit("", "the numbers make no array: an integer is too large") from error
-        raise file.unfit(_place(text, found[0]), found[1]) from error
+        raise file.unfit(_place(text, ragged[0]), ragged[1]) from error
     if array.dtype.kind not in "bifc":
         raise file.unfit("", "the numbers make no array: an integer is too large")
     active.state.limits.check_elements(array.size)

@@ -67,12 +67,12 @@ def decode(file: DataFile, data: bytes, member: str = "") -> Any:
         raise file.damaged(f"{inside}byte {8 + width}", "the header cannot be read") from error
     native = _dtype(file, dtype, inside)
     count = math.prod(shape)
-    found, wanted = len(data) - start, count * dtype.itemsize
-    if found < wanted:
+    available, needed = len(data) - start, count * dtype.itemsize
+    if available < needed:
         raise file.damaged(
             f"{inside}byte {len(data)}",
-            f"the file ends in its data: shape {tuple(shape)} of {native.name} takes {wanted:,}"
-            f" bytes, and there are {found:,}",
+            f"the file ends in its data: shape {tuple(shape)} of {native.name} takes {needed:,}"
+            f" bytes, and there are {available:,}",
         )
     active.state.limits.check_elements(count)
     flat = np.frombuffer(data, dtype, count, start)

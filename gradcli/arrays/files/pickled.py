@@ -81,22 +81,22 @@ class _Writer:
             self._remember(value)
             self._items(value)
         else:
-            made = value if type(value) in _NAMED else self._described(value)
-            self._write_described(value, made)
+            description = value if type(value) in _NAMED else self._described(value)
+            self._write_described(value, description)
 
-    def _write_described(self, value: Any, made: Any) -> None:
-        if type(made) is Global:
-            self._global(made)
-        elif type(made) is Persistent:
-            self.write(made.parts)
+    def _write_described(self, value: Any, description: Any) -> None:
+        if type(description) is Global:
+            self._global(description)
+        elif type(description) is Persistent:
+            self.write(description.parts)
             self.codes.append(b"Q")
         else:
-            self._global(made.function)
-            self._marked(b"(", made.arguments, b"t")
+            self._global(description.function)
+            self._marked(b"(", description.arguments, b"t")
             self.codes.append(b"R")
         self._remember(value)
-        if type(made) is Call and made.items is not None:
-            self._items(made.items)
+        if type(description) is Call and description.items is not None:
+            self._items(description.items)
 
     def _global(self, named: Global) -> None:
         self.codes.append(f"c{named.module}\n{named.name}\n".encode())
@@ -223,10 +223,10 @@ class _Reader:
         return values
 
     def top(self, kind: type) -> Any:
-        found = self._stack[-1]
-        if not isinstance(found, kind):
+        top = self._stack[-1]
+        if not isinstance(top, kind):
             raise BadPickleError(f"byte {self.at}: no {kind.__name__} to fill")
-        return found
+        return top
 
     def put(self, values: list[Any]) -> None:
         target = self.top(dict)
@@ -247,8 +247,8 @@ class _Reader:
     def look_up(self, module: str, name: str) -> None:
         if (module, name) not in self._known:
             raise BadPickleError(f"it holds {module}.{name}, which is no tensor or container")
-        found = self._known[module, name]
-        self.push(_Function(name, found) if callable(found) else found)
+        known = self._known[module, name]
+        self.push(_Function(name, known) if callable(known) else known)
 
     def call(self) -> None:
         arguments = self.pop()

@@ -51,12 +51,12 @@ def read(file: DataFile) -> Any:
 
 def read_one(file: DataFile) -> Any:
     """The one array or value of a file; raises E506 where several are, and as `read` does."""
-    found = read(file)
-    if isinstance(found, Mapping) and file.format not in _TEXTS:
-        if len(found) != 1:
-            raise file.missing("array", "", found)
-        return next(iter(found.values()))
-    return found
+    value = read(file)
+    if isinstance(value, Mapping) and file.format not in _TEXTS:
+        if len(value) != 1:
+            raise file.missing("array", "", value)
+        return next(iter(value.values()))
+    return value
 
 
 def is_text(file: DataFile) -> bool:

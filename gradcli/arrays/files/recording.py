@@ -103,7 +103,7 @@ class Recording:
         drawn: the arrays that were drawn at random.
         numbers: the numbers in the program that the run read out of tensors.
         output: the name of what the last backward pass began with, "" for none.
-        made: the versions that made it.
+        versions: of gradcli and of what it recorded, by name.
         has_data: whether it has arrays.
     """
 
@@ -155,7 +155,7 @@ class Recording:
         """Take what an index says, checked."""
         self.program = _text(index["program"], LARGEST_PROGRAM)
         count = self.program.count("\n")
-        self.made = {_text(key): _text(each) for key, each in dict(index["made"]).items()}
+        self.versions = {_text(key): _text(each) for key, each in dict(index["made"]).items()}
         self.argv = _texts(index["argv"])
         self.unwritten = _texts(index["unwritten"])
         self.drawn = frozenset(_texts(index["drawn"]))
@@ -231,8 +231,8 @@ class Recording:
         if not math.prod(entry.shape):
             return np.empty(entry.shape, dtype)
         # Private pages of the file: nothing is copied before it is written to.
-        found = np.memmap(self.path, dtype, "c", entry.start, entry.shape or (1,))
-        return found.view(np.ndarray).reshape(entry.shape)
+        mapped = np.memmap(self.path, dtype, "c", entry.start, entry.shape or (1,))
+        return mapped.view(np.ndarray).reshape(entry.shape)
 
     def digest_of(self, check: Check) -> Any:
         """What a result is compared by; its elements or its digest."""
@@ -270,10 +270,10 @@ class Recording:
         return found if math.isfinite(found) else 0.0
 
     def _checks(self) -> Any:
-        found = getattr(self, "_read_checks", None)
-        if found is None:
-            found = self._read_checks = self.array(CHECKS)
-        return found
+        checks = getattr(self, "_read_checks", None)
+        if checks is None:
+            checks = self._read_checks = self.array(CHECKS)
+        return checks
 
     # --- what is in it ----------------------------------------------------------------------------
 
@@ -285,7 +285,7 @@ class Recording:
         checks = sum(map(len, self.checks.values()))
         rows = [
             ("recording", f"{self.path}, {in_bytes(self.size)}"),
-            ("made by", ", ".join(f"{name} {each}" for name, each in self.made.items())),
+            ("made by", ", ".join(f"{name} {each}" for name, each in self.versions.items())),
             ("script", " ".join(self.argv) or "left out"),
             ("program", f"{lines:,} lines, {len(self.calls):,} calls of modules"),
             ("output", self.output or "none: there was no backward pass"),
@@ -308,32 +308,32 @@ def _counted(names: list[str]) -> str:
     return ", ".join(shown) or "none"
 
 
-def _opaque(given: Any) -> Opaque:
-    results = [(_text(name), bool(grad)) for name, grad in given["results"]]
+def _opaque(entry: Any) -> Opaque:
+    results = [(_text(name), bool(grad)) for name, grad in entry["results"]]
     passes = [
         ([_optional(each) for each in arrived], [_optional(each) for each in left])
-        for arrived, left in given["passes"]
+        for arrived, left in entry["passes"]
     ]
-    return Opaque(_text(given["name"]), _text(given["node"]), results, passes)
+    return Opaque(_text(entry["name"]), _text(entry["node"]), results, passes)
 
 
-def _optional(given: Any) -> str | None:
-    return None if given is None else _text(given)
+def _optional(value: Any) -> str | None:
+    return None if value is None else _text(value)
 
 
-def _text(given: Any, most: int = 10_000) -> str:
-    if not isinstance(given, str) or len(given) > most:
+def _text(value: Any, most: int = 10_000) -> str:
+    if not isinstance(value, str) or len(value) > most:
         raise ValueError("a text is none, or too long")
-    return given
+    return value
 
 
-def _texts(given: Any) -> list[str]:
-    if not isinstance(given, list):
+def _texts(value: Any) -> list[str]:
+    if not isinstance(value, list):
         raise TypeError("a list of texts is none")
-    return [_text(each) for each in given]
+    return [_text(each) for each in value]
 
 
-def _number(given: Any, below: int = 1 << 62, least: int = 0) -> int:
-    if type(given) is not int or not least <= given < below:
-        raise ValueError(f"{given!r} is no number from {least} to {below - 1}")
-    return given
+def _number(value: Any, below: int = 1 << 62, least: int = 0) -> int:
+    if type(value) is not int or not least <= value < below:
+        raise ValueError(f"{value!r} is no number from {least} to {below - 1}")
+    return value

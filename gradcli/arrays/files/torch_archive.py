@@ -52,13 +52,13 @@ def write_archive(stream: IO[bytes], name: str, pickle: bytes, storages: list[An
 def read_archive(
     file: DataFile,
     known: Mapping[tuple[str, str], Any],
-    made: Callable[[str, Any], Any],
+    build_storage: Callable[[str, Any], Any],
 ) -> Any:
     """What the archive of a file holds.
 
     Args:
         known: what the names in the pickle stand for.
-        made: makes what the pickle's functions take of a storage, of its key and its array.
+        build_storage: makes of a storage's key and array what the functions in the pickle take.
 
     Raises:
         GradcliError: E502 where the file cannot be read, E504 where it is damaged, E505 where it
@@ -67,7 +67,7 @@ def read_archive(
     data = file.content()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return _Archive(file, archive, made).value(known)
+            return _Archive(file, archive, build_storage).value(known)
     except (
         zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError,
     ) as error:  # fmt: skip
@@ -86,11 +86,11 @@ def read_archive(
 
 class _Archive:
     def __init__(
-        self, file: DataFile, archive: zipfile.ZipFile, made: Callable[[str, Any], Any]
+        self, file: DataFile, archive: zipfile.ZipFile, build_storage: Callable[[str, Any], Any]
     ) -> None:
         self._file = file
         self._archive = archive
-        self._made = made
+        self._build_storage = build_storage
         self._storages: dict[str, Any] = {}
         pickles = [name for name in archive.namelist() if name.endswith("/data.pkl")]
         if len(pickles) != 1:
@@ -130,7 +130,7 @@ class _Archive:
                 array = np.frombuffer(data, np.uint8) != 0
             else:
                 array = np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype)
-            self._storages[key] = self._made(key, array)
+            self._storages[key] = self._build_storage(key, array)
         return self._storages[key]
 
 

@@ -15,17 +15,17 @@ SUFFIXES = tuple(f".{format}" for format in FORMATS)
 """The suffixes that name a format to write."""
 
 
-def write_arrays(path: str, value: Any) -> None:
+def write_arrays(path: str, value: Any, header: bool = True) -> None:
     """Write an array, or a mapping of arrays by name, in the format that the suffix names.
 
     Raises:
         GradcliError: E603 where the format does not hold it or the file cannot be written, E606
             where files are out of bounds.
     """
-    replace(path, lambda stream: _encode(path, stream, value))
+    replace(path, lambda stream: _encode(path, stream, value, header))
 
 
-def _encode(path: str, stream: IO[bytes], value: Any) -> None:
+def _encode(path: str, stream: IO[bytes], value: Any, header: bool) -> None:
     named = value if isinstance(value, Mapping) else {"arr_0": value}
     if path.endswith(".npy"):
         from gradcli.arrays.files.npy import encode  # lazy: start-up: one format
@@ -50,7 +50,7 @@ def _encode(path: str, stream: IO[bytes], value: Any) -> None:
     elif path.endswith(".csv"):
         from gradcli.arrays.files.csv import encode as table  # lazy: start-up: one format
 
-        table(stream, named)
+        table(stream, named, header and named is value)
     elif path.endswith(".json"):
         from gradcli.arrays.files.json import encode as document  # lazy: start-up: one format
 

@@ -93,8 +93,8 @@ def operand_types(kernel: Any, kinds: Sequence[Any], result: Any) -> list[Any]:
             for kind in kinds
         ]
     try:
-        given = tuple(int if kind is bool else kind for kind in kinds)
-        return list(kernel.resolve_dtypes((*given, None))[:-1])
+        types = tuple(int if kind is bool else kind for kind in kinds)
+        return list(kernel.resolve_dtypes((*types, None))[:-1])
     except TypeError as failure:
         raise Unwritten from failure
 

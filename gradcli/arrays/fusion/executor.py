@@ -92,13 +92,13 @@ def _plan_for(array: Any) -> type[FusedPlan]:
 def _sums_alongside(order: Sequence[Any], domain: tuple[int, ...]) -> list[Any]:
     """The lazy sums that share operations with a pass and need nothing from outside it."""
     members = set(map(id, order))
-    found = []
+    sums = []
     for each in active.state.lazy_sums:
         if each.value is None and id(each) not in members and _domain(each) == domain:
             needed, foreign = _order([each], domain)
             if not foreign and not members.isdisjoint(map(id, needed)):
-                found.append(each)
-    return found
+                sums.append(each)
+    return sums
 
 
 def _domain(array: Any) -> tuple[int, ...]:

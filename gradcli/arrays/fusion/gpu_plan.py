@@ -67,11 +67,11 @@ class GPUPlan(FusedPlan):
 
     def _numbered(self) -> dict[int, Any]:
         """The outputs that are no sums, by the number of their value; each number once."""
-        found: dict[int, Any] = {}
+        by_number: dict[int, Any] = {}
         for each in self.outputs:
             if type(each) is not Sum:
-                found.setdefault(self.references[id(each)][1], each)
-        return found
+                by_number.setdefault(self.references[id(each)][1], each)
+        return by_number
 
     def _run_fused(self, source: _Source) -> None:
         arrays = [each.values for each in self.inputs]
@@ -102,9 +102,9 @@ class GPUPlan(FusedPlan):
         read = [(written if kind == "value" else self.inputs)[k].values for kind, k in inputs]
         if all(array.shape != self.domain for array in read):
             read[0] = cupy().broadcast_to(read[0], self.domain)
-        found = kernel(*read, *source.numbers, axis=axes)
+        totals = kernel(*read, *source.numbers, axis=axes)
         for position, total in zip(
-            positions, found if len(positions) > 1 else (found,), strict=True
+            positions, totals if len(positions) > 1 else (totals,), strict=True
         ):
             each = self.sums[position]
             each.value = GPUArray(total).reshape(each.shape)
@@ -184,8 +184,8 @@ class _Source:
         body += [f"sum{k} += {self._summed[number]};" for k, number in enumerate(self.whole)]
         before = cuda.begin_sums(len(self.whole)) if self.whole else ""
         behind = cuda.end_sums(len(self.whole)) if self.whole else ""
-        given = [*self._inputs, *self._scalars]
-        text = (", ".join(given), ", ".join(outputs), "\n".join(body), before, behind)
+        parameters = [*self._inputs, *self._scalars]
+        text = (", ".join(parameters), ", ".join(outputs), "\n".join(body), before, behind)
         kernel = _kernels.get(text)
         if kernel is None:
             kernel = _kernels[text] = cupy().ElementwiseKernel(
@@ -201,19 +201,19 @@ class _Source:
     def reduction(self, positions: Sequence[int]) -> tuple[Any, list[Reference]]:
         """The kernel of sums over the same axes, and what it reads, written values among it."""
         statements, inputs = self._needed([self.plan.summed[k] for k in positions])
-        given = [
+        operands = [
             self._inputs[k] if kind == "input" else f"{self._type(self.plan.kernels[k][2])} v{k}"
             for kind, k in inputs
         ] + self._scalars
         parameters = ", ".join(
-            f"{cuda.C_TYPES[_dtype_named(each)]} {each.split()[1]}" for each in given
+            f"{cuda.C_TYPES[_dtype_named(each)]} {each.split()[1]}" for each in operands
         )
-        names = ", ".join(each.split()[1] for each in given)
+        names = ", ".join(each.split()[1] for each in operands)
         preamble = cuda.summing(parameters, statements, [self._summed[k] for k in positions])
         results = ", ".join(
             f"{self._type(self.plan.sums[k].dtype)} total{n}" for n, k in enumerate(positions)
         )
-        text = (", ".join(given), results, preamble)
+        text = (", ".join(operands), results, preamble)
         kernel = _kernels.get(text)
         if kernel is None:
             kernel = _kernels[text] = cupy().ReductionKernel(

@@ -407,12 +407,12 @@ def _result_dtype(ufunc: Any, kinds: tuple[Any, ...]) -> np.dtype[Any] | None:
     except KeyError:
         pass
     try:
-        given = tuple(int if kind is bool else kind for kind in kinds)
-        found = ufunc.resolve_dtypes((*given, None))[-1]
+        types = tuple(int if kind is bool else kind for kind in kinds)
+        dtype = ufunc.resolve_dtypes((*types, None))[-1]
     except (TypeError, AttributeError):
-        found = None
-    _dtypes[key] = found
-    return found
+        dtype = None
+    _dtypes[key] = dtype
+    return dtype
 
 
 def _forced_deep(value: Any) -> Any:

@@ -46,9 +46,9 @@ class LazyConjugation:
 
     def reflection(self, array: Any) -> Reflection:
         """The reflection of an array of the storage."""
-        return self._found(array) or PLAIN
+        return self._reflection_of(array) or PLAIN
 
-    def _found(self, array: Any) -> Reflection | None:
+    def _reflection_of(self, array: Any) -> Reflection | None:
         """The reflection of the memory that an array shows, None for memory of another storage."""
         address = address_of(array)
         for reflection, memory in self.memory.items():
@@ -63,19 +63,19 @@ class LazyConjugation:
         Conjugated memory is made for a complex array. The array of a tensor whose data was replaced
         belongs to no reflection: it is copied.
         """
-        found = self._found(array)
-        if found is None:
+        own = self._reflection_of(array)
+        if own is None:
             copied = array.copy()
             copied[...] = reflected(copied, reflection)
             return copied
-        if found == reflection:
+        if own == reflection:
             return array
         if reflection not in self.memory:
             plain = self.memory[PLAIN]
             plain = plain.view(array.dtype) if reflection[0] else plain
             self.memory[reflection] = reflected(plain, reflection)
             self._known[reflection] = self.memory[reflection].copy()
-        offset = address_of(array) - address_of(self.memory[found])
+        offset = address_of(array) - address_of(self.memory[own])
         memory = self.memory[reflection].view(array.dtype)
         steps = [step // array.itemsize for step in array.strides]
         return window(memory, array.shape, steps, offset // array.itemsize)

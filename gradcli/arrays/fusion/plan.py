@@ -192,14 +192,14 @@ class FusedPlan:
         """Give the outputs that are no sums their values, by number: each memory of its own, also
         where two are computed alike.
         """
-        given: set[int] = set()
+        handed_out: set[int] = set()
         for each in self.outputs:
             if type(each) is not Sum:
                 number = self.references[id(each)][1]
                 value = values[number].reshape(each.shape)
-                if number in given:
+                if number in handed_out:
                     value = value.copy()
-                given.add(number)
+                handed_out.add(number)
                 each.value = value if each.shape else value[()]
 
     def _run_tile(

@@ -179,10 +179,10 @@ class GPUArray(NDArrayOperatorsMixin):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # protocols that NumPy and Python look for
             raise AttributeError(name)
-        found = getattr(self.values, name)
-        if not callable(found):
-            return wrapped(found)
-        return lambda *args, **keywords: wrapped(found(*on_device(args), **on_device(keywords)))
+        attribute = getattr(self.values, name)
+        if not callable(attribute):
+            return wrapped(attribute)
+        return lambda *args, **keywords: wrapped(attribute(*on_device(args), **on_device(keywords)))
 
     # --- NumPy's functions ----------------------------------------------------------------------
 

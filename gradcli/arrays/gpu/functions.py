@@ -31,12 +31,12 @@ def function_like(function: Any) -> Function | None:
         return _OWN[function]
     try:
         module = functools.reduce(getattr, function.__module__.split(".")[1:], cupy())
-        found: Function = getattr(module, function.__name__)
+        counterpart: Function = getattr(module, function.__name__)
     except AttributeError:
         return None
-    if found is function:
+    if counterpart is function:
         return None
-    return _raising(found) if function.__module__ == "numpy.linalg" else found
+    return _raising(counterpart) if function.__module__ == "numpy.linalg" else counterpart
 
 
 def _windows(array: Any, shape: Any, axis: Any = None, *, writeable: bool = False) -> Any:
@@ -58,11 +58,11 @@ def _logical(name: str) -> Function:
 
 def _where(condition: Any, *choices: Any) -> Any:
     """A choice in NumPy's dtype: of bfloat16 CuPy makes float32."""
-    found = cupy().where(condition, *choices)
+    chosen = cupy().where(condition, *choices)
     if not choices:
-        return found
+        return chosen
     dtype = np.result_type(*[getattr(each, "dtype", each) for each in choices])
-    return found.astype(dtype, copy=False)
+    return chosen.astype(dtype, copy=False)
 
 
 def _in_single(name: str) -> Function:
@@ -73,8 +73,8 @@ def _in_single(name: str) -> Function:
             each.astype(np.float32) if getattr(each, "dtype", None) == "bfloat16" else each
             for each in operands
         ]
-        found = getattr(cupy(), name)(*wide, **keywords)
-        return found.astype(operands[0].dtype) if name == "sort" else found
+        result = getattr(cupy(), name)(*wide, **keywords)
+        return result.astype(operands[0].dtype) if name == "sort" else result
 
     return compute
 
@@ -147,8 +147,8 @@ def _reduce(ufunc: Any, combine: Function) -> Function | None:
             return cupy().full(shape, initial, array.dtype)
         if axis == ():
             return array.astype(dtype or array.dtype)
-        given = {} if dtype is None else {"dtype": dtype}
-        result = reduction(array, axis=axis, keepdims=keepdims, out=out, **given)
+        options = {} if dtype is None else {"dtype": dtype}
+        result = reduction(array, axis=axis, keepdims=keepdims, out=out, **options)
         if initial is None:
             return result
         return combine(result, array.dtype.type(initial))

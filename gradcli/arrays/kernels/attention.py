@@ -42,7 +42,7 @@ def attention_gradients(
     of a position are adjacent in memory.
     """
     xp = module_of(query)
-    of_query, of_key, of_value = found = [
+    of_query, of_key, of_value = gradients = [
         xp.empty(
             (each.shape[0], each.shape[2], each.shape[1], each.shape[3]), query.dtype
         ).swapaxes(1, 2)
@@ -75,7 +75,7 @@ def attention_gradients(
                     gradient[there] = product
 
     _over_heads(query, key, differentiate)
-    return tuple(found)
+    return tuple(gradients)
 
 
 def _blocks(key: Any, value: Any, mask: Any) -> list[tuple[slice, slice, Any]]:
@@ -89,13 +89,13 @@ def _blocks(key: Any, value: Any, mask: Any) -> list[tuple[slice, slice, Any]]:
     shown = mask > -np.inf
     if shown[:_ROWS, -1].any() or not np.isfinite(np.sum(key) + np.sum(value)):
         return [(slice(None), slice(None), None)]
-    found = []
+    blocks = []
     for start in range(0, length, _ROWS):
         rows = slice(start, start + _ROWS)
         count = int(np.max(np.flatnonzero(shown[rows].any(axis=0)), initial=0)) + 1
         keys = slice(0, count)
-        found.append((rows, keys, np.ascontiguousarray(mask[rows, keys])))
-    return found
+        blocks.append((rows, keys, np.ascontiguousarray(mask[rows, keys])))
+    return blocks
 
 
 _ROWS = 64
@@ -104,9 +104,9 @@ _ROWS = 64
 
 def _weights(query: Any, key: Any, mask: Any, scale: float) -> Any:
     weights = np.matmul(query, key.swapaxes(-1, -2))
-    found = in_c.softmax(weights, mask, scale, True)
-    if found is not None:
-        return found
+    softmax = in_c.softmax(weights, mask, scale, True)
+    if softmax is not None:
+        return softmax
     weights *= scale
     if mask is not None:
         weights += mask

@@ -202,7 +202,7 @@ def batch_norm(
     """The normalised input, and each channel's mean and reciprocal deviation."""
     half = _Half(input)
     values = widened(input).reshape(statistics.shape)
-    if statistics.given is None:
+    if statistics.fixed is None:
         mean = np.mean(values, statistics.dims, np.float64, keepdims=True).astype(_single)
         squares = np.sum((values - mean) ** 2, statistics.dims, np.float64, keepdims=True)
         count = values.size // mean.size
@@ -212,9 +212,9 @@ def batch_norm(
         if half.is_bfloat16:
             variance = half.rounded(variance)
     else:
-        mean, variance = _wide(*statistics.given)
+        mean, variance = _wide(*statistics.fixed)
     deviation = 1 / np.sqrt(variance.astype(np.float64) + statistics.eps)
-    if statistics.given is None:
+    if statistics.fixed is None:
         mean, deviation = half.rounded(mean), half.rounded(deviation)
     slope = widened(deviation)
     if weight is not None:

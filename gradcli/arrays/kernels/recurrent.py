@@ -124,8 +124,8 @@ def _back(
     in_c = kernel("lstm_step_backward") if are_plain(of_hidden, of_output, of_cell, kept) else None
     if in_c is not None:
         for step in order:
-            given = None if of_output is None else of_output[step]
-            in_c(of_hidden, given, of_cell, kept[step], before[step], slopes[step], width)
+            output_grad = None if of_output is None else of_output[step]
+            in_c(of_hidden, output_grad, of_cell, kept[step], before[step], slopes[step], width)
             of_hidden = slopes[step].reshape(batch, 4 * width) @ weight
         return slopes, of_hidden, of_cell
     entering, forgetting, new, leaving, cells = (kept[:, gate] for gate in range(5))

@@ -95,10 +95,10 @@ def log1p(self: Any) -> Any:
     small = np.hypot(x, y) < 0.5
     squared = xp.where(small, x * (2 + x) + y * y, 0)  # |1 + self| ** 2 - 1
     near = xp.where(squared == 0, x, 0.5 * np.log1p(squared))
-    found = xp.empty(wide.shape, np.complex128)
-    found.real = xp.where(small, near, np.log(np.hypot(x + 1, y)))
-    found.imag = np.arctan2(y, x + 1)
-    return found.astype(self.dtype)[()]
+    logarithm = xp.empty(wide.shape, np.complex128)
+    logarithm.real = xp.where(small, near, np.log(np.hypot(x + 1, y)))
+    logarithm.imag = np.arctan2(y, x + 1)
+    return logarithm.astype(self.dtype)[()]
 
 
 def one_less_square(self: Any) -> Any:

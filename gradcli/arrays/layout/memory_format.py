@@ -27,16 +27,16 @@ def channels_are_last(array: Any) -> bool:
     return strides[1] != 0
 
 
-def in_format_of(made: Any, *arrays: Any) -> Any:
+def in_format_of(result: Any, *arrays: Any) -> Any:
     """A result computed from batches: with channels last if one of them has them last, else in row
     order.
     """
-    if made.ndim < 3 or not made.size or not any(map(channels_are_last, arrays)):
-        return in_row_order(made)
-    return with_channels_last(made)
+    if result.ndim < 3 or not result.size or not any(map(channels_are_last, arrays)):
+        return in_row_order(result)
+    return with_channels_last(result)
 
 
-def in_suggested_format(made: Any, *arrays: Any) -> Any:
+def in_suggested_format(result: Any, *arrays: Any) -> Any:
     """A result computed from batches of images or volumes: with channels last if all of them have
     them last, else in row order. PyTorch takes no other tensors to have a format.
     """
@@ -44,11 +44,11 @@ def in_suggested_format(made: Any, *arrays: Any) -> Any:
     if (
         first.ndim in (4, 5)
         and first.strides[1] <= first.strides[-1]  # a quick look, which row order seldom passes
-        and made.size
+        and result.size
         and all(map(channels_are_last, arrays))
     ):
-        return with_channels_last(made)
-    return in_row_order(made)
+        return with_channels_last(result)
+    return in_row_order(result)
 
 
 def is_channels_last(array: Any) -> bool:
@@ -73,6 +73,6 @@ def with_channels_last(array: Any) -> Any:
     return laid_out(array, strides)
 
 
-def in_format_of_images(made: Any, self: Any, ndim: int) -> Any:
+def in_format_of_images(result: Any, self: Any, ndim: int) -> Any:
     """The same for the result of a pool over `ndim` dimensions; only for a batch of images."""
-    return in_format_of(made, self) if ndim == 2 and self.ndim == 4 else in_row_order(made)
+    return in_format_of(result, self) if ndim == 2 and self.ndim == 4 else in_row_order(result)

@@ -91,8 +91,8 @@ def without_values(value: Any) -> Any:
 def _of(array: Any) -> MetaArray:
     zero = np.zeros((), array.dtype)
     strides = tuple(0 for _ in array.shape)
-    found = np.lib.stride_tricks.as_strided(zero, array.shape, strides, writeable=False)
-    return found.view(MetaArray)
+    strided = np.lib.stride_tricks.as_strided(zero, array.shape, strides, writeable=False)
+    return strided.view(MetaArray)
 
 
 def _zeros(value: Any) -> Any:
@@ -121,10 +121,10 @@ class _Creation:
         return self.empty(shape, dtype)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(np, name)
+        function = getattr(np, name)
         if name not in _MAKING:
-            return found
-        return lambda *args, **keywords: without_values(found(*_zeros(args), **_zeros(keywords)))
+            return function
+        return lambda *args, **keywords: without_values(function(*_zeros(args), **_zeros(keywords)))
 
 
 _MAKING = frozenset({"arange", "array", "asarray", "ascontiguousarray", "eye"})

@@ -18,13 +18,17 @@ def no_such_shape(error: Exception) -> GradcliError | None:
     """The error of a shape that no array has, which NumPy raises under many classes."""
     words = str(error)
     if any(each in words for each in _TOO_MANY_DIMENSIONS):
-        made = GradcliError("E205", "a tensor has at most 64 dimensions", raises="RuntimeError")
+        translated = GradcliError(
+            "E205", "a tensor has at most 64 dimensions", raises="RuntimeError"
+        )
     elif any(each in words for each in _TOO_LARGE):
-        made = GradcliError("E602", "the sizes of the tensor are too large", raises="RuntimeError")
+        translated = GradcliError(
+            "E602", "the sizes of the tensor are too large", raises="RuntimeError"
+        )
     else:
         return None
-    made.__cause__ = error
-    return made
+    translated.__cause__ = error
+    return translated
 
 
 class Size(tuple[int, ...]):
@@ -75,8 +79,8 @@ class Size(tuple[int, ...]):
     __rmul__ = __mul__
 
     def __getitem__(self, index: Any) -> Any:
-        found = tuple.__getitem__(self, index)
-        return Size(found) if isinstance(index, slice) else found
+        item = tuple.__getitem__(self, index)
+        return Size(item) if isinstance(index, slice) else item
 
 
 def sizes_apart(*shapes: Iterable[int]) -> str:

@@ -41,53 +41,53 @@ def copied_in_order(array: Any) -> Any:
         return array.copy()
     if array.flags.c_contiguous:
         return laid_out_like(array, array.copy())
-    made = window(
+    copied = window(
         module_of(array).empty(array.size, array.dtype), array.shape, _closed_strides(array), 0
     )
-    made[...] = array
-    return made
+    copied[...] = array
+    return copied
 
 
 def cast_in_order(value: Any, dtype: DType) -> Any:
     """`dtypes.cast`, with the layout of `copied_in_order`."""
-    made = cast(value, dtype)
-    if type(value) not in ARRAYS or made is value:
-        return made
-    return laid_out_like(value, made)
+    converted = cast(value, dtype)
+    if type(value) not in ARRAYS or converted is value:
+        return converted
+    return laid_out_like(value, converted)
 
 
 def copied_as_it_lies(array: Any) -> Any:
     """A copy with the array's own strides, whatever gaps or repetitions they make."""
     strides = strides_of(array)
     if array.flags.c_contiguous or min(strides) < 0:
-        made = array.copy()
+        copied = array.copy()
         # A dimension of one element has the stride that it was given, which a copy forgets.
-        if made.strides == array.strides or min(strides) < 0:
-            return made
-        return window(made.reshape(-1), array.shape, strides, 0)
+        if copied.strides == array.strides or min(strides) < 0:
+            return copied
+        return window(copied.reshape(-1), array.shape, strides, 0)
     extent = 1 + sum([(n - 1) * step for n, step in zip(array.shape, strides, strict=True)])
-    made = window(module_of(array).empty(extent, array.dtype), array.shape, strides, 0)
-    made[...] = array
-    return made
+    copied = window(module_of(array).empty(extent, array.dtype), array.shape, strides, 0)
+    copied[...] = array
+    return copied
 
 
 def copied_to_leaf(gradient: Any, leaf: Any) -> Any:
     """A copy of a gradient with the strides of its leaf, or in row order if those leave gaps."""
     if leaf.flags.c_contiguous or not without_gaps(leaf.shape, strides_of(leaf)):
         return gradient.copy()
-    made = module_of(gradient).empty(gradient.size, gradient.dtype)
-    made = window(made, leaf.shape, strides_of(leaf), 0)
-    made[...] = gradient
-    return made
+    copied = module_of(gradient).empty(gradient.size, gradient.dtype)
+    copied = window(copied, leaf.shape, strides_of(leaf), 0)
+    copied[...] = gradient
+    return copied
 
 
-def laid_out_like(array: Any, made: Any) -> Any:
+def laid_out_like(array: Any, result: Any) -> Any:
     """A result computed from an array, of its shape: copied unless it has the layout of
     `copied_in_order`.
     """
-    if array.ndim < 2 or (array.flags.c_contiguous and made.strides == array.strides):
-        return made
-    return laid_out(made, _closed_strides(array))
+    if array.ndim < 2 or (array.flags.c_contiguous and result.strides == array.strides):
+        return result
+    return laid_out(result, _closed_strides(array))
 
 
 def _closed_strides(array: Any) -> list[int]:
@@ -98,17 +98,17 @@ def _closed_strides(array: Any) -> list[int]:
     return ordered_strides(array.shape, [strides])
 
 
-def laid_out_like_operands(made: Any, *operands: Any) -> Any:
+def laid_out_like_operands(result: Any, *operands: Any) -> Any:
     """An element-wise result of operands in PyTorch's layout: the operands' layout if they all have
     the same one, without gaps, else the order that `outermost_first` finds for them.
     """
-    if made.ndim < 2:
-        return made
+    if result.ndim < 2:
+        return result
     arrays = [operand for operand in operands if getattr(operand, "ndim", 0)]
     strides = _pointwise_strides(
-        _lie_of(made), len(arrays) == len(operands), *[_lie_of(array) for array in arrays]
+        _lie_of(result), len(arrays) == len(operands), *[_lie_of(array) for array in arrays]
     )
-    return made if strides is None else laid_out(made, strides)
+    return result if strides is None else laid_out(result, strides)
 
 
 Lie = tuple[tuple[int, ...], tuple[int, ...], int, bool]
@@ -120,9 +120,9 @@ def _lie_of(array: Any) -> Lie:
 
 
 @lru_cache(4096)
-def _pointwise_strides(made: Lie, all_arrays: bool, *operands: Lie) -> list[int] | None:
+def _pointwise_strides(result: Lie, all_arrays: bool, *operands: Lie) -> list[int] | None:
     """The strides, in elements, that a result should have; None where it has them already."""
-    shape = made[0]
+    shape = result[0]
     steps = [strides_from(*each[:3]) for each in operands]
     if all_arrays and all(each[0] == shape for each in operands):
         if all(each[3] for each in operands):
@@ -137,19 +137,19 @@ def _pointwise_strides(made: Lie, all_arrays: bool, *operands: Lie) -> list[int]
             for each, own in zip(operands, steps, strict=True)
         ]
         strides = ordered_strides(shape, broadcast)
-    return None if strides_from(*made[:3]) == strides else strides
+    return None if strides_from(*result[:3]) == strides else strides
 
 
-def laid_out(made: Any, strides: list[int]) -> Any:
+def laid_out(array: Any, strides: list[int]) -> Any:
     """An array with strides, in elements; copied unless it has them already."""
-    shape, found = made.shape, strides_of(made)
-    if found == strides:
-        return made
-    alike = all(size == 1 or a == b for size, a, b in zip(shape, found, strides, strict=True))
-    if alike or not made.size:
-        return window(made, shape, strides, 0)
-    laid = window(module_of(made).empty(made.size, made.dtype), shape, strides, 0)
-    laid[...] = made
+    shape, own = array.shape, strides_of(array)
+    if own == strides:
+        return array
+    alike = all(size == 1 or a == b for size, a, b in zip(shape, own, strides, strict=True))
+    if alike or not array.size:
+        return window(array, shape, strides, 0)
+    laid = window(module_of(array).empty(array.size, array.dtype), shape, strides, 0)
+    laid[...] = array
     return laid
 
 

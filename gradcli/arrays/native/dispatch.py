@@ -61,6 +61,6 @@ def _module() -> Any:
 def _is_stale(built: str) -> bool:
     """Whether a source of it, which only a checkout has, was changed since."""
     when = os.stat(built).st_mtime
-    with os.scandir(os.path.dirname(built)) as found:
-        sources = [each for each in found if each.name.endswith((".c", ".h", ".def"))]
+    with os.scandir(os.path.dirname(built)) as entries:
+        sources = [each for each in entries if each.name.endswith((".c", ".h", ".def"))]
     return any(each.stat().st_mtime > when for each in sources)

@@ -67,8 +67,8 @@ def computed(ufunc: Any, self: Any, other: Any = None) -> Any:
         return _OF_BITS[ufunc](self.view(np.uint16)).view(self.dtype)
     which = _ARITHMETIC.get(ufunc)
     if which is None:
-        made = ufunc(_wide(self)) if other is None else ufunc(_wide(self), _wide(other))
-        return made if made.dtype == np.bool_ else converted(made, self.dtype)
+        result = ufunc(_wide(self)) if other is None else ufunc(_wide(self), _wide(other))
+        return result if result.dtype == np.bool_ else converted(result, self.dtype)
     compute = kernel("half_arithmetic")
     if compute is None or not _lie_alike(self, other):
         if which in (0, 2) and (other.ndim > self.ndim or not any(self.strides)):

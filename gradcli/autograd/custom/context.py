@@ -35,7 +35,7 @@ class Saved:
         self.output_nr = output_nr
 
     @property
-    def found(self) -> int:
+    def current_version(self) -> int:
         """The version of the memory now."""
         if self.output_nr < 0:
             return int(self.value.version)
@@ -161,13 +161,13 @@ class FunctionNode(Node):
 
     def pack_saved(self, pack: Pack, unpack: Unpack, only: Any = None) -> None:
         """Keep what `pack` makes of each saved tensor, or of a number's; `unpack` turns it back."""
-        found: list[Any] = []
+        packed: list[Any] = []
         for number, kept in enumerate(self.saved):
             if isinstance(kept, Saved) and only in (None, number):
                 tensor = self._tensor(kept)
                 kept = PackedSaved(pack(tensor), unpack, gradient_edge(tensor))
-            found.append(kept)
-        self.saved = tuple(found)
+            packed.append(kept)
+        self.saved = tuple(packed)
 
     def _tensor(self, kept: Saved) -> Tensor:
         """A saved tensor with its history."""
@@ -180,14 +180,16 @@ class FunctionNode(Node):
             return None
         if isinstance(kept, PackedSaved):
             return kept.tensor(*kept.edge)
-        if kept.found != kept.version:
+        if kept.current_version != kept.version:
             name = self.assigned if kept.output_nr >= 0 else kept.value.name
             name = name or f"saved_tensors[{number}]"
             value = kept.value
-            made_by = (self if kept.output_nr >= 0 else value.grad_fn, max(kept.output_nr, 0))
+            producer = (self if kept.output_nr >= 0 else value.grad_fn, max(kept.output_nr, 0))
             array = getattr(value, "array", value)
             held = (array.shape, array.dtype)
-            raise modified(self, name, held, made_by, kept.found, kept.version, kept.place)
+            raise modified(
+                self, name, held, producer, kept.current_version, kept.version, kept.place
+            )
         return self._tensor(kept)
 
     def language_getattr(self, name: str) -> Any:
@@ -262,7 +264,7 @@ class FunctionNode(Node):
                         "E202", f"{mark}() takes tensors, not {_kind(value)}", raises="RuntimeError"
                     )
         for value in self.dirty:
-            if not any(value is given for given in args):
+            if not any(value is argument for argument in args):
                 text = (
                     "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors"
                     " that have been mutated should be passed to ctx.mark_dirty()."
@@ -281,12 +283,12 @@ class FunctionNode(Node):
 
     def _output(self, value: Tensor, number: int, inputs: list[Tensor], recorded: bool) -> Tensor:
         """One result of forward, with its history."""
-        is_input = any(value is given for given in inputs)
-        is_dirty = any(value is given for given in self.dirty)
+        is_input = any(value is each for each in inputs)
+        is_dirty = any(value is each for each in self.dirty)
         differentiable = (
             recorded
             and value.array.dtype.kind not in "iub"
-            and not any(value is given for given in self.non_differentiable)
+            and not any(value is each for each in self.non_differentiable)
         )
         if not differentiable:
             self.constants.add(number)
@@ -372,13 +374,13 @@ class FunctionNode(Node):
     def _gradients(self, grads: list[Tensor | None], keep: bool) -> list[Tensor | None]:
         """The gradients that the program's backward returns for the tensors among the arguments."""
         beside = next((gradient.array for gradient in grads if gradient is not None), None)
-        given = [
+        gradients = [
             self._zeros(number, beside) if gradient is None and self.materialize else gradient
             for number, gradient in enumerate(grads)
         ]
         if self.attributes.get("_materialize_non_diff_grads") is False:
-            given = [None if n in self.constants else each for n, each in enumerate(given)]
-        returned = self.function.backward(self, *given)
+            gradients = [None if n in self.constants else each for n, each in enumerate(gradients)]
+        returned = self.function.backward(self, *gradients)
         active.state.forget_methods(self.function.__name__)
         if not keep:
             self.saved = FREED
@@ -389,14 +391,16 @@ class FunctionNode(Node):
         the arguments, by the numbers of their edges.
         """
         edges = iter(enumerate(self.input_metadata))
-        given = [self._tangent(tangents, *next(edges)) if yes else None for yes in self.is_tensor]
+        arguments = [
+            self._tangent(tangents, *next(edges)) if yes else None for yes in self.is_tensor
+        ]
         saved = self.saved
         if self.saved_forward is not None:
             self.saved = tuple(
                 [None if value is None else Saved(value, -1) for value in self.saved_forward]
             )
         try:
-            returned = self.function.jvp(self, *given)
+            returned = self.function.jvp(self, *arguments)
         finally:
             self.saved = saved
         return list(returned) if isinstance(returned, tuple) else [returned]

@@ -188,8 +188,8 @@ class Function:
         # Of examples side by side a recorder hears what forward() computes, not their sizes here.
         if state.recorder is not None and (batch is None or not batch.level_of(args)):
             call = FunctionCall(cls.__name__, node)
-            given = {str(number): value for number, value in enumerate(args)}
-            state.recorder.operation(call, given, result)
+            operands = {str(number): value for number, value in enumerate(args)}
+            state.recorder.operation(call, operands, result)
         return result
 
 
@@ -209,17 +209,17 @@ def _placed(
 
 def node_class_of(function: type[Function]) -> type[FunctionNode]:
     """The class of a function's nodes, `NameBackward`."""
-    found = function.__dict__.get("node_class")
-    if found is None:
+    node_class = function.__dict__.get("node_class")
+    if node_class is None:
         name = f"{function.__name__}Backward"
         full_name = f"torch.autograd.function.{name}"
-        found = type(
+        node_class = type(
             name,
             (FunctionNode,),
             {"__slots__": (), "node_name": name, "language_name": full_name},
         )
-        function.node_class = found
-    return found
+        function.node_class = node_class
+    return node_class
 
 
 class Error(Node):

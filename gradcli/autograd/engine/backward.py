@@ -128,8 +128,8 @@ def _roots(
             raise GradcliError(
                 "E406", f"{len(gradients)} seeds were given for {len(outputs)} outputs"
             )
-        given = gradients[number] if gradients else None
-        seeds.append(_seed(number, output, given, create_graph, identity_map))
+        gradient = gradients[number] if gradients else None
+        seeds.append(_seed(number, output, gradient, create_graph, identity_map))
     roots: list[Root] = []
     for number, (output, seed) in enumerate(zip(outputs, seeds, strict=True)):
         node, output_nr = gradient_edge(output)
@@ -248,15 +248,15 @@ def grad(
     if isinstance(inputs, dict):
         values = list(inputs.values())
         options = (retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched)
-        found = grad(outputs, values, grad_outputs, *options, materialize_grads)
-        return dict(zip(inputs, found, strict=True))
+        gradients = grad(outputs, values, grad_outputs, *options, materialize_grads)
+        return dict(zip(inputs, gradients, strict=True))
     if is_grads_batched:
         rows_of_seeds = _several(grad_outputs, "grad_outputs")
         _check_batched(_several(outputs, "outputs"), rows_of_seeds)
 
-        def rows(*given: Any) -> Any:
+        def rows(*gradients: Any) -> Any:
             options = (retain_graph, create_graph, only_inputs, allow_unused, False)
-            return grad(outputs, inputs, list(given), *options, materialize_grads)
+            return grad(outputs, inputs, list(gradients), *options, materialize_grads)
 
         return in_one_batch(rows, rows_of_seeds)
     if materialize_grads and allow_unused is False:
@@ -275,7 +275,7 @@ def grad(
     on_tensors = as_tensors or getattr(active.state.recorder, "in_ops", False)
     roots = _roots(outs, seeds, on_tensors, identity_map)
     targets = _targets(wanted)
-    found = run_backward(
+    gradients = run_backward(
         roots,
         keep_graph=create_graph if retain_graph is None else bool(retain_graph),
         create_graph=on_tensors,
@@ -291,7 +291,7 @@ def grad(
             else gradient
             if as_tensors
             else _taken(gradient, identity_map, roots)
-            for number, (tensor, gradient) in enumerate(zip(wanted, found, strict=True))
+            for number, (tensor, gradient) in enumerate(zip(wanted, gradients, strict=True))
         ]
     )
 

@@ -74,9 +74,9 @@ def run_compiled(
         if site.compiled is None:
             return None
     left_lazy: list[Tensor] = []
-    found = site.compiled(root, gradient, keep, recorded, targets, state, left_lazy)
-    if found is not None:
-        return computed(left_lazy, found)
+    gradients = site.compiled(root, gradient, keep, recorded, targets, state, left_lazy)
+    if gradients is not None:
+        return computed(left_lazy, gradients)
     site.compiled = None  # another graph; it is compiled once it has come up often enough
     site.wait = site.due = 2 * site.wait
     return None
@@ -86,5 +86,5 @@ def _compiled(root: Node, recorded: bool, targets: Targets) -> Pass | None:
     """The pass over the graph of a root; None where a trace cannot express it."""
     from gradcli.autograd.engine.pass_trace import trace_of  # lazy: start-up: few get here
 
-    found = trace_of(root, recorded, None if targets is None else [node for node, _ in targets])
-    return None if found is None else found.compiled()
+    trace = trace_of(root, recorded, None if targets is None else [node for node, _ in targets])
+    return None if trace is None else trace.compiled()

@@ -90,9 +90,9 @@ def run_backward(
             and (not accumulate if targets is not None else not create_graph)
         ):
             root, _, gradient = roots[0]
-            found = run_compiled(root, gradient, keep_graph, create_graph, targets, state)
-            if found is not None:
-                return found
+            gradients = run_compiled(root, gradient, keep_graph, create_graph, targets, state)
+            if gradients is not None:
+                return gradients
         this = _Pass(state, keep_graph, create_graph, targets, accumulate, identity_map)
         state.backward_pass = this
         return this.run(roots)
@@ -482,9 +482,9 @@ def order_of_leaves(count: int, others: int) -> list[int]:
     for value in (*[-1] * others, *range(count)):
         heap.append(value)
         rise(len(heap) - 1, value)
-    found: list[int] = []
-    while len(found) < count:
-        found.append(heap[0])
+    order: list[int] = []
+    while len(order) < count:
+        order.append(heap[0])
         value = heap.pop()
         place, child = 0, 2
         while child <= len(heap):
@@ -494,4 +494,4 @@ def order_of_leaves(count: int, others: int) -> list[int]:
             place, child = child, 2 * child + 2
         if heap:
             rise(place, value)
-    return found
+    return order

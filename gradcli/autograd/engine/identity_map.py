@@ -35,9 +35,9 @@ class IdentityMap:
         """The tensor of an array, or a view of the tensor whose memory it shows; None for none."""
         if not self._by_array:
             return None
-        found = self._by_array.get(id(array))
-        if found is not None:
-            return found[1]
+        known = self._by_array.get(id(array))
+        if known is not None:
+            return known[1]
         if type(array) is not np.ndarray:
             return None
         tensor = self._by_memory.get(id(_memory(array)))
@@ -45,8 +45,8 @@ class IdentityMap:
 
     def shown(self, array: Any) -> Tensor:
         """A gradient as a tensor for the program, which may write to it."""
-        found = self.find(array)
-        return Tensor(own(array)) if found is None else found
+        known = self.find(array)
+        return Tensor(own(array)) if known is None else known
 
 
 def _memory(array: Any) -> Any:

@@ -19,15 +19,15 @@ def check_root(output: Tensor) -> None:
     if place is None or not name:
         return
     assigned = re.compile(rf"^[ \t]*({re.escape(name)} *=(?!=)(.*))$", re.MULTILINE)
-    found = list(assigned.finditer(place.source.text, 0, place.start))
-    if not found or _COMPARES.search(found[-1][2]) is None:
+    assignments = list(assigned.finditer(place.source.text, 0, place.start))
+    if not assignments or _COMPARES.search(assignments[-1][2]) is None:
         return
-    made = found[-1]
+    last = assignments[-1]
     active.state.warn(
         "W024",
         f"`{name}` comes from a comparison, which has no gradient: the pass reaches nothing but"
         f" `{name}` itself",
         help="compare by a smooth loss: `binary_cross_entropy_with_logits`, or `sigmoid` for the"
         " comparison",
-        labels=(Label(Span(place.source, made.start(1), made.end(1)), "compared here"),),
+        labels=(Label(Span(place.source, last.start(1), last.end(1)), "compared here"),),
     )

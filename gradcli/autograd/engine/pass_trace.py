@@ -93,7 +93,7 @@ class PassTrace:
         place = self._add(Inline("state.place", "place"), [], [self.trace.value(None, "span")])
         for node in self.nodes:
             if node in self.reached:
-                self._run(node, place.made[0])
+                self._run(node, place.results[0])
         self.trace.outputs = [self._gradients[target] for target in self.targets or ()]
 
     def _add(
@@ -290,11 +290,11 @@ def trace_of(root: Node, recorded: bool, targets: list[Node] | None) -> PassTrac
     nodes = nodes_in_order(root)
     if nodes is None:
         return None
-    made = PassTrace(nodes, recorded, targets)
-    if not made.reaches_targets():
+    trace = PassTrace(nodes, recorded, targets)
+    if not trace.reaches_targets():
         return None
-    made.record()
-    return made
+    trace.record()
+    return trace
 
 
 def _outputs(count: int) -> str:

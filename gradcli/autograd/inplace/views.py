@@ -149,9 +149,9 @@ def keep_replay(view: Tensor, base: Tensor) -> None:
     """Fix how a view is made again before its layout changes in place: PyTorch makes one that
     strides alone do not describe as it was made first.
     """
-    made = replay_of(view, base)
-    if made.reflection != PLAIN or made.dtype is not base.array.dtype:
-        meta_of(view).replay = made
+    replay = replay_of(view, base)
+    if replay.reflection != PLAIN or replay.dtype is not base.array.dtype:
+        meta_of(view).replay = replay
 
 
 def _windows_of(node: Node | None) -> int:

@@ -239,10 +239,10 @@ def _check_creation(view: Tensor, what: str) -> None:
         if creation in _MODES:
             described += f" of a view which was created in {mode} mode"
         described += f" and {later} modified inplace{now if creation in _MODES else ''}"
-    made_by = "an op" if node is None else node.node_name
+    creator = "an op" if node is None else node.node_name
     why, rest, help = {
         "multi_output": (
-            f"a view {what}, and it is one of several that {made_by} returned",
+            f"a view {what}, and it is one of several that {creator} returned",
             _ONE_OF_SEVERAL,
             "take the part with an index or narrow(), or clone() it before writing",
         ),

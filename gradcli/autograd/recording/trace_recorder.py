@@ -52,7 +52,7 @@ class TraceRecorder(Recorder):
 
     Attributes:
         tensors: for each value its tensor, None for a gradient that is an array.
-        made: the call that made each node.
+        call_of: the call that made each node.
         arrays: whether each value keeps a copy of its elements, as they were when it was made.
     """
 
@@ -62,7 +62,7 @@ class TraceRecorder(Recorder):
         self.trace = Trace()
         self.values: list[Value] = []
         self.tensors: list[Tensor | None] = []
-        self.made: dict[Node, Call] = {}
+        self.call_of: dict[Node, Call] = {}
         # The tables are keyed by `id`, which another object gets once this one is freed.
         self._alive: list[Any] = []
         # The value of each tensor and the version of its memory; a new version is a new value.
@@ -100,30 +100,32 @@ class TraceRecorder(Recorder):
         written by something other than an op, such as an optimizer, or an input.
         """
         version = _version(tensor)
-        found = self._by_tensor.get(id(tensor))
+        earlier = self._by_tensor.get(id(tensor))
         latest = self._rewritten.get(id(tensor.array))
-        if found is not None and latest is not None and latest.number > found[0].number:
+        if earlier is not None and latest is not None and latest.number > earlier[0].number:
             value = self._value(tensor)
             self._add(ALIAS, [latest], [value])
             return value
-        if found is not None and found[1] == version:
-            return found[0]
+        if earlier is not None and earlier[1] == version:
+            return earlier[0]
         same = self._by_array.get(id(tensor.array))
         known = same[0] if same is not None and same[1] == version else None
-        if known is None and found is None:
+        if known is None and earlier is None:
             edge = _edge_of(tensor)
             known = self._scalar(tensor) if edge is None else self._by_edge.get(edge)
         value = self._value(tensor)
         if known is not None:
             self._add(ALIAS, [known], [value])
             return value
-        if found is not None and self._is_unchanged(found[0], value):
+        if earlier is not None and self._is_unchanged(earlier[0], value):
             self._add(
-                ALIAS, [found[0]], [value]
+                ALIAS, [earlier[0]], [value]
             )  # `squeeze_` counts as a write, and writes nothing
             return value
-        if found is not None:
-            update = Instruction(UPDATE, [found[0]], [value], effects={Effect.WRITES: found[:1]})
+        if earlier is not None:
+            update = Instruction(
+                UPDATE, [earlier[0]], [value], effects={Effect.WRITES: earlier[:1]}
+            )
             self.trace.add(update)
             return value
         (self.trace.inputs if tensor.requires_grad else self.trace.constants).append(value)
@@ -165,14 +167,14 @@ class TraceRecorder(Recorder):
     def _known(self, gradient: Any) -> Value | None:
         """The value whose memory a gradient shows, None where it is new."""
         array = gradient.array if type(gradient) is Tensor else gradient
-        found = self._by_array.get(id(array))
-        return None if found is None else found[0]
+        known = self._by_array.get(id(array))
+        return None if known is None else known[0]
 
     def _gradient(self, gradient: Any) -> Value:
         """The value of a gradient: that of the tensor, or a new one for an array."""
-        return self.find(gradient) if type(gradient) is Tensor else self._made(gradient)
+        return self.find(gradient) if type(gradient) is Tensor else self._new_gradient(gradient)
 
-    def _made(self, gradient: Any) -> Value:
+    def _new_gradient(self, gradient: Any) -> Value:
         """A new value for a gradient."""
         if type(gradient) is Tensor:
             return self._value(gradient)
@@ -228,8 +230,8 @@ class TraceRecorder(Recorder):
         """A call of an op; `output` is the tuple of them where it has several."""
         super().operation(op, operands, output)
         values = {name: self._read(value) for name, value in operands.items()}
-        made = output if type(output) is tuple else (output,)  # a custom one returns anything
-        outputs = [self._value(each) if type(each) is Tensor else None for each in made]
+        results = output if type(output) is tuple else (output,)  # a custom one returns anything
+        outputs = [self._value(each) if type(each) is Tensor else None for each in results]
         first = output[0] if type(output) is tuple and output else output
         node = first.grad_fn if type(first) is Tensor else None
         effects: Effects = {}
@@ -239,17 +241,17 @@ class TraceRecorder(Recorder):
         call = Call(op, operands, output, node, values, outputs, effects)
         self.trace.add(call)
         if node is not None:
-            self.made[node] = call
+            self.call_of[node] = call
 
     def write(self, tensor: Tensor, new: Any, counted: bool = True) -> None:
         """The result of an op, an array or a number was written over a tensor's value."""
-        found = self._by_tensor.get(id(tensor))
+        known = self._by_tensor.get(id(tensor))
         written = self.find(new) if type(new) is Tensor else self._known(new)
         after = self._rewritten[id(tensor.array)] = self._value(tensor)
-        before = after if found is None else found[0]
+        before = after if known is None else known[0]
         inputs = [new if written is None else written]
         result = new if type(new) is Tensor else None
-        self.trace.add(Write(tensor, result, inputs if found is None else [before, *inputs], after))
+        self.trace.add(Write(tensor, result, inputs if known is None else [before, *inputs], after))
 
     def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
         """An array that a function other than an op returned."""
@@ -257,7 +259,7 @@ class TraceRecorder(Recorder):
         read = [each if v is None else v for each, v in zip(operands, known, strict=True)]
         drawn = self.trace.instructions[-1:]
         effects = self.trace.instructions.pop().effects if drawn and drawn[0].op is _DRAW else {}
-        self._add(function, read, [self._made(result)], effects)
+        self._add(function, read, [self._new_gradient(result)], effects)
 
     def read_value(self, check: Any, operands: tuple[Any, ...]) -> None:
         """A read of values outside the ops: a check that passed, or, where that is None, the number
@@ -298,7 +300,7 @@ class TraceRecorder(Recorder):
                 inputs.append(edge)
             seed = self._known(gradient)
             if seed is None:
-                seed = self._made(gradient)
+                seed = self._new_gradient(gradient)
                 seeds.append(seed)
             else:
                 inputs.append(seed)  # a seed of the program's
@@ -354,7 +356,7 @@ class TraceRecorder(Recorder):
         for gradient, to in zip(gradients, node.next_nodes, strict=True):
             unwanted = gradient is None or to is None
             known = self._known(gradient) if by_ops and not unwanted else None
-            outputs.append(None if unwanted or known is not None else self._made(gradient))
+            outputs.append(None if unwanted or known is not None else self._new_gradient(gradient))
             values.append(outputs[-1] if known is None else known)
         if not by_ops or any(value is not None for value in outputs):
             saved = {name: value for name, value in self._saved(node).items() if value is not None}
@@ -367,12 +369,12 @@ class TraceRecorder(Recorder):
         """Add the sums of gradients to the sizes of their inputs; returns what is passed on."""
         passed = list(values)
         for number, (gradient, fit) in enumerate(zip(gradients, fitted, strict=True)):
-            made = values[number]
-            if made is not None and fit is not gradient:
+            value = values[number]
+            if value is not None and fit is not gradient:
                 passed[number] = self._gradient(fit)
                 shape = tuple(fit.shape)
                 self._add(
-                    Kernel("sum_to_size", accumulation.sum_to), [made, shape], [passed[number]]
+                    Kernel("sum_to_size", accumulation.sum_to), [value, shape], [passed[number]]
                 )
         return passed
 
@@ -386,20 +388,20 @@ class TraceRecorder(Recorder):
             return value
         changed = self._known(gradient)
         if changed is None:
-            changed = self._made(gradient)
+            changed = self._new_gradient(gradient)
             self._add(_HOOK, [value], [changed])
         return changed
 
     def _saved(self, node: Node) -> dict[str, Value | None]:
         """The known values among those that a node saved, by name."""
-        found: dict[str, Value | None] = {}
+        saved: dict[str, Value | None] = {}
         for slot in type(node).__slots__:
             if slot.startswith("saved_"):
-                saved = getattr(node, slot, FREED)
-                array = saved.array if type(saved) is Tensor else saved
+                value = getattr(node, slot, FREED)
+                array = value.array if type(value) is Tensor else value
                 known = self._by_array.get(id(array))
-                found[slot.removeprefix("saved_")] = None if known is None else known[0]
-        return found
+                saved[slot.removeprefix("saved_")] = None if known is None else known[0]
+        return saved
 
     def accumulation(self, node: Node, old: Any, incoming: Any, total: Any) -> None:
         """A gradient that was added to another one waiting at its node."""

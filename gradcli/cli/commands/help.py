@@ -6,16 +6,19 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from gradcli.language.hints.spelling import closest
 from gradcli.running.arguments.shell_completion import topics
-from gradcli.running.arguments.words import COMMANDS, PROGRAM, unknown
+from gradcli.running.arguments.words import COMMANDS, PROGRAM, UNLISTED, unknown
 from gradcli.running.process.terminal import Terminal
 from gradcli.show.help.pages import names, overview, page
+from gradcli.show.help.search import search, wanted
+from gradcli.show.style import Style
 
 
 @click.command("help", context_settings={"ignore_unknown_options": True})
 @click.argument("topic", nargs=-1, type=click.UNPROCESSED, shell_complete=topics)
 def command(topic: Sequence[str]) -> int:
-    """Explain a topic, an op, or the code of an error."""
+    """Explain a topic, an op, or the code of an error; search for other words."""
     terminal = Terminal()
     word = " ".join(topic)
     if not topic:
@@ -25,13 +28,48 @@ def command(topic: Sequence[str]) -> int:
         text = flag_page(word)
     elif word.startswith("."):
         text = _dot_command_page(word) or page(word[1:], terminal.style)
+    elif topic[0] == "ops" and len(topic) == 2:
+        from gradcli.cli.commands.ops import listing  # lazy: start-up: all ops
+
+        text = listing(topic[1], False, terminal.style) or None
     else:
-        text = page(word, terminal.style) or _dot_command_page(f".{word}")
+        text = _page_or_search(word, terminal.style)
     if text is None:
         kind = "flag" if word.startswith("-") else "topic or op"
         raise unknown(kind, word, flags() if word.startswith("-") else names())
     terminal.page(text)
     return 0
+
+
+def _page_or_search(word: str, style: Style) -> str | None:
+    """The page of a word; where the front page speaks of it, or no page has it, what a search
+    finds; None for a word that is likely misspelt.
+    """
+    text = page(word, style) or _dot_command_page(f".{word}")
+    if text is not None and not wanted(word):
+        return text
+    parts = [text]
+    if text is None and " " not in word:
+        from gradcli.show.help.op_page import load  # lazy: start-up: all ops
+
+        known = {*names(), *(f"nn.{name}" for name in load("torch.nn") if name[0] != "_")}
+        alike = sorted((n for n in known if _bare(word) in _bare(n)), key=lambda n: (len(n), n))
+        is_spelt = bool(alike) and _bare(alike[0]) == _bare(word)
+        if not word or (not is_spelt and not wanted(word) and closest(word, known) is not None):
+            return None
+        parts.insert(0, "".join(f"gradcli help {name}\n" for name in alike[:_MOST]) or None)
+    commands = {name: about for name, about in COMMANDS.items() if name not in UNLISTED}
+    parts.insert(-1, search(word, commands, style))
+    return "\n".join(part for part in parts if part is not None) or None
+
+
+_MOST = 8
+"""The names that are listed for a part of them."""
+
+
+def _bare(name: str) -> str:
+    """A name without what people leave out or spell otherwise: `batchnorm` for `batch_norm`."""
+    return name.lower().replace("_", "")
 
 
 def flags() -> list[str]:
@@ -45,10 +83,10 @@ def _options() -> Iterator[tuple[str, click.Option]]:
     group = context.command
     assert isinstance(group, click.Group)
     for name in COMMANDS:
-        found = group.get_command(context, name)
+        command = group.get_command(context, name)
         called = "gradcli" if name == PROGRAM else f"gradcli {name}"
-        inner = found.commands.items() if isinstance(found, click.Group) else ()
-        for words, each in ((called, found), *((f"{called} {n}", each) for n, each in inner)):
+        inner = command.commands.items() if isinstance(command, click.Group) else ()
+        for words, each in ((called, command), *((f"{called} {n}", each) for n, each in inner)):
             for option in each.params if each is not None else ():
                 if isinstance(option, click.Option):
                     yield words, option
@@ -79,5 +117,5 @@ def _dot_command_page(name: str) -> str | None:
     """What a dot-command does."""
     from gradcli.repl.dot_commands.table import TABLE  # lazy: command: the session
 
-    found = TABLE.get(name)
-    return None if found is None else f"{found.usage}\n    {found.summary}\n"
+    entry = TABLE.get(name)
+    return None if entry is None else f"{entry.usage}\n    {entry.summary}\n"

@@ -1,4 +1,4 @@
-"""`gradcli info`: versions and devices, for reports of bugs."""
+"""`gradcli info`: what is in a recording; versions and devices, for reports of bugs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CUPY = ("cupy", "cupy-cuda12x", "cupy-cuda13x")
 @click.command("info")
 @click.argument("file", required=False)
 def command(file: str | None) -> int:
-    """Show versions and devices, for reports of bugs; of a recording what is in it."""
+    """Say what is in a recording; without one, versions and devices."""
     if file is None:
         Terminal().write(information())
         return 0

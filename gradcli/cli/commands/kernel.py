@@ -33,14 +33,14 @@ def install(user: bool, sys_prefix: bool, prefix: str | None, name: str, **limit
         from jupyter_client.kernelspec import KernelSpecManager
     except ImportError as error:
         raise left_out("`gradcli kernel`", "Jupyter", "notebook") from error
-    given = {option: value for option, value in limits.items() if value}
+    chosen_limits = {option: value for option, value in limits.items() if value}
     where = sys.prefix if sys_prefix else prefix
     spec = {
         "argv": [sys.executable, "-m", "gradcli.doors.notebook.kernel", "-f", "{connection_file}"],
         "display_name": "gradcli" if name == "gradcli" else f"gradcli ({name})",
         "language": "gradcli",
         "interrupt_mode": "signal",
-        "env": {"GRADCLI_KERNEL": json.dumps(given)} if given else {},
+        "env": {"GRADCLI_KERNEL": json.dumps(chosen_limits)} if chosen_limits else {},
     }
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "kernel.json").write_text(json.dumps(spec, indent=1) + "\n")

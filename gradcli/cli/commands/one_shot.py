@@ -38,13 +38,13 @@ def _help(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None
 )
 @with_options
 @click.argument("words", nargs=-1, shell_complete=values)
-def command(programs: Sequence[str], words: Sequence[str], **given: Any) -> int:
+def command(programs: Sequence[str], words: Sequence[str], **settings: Any) -> int:
     """Run a program given in the words themselves."""
     if not programs and not words:
         from gradcli.cli.commands.repl import start  # lazy: command: a session
 
-        return start(given)
-    terminal, options = terminal_of(given), options_of(given)
+        return start(settings)
+    terminal, options = terminal_of(settings), options_of(settings)
     if options.inputs is None:
         return run_words(terminal, programs, words, options, one_shot)
     from gradcli.cli.sweep.sweep import sweep  # lazy: command: JSON

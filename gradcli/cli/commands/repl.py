@@ -17,17 +17,17 @@ from gradcli.running.process.interruption import raising_on_signals
 
 @click.command("repl")
 @with_session
-def command(**given: Any) -> int:
+def command(**settings: Any) -> int:
     """Work in a session: one statement after another."""
-    return start(given)
+    return start(settings)
 
 
-def start(given: dict[str, Any]) -> int:
+def start(settings: dict[str, Any]) -> int:
     """Begin a session on a terminal; elsewhere run standard input as a script. The exit code."""
-    terminal = terminal_of(given)
+    terminal = terminal_of(settings)
     if sys.stdin is None or not sys.stdin.isatty():
-        return terminal.checked(batch(terminal, [STDIN], [], options_of(given)))
-    if given.get("inputs") is not None:
+        return terminal.checked(batch(terminal, [STDIN], [], options_of(settings)))
+    if settings.get("inputs") is not None:
         raise UsageError("--inputs needs a program to run")
     with raising_on_signals():
-        return repl(terminal, options_of(given))
+        return repl(terminal, options_of(settings))

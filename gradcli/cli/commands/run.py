@@ -28,20 +28,36 @@ from gradcli.running.process.terminal import Terminal
     is_flag=True,
     help="Run the file anew when it changes, and show what changed in its output; until Ctrl-C.",
 )
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Compare the outputs in notebooks and Markdown with what their programs print.",
+)
+@click.option(
+    "--update", is_flag=True, help="With --check: write the outputs that differ into the document."
+)
 @click.argument("words", nargs=-1, metavar="FILE… [NAME=VALUE]…", shell_complete=values)
-def command(words: Sequence[str], **given: Any) -> int:
+def command(words: Sequence[str], **settings: Any) -> int:
     """Run program files, notebooks, Markdown; `-` is standard input."""
     behind = [word.removeprefix(SCRIPT) for word in words if word.startswith(SCRIPT)]
     words = [word for word in words if not word.startswith(SCRIPT)]
     paths, arguments = files_and_arguments(words)
-    if given["output"] is not None and len(paths) > 1:
+    if settings["output"] is not None and len(paths) > 1:
         raise UsageError("-o holds the result of one file, and there are several")
-    watched = given.pop("watch")
-    if watched and (len(paths) > 1 or STDIN in paths or given["inputs"] is not None):
+    watched, checked, update = settings.pop("watch"), settings.pop("check"), settings.pop("update")
+    if update and not checked:
+        raise UsageError("--update goes with --check")
+    if checked and (arguments or behind or watched):
+        raise UsageError("--check takes documents alone")
+    if watched and (len(paths) > 1 or STDIN in paths or settings["inputs"] is not None):
         raise UsageError("--watch takes one file, and no --inputs")
-    terminal = terminal_of(given)
-    options = options_of(given)
+    terminal = terminal_of(settings)
+    options = options_of(settings)
     options.script = behind
+    if checked:
+        from gradcli.cli.commands.check_doc import check  # lazy: command: few ask for it
+
+        return check(terminal, paths, options, update)
     if options.explain_loops and options.no_compiled_loops:
         raise UsageError("--explain-loops and --no-compiled-loops exclude each other")
     if options.inputs is not None and len(paths) > 1:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.arrays.files.programs import DOCUMENTS
 from gradcli.errors import GradcliError
-from gradcli.questions.notes.error_notes import note_detachments, note_missing_values
+from gradcli.questions.notes.error_notes import note_arguments, note_detachments
 from gradcli.running.arguments.files import STDIN, decoded_lines, program_in, read_program
 from gradcli.running.arguments.options import PICTURES, Options
 from gradcli.running.arguments.values import Argument, hold_files, read_argument
@@ -155,7 +155,7 @@ def run_file(
         run.session.state.library["folder"] = os.path.dirname(path)
     statements: Iterable[Statement]
     known: Sequence[Statement] = ()
-    error = None
+    error, meant = None, None
     try:
         with run.limited():
             if path == STDIN:
@@ -183,12 +183,12 @@ def run_file(
             if options.draws_shapes:
                 error = _drawn(terminal, path, options)
     except GradcliError as failure:
-        note_missing_values(failure, known, arguments, f"gradcli run {path}")
+        meant = note_arguments(failure, known, arguments, f"gradcli run {path}")
         note_detachments(failure, run, known, arguments)
         terminal.error(failure)
         error = failure
     if options.explain_loops:
         terminal.explain_loops([*run.session.interpreter.hot_loops.values()])
     if run.bindings is not None:
-        run.bindings.warn_unused(terminal, known if error is not None else ())
+        run.bindings.warn_unused(terminal, known if error is not None else (), meant)
     return error

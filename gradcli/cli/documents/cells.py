@@ -33,9 +33,9 @@ class Output(Record):
     def lines(self, text: str) -> list[str]:
         """The lines of the document with another text in its place; none for no text."""
         further = self.margin if self.further is None else self.further
-        found = [f"{further}{line}".rstrip() for line in text.split("\n")]
-        found[0] = f"{self.margin}{found[0].removeprefix(further.rstrip()).lstrip(' ')}"
-        return found if text else []
+        lines = [f"{further}{line}".rstrip() for line in text.split("\n")]
+        lines[0] = f"{self.margin}{lines[0].removeprefix(further.rstrip()).lstrip(' ')}"
+        return lines if text else []
 
 
 class Cell(Record):

@@ -35,6 +35,9 @@ class _Recording(Run):
 
     shown: str = ""
 
+    def printed(self, text: str) -> None:
+        self.show(text)
+
     def show(self, text: str) -> None:
         """Keep a text."""
         self.shown += text
@@ -63,13 +66,13 @@ def check_document(terminal: Terminal, path: str, options: Options, update: bool
     except GradcliError as error:
         terminal.error(error)
         failed = error
-    found = [pair for each in cells for pair in _compared(path, each, shown)]
-    if path.endswith(".ipynb") and not update and not any(each.expected for each, _ in found):
-        found = []  # a notebook whose outputs were taken out
-    differing = [(compared, output) for compared, output in found if not compared.same]
+    pairs = [pair for each in cells for pair in _compared(path, each, shown)]
+    if path.endswith(".ipynb") and not update and not any(each.expected for each, _ in pairs):
+        pairs = []  # a notebook whose outputs were taken out
+    differing = [(compared, output) for compared, output in pairs if not compared.same]
     if update and failed is None and differing:
         _write(path, text, differing)
-    answer = [compared for compared, _ in found]
+    answer = [compared for compared, _ in pairs]
     if failed is None or answer:
         as_text = document_json if options.json else document_text
         terminal.write(as_text(path, answer, update and failed is None))

@@ -13,14 +13,14 @@ _ROUNDED = 4
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 
 
-def same(expected: str, found: str, alone: bool = False) -> bool:
+def same(expected: str, printed: str, alone: bool = False) -> bool:
     """Whether an output is as expected.
 
     Args:
         alone: whether a part may stand for all: a number for the only one of the output, `# 4.0`
             for `tensor(4.)`, and the last words of a line for the line, `# True` for `y True`.
     """
-    left, right = _lines(expected), _lines(found)
+    left, right = _lines(expected), _lines(printed)
     if left == right:
         return True
     if len(left) == len(right) and all(map(_same_line, left, right)):
@@ -28,7 +28,7 @@ def same(expected: str, found: str, alone: bool = False) -> bool:
     if alone and len(left) == len(right) == 1 and right[0].endswith(f" {left[0]}"):
         return True
     if alone and _NUMBER.fullmatch(expected.strip()):
-        numbers = _NUMBER.findall(found)
+        numbers = _NUMBER.findall(printed)
         return len(numbers) == 1 and _same_number(expected.strip(), numbers[0])
     if "..." in expected:
         parts = map(re.escape, "\n".join(left).split("..."))
@@ -43,17 +43,17 @@ def _lines(text: str) -> list[str]:
     return lines
 
 
-def _same_line(expected: str, found: str) -> bool:
-    left, right = _NUMBER.split(expected), _NUMBER.split(found)
+def _same_line(expected: str, printed: str) -> bool:
+    left, right = _NUMBER.split(expected), _NUMBER.split(printed)
     return len(left) == len(right) and all(
         _same_number(one, other) if number % 2 else one.replace(" ", "") == other.replace(" ", "")
         for number, (one, other) in enumerate(zip(left, right, strict=True))
     )
 
 
-def _same_number(expected: str, found: str) -> bool:
+def _same_number(expected: str, printed: str) -> bool:
     digits, _, exponent = expected.lower().partition("e")
     if "." not in digits or len(re.sub(r"\D", "", digits).lstrip("0")) < _ROUNDED:
-        return float(expected) == float(found)
+        return float(expected) == float(printed)
     unit = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
-    return abs(float(expected) - float(found)) <= unit * 1.001
+    return abs(float(expected) - float(printed)) <= unit * 1.001

@@ -44,21 +44,21 @@ def cells_of(path: str, text: str) -> list[Cell]:
     """
     lines = text.split("\n")
     blocks = _blocks(lines)
-    found = []
+    cells = []
     for block, behind in zip(blocks, [*blocks[1:], None], strict=False):
         language, *words = [*block.words, ""]
         if language not in _PROGRAMS or not _LEFT_OUT.isdisjoint(words):
             continue
         if any(line.startswith(">>>") for line in block.lines):
-            found.append(_session(path, block))
+            cells.append(_session(path, block))
             continue
         source = Source(path, _joined(block.lines), block.first + 1)
         outputs = []
         if behind is not None and _is_output(behind, lines[block.last + 1 : behind.first - 1]):
             shown = "\n".join(behind.lines)
             outputs.append(Output(shown, None, behind.first, behind.last, behind.margin))
-        found.append(Cell(source, block.first, "last", outputs))
-    return found
+        cells.append(Cell(source, block.first, "last", outputs))
+    return cells
 
 
 def replaced(text: str, changes: Iterable[tuple[int, int, Sequence[str]]]) -> str:
@@ -71,7 +71,7 @@ def replaced(text: str, changes: Iterable[tuple[int, int, Sequence[str]]]) -> st
 
 def _blocks(lines: Sequence[str]) -> list[Block]:
     """All fenced blocks; one that is not closed reaches to the end."""
-    found = []
+    fenced = []
     at = 0
     while at < len(lines):
         opening = _FENCE.match(lines[at])
@@ -84,9 +84,9 @@ def _blocks(lines: Sequence[str]) -> list[Block]:
             at += 1
         inside = [_without(line, margin) for line in lines[first:at]]
         words = opening[3].replace("{", " ").replace("}", " ").replace(",", " ").split()
-        found.append(Block(words, first, at, margin, inside))
+        fenced.append(Block(words, first, at, margin, inside))
         at += 1
-    return found
+    return fenced
 
 
 def _closes(line: str, fence: str) -> bool:

@@ -18,12 +18,12 @@ def cells_of(path: str, text: str) -> list[Cell]:
 
     Raises E503 for what is no notebook of Python.
     """
-    found: list[Cell] = []
+    cells: list[Cell] = []
     for place, cell in _code_cells(_loaded(path, text)):
-        source = Source(f"{path}:cell {len(found) + 1}", joined(cell["source"]))
+        source = Source(f"{path}:cell {len(cells) + 1}", joined(cell["source"]))
         shows = "none" if source.text.rstrip().endswith(";") else "last"
-        found.append(Cell(source, place, shows, [Output(_printed(cell), None, place, place)]))
-    return found
+        cells.append(Cell(source, place, shows, [Output(_printed(cell), None, place, place)]))
+    return cells
 
 
 def with_outputs(path: str, text: str, outputs: Mapping[int, str]) -> str:

@@ -25,26 +25,26 @@ class Compared(Record):
     same: bool
 
 
-def document_text(path: str, found: Sequence[Compared], updated: bool) -> str:
+def document_text(path: str, outputs: Sequence[Compared], updated: bool) -> str:
     """The outputs that differ, `-` what stands there and `+` what is printed, and how many."""
     lines = []
-    differing = [each for each in found if not each.same]
+    differing = [each for each in outputs if not each.same]
     for each in [] if updated else differing:
         lines.append(f"{each.place}: the output differs")
         both = each.expected.split("\n"), each.printed.split("\n")
         lines += [f"    {line}".rstrip() for line in ndiff(*both) if not line.startswith("?")]
-    if not found:
+    if not outputs:
         lines.append(f"{path}: it ran, and no output stands in it")
     elif not differing:
-        agrees = "the output agrees" if len(found) == 1 else f"all {len(found)} outputs agree"
+        agrees = "the output agrees" if len(outputs) == 1 else f"all {len(outputs)} outputs agree"
         lines.append(f"{path}: {agrees}")
     else:
         verb = "written" if updated else "differ" if len(differing) > 1 else "differs"
-        lines.append(f"{path}: {len(differing)} of {len(found)} outputs {verb}")
+        lines.append(f"{path}: {len(differing)} of {len(outputs)} outputs {verb}")
     return "\n".join(lines) + "\n"
 
 
-def document_json(path: str, found: Sequence[Compared], updated: bool) -> str:
+def document_json(path: str, compared: Sequence[Compared], updated: bool) -> str:
     """The same as one object, with the outputs that agree."""
     outputs = [
         {
@@ -53,7 +53,7 @@ def document_json(path: str, found: Sequence[Compared], updated: bool) -> str:
             "printed": each.printed,
             "same": each.same,
         }
-        for each in found
+        for each in compared
     ]
     document = {"schema": SCHEMA, "file": path, "updated": updated, "outputs": outputs}
     return json.dumps(document, ensure_ascii=False) + "\n"

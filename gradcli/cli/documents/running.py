@@ -45,21 +45,21 @@ def parsed(terminal: Terminal, path: str, text: str) -> list[Parsed]:
             `SyntaxErrors` with all that cannot be read.
     """
     cells = (notebook if path.endswith(".ipynb") else markdown).cells_of(path, text)
-    found = []
+    programs = []
     errors: list[GradcliError] = []
     for cell in cells:
         try:
             source, skipped = without_magics(cell.source)
             for span in skipped:
                 terminal.note(f"{location(span)}: `{span.text}` is skipped")
-            found.append(Parsed(cell, parse_program(source)))
+            programs.append(Parsed(cell, parse_program(source)))
         except GradcliError as error:
             errors += getattr(error, "errors", [error])
     if errors:
         raise SyntaxErrors(errors)
-    if not found:
+    if not programs:
         terminal.note(f"{path} holds no program")
-    return found
+    return programs
 
 
 def run_cells(run: Run, cells: Sequence[Parsed], arguments: Sequence[Argument]) -> None:

@@ -93,7 +93,7 @@ class _Cluster:
         self._work = work
         self._run = uuid4().hex
         self._window: deque[tuple[bytes, Any]] = deque()
-        self._made = 0
+        self._submissions = 0
         self._threads, self._counted = 1, 0.0
         self._own: Any = None
         self._folder = ""
@@ -160,21 +160,25 @@ class _Cluster:
             }
             return {"gradcli": gradcli.__version__, "kernels": kernels}
 
-        found = {"": about(), **self._asked(about)}
-        for address, each in found.items():
+        installations = {"": about(), **self._asked(about)}
+        for address, each in installations.items():
             if each["gradcli"] != gradcli.__version__:
                 raise wrong_version(address, each["gradcli"])
-        kinds = found[""]["kernels"]
-        differ = [k for k in kinds if len({str(each["kernels"][k]) for each in found.values()}) > 1]
+        kinds = installations[""]["kernels"]
+        differ = [
+            k
+            for k in kinds
+            if len({str(each["kernels"][k]) for each in installations.values()}) > 1
+        ]
         if differ:
             terminal.note(
                 f"the workers, or this machine, differ in {', '.join(differ)}: last digits may too"
             )
 
-    def _asked(self, function: Any, *given: Any) -> dict[str, Any]:
+    def _asked(self, function: Any, *arguments: Any) -> dict[str, Any]:
         """What a function gives on each worker."""
         try:
-            return dict(self._client.run(function, *given))
+            return dict(self._client.run(function, *arguments))
         except (OSError, TimeoutError, CancelledError, RuntimeError) as error:
             raise self._gone() from error
 
@@ -203,14 +207,14 @@ class _Cluster:
         return self._threads
 
     def _submitted(self, parcel: bytes) -> Any:
-        self._made += 1
+        self._submissions += 1
         return self._client.submit(
             on_worker.do,
             gradcli.__version__,
             self._run,
             self._setup,
             parcel,
-            key=f"gradcli-{self._run}-{self._made}",
+            key=f"gradcli-{self._run}-{self._submissions}",
             pure=False,
         )
 

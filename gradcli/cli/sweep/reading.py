@@ -135,7 +135,7 @@ def arguments_of(number: int, line: int, text: bytes, used: Container[str]) -> l
             f"{file.name}: a record is an object of names and values",
             help='write one object on a line: {"a": 2, "b": [1, 2]}',
         )
-    found = []
+    arguments = []
     for name, each in value.items():
         if name.partition(":")[0] not in used:
             continue  # data may hold more than a program needs, and under any names
@@ -157,8 +157,8 @@ def arguments_of(number: int, line: int, text: bytes, used: Container[str]) -> l
         argument.source.name = place
         if not isinstance(each, str):
             argument.held = each
-        found.append(argument)
-    return found
+        arguments.append(argument)
+    return arguments
 
 
 def _shown(value: Any) -> str:

@@ -133,12 +133,12 @@ def _with_arrays(number: int, run: Run, value: Any, own: Container[str]) -> Outc
             raise GradcliError("E507", "the program computes no tensor for it")
         with run.session.running():
             output, gradients = arrays_of(result)
-            found = {name: np.asarray(each) for name, each in (output | gradients).items()}
+            arrays = {name: np.asarray(each) for name, each in (output | gradients).items()}
             described = [
                 (name, each.dtype.name, each.shape, name in gradients and name[:-5] in own)
-                for name, each in found.items()
+                for name, each in arrays.items()
             ]
-            return Outcome(number, b"".join(each.tobytes() for each in found.values()), described)
+            return Outcome(number, b"".join(each.tobytes() for each in arrays.values()), described)
 
 
 def _answer(outcomes: Sequence[Outcome], warnings: int = 0, seconds: float = 0.0) -> bytes:

@@ -69,18 +69,18 @@ class Resumed(Sink):
         first, step = shard
 
         def whole(line: bytes) -> bool:
-            found = _result_in(line)
-            if found is None or found.get("record") != first + self.done * step:
+            result = _result_in(line)
+            if result is None or result.get("record") != first + self.done * step:
                 raise UsageError(
                     f"--resume {path}: line {self.done + 1} is no result of record"
                     f" {first + self.done * step}",
                     "it goes on with the file that the same --inputs and --shard wrote",
                 )
             self.done += 1
-            error = found.get("error")
+            error = result.get("error")
             if error is not None:
                 self.failed += 1
-                self.first = self.first or {"record": found["record"], **error}
+                self.first = self.first or {"record": result["record"], **error}
             return True
 
         self._file: IO[bytes] = continued(path, whole)
@@ -99,11 +99,11 @@ class Resumed(Sink):
 def _result_in(line: bytes) -> dict[str, Any] | None:
     """The result that a line holds, None where it holds something else."""
     try:
-        found = json.loads(line)
+        document = json.loads(line)
     except ValueError:
         return None
-    schema = found.get("schema") if isinstance(found, dict) else None
-    return found if schema == "gradcli.result/1" else None
+    schema = document.get("schema") if isinstance(document, dict) else None
+    return document if schema == "gradcli.result/1" else None
 
 
 class _Arrays(Sink):
@@ -120,14 +120,14 @@ class _Arrays(Sink):
 
         start = 0
         for number, described in summary["arrays"]:
-            found = {}
+            arrays = {}
             for name, dtype, shape, own in described:
                 kind = np.dtype(DTYPES[dtype].numpy_dtype)
                 count = int(np.prod(shape, dtype=int))
                 array = np.frombuffer(content, kind, count, start).reshape(shape)
                 start += array.nbytes
-                found[name] = array, own
-            self.take(number, found)
+                arrays[name] = array, own
+            self.take(number, arrays)
 
     def take(self, number: int, arrays: dict[str, tuple[np.ndarray[Any, Any], bool]]) -> None:
         """Take the arrays of one record."""
@@ -214,22 +214,22 @@ class Reduced(_Arrays):
             self._dtypes.setdefault(name, array.dtype)
 
     def finish(self) -> None:
-        found = {}
+        reduced = {}
         for name, total in self._sums.items():
             dtype = self._dtypes[name]
             if self.options.sweep.reduce == "mean":
                 total = total / self._count
-            found[name] = total if dtype.kind in "bui" else total.astype(dtype)
+            reduced[name] = total if dtype.kind in "bui" else total.astype(dtype)
         if self.options.output is not None:
             from gradcli.arrays.files.writing import write_arrays  # lazy: start-up: NumPy
 
-            write_arrays(self.options.output, found)
+            write_arrays(self.options.output, reduced)
             return
         from gradcli.show.result_json import number, text  # lazy: start-up: NumPy
 
         rows = {
             name: {"value": number(each), "shape": list(each.shape), "dtype": each.dtype.name}
-            for name, each in found.items()
+            for name, each in reduced.items()
         }
         grads = {name.removesuffix(".grad"): rows[name] for name in rows if name.endswith(".grad")}
         document = {
@@ -246,9 +246,9 @@ def _said(name: str, array: np.ndarray[Any, Any]) -> str:
     return f"{name} of shape {array.shape} and {array.dtype}"
 
 
-def _unlike(number: int, first: int, found: str, wanted: str) -> GradcliError:
+def _unlike(number: int, first: int, own: str, wanted: str) -> GradcliError:
     return GradcliError(
         "E507",
-        f"record {number} gives {found}, where record {first} gave {wanted}",
+        f"record {number} gives {own}, where record {first} gave {wanted}",
         help="results of records that differ are lines of JSON: leave -o out",
     )

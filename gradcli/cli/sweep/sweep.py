@@ -93,10 +93,10 @@ def _warn_unused(
     from gradcli.running.arguments.bindings import unused  # lazy: start-up: NumPy
 
     names = {name: None for statement in program for name in name_uses(statement)}
-    given = [argument.name for argument in arguments]
+    bound = [argument.name for argument in arguments]
     for argument in arguments:
         if argument.name not in names:
-            terminal.warning(unused(argument, names, given))
+            terminal.warning(unused(argument, names, bound))
 
 
 def _hand_on(terminal: Terminal, answers: Iterator[bytes], sink: Sink, records: Records) -> int:

@@ -10,8 +10,7 @@ import re
 import sys
 from typing import Any
 
-from gradcli.language.parser.lexer import COMMAND, TOKEN
-from gradcli.language.parser.tokens import KEYWORDS, QUOTES, STRINGS
+from gradcli.language.parser.lexer import COMMAND, KEYWORDS, QUOTES, STRINGS, TOKEN
 
 _VALUES = frozenset({"False", "None", "True"})
 _WORDS = frozenset({"and", "in", "is", "not", "or"})

@@ -198,7 +198,7 @@ class _Streams(Terminal):
         self._kernel = kernel
         self._form = "full"
 
-    def write(self, text: str) -> None:
+    def _write(self, text: str) -> None:
         self._send("stdout", text)
 
     def flush(self) -> None:
@@ -207,8 +207,8 @@ class _Streams(Terminal):
     def error(self, error: GradcliError) -> None:
         self.failure = error
 
-    def _report(self, text: str, end: str = "\n") -> None:
-        self._send("stderr", f"{text}{end}")
+    def _put(self, text: str) -> None:
+        self._send("stderr", text)
 
     def _send(self, name: str, text: str) -> None:
         if text and not self.silent:

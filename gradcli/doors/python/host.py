@@ -40,7 +40,7 @@ class Host(Terminal):
         self.answers: list[tuple[str, dict[str, Any]]] = []
         self.failure: GradcliError | None = None
 
-    def write(self, text: str) -> None:
+    def _write(self, text: str) -> None:
         self.texts.append(text)
 
     def flush(self) -> None:
@@ -56,8 +56,8 @@ class Host(Terminal):
     def error(self, error: GradcliError) -> None:
         self.failure = self.failure or error
 
-    def _report(self, text: str, end: str = "\n") -> None:
-        self.texts.append(f"{text}{end}")
+    def _put(self, text: str) -> None:
+        self.texts.append(text)
 
     def taken(self) -> tuple[str, tuple[Warned, ...]]:
         """What was printed and warned of since it was last asked."""

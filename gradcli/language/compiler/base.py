@@ -117,7 +117,7 @@ class Predefined(Protocol):
         """A module by its dotted name; raises E103 for one that the language does not have."""
         raise NotImplementedError
 
-    def imported(self, found: Module, name: str) -> Any:
+    def imported(self, module: Module, name: str) -> Any:
         """What `from module import name` binds; raises E103 for what there is not."""
 
 

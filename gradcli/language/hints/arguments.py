@@ -302,8 +302,8 @@ def refusal(function: Any, method: str | None, args: Sequence[Any], kwargs: Name
     if method is not None:
         args = args[1:]
     if signatures[0].name == "none":
-        given = len(args)
-        return f"TensorBase.{method}() takes no arguments ({given} given)" if given else None
+        passed = len(args)
+        return f"TensorBase.{method}() takes no arguments ({passed} given)" if passed else None
     problems = [_problem(signature, args, kwargs) for signature in signatures]
     if None in problems:
         return None

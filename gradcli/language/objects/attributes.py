@@ -12,11 +12,11 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.hints.spelling import suggestion
-from gradcli.language.objects.classes.class_attributes import attribute_names as names_of_class
-from gradcli.language.objects.classes.class_attributes import class_attribute
 from gradcli.language.objects.classes.definition import make_class
 from gradcli.language.objects.classes.descriptors import MISSING
+from gradcli.language.objects.classes.instance_attributes import attribute_names as names_of_class
 from gradcli.language.objects.classes.instance_attributes import (
+    class_attribute,
     computed_attribute,
     delete_instance_attribute,
     instance_attribute,

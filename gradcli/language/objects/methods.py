@@ -10,7 +10,7 @@ from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.limits import charge_copy, check_collection, check_nesting, check_text
 from gradcli.language.objects.formatting import Fields
 from gradcli.language.objects.iteration import bounded, check_key
-from gradcli.language.objects.ordering import sort_values
+from gradcli.language.objects.operators import sort_values
 from gradcli.language.objects.subscripts import get_item
 from gradcli.language.objects.types import by_name, called, type_name
 

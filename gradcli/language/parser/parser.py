@@ -13,15 +13,14 @@ from typing import Any
 
 from gradcli.errors import GradcliError, Source, Span, SyntaxErrors
 from gradcli.language.parser.actions import expressions, literals, statements
-from gradcli.language.parser.actions.placement import (
+from gradcli.language.parser.actions.statements import (
     DEPTH_LIMIT,
     PLACED,
     check_depth,
     check_placement,
 )
-from gradcli.language.parser.lexer import Lexer
+from gradcli.language.parser.lexer import COMPOUNDS, STRINGS, Lexer
 from gradcli.language.parser.tables import BUILD, PASS, Tables, load
-from gradcli.language.parser.tokens import COMPOUNDS, STRINGS
 from gradcli.language.tree import syntax
 from gradcli.language.tree.syntax import Expression, Statement
 

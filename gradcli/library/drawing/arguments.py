@@ -112,7 +112,7 @@ _NAMED |= _pairs(_LETTERS) | _pairs(_OTHERS)
 """Colours by name. Those of everyday take the palette's, which the colour-blind tell apart."""
 
 
-def color(value: Any) -> str:
+def color_of(value: Any) -> str:
     """A colour of the document; raises E204 for what is none."""
     shade = _color(value)
     if shade is None:

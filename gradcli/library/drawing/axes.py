@@ -16,7 +16,7 @@ from gradcli.language.objects.types import names
 from gradcli.library.drawing.arguments import (
     MARKERS,
     array,
-    color,
+    color_of,
     dash,
     format_of,
     map_name,
@@ -68,9 +68,9 @@ class Artist(Record):
         """Let what is behind be seen through it."""
         self.mark.style["alpha"] = _alpha(alpha)
 
-    def set_color(self, color_: Any) -> None:
+    def set_color(self, color: Any) -> None:
         """Give it another colour."""
-        self.mark.color = color(color_)
+        self.mark.color = color_of(color)
 
     def set_label(self, s: Any) -> None:
         """Name it in the legend."""
@@ -103,9 +103,9 @@ class Axes:
     language_name: ClassVar[str] = "matplotlib.axes._axes.Axes"
     language_attributes: ClassVar[frozenset[str]]
 
-    def __init__(self, figure: Any, panel_: Panel) -> None:
+    def __init__(self, figure: Any, panel: Panel) -> None:
         self.figure = figure
-        self.panel = panel_
+        self.panel = panel
         self.cycle = self.fills = 0
 
     def language_getattr(self, name: str) -> Any:
@@ -115,7 +115,7 @@ class Axes:
     def _next(self, wanted: Any, *, fills: bool = False) -> str:
         """The colour that is wanted, or the next of the palette: lines and areas count apart."""
         if wanted is not None:
-            return color(wanted)
+            return color_of(wanted)
         number = self.fills if fills else self.cycle
         self.cycle += not fills
         self.fills += fills
@@ -251,10 +251,10 @@ class Axes:
         else:
             shades = array(wanted, "scatter()")
             if shades.dtype.kind == "U":
-                style["colors"] = [color(each) for each in shades.ravel().tolist()]
+                style["colors"] = [color_of(each) for each in shades.ravel().tolist()]
                 _for_each(shades.ravel(), first.size, "c")
             elif shades.ndim == 2 and shades.shape[1] in (3, 4):
-                style["colors"] = [color(row) for row in shades.tolist()]
+                style["colors"] = [color_of(row) for row in shades.tolist()]
             elif shades.size == first.size:
                 data["value"] = np.ravel(shades).astype(np.float64)
                 style |= {"map": map_name(cmap), "low": _number(vmin), "high": _number(vmax)}
@@ -311,7 +311,7 @@ class Axes:
         wanted = _first(looks, "color", "c")
         if not isinstance(wanted, (list, tuple)) or not wanted or not isinstance(wanted[0], str):
             return self._fill("bars", data, wanted, looks)
-        shades = [color(wanted[n % len(wanted)]) for n in range(places.size)]
+        shades = [color_of(wanted[n % len(wanted)]) for n in range(places.size)]
         drawn = self._fill("bars", data, wanted[0], looks)
         drawn.mark.style["colors"] = shades
         return drawn
@@ -386,7 +386,7 @@ class Axes:
         place = np.ravel(numbers(at, "axvline()" if vertical else "axhline()"))[:1]
         style = {**_line_style(looks, {}), "vertical": vertical}
         wanted = _first(looks, "color", "c")
-        shade = "C0" if wanted is None else color(wanted)
+        shade = "C0" if wanted is None else color_of(wanted)
         return self._add("rule", {"at": place}, shade, style, looks.get("label"))
 
     def hlines(self, y: Any, xmin: Any, xmax: Any, colors: Any = None, **looks: Any) -> Artist:
@@ -494,7 +494,9 @@ class Axes:
         check_collection(heights.size)
         charge_steps(heights.size * (z.size // 256 + 1))
         wanted = looks.get("colors")
-        shade = color(wanted[0] if isinstance(wanted, (list, tuple)) else wanted) if wanted else ""
+        shade = (
+            color_of(wanted[0] if isinstance(wanted, (list, tuple)) else wanted) if wanted else ""
+        )
         style = {
             "map": map_name(looks.get("cmap")), "filled": what == "contourf()",
             "alpha": _alpha(looks.get("alpha")),
@@ -522,7 +524,7 @@ class Axes:
         style = {"text": words_of(words), "anchor": _first(looks, "ha", "horizontalalignment")}
         style |= {"share": across}
         wanted = looks.get("color")
-        return self._add("text", data, "ink" if wanted is None else color(wanted), style)
+        return self._add("text", data, "ink" if wanted is None else color_of(wanted), style)
 
     def set_title(self, label: Any, *args: Any, **looks: Any) -> None:
         """The title above the panel."""

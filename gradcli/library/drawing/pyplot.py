@@ -22,11 +22,11 @@ _LOOKS = names("""clabel draw get_current_fig_manager ion ioff isinteractive loc
 class _Figures:
     """The open figures of a session, the current one last."""
 
-    __slots__ = ("made", "open")
+    __slots__ = ("count", "open")
 
     def __init__(self) -> None:
         self.open: list[Figure] = []
-        self.made = 0
+        self.count = 0
 
 
 def _figures() -> _Figures:
@@ -43,8 +43,8 @@ def figure(num: Any = None, figsize: Any = None, *args: Any, **looks: Any) -> Fi
             figures.open.append(each)
             return each
     check_collection(len(figures.open) + 1)
-    figures.made += 1
-    new = Figure(num if isinstance(num, int) else figures.made, figsize)
+    figures.count += 1
+    new = Figure(num if isinstance(num, int) else figures.count, figsize)
     figures.open.append(new)
     return new
 
@@ -165,7 +165,7 @@ _OWN = names("""figure cla clear set get_figure set_axis_off twinx get_title inv
 class _PyPlot(Anything):
     """The names of pyplot; what is not drawn is there all the same."""
 
-    def made(self, name: str) -> Any:
+    def stand_in(self, name: str) -> Any:
         return MAPS[name] if name in MAPS else undrawn(name, quiet=name in _LOOKS)
 
 

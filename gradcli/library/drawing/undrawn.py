@@ -100,13 +100,13 @@ _RESULTS: dict[str, Callable[..., Any]] = {
 class Anything(dict[str, Any]):
     """A table that has every name."""
 
-    def made(self, name: str) -> Any:
+    def stand_in(self, name: str) -> Any:
         """What stands under a name that the table has not; raises AttributeError."""
         return undrawn(name)
 
     def __missing__(self, name: str) -> Any:
         try:
-            return self.made(name)
+            return self.stand_in(name)
         except AttributeError:
             raise KeyError(name) from None
 

@@ -324,12 +324,12 @@ class Session:
         warns: whether floating-point errors are warned of.
     """
 
-    __slots__ = ("made", "options", "random", "warns")
+    __slots__ = ("generators_seeded", "options", "random", "warns")
 
     def __init__(self) -> None:
         self.options: dict[str, Any] = {}
         self.random: Any = None
-        self.made = 0
+        self.generators_seeded = 0
         self.warns = True
 
 

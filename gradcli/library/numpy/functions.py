@@ -1,10 +1,11 @@
 """The functions of `numpy`, `numpy.linalg` and `numpy.fft`: which there are, and how they are
-called.
+called; and `np.poly1d`, a polynomial as a value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.types import by_name, called, names
-from gradcli.library.numpy.array import NDArray, before_write, compute, unwrap
+from gradcli.library.numpy.array import NDArray, before_write, compute, unwrap, wrap, written
 from gradcli.library.numpy.costs import cost_of, held, usual
 from gradcli.library.numpy.dtypes import dtype_of, supported
 from gradcli.library.numpy.exchange import as_tensor
@@ -30,7 +31,9 @@ _WRITES = names("copyto fill_diagonal nan_to_num place put put_along_axis putmas
 """The functions that write to their first argument."""
 
 
-def given(name: str, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def host_arguments(
+    name: str, args: Any, kwargs: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
     """Unwrapped arguments for a function of NumPy.
 
     Raises E201 for a keyword that programs do not have, E205 for a dtype that arrays do not have,
@@ -51,8 +54,8 @@ def given(name: str, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict
     for value in (*values, *named.values()):
         if isinstance(value, np.dtype):
             supported(value)
-    for written in (*values[:1],) if name in _WRITES else (named.get("out"),):
-        for array in written if isinstance(written, tuple) else (written,):
+    for out in (*values[:1],) if name in _WRITES else (named.get("out"),):
+        for array in out if isinstance(out, tuple) else (written,):
             if isinstance(array, np.ndarray):
                 before_write(array)
     return values, named
@@ -60,7 +63,7 @@ def given(name: str, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict
 
 def call(host: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
     """Call a function of NumPy with a program's values."""
-    values, named = given(name, args, kwargs)
+    values, named = host_arguments(name, args, kwargs)
     result = compute(host, values, named, *cost_of(name, values, named))
     out = kwargs.get("out")
     return out if type(out) is NDArray else result
@@ -151,12 +154,12 @@ class Ufunc:
 
     def outer(self, a: Any, b: Any) -> Any:
         """The results of all pairs."""
-        values, named = given(self.__name__, (a, b), {})
+        values, named = host_arguments(self.__name__, (a, b), {})
         return compute(self.host.outer, values, named, held(values[0]) * held(values[1]))
 
     def at(self, a: Any, indices: Any, *b: Any) -> None:
         """Change the picked elements in place, one as often as it is picked."""
-        values, named = given(self.__name__, (a, indices, *b), {})
+        values, named = host_arguments(self.__name__, (a, indices, *b), {})
         if isinstance(values[0], np.ndarray):
             before_write(values[0])
         compute(self.host.at, values, named, usual(*values))
@@ -264,3 +267,135 @@ def scalar_of(host: type) -> Callable[..., Any]:
         return compute(host, (taken,), {}, held(taken))
 
     return called(host.__name__, construct)
+
+
+# --- polynomials ----------------------------------------------------------------------------------
+
+
+_LONGEST_VARIABLE = 80
+
+
+def host_of(value: Any) -> Any:
+    """What NumPy's own polynomials see of a value."""
+    return value.host if type(value) is Polynomial else unwrap(value)
+
+
+def _wrapped(function: Callable[[], Any], elements: int, work: int = 0) -> Any:
+    """What a function of NumPy gives, its polynomials the language's."""
+    results: list[Any] = []
+    # A polynomial is no array, so it passes by `wrap`.
+    compute(lambda: results.append(function()), (), {}, elements, work)
+    result = results[0]
+    parts = [_value(each) for each in result] if isinstance(result, tuple) else _value(result)
+    return tuple(parts) if isinstance(result, tuple) else parts
+
+
+def _value(result: Any) -> Any:
+    return Polynomial.of(result) if isinstance(result, np.poly1d) else wrap(result)
+
+
+class Polynomial:
+    """`np.poly1d([1, 0, 2])`: the polynomial with these coefficients, the highest power first."""
+
+    __slots__ = ("host",)
+
+    language_name: ClassVar[str] = "numpy.poly1d"
+    language_str: ClassVar[bool] = True
+    language_attributes = names("c coef coefficients coeffs deriv integ o order r roots variable")
+
+    __array_ufunc__: ClassVar[None] = None
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+
+    def __init__(self, c_or_r: Any, r: bool = False, variable: str | None = None) -> None:
+        if variable is not None and (
+            type(variable) is not str or len(variable) > _LONGEST_VARIABLE
+        ):
+            raise type_error("the variable of a polynomial is a short string")
+        numbers = host_of(c_or_r)
+        terms = held(np.atleast_1d(numbers))
+        self.host: Any = None
+
+        def make() -> None:
+            self.host = np.poly1d(numbers, bool(r), variable)
+
+        compute(make, (), {}, terms, terms**2 if r else 0)
+
+    @classmethod
+    def of(cls, host: Any) -> Polynomial:
+        """A polynomial that NumPy made."""
+        polynomial = cls.__new__(cls)
+        polynomial.host = host
+        return polynomial
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.language_attributes:
+            raise AttributeError(name)
+        if name in ("r", "roots"):
+            terms = self._terms()
+            return compute(lambda: self.host.roots, (), {}, terms**2, terms**3 >> 3)
+        return wrap(getattr(self.host, name))
+
+    def __call__(self, val: Any) -> Any:
+        value = host_of(val)
+        size = held(np.atleast_1d(value))
+        return _wrapped(lambda: self.host(value), size, size * self._terms())
+
+    def deriv(self, m: int = 1) -> Any:
+        """The m-th derivative."""
+        return _wrapped(lambda: self.host.deriv(unwrap(m)), self._terms())
+
+    def integ(self, m: int = 1, k: Any = 0) -> Any:
+        """The m-th antiderivative, with the constants `k`."""
+        times = operator.index(unwrap(m))
+        return _wrapped(lambda: self.host.integ(times, unwrap(k)), self._terms() + max(times, 0))
+
+    def _terms(self) -> int:
+        return len(self.host) + 1
+
+    def __len__(self) -> int:
+        return len(self.host)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(wrap, iter(self.host))
+
+    def __getitem__(self, power: Any) -> Any:
+        return compute(lambda: self.host[unwrap(power)], (), {}, 1)
+
+    def __neg__(self) -> Any:
+        return _wrapped(lambda: -self.host, self._terms())
+
+    def __pow__(self, power: Any) -> Any:
+        times = unwrap(power)
+        terms = self._terms() * (max(times, 0) if isinstance(times, int) else 1)
+        return _wrapped(lambda: self.host**times, terms, terms * self._terms())
+
+    def __eq__(self, other: object) -> Any:
+        return type(other) is Polynomial and wrap(self.host == other.host)
+
+    def __ne__(self, other: object) -> Any:
+        return type(other) is not Polynomial or wrap(self.host != other.host)
+
+    def __repr__(self) -> str:
+        return written(lambda coefficients: repr(np.poly1d(coefficients)), self.host.coeffs)
+
+    def __str__(self) -> str:
+        return written(lambda coefficients: self.host, self.host.coeffs)
+
+
+def _operator(name: str, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
+    """An operator of polynomials, with the polynomial on the right where it is swapped."""
+    function = getattr(operator, name)
+
+    def operate(self: Polynomial, other: Any) -> Any:
+        if isinstance(other, str):
+            return NotImplemented
+        left, right = (host_of(other), self.host) if swapped else (self.host, host_of(other))
+        terms = held(np.atleast_1d(right if left is self.host else left))
+        return _wrapped(lambda: function(left, right), terms + self._terms(), terms * self._terms())
+
+    return operate
+
+
+for _name in ("add", "sub", "mul", "truediv"):
+    setattr(Polynomial, f"__{_name}__", _operator(_name))
+    setattr(Polynomial, f"__r{_name}__", _operator(_name, swapped=True))

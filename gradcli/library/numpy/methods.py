@@ -24,7 +24,7 @@ from gradcli.library.numpy.array import (
 )
 from gradcli.library.numpy.costs import cost_of, room, usual
 from gradcli.library.numpy.dtypes import dtype_of
-from gradcli.library.numpy.functions import given
+from gradcli.library.numpy.functions import host_arguments
 
 _GROWING = frozenset({"dot", "repeat", "take"})
 _READING = """
@@ -46,7 +46,7 @@ def _method(name: str) -> Method:
     writes = name in _WRITING.split()
 
     def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        values, named = given(name, (self, *args), kwargs)
+        values, named = host_arguments(name, (self, *args), kwargs)
         if writes:
             before_write(values[0])
         if name in _GROWING:
@@ -62,7 +62,7 @@ def _method(name: str) -> Method:
 
 def astype(self: NDArray, dtype: Any, *, copy: bool = True, **kwargs: Any) -> Any:
     """`a.astype(dtype)`."""
-    _, named = given("astype", (), kwargs)
+    _, named = host_arguments("astype", (), kwargs)
     return compute(np.ndarray.astype, (self.data, dtype_of(dtype)), {**named, "copy": copy},
                    self.data.size)  # fmt: skip
 
@@ -153,7 +153,7 @@ _SCALAR = """
 
 def _scalar_method(name: str) -> Method:
     def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        values, named = given(name, (NDArray(np.asarray(self)), *args), kwargs)
+        values, named = host_arguments(name, (NDArray(np.asarray(self)), *args), kwargs)
         return compute(getattr(np.ndarray, name), values, named, *cost_of(name, values, named))
 
     return called(name, method)

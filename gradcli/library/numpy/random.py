@@ -21,7 +21,7 @@ from gradcli.library.numpy.array import (
     wrap,
 )
 from gradcli.library.numpy.costs import held, room
-from gradcli.library.numpy.functions import given
+from gradcli.library.numpy.functions import host_arguments
 
 _SIZE_AT = {
     **dict.fromkeys(("random", "standard_cauchy", "standard_exponential", "standard_normal"), 0),
@@ -76,7 +76,7 @@ def _draw(generator: Any, name: str, at: int) -> Callable[..., Any]:
     """A method of a generator that draws numbers of a size."""
 
     def draw(*args: Any, **kwargs: Any) -> Any:
-        values, named = given(name, args, kwargs)
+        values, named = host_arguments(name, args, kwargs)
         cost = in_numpy(lambda: _elements(name, at, values, named))
         return compute(getattr(generator(), name), values, named, *cost)
 
@@ -95,7 +95,7 @@ def _draw_of_sizes(generator: Any, name: str) -> Callable[..., Any]:
 
 def _permutation(generator: Any, name: str) -> Callable[..., Any]:
     def permutation(x: Any, /, *args: Any, **kwargs: Any) -> Any:
-        values, named = given(name, (x, *args), kwargs)
+        values, named = host_arguments(name, (x, *args), kwargs)
         whole = isinstance(values[0], (int, np.integer))
         return compute(getattr(generator(), name), values, named,
                        max(0, int(values[0])) if whole else held(values[0]))  # fmt: skip
@@ -213,8 +213,8 @@ def _seed(value: Any) -> Any:
     seed = unwrap(value)
     if seed is None:
         session = session_of()
-        session.made += 1
-        return [session_seed(), session.made]
+        session.generators_seeded += 1
+        return [session_seed(), session.generators_seeded]
     return seed
 
 

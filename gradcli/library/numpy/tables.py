@@ -18,7 +18,7 @@ from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import EnteredAsItself, by_name, called
 from gradcli.library.load_save import file_name, read_file
 from gradcli.library.numpy.array import compute, unwrap, wrap
-from gradcli.library.numpy.functions import given
+from gradcli.library.numpy.functions import host_arguments
 from gradcli.library.streams import StringIO
 from gradcli.state import active
 
@@ -56,7 +56,7 @@ def _reader(host: Callable[..., Any]) -> Callable[..., Any]:
                 raise GradcliError(
                     "E201", f"{name}() has no argument {keyword!r} in the language", help=instead
                 )
-        values, named = given("choice", args, kwargs)  # a delimiter is no dtype
+        values, named = host_arguments("choice", args, kwargs)  # a delimiter is no dtype
         lines = _lines(fname, encoding if encoding != "bytes" else None)
         cells = len(lines.getvalue()) // 2 + 1
         return compute(host, [lines, *values], named, cells, 16 * cells)

@@ -90,7 +90,7 @@ def reduce(function: Callable[[Any, Any], Any], iterable: Any, initial: Any = _N
 class LruCache:
     """A function that keeps what it returned: `functools.lru_cache`."""
 
-    __slots__ = ("found", "function", "hits", "maxsize", "misses", "typed")
+    __slots__ = ("function", "hits", "maxsize", "misses", "results", "typed")
 
     language_name: ClassVar[str] = "functools._lru_cache_wrapper"
     language_decorated: ClassVar[bool] = True  # in a class it is a method
@@ -120,26 +120,26 @@ class LruCache:
         if self.typed:
             key += tuple([type_of(each) for each in (*args, *kwargs.values())])
         check_nesting(key)
-        if key in self.found:
+        if key in self.results:
             self.hits += 1
-            self.found.move_to_end(key)
-            return self.found[key]
+            self.results.move_to_end(key)
+            return self.results[key]
         self.misses += 1
         result = call(self.function, args, kwargs)
         if self.maxsize != 0:
-            self.found[key] = result
-        if self.maxsize is not None and len(self.found) > self.maxsize:
-            self.found.popitem(last=False)
+            self.results[key] = result
+        if self.maxsize is not None and len(self.results) > self.maxsize:
+            self.results.popitem(last=False)
         return result
 
     def cache_clear(self) -> None:
         """Forget everything."""
-        self.found: OrderedDict[Any, Any] = OrderedDict()
+        self.results: OrderedDict[Any, Any] = OrderedDict()
         self.hits = self.misses = 0
 
     def cache_info(self) -> Any:
         """How often it knew the result."""
-        return _INFO(self.hits, self.misses, self.maxsize, len(self.found))
+        return _INFO(self.hits, self.misses, self.maxsize, len(self.results))
 
     def cache_parameters(self) -> dict[str, Any]:
         """How it was made."""

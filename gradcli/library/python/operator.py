@@ -60,13 +60,13 @@ def methodcaller(name: str, /, *args: Any, **kwargs: Any) -> Callable[[Any], Any
     return lambda obj, /: call(get_attribute(obj, name), args, kwargs)
 
 
-def _found(a: Any, b: Any) -> list[bool]:
+def _equal_to(a: Any, b: Any) -> list[bool]:
     """For each value of an iterable, whether it is another one."""
     return [each is b or bool(binary("==", each, b)) for each in bounded(a)]
 
 
 def _index_of(a: Any, b: Any) -> int:
-    equal = _found(a, b)
+    equal = _equal_to(a, b)
     if True not in equal:
         raise value_error("sequence.index(x): x not in sequence")
     return equal.index(True)
@@ -79,7 +79,7 @@ def _length(value: Any, default: int) -> int:
 OPERATOR: dict[str, Any] = {
     "abs": called("abs", lambda a, /: abs(a)),
     "attrgetter": attrgetter,
-    "countOf": called("countOf", lambda a, b, /: _found(a, b).count(True)),
+    "countOf": called("countOf", lambda a, b, /: _equal_to(a, b).count(True)),
     "indexOf": called("indexOf", lambda a, b, /: _index_of(a, b)),
     "length_hint": called("length_hint", lambda obj, default=0, /: _length(obj, default)),
     "contains": called("contains", lambda a, b, /: contains(b, a)),

@@ -12,7 +12,7 @@ from gradcli.errors import type_error, value_error
 from gradcli.language.functions.calls import for_host
 from gradcli.language.limits import charge, check_collection, check_nesting
 from gradcli.language.objects.iteration import Iterator, bounded, drawing, iterate
-from gradcli.language.objects.ordering import sort_values
+from gradcli.language.objects.operators import sort_values
 from gradcli.language.objects.types import by_name, called, check_kind, type_name
 
 

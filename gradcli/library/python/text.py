@@ -157,7 +157,7 @@ class Pattern(Hosted):
             many = sum(1 for _ in self.host.finditer(text))
             check_text(len(text) + many * (len(repl) + repl.count("\\") * len(text)))
             return self.host.subn(repl, text, count)
-        return self.host.subn(lambda found: _string(call(repl, (Match(found),), {})), text, count)
+        return self.host.subn(lambda match: _string(call(repl, (Match(match),), {})), text, count)
 
 
 _MOST_TRIES = 10**10

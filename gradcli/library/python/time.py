@@ -1,15 +1,20 @@
-"""The modules `time` and `timeit`."""
+"""The modules `time`, `timeit` and `datetime`, whose values are the host's own."""
 
 from __future__ import annotations
 
+import datetime as host
 import time
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.functions.calls import call
 from gradcli.language.limits import check_text, too_many_steps
-from gradcli.language.objects.types import by_name, called, check_kind
+from gradcli.language.objects.formatting import HOST_FORMAT
+from gradcli.language.objects.methods import CLASS_METHODS, METHODS, VALUES
+from gradcli.language.objects.repr import HOST_TEXT
+from gradcli.language.objects.types import by_name, called, check_kind, define
 from gradcli.library.python.classes.named_tuples import named_tuple
 from gradcli.state import active
 
@@ -98,7 +103,7 @@ def repeat(
 class Timer:
     """`timeit.Timer(function)`."""
 
-    __slots__ = ("given",)
+    __slots__ = ("settings",)
 
     language_name: ClassVar[str] = "timeit.Timer"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"repeat", "timeit"})
@@ -106,11 +111,11 @@ class Timer:
     def __init__(
         self, stmt: Any = None, setup: Any = None, timer: Any = None, globals: Any = None
     ) -> None:
-        self.given = stmt, setup, timer
+        self.settings = stmt, setup, timer
 
     def timeit(self, number: int = 1_000_000) -> float:
         """The seconds that so many calls take."""
-        return timeit(*self.given, number)
+        return timeit(*self.settings, number)
 
     def repeat(self, repeat: int = 5, number: int = 1_000_000) -> list[float]:
         """The same several times."""
@@ -122,3 +127,60 @@ TIMEIT: dict[str, Callable[..., Any]] = {
     "default_timer": time.perf_counter,
 }
 """What `timeit` holds."""
+
+
+_DATE = "day month year"
+_TIME = "hour microsecond minute second tzinfo"
+_METHODS = {
+    host.date: "ctime isocalendar isoformat isoweekday replace timetuple toordinal weekday",
+    host.datetime: (
+        "astimezone ctime date isoformat isoweekday replace time timestamp toordinal utcoffset"
+        " weekday"
+    ),
+    host.time: "isoformat replace",
+    host.timedelta: "total_seconds",
+    host.timezone: "utcoffset",
+}
+_VALUES = {
+    host.date: _DATE,
+    host.datetime: f"{_DATE} {_TIME}",
+    host.time: _TIME,
+    host.timedelta: "days microseconds seconds",
+    host.timezone: "",
+}
+_CONSTRUCTORS = {
+    host.date: "fromisoformat fromordinal fromtimestamp today",
+    host.datetime: "combine fromisoformat fromtimestamp now strptime today utcnow",
+    host.time: "fromisoformat",
+    host.timedelta: "",
+    host.timezone: "",
+}
+
+
+def _strftime(self: Any, format: str, /) -> str:
+    return str(self.strftime(checked_format(format)))
+
+
+def _class(kind: type) -> Any:
+    names = [name for name in _METHODS[kind].split() if name not in ("isocalendar", "timetuple")]
+    METHODS[kind] = {name: getattr(kind, name) for name in names}
+    if kind in (host.date, host.datetime, host.time):
+        METHODS[kind]["strftime"] = _strftime
+        HOST_FORMAT.add(kind)
+    VALUES[kind] = {name: attrgetter(name) for name in _VALUES[kind].split()}
+    CLASS_METHODS[kind] = {name: getattr(kind, name) for name in _CONSTRUCTORS[kind].split()}
+    HOST_TEXT.add(kind)
+
+    def construct(*values: Any, **named: Any) -> Any:
+        return kind(*values, **named)
+
+    return define(f"datetime.{kind.__name__}", kind, construct=construct)
+
+
+DATETIME: dict[str, Any] = {
+    **{kind.__name__: _class(kind) for kind in _METHODS},
+    "MAXYEAR": host.MAXYEAR,
+    "MINYEAR": host.MINYEAR,
+}
+CLASS_METHODS[host.timezone] = {"utc": host.UTC}  # type: ignore[dict-item]
+"""What `datetime` holds."""

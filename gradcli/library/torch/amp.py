@@ -106,7 +106,7 @@ class GradScaler:
     Example: torch.GradScaler("cpu", enabled=False)
     """
 
-    __slots__ = ("_found", "_stepped", "enabled", "growth_tracker", "scaling", "settings")
+    __slots__ = ("_stepped", "_unscaled", "enabled", "growth_tracker", "scaling", "settings")
 
     language_name: ClassVar[str] = "torch.amp.grad_scaler.GradScaler"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
@@ -134,7 +134,7 @@ class GradScaler:
         self.scaling = float(init_scale)
         self.settings = float(growth_factor), float(backoff_factor), int(growth_interval)
         self.growth_tracker: int | None = None  # None until something was scaled
-        self._found: dict[int, tuple[Any, bool]] = {}
+        self._unscaled: dict[int, tuple[Any, bool]] = {}
         self._stepped: set[int] = set()
 
     def scale(self, outputs: Any) -> Any:
@@ -156,7 +156,7 @@ class GradScaler:
         self._check_scaled("unscale_")
         if id(optimizer) in self._stepped:
             raise runtime_error("unscale_() is being called after step().")
-        if id(optimizer) in self._found:
+        if id(optimizer) in self._unscaled:
             raise runtime_error(
                 "unscale_() has already been called on this optimizer since the last update()."
             )
@@ -167,7 +167,7 @@ class GradScaler:
                     finite = methods.isfinite(parameter.grad)
                     infinite = infinite or not bool(methods.all(finite))
                     methods.mul_(parameter.grad, 1.0 / self.scaling)
-        self._found[id(optimizer)] = optimizer, infinite
+        self._unscaled[id(optimizer)] = optimizer, infinite
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """The optimizer's step, where its gradients are finite."""
@@ -176,10 +176,10 @@ class GradScaler:
         self._check_scaled("step")
         if id(optimizer) in self._stepped:
             raise runtime_error("step() has already been called since the last update().")
-        if id(optimizer) not in self._found:
+        if id(optimizer) not in self._unscaled:
             self.unscale_(optimizer)
         self._stepped.add(id(optimizer))
-        return None if self._found[id(optimizer)][1] else optimizer.step(*args, **kwargs)
+        return None if self._unscaled[id(optimizer)][1] else optimizer.step(*args, **kwargs)
 
     def update(self, new_scale: Any = None) -> None:
         """A smaller scale where a gradient was infinite, a larger one where none was for long."""
@@ -189,16 +189,16 @@ class GradScaler:
         growth, backoff, interval = self.settings
         if new_scale is not None:
             self.scaling = float(new_scale)
-        elif not self._found:
+        elif not self._unscaled:
             raise _asserted("No inf checks were recorded prior to update.")
-        elif any(infinite for _, infinite in self._found.values()):
+        elif any(infinite for _, infinite in self._unscaled.values()):
             self.scaling, self.growth_tracker = self.scaling * backoff, 0
         else:
             assert self.growth_tracker is not None
             self.growth_tracker += 1
             if self.growth_tracker == interval:
                 self.scaling, self.growth_tracker = self.scaling * growth, 0
-        self._found.clear()
+        self._unscaled.clear()
         self._stepped.clear()
 
     def _check_scaled(self, name: str) -> None:

@@ -46,7 +46,7 @@ def _warn(name: str) -> None:
     )
 
 
-def compile_(
+def compile_function(
     model: Any = None,
     *,
     fullgraph: bool = False,
@@ -64,7 +64,7 @@ def compile_(
     Example: torch.compile(torch.sin)
     """
     if model is None:
-        return called("compile", lambda function: compile_(function, disable=disable))
+        return called("compile", lambda function: compile_function(function, disable=disable))
     if not callable(model):
         raise type_error(f"compile() takes a function or a module, not {type_name(model)}")
     if disable:
@@ -98,8 +98,8 @@ def trace(func: Any, example_inputs: Any = None, **settings: Any) -> Any:
     """
     _warn("torch.jit.trace")
     if example_inputs is not None:
-        given = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
-        func(*given)
+        inputs = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
+        func(*inputs)
     return func
 
 
@@ -114,7 +114,7 @@ def _nothing() -> None:
 
 COMPILER: dict[str, Any] = {
     "allow_in_graph": _as_it_is("allow_in_graph"),
-    "compile": called("compile", compile_),
+    "compile": called("compile", compile_function),
     "disable": _as_it_is("disable"),
     "is_compiling": called("is_compiling", _no),
     "is_dynamo_compiling": called("is_dynamo_compiling", _no),

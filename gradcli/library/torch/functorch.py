@@ -53,10 +53,12 @@ class _Functional(Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes with the tensors that come before its arguments."""
         count = len(self._names)
-        given: dict[str, Any] = {}
+        tensors_by_name: dict[str, Any] = {}
         for names, tensors in zip(self._names, args, strict=False):
-            given.update(zip(names, tensors, strict=True))
-        return functional_call(self._modules["stateless_model"], given, args[count:], kwargs)
+            tensors_by_name.update(zip(names, tensors, strict=True))
+        return functional_call(
+            self._modules["stateless_model"], tensors_by_name, args[count:], kwargs
+        )
 
 
 class FunctionalModule(_Functional):
@@ -121,8 +123,8 @@ FUNCTORCH: dict[str, Any] = {
         for name in ("grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap")
     },
     **{
-        made.__name__: _of_old(made.__name__, f"torch.func.{new}", made)
-        for made, new in (
+        factory.__name__: _of_old(factory.__name__, f"torch.func.{new}", factory)
+        for factory, new in (
             (make_functional, "functional_call"),
             (make_functional_with_buffers, "functional_call"),
             (combine_state_for_ensemble, "stack_module_state"),

@@ -148,11 +148,11 @@ class _Storages:
         kind = Global("torch", STORAGES[array.dtype.name])
         outside = Persistent(("storage", kind, str(self._number(flat)), "cpu", flat.size))
         data = (outside, offset, array.shape, strides, tensor.requires_grad, Call(_ORDERED, ()))
-        made = Call(Global("torch._utils", "_rebuild_tensor_v2"), data)
+        rebuilt = Call(Global("torch._utils", "_rebuild_tensor_v2"), data)
         if not is_parameter(tensor):
-            return made
-        given = (made, tensor.requires_grad, Call(_ORDERED, ()))
-        return Call(Global("torch._utils", "_rebuild_parameter"), given)
+            return rebuilt
+        arguments = (rebuilt, tensor.requires_grad, Call(_ORDERED, ()))
+        return Call(Global("torch._utils", "_rebuild_parameter"), arguments)
 
     def _laid_out(self, array: Any) -> tuple[Any, int, tuple[int, ...]]:
         """The memory that an array lies in, where it begins there, and its steps."""

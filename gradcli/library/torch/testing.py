@@ -47,8 +47,8 @@ def _tolerances(rtol: float | None, atol: float | None, *dtypes: str) -> _Close:
             f" {'rtol' if rtol is None else 'atol'}.",
             "ValueError",
         )
-    found = [_TOLERANCES.get(dtype, (0.0, 0.0)) for dtype in dtypes]
-    return max(rtol for rtol, _ in found), max(atol for _, atol in found)
+    tolerances = [_TOLERANCES.get(dtype, (0.0, 0.0)) for dtype in dtypes]
+    return max(rtol for rtol, _ in tolerances), max(atol for _, atol in tolerances)
 
 
 def _mismatch(what: str, extra: str, close: _Close, diffs: tuple[Any, Any], at: Any = None) -> str:

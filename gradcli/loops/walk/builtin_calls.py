@@ -17,12 +17,10 @@ from gradcli.library.python.numbers.math import MATH
 from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import module_class
 from gradcli.loops.symbols import concrete, holds_tensor, is_symbolic
-from gradcli.loops.walk.host_calls import host_call
-from gradcli.loops.walk.operation import Callee, Handlers
+from gradcli.loops.walk.operation import Callee, Handlers, host_call
 from gradcli.loops.walk.reading import Drawn
 from gradcli.ops.creation import tensor_methods
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Inline, Kernel, placeholder
+from gradcli.trace.ir import GraphBreak, Inline, Kernel, placeholder
 
 _OF_NUMBERS = frozenset(
     {"abs", "bool", "divmod", "float", "format", "int", "len", "max", "min", "pow", "repr"}
@@ -181,25 +179,25 @@ def _of_generated(walk: Capture, callee: Callee, generated: list[Drawn]) -> Any:
         return now
     function, count = callee.function, len(values)
     return walk.computed(
-        lambda *given: function(given[:count]), values, now, callee.name not in _TOTAL
+        lambda *numbers: function(numbers[:count]), values, now, callee.name not in _TOTAL
     )
 
 
 def _taken_number(walk: Capture, callee: Callee) -> Any:
     """A number that is taken out of a tensor: `loss.item()`, `float(loss)`."""
-    with walk.recorder.taking() as found:
+    with walk.recorder.taking() as tensors:
         number = walk.recorded(callee.operation, callee.operands)
     if walk.broken is not None:
         return number
-    if len(found) != 1 or type(number) not in (int, float, bool):
+    if len(tensors) != 1 or type(number) not in (int, float, bool):
         walk.refuse(f"`{callee.name}` of a tensor", span=callee.node.span)
         return number
     text = "{0}.item()"
-    if type(number) is not type(found[0].item()):
+    if type(number) is not type(tensors[0].item()):
         text = f"{type(number).__name__}({text})"
 
     def record() -> Any:
-        array = walk.builder.value_of(found[0])
+        array = walk.builder.value_of(tensors[0])
         op = Inline(text, "item", raises=text.startswith("int"))  # of NaN
         return walk.builder.compute(op, [array], number, True)
 

@@ -23,8 +23,7 @@ from gradcli.loops.kinds import distribution_class, module_class, optimizer_clas
 from gradcli.loops.symbols import concrete
 from gradcli.loops.walk.builtin_calls import BUILTIN_CALLS
 from gradcli.loops.walk.engine_calls import ENGINE_CALLS, is_schedule
-from gradcli.loops.walk.host_calls import host_call
-from gradcli.loops.walk.operation import Callee, Handlers, Operation
+from gradcli.loops.walk.operation import Callee, Handlers, Operation, host_call
 from gradcli.loops.walk.reading import functions_in
 from gradcli.ops.binding import catalogue
 from gradcli.state import charge_steps
@@ -117,12 +116,12 @@ def _method(walk: Capture, owner: Any, name: str, read: Operation) -> tuple[Any,
     if kind in METHODS and name in METHODS[kind]:
         return METHODS[kind][name], owner
     owner = walk.exact(owner, looks=False)
-    found = walk.exact(walk.read_attribute(owner, name, lambda: walk.moved(read, [owner])))
-    if type(found) in (BoundMethod, Method):
-        return found.function, found.receiver
+    method = walk.exact(walk.read_attribute(owner, name, lambda: walk.moved(read, [owner])))
+    if type(method) in (BoundMethod, Method):
+        return method.function, method.receiver
     known = isinstance(owner, (module_class(), optimizer_class(), distribution_class()))
     known = known or is_schedule(owner)
-    return found, owner if known else None
+    return method, owner if known else None
 
 
 def _inline(walk: Capture, callee: Callee) -> Any:
@@ -155,9 +154,9 @@ def _instance(walk: Capture, callee: Callee) -> Any:
     walk.walk_methods(cls)
     if issubclass(cls.host, module_class()):
         walk.refuse("a module is made in the iteration", "make it ahead of the loop")
-    made = walk.moved(callee.operation, callee.operands)
-    walk.local[id(made)] = made
-    return made
+    instance = walk.moved(callee.operation, callee.operands)
+    walk.local[id(instance)] = instance
+    return instance
 
 
 _HANDLERS: Handlers = [

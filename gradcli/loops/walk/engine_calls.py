@@ -12,12 +12,9 @@ from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import context_class, module_class, optimizer_class
 from gradcli.loops.lower_backward import write_backward
 from gradcli.loops.optimizers import check_optimizer, gradients_of, parts_of, write_step
-from gradcli.loops.walk.host_calls import host_call
-from gradcli.loops.walk.operation import Callee, Handlers
+from gradcli.loops.walk.operation import Callee, Handlers, host_call
 from gradcli.ops.creation import tensor_methods
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import same
-from gradcli.trace.ir import Inline
+from gradcli.trace.ir import GraphBreak, Inline, same
 
 _WALKS = frozenset(
     {"buffers", "children", "modules", "named_buffers", "named_children", "named_modules"}
@@ -67,29 +64,29 @@ def _grad_call(walk: Capture, callee: Callee) -> Any:
     """`torch.autograd.grad(loss, x)`."""
     if callee.keywords.get("create_graph"):
         return host_call(walk, callee)
-    given = callee.positional
+    arguments = callee.positional
     options = {name for name in callee.keywords if name != "retain_graph"}
-    if len(given) != 2 or options:
+    if len(arguments) != 2 or options:
         walk.refuse("`torch.autograd.grad` with seeds or options")
-    derivatives = walk.attempt(_derivatives, walk, given[0])
-    found = _without_recorder(walk, callee)
+    derivatives = walk.attempt(_derivatives, walk, arguments[0])
+    gradients = _without_recorder(walk, callee)
     if derivatives is None or walk.broken is not None:
-        return found
-    leaves = given[1] if type(given[1]) in (list, tuple) else [given[1]]
+        return gradients
+    leaves = arguments[1] if type(arguments[1]) in (list, tuple) else [arguments[1]]
 
     def know() -> None:
-        for leaf, made in zip(leaves, found, strict=True):
+        for leaf, tensor in zip(leaves, gradients, strict=True):
             gradient = derivatives.get(leaf)
-            if type(made) is not Tensor or gradient is None:
+            if type(tensor) is not Tensor or gradient is None:
                 raise GraphBreak("a gradient of something that is no leaf")
-            if not same(made.array, gradient.array):
+            if not same(tensor.array, gradient.array):
                 raise GraphBreak(
                     "a gradient gave other bits when it was computed again", code="B02"
                 )
-            walk.builder.stand_for(made.array, gradient)
+            walk.builder.stand_for(tensor.array, gradient)
 
     walk.attempt(know)
-    return found
+    return gradients
 
 
 def _zero_grad(walk: Capture, callee: Callee) -> Any:

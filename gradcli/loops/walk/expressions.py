@@ -18,8 +18,7 @@ from gradcli.loops.capture import RECORDED, Capture
 from gradcli.loops.symbols import NUMBERS, Symbol, concrete, holds_tensor, is_symbolic
 from gradcli.loops.walk.calls import call
 from gradcli.loops.walk.operation import Operation
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Inline, placeholder
+from gradcli.trace.ir import GraphBreak, Inline, placeholder
 
 
 def _name(walk: Capture, node: tree.Name, scope: Scope) -> Evaluate:
@@ -38,10 +37,10 @@ def _name(walk: Capture, node: tree.Name, scope: Scope) -> Evaluate:
                 ("global", name), (lambda variables: read_global({}), value)
             )
             return value
-        found = walk.read_place(place, value)
+        known = walk.read_place(place, value)
         if walk.broken is not None:
             walk.broken.span = node.span  # a name that is read notes no place
-        return found
+        return known
 
     return run
 
@@ -210,10 +209,10 @@ def operate(walk: Capture, operation: Operation, left: Any, right: Any) -> Any:
     if not (type(left) is Symbol or type(right) is Symbol):
         walk.state.place = operation.node.span
         moves = symbol in ("+", "*", "is", "is not")
-        made = (walk.moved if moves else walk.evaluate)(operation, [left, right])
-        if type(made) in (list, dict, set) and made is not left:
-            walk.local[id(made)] = made
-        return made
+        result = (walk.moved if moves else walk.evaluate)(operation, [left, right])
+        if type(result) in (list, dict, set) and result is not left:
+            walk.local[id(result)] = result
+        return result
     tensor = left if type(left) is Tensor else right if type(right) is Tensor else None
     if tensor is not None:
         return _operate_on_tensor(walk, operation, left, right, tensor)
@@ -302,12 +301,12 @@ def _collected(walk: Capture, node: Expression, scope: Scope) -> Evaluate | None
     collect = HANDLERS[type(node)](walk, node, scope)
 
     def run(variables: Variables) -> Any:
-        made = collect(variables)
-        if type(made) is list:
-            return walk.made_list(made)
-        if type(made) in (dict, set):
-            walk.local[id(made)] = made
-        return made
+        collection = collect(variables)
+        if type(collection) is list:
+            return walk.made_list(collection)
+        if type(collection) in (dict, set):
+            walk.local[id(collection)] = collection
+        return collection
 
     return run
 
@@ -326,12 +325,12 @@ def _display(walk: Capture, node: tree.List | tree.Set | tree.Tuple, scope: Scop
         for value, is_starred in zip(operands, starred, strict=True):
             if is_starred:
                 walk.rely_on(value)
-        made = make(collect, operands)
-        for each in made:
+        collection = make(collect, operands)
+        for each in collection:
             if not is_symbolic(each):
                 walk.constant(each)
-        walk.local[id(made)] = made
-        return made
+        walk.local[id(collection)] = collection
+        return collection
 
     return run
 
@@ -379,9 +378,9 @@ def _lambda(walk: Capture, node: tree.Lambda, scope: Scope) -> Evaluate:
 
     def run(variables: Variables) -> Any:
         check_defaults(walk, node.parameters, node.span)
-        made = make(variables)
-        walk.walked(made)
-        return made
+        function = make(variables)
+        walk.walked(function)
+        return function
 
     return run
 

@@ -1,16 +1,26 @@
-"""Operations and calls of the program over operands that have been evaluated."""
+"""Operations and calls of the program over operands that have been evaluated, and what functions of
+ours do in an iteration that is captured: they are heard.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
+from types import FunctionType
 from typing import Any, NamedTuple
 
+from gradcli.autograd.modes import GradMode
+from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.base import HANDLERS, Compiler, Evaluate, Store
+from gradcli.language.functions.calls import Function
+from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope
 from gradcli.language.tree.syntax import Expression, Statement
 from gradcli.loops.capture import Capture
+from gradcli.loops.kinds import distribution_class, module_class, walk_class
+from gradcli.loops.lower_backward import is_setting
+from gradcli.loops.walk.reading import functions_in
 
 _STORED = "="
 """The name of what an assignment stores, among its operands; no variable has it, or a number."""
@@ -97,3 +107,119 @@ class Callee(NamedTuple):
 
 Handlers = Sequence[tuple[Callable[[Callee], bool], Callable[[Capture, Callee], Any]]]
 """What records a call, by a condition on it: the first that holds is taken."""
+
+
+_SIZES = frozenset(
+    {"dim", "element_size", "is_contiguous", "is_floating_point", "ndimension", "nelement"}
+    | {"numel", "size", "stride", "__len__"}
+)
+"""The methods of a tensor that go by what is guarded of it."""
+
+
+def host_call(walk: Capture, callee: Callee) -> Any:
+    """A function of ours: what it does is heard; what it gives must be known then."""
+    for each in callee.passed:
+        walk.rely_on(each, deep=True)
+        if isinstance(each, module_class()):
+            walk.rely_on_module(each)
+        elif isinstance(each, distribution_class()):
+            walk.rely_on_distribution(each)
+        for function in functions_in(each):
+            walk.constant(function)
+    if _is_replayed(walk, callee):
+        return _replayed(walk, callee)
+    recorder = walk.recorder
+    writes = recorder.write_count
+    versions = [(each, each.version) for each in callee.passed if type(each) is Tensor]
+    value = walk.evaluate(callee.operation, callee.operands)
+    if walk.broken is not None:
+        return value
+    if any(each.version - before > recorder.write_count - writes for each, before in versions):
+        walk.refuse(f"`{_shown(callee)}` counts writes that are not recorded")
+    if type(value) is Tensor:
+        if not walk.builder.has(value):
+            if value.grad_fn is not None or recorder.write_count > writes or not _is_ours(callee):
+                walk.refuse(f"`{_shown(callee)}` gives a tensor that was not recorded")
+            else:
+                _record_whole(walk, callee, value)
+    elif isinstance(value, (tuple, list)):
+        _check_parts(walk, callee, value)
+    elif isinstance(value, (int, float, str)) and not (
+        type(callee.receiver) is Tensor and callee.name in _SIZES
+    ):
+        walk.refuse(f"`{_shown(callee)}` gives a value that may be another one in every iteration")
+    elif value is None and recorder.write_count == writes:
+        walk.refuse(f"what `{_shown(callee)}` does is not recorded")
+    elif isinstance(value, distribution_class()) or (
+        type(value) is FunctionType  # of those that it is called with, such as their vmap
+        and any(type(each) in (Function, FunctionType) for each in callee.passed)
+        and all(map(is_setting, callee.passed))
+    ):
+        walk.local[id(value)] = value
+    elif not isinstance(value, (GradMode, walk_class(), Iterator, int, type(None))):
+        walk.refuse(f"`{_shown(callee)}` makes {type(value).__name__}")
+    if walk.broken is None and recorder.drew():
+        walk.refuse(f"`{_shown(callee)}` draws random numbers")
+    return value
+
+
+def _record_whole(walk: Capture, callee: Callee, value: Any) -> None:
+    """Record a call as one of a function of tensors."""
+    arguments, keywords = callee.arguments, callee.keywords
+    walk.attempt(walk.recorder.on_tensors, callee.function, arguments, keywords, value)
+
+
+def _check_parts(walk: Capture, callee: Callee, values: Any) -> None:
+    """What a call gives in a tuple or list must be known."""
+    unknown = [each for each in values if type(each) is Tensor and not walk.builder.has(each)]
+    others = [each for each in values if type(each) is not Tensor]
+    if isinstance(values, tuple) and type(callee.receiver) is Tensor and callee.name in _SIZES:
+        return
+    for each in others:
+        if isinstance(each, (tuple, list)):
+            _check_parts(walk, callee, each)
+        elif each is not None:
+            walk.refuse(f"`{_shown(callee)}` gives more than tensors")
+    if unknown and (len(unknown) < len(values) or any(each.requires_grad for each in unknown)):
+        walk.refuse(f"`{_shown(callee)}` gives a tensor that was not recorded")
+    elif unknown:
+        _record_whole(walk, callee, values)
+    if type(values) is list:
+        walk.local[id(values)] = values
+
+
+def _is_replayed(walk: Capture, callee: Callee) -> bool:
+    """Whether a function of ours is called again in every iteration, with numbers that vary: one
+    without effects, on tensors that are in no graph. All others are given numbers that are guarded.
+    """
+    arguments = callee.passed
+    return (
+        any(walk.attempt(walk.builder.symbols_in, each, walk.local) for each in arguments)
+        and _is_ours(callee)
+        and not any(type(each) is Tensor and each.requires_grad for each in arguments)
+        and not callee.name.endswith("_")
+    )
+
+
+def _replayed(walk: Capture, callee: Callee) -> Any:
+    recorder = walk.recorder
+    writes = recorder.write_count
+    with recorder.mute():
+        value = walk.recorded(callee.operation, callee.operands)
+    if type(value) is not Tensor or value.requires_grad or recorder.write_count > writes:
+        walk.refuse(f"`{_shown(callee)}` is given a number that varies")
+    elif walk.broken is None and walk.builder.has(value):  # it gives what it is given
+        for each in callee.passed:
+            walk.exact(each)
+    else:
+        _record_whole(walk, callee, value)
+    return value
+
+
+def _is_ours(callee: Callee) -> bool:
+    home = getattr(callee.function, "__module__", None) or ""
+    return callable(callee.function) and not home.startswith("gradcli.library.builtins")
+
+
+def _shown(callee: Callee) -> str:
+    return " ".join(callee.node.function.span.text.split())

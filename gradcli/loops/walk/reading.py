@@ -21,8 +21,7 @@ from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield, na
 from gradcli.loops.gradients import Gradients
 from gradcli.loops.guards import Guard, Input, is_new_leaf, is_same_value
 from gradcli.loops.kinds import context_class, distribution_class, module_class
-from gradcli.loops.locations import Attribute, Item, Location, Name, Part, read_op
-from gradcli.loops.loop_carried import LoopPlan
+from gradcli.loops.locations import Attribute, Item, Location, LoopPlan, Name, Part, read_op
 from gradcli.loops.recorder import Recorder
 from gradcli.loops.symbols import (
     CHANGED,
@@ -33,9 +32,7 @@ from gradcli.loops.symbols import (
     is_symbolic,
     of_older_graph,
 )
-from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import kind_of
-from gradcli.trace.ir import Inline, Value
+from gradcli.trace.ir import GraphBreak, Inline, Value, kind_of
 
 if TYPE_CHECKING:
     from gradcli.library.torch.distributions.distribution import Distribution
@@ -116,12 +113,12 @@ class Reader(Compiler):
         self._relied: set[int] = set()
         self._also: set[Any] = set()
 
-    def end(self, found: GraphBreak) -> None:
+    def end(self, graph_break: GraphBreak) -> None:
         """Recording ends here."""
         if self.broken is None:
-            if found.span is None:
-                found.span = self.state.place
-            self.broken = found
+            if graph_break.span is None:
+                graph_break.span = self.state.place
+            self.broken = graph_break
             self.recorder.muted = True
             self.recorder.remove()  # loops inside the rest of the iteration may be compiled
 
@@ -136,14 +133,14 @@ class Reader(Compiler):
         self.builder.span, self.builder.stack = self.state.place, tuple(self.state.stack)
         try:
             return record(*args)
-        except GraphBreak as found:
-            self.end(found)
+        except GraphBreak as graph_break:
+            self.end(graph_break)
             return None
 
     def either(self, value: Any, record: Callable[..., Any], *args: Any) -> Any:
         """What is recorded for a value; the value itself where recording has ended."""
-        made = self.attempt(record, *args)
-        return value if made is None else made
+        result = self.attempt(record, *args)
+        return value if result is None else result
 
     def walked(self, function: Function) -> None:
         """Walk a function's body whenever it is called in this iteration."""
@@ -223,10 +220,10 @@ class Reader(Compiler):
             self.refuse(CHANGED)
         self.attempt(self.builder.expect, symbol)
 
-    def generated_in(self, given: Sequence[Any]) -> list[Drawn]:
+    def generated_in(self, arguments: Sequence[Any]) -> list[Drawn]:
         """The generator expressions among some arguments."""
-        found = [self.generated.get(each) for each in given if type(each) is Iterator]
-        return [each for each in found if each is not None]
+        drawn = [self.generated.get(each) for each in arguments if type(each) is Iterator]
+        return [each for each in drawn if each is not None]
 
     def walk_methods(self, cls: Any) -> None:
         """Walk the bodies of a class's functions whenever they are called in this iteration."""
@@ -279,8 +276,8 @@ class Reader(Compiler):
             self.constants[place.key] = value
             self.guard.values.setdefault(place.key, (place.read, value))
             return self.constant(value)
-        given = self.attempt(self._given, place, value)
-        return self.builder.known(value) if given is None else given
+        loaded = self.attempt(self._load, place, value)
+        return self.builder.known(value) if loaded is None else loaded
 
     def _holds_older(self, value: Any) -> bool:
         """Whether a value is a tensor with a graph that was made before the iteration, or tensors
@@ -291,7 +288,7 @@ class Reader(Compiler):
         node = value.grad_fn if type(value) is Tensor else None
         return node is not None and node.sequence_nr <= self.since
 
-    def _given(self, place: Location, value: Any) -> Any:
+    def _load(self, place: Location, value: Any) -> Any:
         """A value that the iteration is given."""
         self.loads.add(place.key)
         known = self.symbols.get(place.key)
@@ -346,13 +343,13 @@ class Reader(Compiler):
         it is checked.
         """
         place = tensor, op.text, *map(id, operands)
-        given = self.builder.objects.get(tensor)
-        if place in self._also or (given is not None and given[0].text == op.text):
+        source = self.builder.objects.get(tensor)
+        if place in self._also or (source is not None and source[0].text == op.text):
             return
         self._also.add(place)
         first = self.builder.object(op, operands)
-        if given is not None:
-            same: list[Any] = [first, self.builder.object(*given)]
+        if source is not None:
+            same: list[Any] = [first, self.builder.object(*source)]
         elif tensor in self.guard.tensors:
             same = [first, tensor]
         elif self.builder.is_constant(self.builder.of(tensor)) and not tensor.requires_grad:
@@ -392,11 +389,11 @@ class Reader(Compiler):
 
     def _constant_tensor(self, tensor: Tensor) -> None:
         """A tensor from outside that stays what it is, in a place of its own."""
-        given = self.builder.objects.get(tensor)
-        if given is not None and tensor not in self._also:
+        source = self.builder.objects.get(tensor)
+        if source is not None and tensor not in self._also:
             self._also.add(tensor)
-            found = self.builder.object(*given)
-            self.builder.exit_unless("{0} is {1}", [found, tensor], OTHER_TENSOR)
+            current = self.builder.object(*source)
+            self.builder.exit_unless("{0} is {1}", [current, tensor], OTHER_TENSOR)
         elif not self.builder.has(tensor) and tensor not in self.builder.older:
             self.builder.tensor(tensor)
 
@@ -561,11 +558,11 @@ class Reader(Compiler):
 
     def made_list(self, values: list[Any]) -> list[Any]:
         """A list that the iteration makes."""
-        made = [concrete(each) for each in values]
-        self.local[id(made)] = made
+        new = [concrete(each) for each in values]
+        self.local[id(new)] = new
         if any(map(self.is_lost, values)):
-            self.builder.know_list(made, values)
-        return made
+            self.builder.know_list(new, values)
+        return new
 
 
 def _hooks_of(module: Module) -> Callable[[], list[Any]]:

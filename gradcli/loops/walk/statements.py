@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.assignment import part_of
-from gradcli.language.compiler.statements.loops import for_statement
+from gradcli.language.compiler.statements.blocks import for_statement
 from gradcli.language.objects.attributes import get_attribute, set_attribute
 from gradcli.language.objects.operators import augmented
 from gradcli.language.objects.subscripts import get_item, set_item

@@ -83,18 +83,18 @@ def normal_dims(name: str, tensor: Tensor, dim: Dims) -> tuple[int, ...]:
     return dims if ndim else ()
 
 
-def one_by_one(name: str, keyword: str, values: Sequence[Any], given: Any) -> Sequence[Any]:
+def one_by_one(name: str, keyword: str, values: Sequence[Any], keyword_value: Any) -> Sequence[Any]:
     """Values passed one by one, `permute(1, 0)`, or by the keyword, `permute(dims=(1, 0))`.
 
     Raises E201 where both were, or neither.
     """
-    if given is None:
+    if keyword_value is None:
         if not values:
             raise GradcliError("E201", f"{name}(): `{keyword}` is missing")
         return values
     if values:
         raise GradcliError("E201", f"{name}(): `{keyword}` was given twice")
-    return (given,)
+    return (keyword_value,)
 
 
 def sizes_of(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:

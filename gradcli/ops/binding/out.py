@@ -195,17 +195,17 @@ def _check(name: str, target: Tensor, result: Tensor, same: bool) -> None:
             " but one of the arguments requires grad.",
             help="assign the result instead: `y = ...`, or write under `with torch.no_grad():`",
         )
-    found, wanted = result.dtype, target.dtype
-    if name in _FOUND and found is not wanted:
-        raise dtype_error(f"Found dtype {scalar_type(wanted)} but expected {scalar_type(found)}")
-    if same and found is not wanted:
+    computed, wanted = result.dtype, target.dtype
+    if name in _FOUND and computed is not wanted:
+        raise dtype_error(f"Found dtype {scalar_type(wanted)} but expected {scalar_type(computed)}")
+    if same and computed is not wanted:
         raise dtype_error(
-            f"Expected out tensor to have dtype {_C_NAMES.get(found.name, found.name)}, but got"
-            f" {_C_NAMES.get(wanted.name, wanted.name)} instead"
+            f"Expected out tensor to have dtype {_C_NAMES.get(computed.name, computed.name)}, but"
+            f" got {_C_NAMES.get(wanted.name, wanted.name)} instead"
         )
-    if not dtypes.can_cast(found, wanted) or (name in _REAL and wanted.is_complex):
+    if not dtypes.can_cast(computed, wanted) or (name in _REAL and wanted.is_complex):
         joins = name in _JOINS
-        what = "torch.cat(): input types" if joins else f"result type {scalar_type(found)}"
+        what = "torch.cat(): input types" if joins else f"result type {scalar_type(computed)}"
         raise dtype_error(
             f"{what} can't be cast to the desired output type {scalar_type(wanted)}",
             raises="TypeError" if joins else None,

@@ -42,7 +42,7 @@ from gradcli.autograd.tensor import (
     TensorMeta,
     accumulator,
     gradient_edge,
-    mark_made,
+    note_creation,
     refresh,
     storage_of,
 )
@@ -80,7 +80,7 @@ _FIXED: dict[str, Any] = {
     "forced": forced,
     "gradient_edge": gradient_edge,
     "metadata_of_pair": metadata_of_pair,
-    "mark_made": mark_made,
+    "note_creation": note_creation,
     "misfit": runtime.misfit,
     "ndarray": np.ndarray,
     "new": object.__new__,
@@ -167,7 +167,7 @@ class _ApplyWriter:
             lines.append("    out = tuple(outs)")
         if op.inputs:
             lines += self._record()
-        lines += ["    if state.marks_made:", f"        {self._marked()}"]
+        lines += ["    if state.notes_creation:", f"        {self._marked()}"]
         operands = "{" + ", ".join(f"{p!r}: {local(p)}" for p in op.parameters) + "}"
         lines += [
             "    if state.recorder is not None and batched is None:",
@@ -441,7 +441,7 @@ class _ApplyWriter:
 
     def _marked(self) -> str:
         """The line that marks the outputs; views are no tensors of inference mode of their own."""
-        marked = f"mark_made({{}}, {self.op.view})"
+        marked = f"note_creation({{}}, {self.op.view})"
         if self.single:
             return marked.format("out")
         return f"[{marked.format('each')} for each in out]"

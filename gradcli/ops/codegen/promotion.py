@@ -45,12 +45,12 @@ def number_and_array(array: Any, number: Any) -> tuple[bool, Any, Any]:
     if not number or type(array) is not np.ndarray:  # 0.0 and -0.0 are one key
         return False, array, number
     known = _numbers[array.itemsize]
-    made = known.get(number)
-    if made is None:
+    operand = known.get(number)
+    if operand is None:
         if len(known) == _MANY:
             known.clear()
-        made = known[number] = np.array(number, array.dtype)
-    return False, array, made
+        operand = known[number] = np.array(number, array.dtype)
+    return False, array, operand
 
 
 _numbers: dict[int, dict[float, Any]] = {4: {}, 8: {}}

@@ -102,9 +102,9 @@ def misfit(
     if (impossible := no_such_shape(failure)) is not None:
         return impossible
     if isinstance(failure, TypeError) and not _apart(op, operands):
-        dtypes_given = dict.fromkeys(str(o.dtype) for o in operands if type(o) is Tensor)
+        dtypes_of_operands = dict.fromkeys(str(o.dtype) for o in operands if type(o) is Tensor)
         return dtype_error(
-            f"{op.name}: not defined for tensors of {' and '.join(dtypes_given)}",
+            f"{op.name}: not defined for tensors of {' and '.join(dtypes_of_operands)}",
             text=f"\"{op.name}_cpu\" not implemented for '{operands[0].dtype.scalar_type}'"
             if type(operands[0]) is Tensor
             else None,

@@ -26,9 +26,9 @@ def check_saved(node: Node, name: str, tensor: Tensor, expected: int) -> None:
         shown = tensor.name or (None if base is None else base.name)
         shown = shown or ("input" if name == "self" else name)
         refresh(tensor)
-        made_by, storage = (tensor.grad_fn, tensor.output_nr), tensor.storage
+        producer, storage = (tensor.grad_fn, tensor.output_nr), tensor.storage
         held = (tensor.array.shape, tensor.array.dtype)
-        raise modified(node, shown, held, made_by, storage.version, expected, storage.place)
+        raise modified(node, shown, held, producer, storage.version, expected, storage.place)
 
 
 def check_attached(node: Node, name: str, tensor: Tensor, edge: int) -> None:
@@ -45,8 +45,8 @@ def check_result(node: Any, name: str, storage: Any, expected: int) -> None:
         number = 0 if op.outputs == ("*",) else op.outputs.index(name)
         if op.outputs == ("*",) or number in op.differentiable:
             name = node.assigned or name
-        held, made_by = node.metadata[number], (node, number)
-        raise modified(node, name, held, made_by, storage.version, expected, storage.place)
+        held, producer = node.metadata[number], (node, number)
+        raise modified(node, name, held, producer, storage.version, expected, storage.place)
 
 
 def saved_tensor(node: Node, tensor: Tensor, edge: int | None) -> Tensor:
@@ -58,8 +58,8 @@ def saved_tensor(node: Node, tensor: Tensor, edge: int | None) -> Tensor:
         # What a hook unpacked has another value, and replaces the leaf.
         return tensor if gradient_edge(tensor)[0] is source else source.variable
     assert edge is not None
-    made_by = tensor.grad_fn
-    if made_by is source or (made_by is not None and made_by.next_nodes == (source,)):
+    producer = tensor.grad_fn
+    if producer is source or (producer is not None and producer.next_nodes == (source,)):
         return tensor  # the latter is the copy of a value that was overwritten
     return with_history(tensor.array, source, node.input_nrs[edge])
 

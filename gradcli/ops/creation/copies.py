@@ -84,7 +84,7 @@ def cast_to(value: Any, dtype: DType) -> Any:
 
 
 @function("clone", method=True)
-def clone_(input: Tensor, *, memory_format: Any = None) -> Tensor:
+def clone_function(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, in the graph; `torch.contiguous_format` makes it lie in row order."""
     if wants_channels_last(input, memory_format):
         return channels_last.apply(input)

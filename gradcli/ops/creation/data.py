@@ -16,8 +16,8 @@ from gradcli.autograd.tensor import Tensor, alias, meta_of
 from gradcli.errors import type_error, value_error
 from gradcli.ops.binding.catalogue import function, method, modules
 from gradcli.ops.binding.functions import torch
-from gradcli.ops.creation.copies import clone_, detach, to
-from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype, made, number_dtype, zeros
+from gradcli.ops.creation.copies import clone_function, detach, to
+from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype, number_dtype, tensor_of, zeros
 from gradcli.ops.creation.tensor_methods import requires_grad_
 from gradcli.ops.definition.doc import STATE, describe
 from gradcli.ops.definition.lints import check_copied
@@ -189,7 +189,7 @@ def tensor(
     target = None if dtype is None else checked_dtype("tensor", dtype, dtypes.float32)
     if device is None and isinstance(data, Tensor):
         device = data.device
-    return made("tensor", array_of(data, target), device, requires_grad)
+    return tensor_of("tensor", array_of(data, target), device, requires_grad)
 
 
 @function("as_tensor")
@@ -201,7 +201,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     target = None if dtype is None else checked_dtype("as_tensor", dtype, dtypes.float32)
     if isinstance(data, Tensor):
         return to(data, dtype=target, device=device)
-    return made("as_tensor", array_of(data, target), device, False)
+    return tensor_of("as_tensor", array_of(data, target), device, False)
 
 
 @function("asarray")
@@ -221,7 +221,7 @@ def asarray(
     # Where NumPy is in use that function shares the memory of arrays.
     result: Tensor = torch.as_tensor(obj, dtype, device)
     if copy and (result is obj or isinstance(obj, np.ndarray)):
-        result = clone_(result)
+        result = clone_function(result)
     if requires_grad is False and result.requires_grad:
         return alias(result)
     return requires_grad_(result) if requires_grad and not result.requires_grad else result
@@ -257,7 +257,7 @@ def _constructed(name: str, target: DType, data_or_sizes: tuple[Any, ...], devic
         data = data_or_sizes[0]
         if isinstance(data, Tensor) and data.dtype is target:
             return detach(data)
-        return made(name, array_of(data, target), device, False)
+        return tensor_of(name, array_of(data, target), device, False)
     return zeros(*(data_or_sizes or (0,)), dtype=target, device=device)
 
 
@@ -318,7 +318,7 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 @method("type")
-def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+def type_function(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The old name of the tensor's type, `torch.FloatTensor`; with a dtype, or such a name, the
     tensor in that dtype. Raises E204 for an unknown name.
 

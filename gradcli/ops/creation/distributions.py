@@ -27,7 +27,7 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.functions import methods, operators
-from gradcli.ops.creation.fill import checked_dtype, checked_sizes, chosen_device, made
+from gradcli.ops.creation.fill import checked_dtype, checked_sizes, chosen_device, tensor_of
 from gradcli.ops.creation.random import (
     bernoulli_array,
     check_drawn_dtype,
@@ -150,7 +150,7 @@ def normal(
         target_device = chosen_device("normal", device)
         drawn_on = target_device.type
         array = normal_array("normal", sizes, target, generator, float(mean), float(std), drawn_on)
-        return made("normal", array, target_device, requires_grad)
+        return tensor_of("normal", array, target_device, requires_grad)
     means, deviations = (v.array if isinstance(v, Tensor) else v for v in (mean, std))
     if np.any(np.less(deviations, 0)):
         raise runtime_error(

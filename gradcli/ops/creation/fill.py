@@ -79,7 +79,7 @@ def check_count(name: str, count: float) -> None:
     active.state.limits.check_elements(count, f"elements of {name}()", "RuntimeError")
 
 
-def made(name: str, array: Any, device: Any, requires_grad: bool) -> Tensor:
+def tensor_of(name: str, array: Any, device: Any, requires_grad: bool) -> Tensor:
     """The new tensor of an array, on a device: the session's for None.
 
     Raises E205 or E604 for a device that is not there, and E408 where an integer tensor should
@@ -158,7 +158,9 @@ def _of_sizes(
     plain = checked_sizes(name, one_by_one(name, "size", sizes, size))
     target = checked_dtype(name, dtype, dtypes.default_dtype())
     target_device = chosen_device(name, device)
-    return made(name, _filled(plain, value, target, target_device), target_device, requires_grad)
+    return tensor_of(
+        name, _filled(plain, value, target, target_device), target_device, requires_grad
+    )
 
 
 def _constant(name: str, value: float) -> Any:
@@ -186,7 +188,7 @@ def _constant(name: str, value: float) -> Any:
         array = _filled(input.array.shape, value, target, target_device)
         if not by_rows(f"{name}_like", memory_format):
             array = laid_out_like(input.array, array)
-        return _for_examples(input, made(f"{name}_like", array, target_device, requires_grad))
+        return _for_examples(input, tensor_of(f"{name}_like", array, target_device, requires_grad))
 
     def new(
         self: Tensor,
@@ -202,7 +204,7 @@ def _constant(name: str, value: float) -> Any:
         )
 
     article = f"A tensor of {'zeros' if value == 0 else 'ones'}"
-    for body, made_name, words, example in (
+    for body, function_name, words, example in (
         (make, name, "sizes given one by one or as one sequence", f"torch.{name}(2, 3)"),
         (
             like,
@@ -212,7 +214,7 @@ def _constant(name: str, value: float) -> Any:
         ),
         (new, f"new_{name}", "of this one's dtype", f"tensor([0.5, 1., 2.]).new_{name}(2, 3)"),
     ):
-        body.__name__ = body.__qualname__ = made_name
+        body.__name__ = body.__qualname__ = function_name
         describe(body, f"{article}, {words}.", example)
     in_numpy(f"{name}(dtype=np.float32)")(make)
     function(name)(make)
@@ -252,7 +254,9 @@ def full(
     target = checked_dtype("full", dtype, number_dtype(value))
     sizes = checked_sizes("full", (size,))
     target_device = chosen_device("full", device)
-    return made("full", _filled(sizes, value, target, target_device), target_device, requires_grad)
+    return tensor_of(
+        "full", _filled(sizes, value, target, target_device), target_device, requires_grad
+    )
 
 
 @function("full_like")
@@ -275,7 +279,7 @@ def full_like(
     array = _filled(input.array.shape, value, target, target_device)
     if not by_rows("full_like", memory_format):
         array = laid_out_like(input.array, array)
-    return _for_examples(input, made("full_like", array, target_device, requires_grad))
+    return _for_examples(input, tensor_of("full_like", array, target_device, requires_grad))
 
 
 @method("new_full")
@@ -312,4 +316,4 @@ def scalar_tensor(
     """
     target = checked_dtype("scalar_tensor", dtype, dtypes.default_dtype())
     number = plain_number("scalar_tensor(): s", s)
-    return made("scalar_tensor", as_zero_dim(number, target), device, requires_grad)
+    return tensor_of("scalar_tensor", as_zero_dim(number, target), device, requires_grad)

@@ -23,7 +23,13 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error, value_error
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.dims import one_by_one
-from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, chosen_device, made
+from gradcli.ops.creation.fill import (
+    check_count,
+    checked_dtype,
+    checked_sizes,
+    chosen_device,
+    tensor_of,
+)
 from gradcli.ops.definition.doc import RANDOM, STATE, describe, effects
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.state import active
@@ -321,7 +327,7 @@ def _drawn(name: str, draw: Any, draw_over: Any) -> None:
         array = drawn(
             plain, lambda sizes: draw(name, sizes, target, generator, 0.0, 1.0, target_device.type)
         )
-        return made(name, array, target_device, requires_grad)
+        return tensor_of(name, array, target_device, requires_grad)
 
     def like(
         input: Tensor,
@@ -334,7 +340,7 @@ def _drawn(name: str, draw: Any, draw_over: Any) -> None:
         target = checked_dtype(name, dtype, input.dtype)
         target_device = input.device if device is None else chosen_device(name, device)
         array = draw_over(input.array, name, target, generator, 0.0, 1.0, target_device.type)
-        return made(name, array, target_device, requires_grad)
+        return tensor_of(name, array, target_device, requires_grad)
 
     words = (
         "uniformly distributed numbers in [0, 1)" if name == "rand" else "normal numbers of mean 0"
@@ -345,8 +351,8 @@ def _drawn(name: str, draw: Any, draw_over: Any) -> None:
         f"A tensor of {words}, of another one's sizes and dtype.",
         f"torch.{name}_like(tensor([0.5, 1., 2.]))",
     )
-    for body, made_name in ((new, name), (like, f"{name}_like")):
-        function(made_name)(effects(RANDOM)(body))
+    for body, function_name in ((new, name), (like, f"{name}_like")):
+        function(function_name)(effects(RANDOM)(body))
 
 
 _drawn("rand", uniform_array, uniform_over)
@@ -439,7 +445,7 @@ def randint(
             "randint", first, last, sizes, target, generator, target_device.type
         ),
     )
-    return made("randint", array, target_device, requires_grad)
+    return tensor_of("randint", array, target_device, requires_grad)
 
 
 @function("randint_like", effects=(RANDOM,))
@@ -464,7 +470,7 @@ def randint_like(
         input.array,
         lambda sizes: integer_array(name, first, last, sizes, target, None, target_device.type),
     )
-    return made(name, array, target_device, requires_grad)
+    return tensor_of(name, array, target_device, requires_grad)
 
 
 @function("randperm", effects=(RANDOM,))
@@ -486,4 +492,4 @@ def randperm(
     check_dtype("randperm", target, dtype_names("bool", "complex"))
     target_device = chosen_device("randperm", device)
     order = generator_of(generator, target_device.type).permutation(count)
-    return made("randperm", shaped(order, (count,), target), target_device, requires_grad)
+    return tensor_of("randperm", shaped(order, (count,), target), target_device, requires_grad)

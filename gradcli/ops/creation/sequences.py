@@ -14,7 +14,13 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, made, plain_number
+from gradcli.ops.creation.fill import (
+    check_count,
+    checked_dtype,
+    checked_sizes,
+    plain_number,
+    tensor_of,
+)
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.state import active
@@ -40,8 +46,8 @@ def arange(
         start, end = None, start
     if end is None:
         raise GradcliError("E201", "arange() needs an end")
-    first_given = 0 if start is None else start
-    numbers = [plain_number("arange()", number) for number in (first_given, end, step)]
+    first = 0 if start is None else start
+    numbers = [plain_number("arange()", number) for number in (first, end, step)]
     if complex in map(type, numbers):
         raise runtime_error("arange(): complex numbers have no order")
     first, last, by = numbers
@@ -68,11 +74,11 @@ def arange(
         steps *= by
     if first:
         steps += first
-    return made("arange", steps.astype(target.numpy_dtype, copy=False), device, requires_grad)
+    return tensor_of("arange", steps.astype(target.numpy_dtype, copy=False), device, requires_grad)
 
 
 @function("range")
-def range_(
+def range_function(
     start: Any = 0,
     end: Any = None,
     step: Any = 1,
@@ -120,7 +126,7 @@ def linspace(
     target = checked_dtype("linspace", dtype, _dtype_between(start, end))
     check_dtype("linspace", target, dtype_names("bool"))
     array = _evenly_spaced("linspace", start, end, steps, target, target.numpy_dtype)
-    return made("linspace", array, device, requires_grad)
+    return tensor_of("linspace", array, device, requires_grad)
 
 
 def _dtype_between(start: Any, end: Any) -> DType:
@@ -196,7 +202,7 @@ def logspace(
     exponents = dtypes.complex128 if target.is_complex else dtypes.float64
     powers = _evenly_spaced("logspace", start, end, steps, exponents)
     array = np.power(float(base), powers).astype(target.numpy_dtype)
-    return made("logspace", array, device, requires_grad)
+    return tensor_of("logspace", array, device, requires_grad)
 
 
 @function("eye", numpy="eye(dtype=np.float32)")
@@ -214,7 +220,7 @@ def eye(
     """
     sizes = checked_sizes("eye", (n, n if m is None else m))
     target = checked_dtype("eye", dtype, dtypes.default_dtype())
-    return made("eye", np.eye(*sizes, dtype=target.numpy_dtype), device, requires_grad)
+    return tensor_of("eye", np.eye(*sizes, dtype=target.numpy_dtype), device, requires_grad)
 
 
 def _triangle_indices(name: str, lower: bool) -> None:
@@ -225,7 +231,9 @@ def _triangle_indices(name: str, lower: bool) -> None:
         target = checked_dtype(name, dtype, dtypes.int64)
         full = np.ones((rows, columns), np.bool_)
         inside = np.tril(full, offset) if lower else np.triu(full, offset)
-        return made(name, np.stack(np.nonzero(inside)).astype(target.numpy_dtype), device, False)
+        return tensor_of(
+            name, np.stack(np.nonzero(inside)).astype(target.numpy_dtype), device, False
+        )
 
     describe(
         indices,

@@ -71,8 +71,8 @@ class UntypedStorage:
     def tolist(self) -> list[Any]:
         """The elements as numbers."""
         charge_steps(len(self))
-        found: list[Any] = self._items.tolist()
-        return found
+        numbers: list[Any] = self._items.tolist()
+        return numbers
 
     def __len__(self) -> int:
         return len(self._items)

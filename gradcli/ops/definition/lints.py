@@ -143,7 +143,7 @@ def check_kept(tensor: Tensor) -> None:
             " Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information.",
             help=f"call `{tensor.name or 'y'}.retain_grad()` before the backward pass, or read the"
             " .grad of a leaf",
-            labels=() if tensor.grad_fn is None else _made_here(tensor.grad_fn),
+            labels=() if tensor.grad_fn is None else _created_here(tensor.grad_fn),
         )
 
 
@@ -168,7 +168,7 @@ def check_scores(name: str, input: Tensor, node_name: str) -> None:
         "W020",
         f"{name}() applies {op} itself, and {called} the result of one already: gradients shrink",
         help=f"give it what goes into {op}",
-        labels=_made_here(node),
+        labels=_created_here(node),
     )
 
 
@@ -191,7 +191,7 @@ def check_logarithm(node: Node) -> None:
         f"{name}: {what} before the logarithm is taken",
         help=f"`{instead}` computes both in one step",
         span=node.place,
-        labels=_made_here(inner) if inner is not None else (),
+        labels=_created_here(inner) if inner is not None else (),
     )
 
 
@@ -214,5 +214,5 @@ def _is_exp_inside(node: Node) -> bool:
 _ONE_MORE = re.compile(r"^\(*1(\.0*)? *\+|\+ *1(\.0*)?\)*$")
 
 
-def _made_here(node: Node) -> tuple[Label, ...]:
+def _created_here(node: Node) -> tuple[Label, ...]:
     return () if node.place is None else (Label(node.place, f"{node.node_name} makes it here"),)

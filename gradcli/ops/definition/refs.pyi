@@ -16,4 +16,4 @@ from gradcli.ops.shape.reshaping import conjugate_transpose as conjugate_transpo
 from gradcli.ops.shape.reshaping import matrix_adjoint as matrix_adjoint
 from gradcli.ops.shape.reshaping import matrix_transpose as matrix_transpose
 from gradcli.ops.shape.reshaping import reversed_dims as reversed_dims
-from gradcli.ops.shape.splitting import unbind_ as unbind_
+from gradcli.ops.shape.splitting import unbind as unbind

@@ -62,12 +62,12 @@ def _written_answer(name: str, forward: Function) -> Function:
     to pass on.
     """
 
-    def of_self(grad: Any) -> Any:
+    def zeros(grad: Any) -> Any:
         return zeros_like(grad)
 
     node = f"{name.capitalize()}Backward"
-    with_tensor = pointwise(f"{name}_", forward, node=f"{node}1", self=of_self, other=of_self)
-    with_number = pointwise(f"{name}_.Scalar", forward, node=f"{node}0", self=of_self)
+    with_tensor = pointwise(f"{name}_", forward, node=f"{node}1", self=zeros, other=zeros)
+    with_number = pointwise(f"{name}_.Scalar", forward, node=f"{node}0", self=zeros)
 
     def answer(self: Tensor, other: Any) -> Tensor:
         return (with_number if type(other) in NUMBERS else with_tensor).apply(self, other)
@@ -293,7 +293,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 
 _no_step = no_derivative("heaviside", "take heaviside() of a detached tensor")
-heaviside = pointwise(
+_heaviside = pointwise(
     "heaviside",
     lambda self, values: np.where(self == 0, values, (self > 0).astype(self.dtype))[()],
     node="NotImplemented",
@@ -305,14 +305,14 @@ heaviside = pointwise(
 
 
 @function("heaviside", method=True, inplace=True)
-def heaviside_(input: Tensor, values: Tensor) -> Tensor:
+def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """0 where the input is negative, 1 where it is positive, `values` where it is 0. Raises E203
     where the dtypes differ.
 
     Example: torch.heaviside(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     check_same_dtype("heaviside", input, values)
-    return heaviside.apply(input, values)
+    return _heaviside.apply(input, values)
 
 
 # --- where --------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def _checked_where(condition: Any, input: Any, other: Any) -> Tensor:
 
 
 @function("where")
-def where_(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+def where_function(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """`input` where the condition holds, `other` elsewhere, in their common dtype; both may be
     numbers. The condition alone gives the indices of its nonzero elements, a tensor for each
     dimension.

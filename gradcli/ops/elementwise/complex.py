@@ -91,7 +91,7 @@ def _is_conjugate(tensor: Tensor) -> bool:
 
 
 @function("view_as_real")
-def view_as_real_(input: Tensor) -> Tensor:
+def view_as_real_function(input: Tensor) -> Tensor:
     """A complex tensor's real and imaginary parts as a new last dimension of size 2; it shares the
     memory. Raises E203 for other tensors, and for a conjugate.
 
@@ -107,7 +107,7 @@ def view_as_real_(input: Tensor) -> Tensor:
 
 
 @function("view_as_complex", autocast="float32")
-def view_as_complex_(input: Tensor) -> Tensor:
+def view_as_complex_function(input: Tensor) -> Tensor:
     """A complex tensor on the memory of a real one, whose last dimension holds the two parts.
     Raises E203 for integers, E301 where the last dimension's size is not 2 or its elements do not
     lie beside each other.
@@ -167,7 +167,7 @@ def set_imag(tensor: Tensor, value: Any) -> None:
 
 
 @function("conj", method=True, numpy="conj")
-def conj_(input: Tensor) -> Tensor:
+def conj_function(input: Tensor) -> Tensor:
     """The complex conjugate, a view: what is written to it is written to the tensor, conjugated. A
     real tensor itself.
 
@@ -178,7 +178,7 @@ def conj_(input: Tensor) -> Tensor:
 
 
 @function("conj_physical", method=True, numpy="conj")
-def conj_physical_(input: Tensor) -> Tensor:
+def conj_physical_function(input: Tensor) -> Tensor:
     """The complex conjugate, copied at once; a real tensor itself.
 
     Example: torch.conj_physical(tensor([0.5, 1., 2.5]))
@@ -228,7 +228,7 @@ def is_neg(input: Tensor) -> bool:
 
 
 @function("_neg_view", method=True)
-def neg_view_(input: Tensor) -> Tensor:
+def neg_view(input: Tensor) -> Tensor:
     """A view that shows the tensor's elements negated."""
     if input.dtype.category == "bool":
         raise type_error("_neg_view(): a bool has no negative", raises="NotImplementedError")
@@ -269,7 +269,7 @@ def _polar_rule(grad: Any, result: Any, needs: list[bool]) -> tuple[Any, Any]:
     )
 
 
-polar: Op = op(
+_polar: Op = op(
     "polar",
     _polar_array,
     inputs=("abs", "angle"),
@@ -304,14 +304,14 @@ def complex_of_parts(real: Tensor, imag: Tensor) -> Tensor:
 
 
 @function("polar", autocast="float32")
-def polar_(abs: Tensor, angle: Tensor) -> Tensor:
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """The complex tensor of two real ones, its magnitudes and angles. Raises E203 where their
     dtypes differ or are neither float32 nor float64.
 
     Example: torch.polar(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     _check_parts("polar", abs, angle)
-    return polar.apply(abs, angle)
+    return _polar.apply(abs, angle)
 
 
 # --- angles ---------------------------------------------------------------------------------------

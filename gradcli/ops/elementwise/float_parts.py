@@ -25,7 +25,7 @@ def _power_of_two(value: Any) -> Any:
     return power(2, value) if type(value) is Tensor else in_single(np.exp2, value)
 
 
-ldexp: Op = pointwise(
+_ldexp: Op = pointwise(
     "ldexp",
     lambda self, other: self * np.power(other.dtype.type(2), other),
     floating=True,
@@ -37,14 +37,14 @@ ldexp: Op = pointwise(
 
 
 @function("ldexp", method=True, inplace_function=True)
-def ldexp_(input: Tensor, other: Tensor) -> Tensor:
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """`input * 2 ** other`."""
     # PyTorch raises a 2 of the input's dtype to the power first.
     if input.dtype.category == "float":
         check_dtype("ldexp", other.dtype, dtype_names("bool"))
     if input.dtype.is_complex:
         check_dtype("ldexp", other.dtype, dtype_names("float16"))
-    return ldexp.apply(input, other)
+    return _ldexp.apply(input, other)
 
 
 def _mantissa_and_exponent(self: Any) -> tuple[Any, Any]:
@@ -54,7 +54,7 @@ def _mantissa_and_exponent(self: Any) -> tuple[Any, Any]:
     return mantissa.astype(self.dtype)[()], exponent[()]
 
 
-frexp = op(
+_frexp = op(
     "frexp",
     _mantissa_and_exponent,
     outputs=("mantissa", "exponent"),
@@ -67,14 +67,14 @@ frexp = op(
 
 
 @function("frexp", method=True)
-def frexp_(input: Tensor) -> Any:
+def frexp(input: Tensor) -> Any:
     """Mantissas from 0.5 up to 1, and exponents, int32: `input = mantissa * 2 ** exponent`. Raises
     E203 for integers.
 
     Example: torch.frexp(tensor([0.5, 1., 2.5]))
     """
     check_floating("frexp", input, "RuntimeError")
-    return named("frexp", "mantissa exponent", frexp.apply(input))
+    return named("frexp", "mantissa exponent", _frexp.apply(input))
 
 
 nextafter: Op = pointwise(

@@ -85,7 +85,7 @@ round_to_decimals = pointwise(
 
 
 @function("round", method=True, inplace_function=True)
-def round_(input: Tensor, *, decimals: int | None = None) -> Tensor:
+def round_function(input: Tensor, *, decimals: int | None = None) -> Tensor:
     """The nearest integers, a half to the even one; or to a number of decimals, which may be
     negative. Raises E203 for decimals of integers.
 
@@ -108,7 +108,7 @@ def round_special(input: Tensor, *, decimals: int = 0) -> Tensor:
 
     Example: torch.special.round(tensor([-1.5, 0., 2.5]))
     """
-    return round_(input, decimals=decimals)
+    return round_function(input, decimals=decimals)
 
 
 # --- nan and inf --------------------------------------------------------------------------------

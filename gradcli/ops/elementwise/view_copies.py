@@ -15,11 +15,26 @@ from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.op import Function, Op, op, registry
-from gradcli.ops.elementwise.complex import view_as_complex_, view_as_real_
-from gradcli.ops.indexing.strided import as_strided_
-from gradcli.ops.shape.slicing import alias, diagonal_, narrow, select_, slice_, unfold_
-from gradcli.ops.shape.splitting import split_, split_with_sizes_, unbind_
-from gradcli.ops.shape.views import expand_, permute_, squeeze, t_, transpose_, unsqueeze_, view_
+from gradcli.ops.elementwise.complex import view_as_complex_function, view_as_real_function
+from gradcli.ops.indexing.strided import as_strided
+from gradcli.ops.shape.slicing import (
+    alias,
+    diagonal_function,
+    narrow,
+    select_function,
+    slice_,
+    unfold,
+)
+from gradcli.ops.shape.splitting import split, split_with_sizes, unbind
+from gradcli.ops.shape.views import (
+    expand_function,
+    permute_function,
+    squeeze,
+    t_function,
+    transpose_function,
+    unsqueeze_function,
+    view_function,
+)
 from gradcli.state import active
 
 _VIEWS = """alias as_strided diagonal expand permute select slice split split_with_sizes squeeze
@@ -104,23 +119,23 @@ def _slice(
 
 for _name, _view, _example in (
     ("alias", alias.apply, ""),
-    ("as_strided", as_strided_, "(2, 2), (1, 1)"),
-    ("diagonal", diagonal_, ""),
-    ("expand", expand_, "(2, 2, 2)"),
-    ("permute", permute_, "(1, 0)"),
-    ("select", select_, "0, 1"),
+    ("as_strided", as_strided, "(2, 2), (1, 1)"),
+    ("diagonal", diagonal_function, ""),
+    ("expand", expand_function, "(2, 2, 2)"),
+    ("permute", permute_function, "(1, 0)"),
+    ("select", select_function, "0, 1"),
     ("slice", _slice, "0, 0, 1"),
-    ("split", split_, "1"),
-    ("split_with_sizes", split_with_sizes_, "(1, 1)"),
+    ("split", split, "1"),
+    ("split_with_sizes", split_with_sizes, "(1, 1)"),
     ("squeeze", squeeze, ""),
-    ("t", t_, ""),
-    ("transpose", transpose_, "0, 1"),
-    ("unbind", unbind_, ""),
-    ("unfold", unfold_, "0, 2, 1"),
-    ("unsqueeze", unsqueeze_, "0"),
-    ("view", view_, "(4,)"),
-    ("view_as_complex", view_as_complex_, ""),
-    ("view_as_real", view_as_real_, ""),
+    ("t", t_function, ""),
+    ("transpose", transpose_function, "0, 1"),
+    ("unbind", unbind, ""),
+    ("unfold", unfold, "0, 2, 1"),
+    ("unsqueeze", unsqueeze_function, "0"),
+    ("view", view_function, "(4,)"),
+    ("view_as_complex", view_as_complex_function, ""),
+    ("view_as_real", view_as_real_function, ""),
 ):
     _expose(_name, _view, _example)
 methods["narrow_copy"] = _expose("narrow", narrow, "0, 0, 1", _narrow)

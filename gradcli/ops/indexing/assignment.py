@@ -213,7 +213,7 @@ def _key_of(name: str, tensor: Tensor, indices: Any, values: Any, accumulate: bo
 
 
 @function("index_put", method=True)
-def index_put_(
+def index_put_function(
     input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
 ) -> Tensor:
     """The tensor with the values at an index, a tuple of index tensors, or added there.
@@ -261,11 +261,11 @@ _select_replaced = _part_of(select.forward)
 _slice_replaced = _part_of(slice_.forward)
 _diagonal_replaced = _part_of(diagonal_of)
 
-select_scatter: Op = op(
+_select_scatter: Op = op(
     "select_scatter",
     lambda self, src, dim, index: _select_replaced(self, src, dim, index),
     keeps_layout=True,
-    self=lambda grad, src_sizes, dim, index: select_scatter(
+    self=lambda grad, src_sizes, dim, index: _select_scatter(
         grad, zeros(grad, src_sizes), dim, index
     ),
     src=select,
@@ -278,11 +278,11 @@ def selected_replaced(x, values, axis, index):
     raises=BY_KINDS,
 )
 
-slice_scatter: Op = op(
+_slice_scatter: Op = op(
     "slice_scatter",
     lambda self, src, dim, start, end, step: _slice_replaced(self, src, dim, start, end, step),
     keeps_layout=True,
-    self=lambda grad, src_sizes, dim, start, end, step: slice_scatter(
+    self=lambda grad, src_sizes, dim, start, end, step: _slice_scatter(
         grad, zeros(grad, src_sizes), dim, start, end, step
     ),
     src=slice_,
@@ -295,11 +295,11 @@ def slice_replaced(x, values, axis, start, end, step=1):
     raises=BY_KINDS,
 )
 
-diagonal_scatter: Op = op(
+_diagonal_scatter: Op = op(
     "diagonal_scatter",
     lambda self, src, offset, dim1, dim2: _diagonal_replaced(self, src, offset, dim1, dim2),
     keeps_layout=True,
-    self=lambda grad, src_sizes, offset, dim1, dim2: diagonal_scatter(
+    self=lambda grad, src_sizes, offset, dim1, dim2: _diagonal_scatter(
         grad, zeros(grad, src_sizes), offset, dim1, dim2
     ),
     src=diagonal,
@@ -330,18 +330,18 @@ def _replaced(
 
 
 @function("select_scatter", method=True)
-def select_scatter_(input: Tensor, src: Any, dim: int, index: int) -> Tensor:
+def select_scatter(input: Tensor, src: Any, dim: int, index: int) -> Tensor:
     """The tensor with the part at one position of a dimension replaced.
 
     Example: torch.select_scatter(tensor([[2., 1.], [1., 3.]]), ones(2), 0, 1)
     """
     at = normal_dim("select_scatter", dim, input.array.ndim)
     position = selected_position(index, input.array.shape, at)
-    return _replaced(select_scatter, input, src, select.forward, (at, position))
+    return _replaced(_select_scatter, input, src, select.forward, (at, position))
 
 
 @function("slice_scatter", method=True)
-def slice_scatter_(
+def slice_scatter(
     input: Tensor,
     src: Any,
     dim: int = 0,
@@ -356,11 +356,11 @@ def slice_scatter_(
     at = normal_dim("slice_scatter", dim, input.array.ndim)
     first, last, by = slice(start, end, step).indices(input.array.shape[at])
     bounds = (at, first, max(first, last), by)
-    return _replaced(slice_scatter, input, src, slice_.forward, bounds)
+    return _replaced(_slice_scatter, input, src, slice_.forward, bounds)
 
 
 @function("diagonal_scatter", method=True)
-def diagonal_scatter_(
+def diagonal_scatter(
     input: Tensor, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Tensor:
     """The tensor with a diagonal replaced.
@@ -368,4 +368,4 @@ def diagonal_scatter_(
     Example: torch.diagonal_scatter(tensor([[2., 1.], [1., 3.]]), zeros(2))
     """
     dims = diagonal_dims("diagonal_scatter", input.array.ndim, dim1, dim2)
-    return _replaced(diagonal_scatter, input, src, diagonal_of, (offset, *dims))
+    return _replaced(_diagonal_scatter, input, src, diagonal_of, (offset, *dims))

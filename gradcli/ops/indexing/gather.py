@@ -167,7 +167,7 @@ def gathered(x, axis, index):
 
 
 @function("gather", method=True)
-def gather_(input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor:
+def gather_function(input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor:
     """At each place of the index the element that stands there along the dimension.
 
     Raises E203, E301 or E302 where the index does not fit.
@@ -381,7 +381,7 @@ scatter_add: Op = op(
 
 
 @function("scatter_add", method=True, inplace=True, check=check_along)
-def scatter_add_(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
+def scatter_add_function(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
     """The tensor with the source's elements added at the places that the index says.
 
     Example:

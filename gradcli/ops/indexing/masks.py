@@ -22,9 +22,9 @@ from gradcli.ops.codegen.runtime import check_tensor, type_name
 from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, CHECKS, READS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
-from gradcli.ops.shape.joining import cat, stack_
+from gradcli.ops.shape.joining import cat, stack_function
 from gradcli.ops.shape.reshaping import meshgrid
-from gradcli.ops.shape.splitting import unbind_
+from gradcli.ops.shape.splitting import unbind
 from gradcli.ops.shape.views import reshape
 
 # --- masks --------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ from gradcli.ops.shape.views import reshape
 
 def _checked_mask(name: str, tensor: Tensor, mask: Any) -> None:
     """Raise E202, E203 or E301 unless the mask is a bool tensor that goes with the tensor."""
-    check_tensor(masked_select, "mask", mask)
+    check_tensor(_masked_select, "mask", mask)
     if mask.array.dtype != np.bool_:
         raise dtype_error(
             f"{name}(): the mask must be a bool tensor, and this one is {mask.dtype}",
@@ -71,7 +71,7 @@ masked_fill_tensor: Op = op(
     constant=("mask",),
     self=lambda grad, mask: masked_fill_number(grad, mask, 0),
     # The engine sums the gradient to the value's shape, 0-dim.
-    value=lambda grad, mask: masked_select(grad, mask),
+    value=lambda grad, mask: _masked_select(grad, mask),
     raises=BY_KINDS,
 )
 
@@ -127,10 +127,10 @@ def _select_masked(self: Any, mask: Any) -> Any:
 def _masked_select_rule(grad: Any, self: Any, mask: Any) -> Any:
     # The input is kept as PyTorch keeps it: see `gather`.
     sizes = np.broadcast_shapes(tuple(self.shape), tuple(mask.shape))
-    return masked_scatter(zeros(grad, sizes), mask, grad)
+    return _masked_scatter(zeros(grad, sizes), mask, grad)
 
 
-masked_select: Op = op(
+_masked_select: Op = op(
     "masked_select",
     _select_masked,
     constant=("mask",),
@@ -142,14 +142,14 @@ masked_select: Op = op(
 
 
 @function("masked_select", method=True)
-def masked_select_(input: Tensor, mask: Any) -> Tensor:
+def masked_select(input: Tensor, mask: Any) -> Tensor:
     """The elements where the mask is true, as a vector.
 
     Example: torch.masked_select(tensor([0.5, 1., 2.]), tensor([True, False, True]))
     """
     refuse_batched("masked_select", input, mask)
     _checked_mask("masked_select", input, mask)
-    return masked_select.apply(input, mask)
+    return _masked_select.apply(input, mask)
 
 
 def _scatter_masked(self: Any, mask: Any, source: Any) -> Any:
@@ -160,7 +160,7 @@ def _scatter_masked(self: Any, mask: Any, source: Any) -> Any:
     return whole
 
 
-masked_scatter: Op = op(
+_masked_scatter: Op = op(
     "masked_scatter",
     _scatter_masked,
     constant=("mask",),
@@ -178,7 +178,7 @@ def _gather_masked(grad_output: Any, mask: Any, sizes: tuple[int, ...]) -> Any:
 
 
 def _gather_masked_decomposed(grad_output: Tensor, mask: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    taken = masked_select.apply(grad_output, mask)
+    taken = _masked_select.apply(grad_output, mask)
     missing = math.prod(sizes) - taken.array.size
     return reshape(cat.apply([taken, zeros(taken, (missing,))], 0) if missing else taken, sizes)
 
@@ -188,7 +188,7 @@ masked_scatter_backward: Op = op(
     _gather_masked,
     decomposition=_gather_masked_decomposed,
     constant=("mask",),
-    grad_output=lambda grad, grad_output_sizes, mask: masked_scatter(
+    grad_output=lambda grad, grad_output_sizes, mask: _masked_scatter(
         zeros(grad, grad_output_sizes), mask, grad
     ),
     raises=BY_VALUES,
@@ -201,7 +201,7 @@ masked_scatter_backward: Op = op(
     inplace=True,
     check=lambda name, self, *operands, **named: check_inplace(name, self),
 )
-def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
+def masked_scatter(input: Tensor, mask: Any, source: Tensor) -> Tensor:
     """The tensor with the elements of the source, in order, where the mask is true.
 
     Raises E203 where the dtypes differ, E301 where the source has too few elements.
@@ -211,7 +211,7 @@ def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
             3.]))
     """
     _checked_mask("masked_scatter", input, mask)
-    check_tensor(masked_scatter, "source", source)
+    check_tensor(_masked_scatter, "source", source)
     if source.array.dtype is not input.array.dtype:
         raise dtype_error(
             f"masked_scatter(): the tensor is {input.dtype}, the source {source.dtype}"
@@ -223,7 +223,7 @@ def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
             f"masked_scatter(): {source.array.size} elements for {wanted} places",
             text="Number of elements of source < number of ones in mask",
         )
-    return masked_scatter.apply(input, mask, source)
+    return _masked_scatter.apply(input, mask, source)
 
 
 # --- where something is ---------------------------------------------------------------------------
@@ -257,12 +257,12 @@ def argwhere(input: Tensor) -> Tensor:
 # --- flat positions -----------------------------------------------------------------------------
 
 
-take: Op = op(
+_take: Op = op(
     "take",
     lambda self, index: self.reshape(-1)[index],
     constant=("index",),
     # The input is kept as PyTorch keeps it: see `gather`.
-    self=lambda grad, self, index: put(zeros(grad, self.shape), index, grad, True),
+    self=lambda grad, self, index: _put(zeros(grad, self.shape), index, grad, True),
     raises=BY_VALUES,
     numpy="np.take({0}, {1})",
 )
@@ -278,16 +278,16 @@ def _put_array(self: Any, index: Any, source: Any, accumulate: bool) -> Any:
     return laid_out_like(self, whole)
 
 
-put: Op = op(
+_put: Op = op(
     "put",
     _put_array,
     keeps_layout=True,
     constant=("index",),
     self=lambda grad, index, accumulate: (
-        grad if accumulate else put(grad, index, zeros(grad, tuple(index.shape)), False)
+        grad if accumulate else _put(grad, index, zeros(grad, tuple(index.shape)), False)
     ),
     # The source is kept as PyTorch keeps it: see `gather`.
-    source=lambda grad, index, source: reshape(take(grad, index), source.shape),
+    source=lambda grad, index, source: reshape(_take(grad, index), source.shape),
     raises=BY_VALUES,
     numpy="""\
 def put(array, index, values, accumulate=False):
@@ -303,7 +303,7 @@ def put(array, index, values, accumulate=False):
 
 def _checked_flat(name: str, tensor: Tensor, index: Any) -> None:
     """Raise E202, E203 or E302 unless the index holds positions in the tensor."""
-    check_tensor(take, "index", index)
+    check_tensor(_take, "index", index)
     if index.array.dtype != np.int64:
         raise dtype_error(f"{name}(): the index must be torch.int64, and this one is {index.dtype}")
     size = tensor.array.size
@@ -316,7 +316,7 @@ def _checked_flat(name: str, tensor: Tensor, index: Any) -> None:
 
 
 @function("take", method=True)
-def take_(input: Tensor, index: Any) -> Tensor:
+def take(input: Tensor, index: Any) -> Tensor:
     """The elements at flat positions, in the index's shape.
 
     Conventions: An index that is given twice gets both gradients.
@@ -324,7 +324,7 @@ def take_(input: Tensor, index: Any) -> Tensor:
     Example: torch.take(tensor([[2., 1.], [1., 3.]]), tensor([0, 3]))
     """
     _checked_flat("take", input, index)
-    return take.apply(input, index)
+    return _take.apply(input, index)
 
 
 @function("unravel_index", effects=(CHECKS,))
@@ -358,18 +358,18 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
         return ()
     steps = np.append(np.cumprod(np.array(sizes[:0:-1], np.int64))[::-1], 1)
     coordinates = positions[..., None] // steps % np.array(sizes, np.int64)
-    return unbind_(Tensor(coordinates), -1)
+    return unbind(Tensor(coordinates), -1)
 
 
 @function("put", method=True, inplace=True, check=check_distinct)
-def put_(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Tensor:
+def put(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Tensor:
     """The tensor with the source's elements at flat positions, or added there.
 
     Raises E203 where the dtypes differ, E301 where the index and the source do.
 
     Example: torch.put(tensor([[2., 1.], [1., 3.]]), tensor([0, 3]), tensor([7., 8.]))
     """
-    check_tensor(put, "source", source)
+    check_tensor(_put, "source", source)
     if source.array.dtype is not input.array.dtype:
         raise dtype_error(f"put(): the tensor is {input.dtype}, the source {source.dtype}")
     _checked_flat("put", input, index)
@@ -378,7 +378,7 @@ def put_(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Te
             f"put(): {source.array.size} elements for {index.array.size} positions",
             raises="IndexError",
         )
-    return put.apply(input, index, source, accumulate)
+    return _put.apply(input, index, source, accumulate)
 
 
 # --- combinations -------------------------------------------------------------------------------
@@ -405,4 +405,4 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         positions[:-1] <= positions[1:] if with_replacement else positions[:-1] < positions[1:]
     )
     mask = Tensor(module_of(input.array).asarray(ordered.all(0)))
-    return stack_([masked_select.apply(grid, mask) for grid in meshgrid(*[input] * r)], 1)
+    return stack_function([_masked_select.apply(grid, mask) for grid in meshgrid(*[input] * r)], 1)

@@ -127,7 +127,7 @@ def _copy_parts(self: Any, dim: int, index: Any, source: Any) -> Any:
     return whole
 
 
-index_copy: Op = op(
+_index_copy: Op = op(
     "index_copy",
     _copy_parts,
     constant=("index",),
@@ -194,7 +194,7 @@ def _check_vector(name: str, tensor: Tensor, index: Any) -> None:
 
 
 @function("index_select", method=True)
-def index_select_(input: Tensor, dim: int, index: Any) -> Tensor:
+def index_select_function(input: Tensor, dim: int, index: Any) -> Tensor:
     """The parts at the given positions of a dimension. Raises E302 for one that does not exist.
 
     Example: torch.index_select(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]))
@@ -312,7 +312,9 @@ def _copy_misfit(
 
 
 @function("index_add", method=True)
-def index_add_(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+def index_add_function(
+    input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1
+) -> Tensor:
     """The tensor with `alpha` times the parts of the source added at the positions of the index.
 
     Example: torch.index_add(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), ones(1, 2))
@@ -328,7 +330,7 @@ def index_add_(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any =
 
 
 @function("index_copy", method=True)
-def index_copy_(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
+def index_copy(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
     """The tensor with the parts of the source at the positions of the index.
 
     Example: torch.index_copy(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), ones(1, 2))
@@ -340,7 +342,7 @@ def index_copy_(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
         raise dtype_error("index_copy(): the index must be torch.int64", help="use `.long()`")
     raises = "IndexError" if input.array.size else "RuntimeError"
     at = checked_source("index_copy", input, dim, index, source, raises)
-    return index_copy.apply(input, at, index, source)
+    return _index_copy.apply(input, at, index, source)
 
 
 @function("index_fill", method=True)
@@ -434,8 +436,8 @@ def _add_in_place(self: Tensor, dim: int, index: Any, source: Any, *, alpha: Any
         raise
 
 
-_copied = in_place("index_copy", index_copy_, check=check_along)
-_added = in_place("index_add", index_add_, check=check_along)
+_copied = in_place("index_copy", index_copy, check=check_along)
+_added = in_place("index_add", index_add_function, check=check_along)
 
 
 # --- repeat_interleave --------------------------------------------------------------------------

@@ -49,11 +49,11 @@ def _strided_backward(
         index = Tensor(index) if type(grad) is Tensor else index
         memory = index_add(memory, 0, index, reshape(grad, (where.size,)))
     else:
-        assign(as_strided(memory, size, stride, before + offset, (1,)), grad)
-    return as_strided(memory, self_sizes, layout, before, (1,))
+        assign(_as_strided(memory, size, stride, before + offset, (1,)), grad)
+    return _as_strided(memory, self_sizes, layout, before, (1,))
 
 
-as_strided: Op = op(
+_as_strided: Op = op(
     "as_strided",
     lambda self, size, stride, offset, layout: window(self, size, stride, offset),
     view=True,
@@ -67,7 +67,7 @@ def strided(tensor: Tensor, size: Sizes, stride: Sizes, offset: int) -> Tensor:
     """A window on a tensor's memory, in the graph: strides in elements, the offset from the
     tensor's own first one.
     """
-    return as_strided.apply(tensor, tuple(size), tuple(stride), offset, _strides(tensor))
+    return _as_strided.apply(tensor, tuple(size), tuple(stride), offset, _strides(tensor))
 
 
 def _strides(tensor: Tensor) -> Sizes:
@@ -77,14 +77,14 @@ def _strides(tensor: Tensor) -> Sizes:
 
 
 @function("as_strided", method=True)
-def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A window on the memory that the tensor shares: sizes, strides and offset in elements.
 
     Raises E301 where it reaches beyond that memory.
 
     Example: torch.as_strided(tensor([0.5, 1., 2.]), (2, 2), (1, 1))
     """
-    return as_strided.apply(input, *_checked_window(input, size, stride, storage_offset))
+    return _as_strided.apply(input, *_checked_window(input, size, stride, storage_offset))
 
 
 def _checked_window(
@@ -124,14 +124,14 @@ def _scattered(self: Any, src: Any, size: Sizes, stride: Sizes, offset: int) -> 
     return whole
 
 
-as_strided_scatter: Op = op(
+_as_strided_scatter: Op = op(
     "as_strided_scatter",
     _scattered,
     keeps_layout=True,
-    self=lambda grad, src_sizes, size, stride, offset: as_strided_scatter(
+    self=lambda grad, src_sizes, size, stride, offset: _as_strided_scatter(
         row_order(grad), zeros(grad, src_sizes), size, stride, offset
     ),
-    src=lambda grad, self_sizes, size, stride, offset: as_strided(
+    src=lambda grad, self_sizes, size, stride, offset: _as_strided(
         row_order(grad), size, stride, offset, tuple(row_strides(self_sizes))
     ),
     raises=BY_KINDS,
@@ -139,7 +139,7 @@ as_strided_scatter: Op = op(
 
 
 @function("as_strided_scatter", method=True)
-def as_strided_scatter_(
+def as_strided_scatter(
     input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Tensor:
     """The tensor with a window on its memory replaced: sizes, strides and offset in elements.
@@ -154,12 +154,12 @@ def as_strided_scatter_(
             "expected src to have a size equal to the slice of self. src size ="
             f" {list(src.array.shape)}, slice size = {list(sizes)}"
         )
-    return as_strided_scatter.apply(input, src, sizes, strides, offset)
+    return _as_strided_scatter.apply(input, src, sizes, strides, offset)
 
 
 as_strided_written: Op = op(
     "as_strided_",
-    as_strided.forward,
+    _as_strided.forward,
     node="AsStridedBackward1",
     keeps_layout=True,
     self=_strided_backward,

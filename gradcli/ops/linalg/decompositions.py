@@ -95,7 +95,7 @@ def _qr_rule(grads: Any, Q: Any, R: Any, mode: str) -> Any:
     return gradient if of_R is None else gradient + Q @ of_R
 
 
-qr: Op = op(
+_qr: Op = op(
     "linalg_qr", _qr_array, outputs=("Q", "R"), keeps_layout=True, A=_qr_rule, raises=BY_KINDS
 )
 
@@ -112,11 +112,11 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r',"
             " or 'complete'"
         )
-    return named("linalg_qr", "Q R", qr.apply(A, mode))
+    return named("linalg_qr", "Q R", _qr.apply(A, mode))
 
 
 @function("qr", method=True, autocast="float32")
-def qr_(input: Tensor, some: bool = True) -> Any:
+def qr(input: Tensor, some: bool = True) -> Any:
     """The QR decomposition, complete where `some` is false; see `torch.linalg.qr`."""
     return named("qr", "Q R", linalg_qr(input, "reduced" if some else "complete"))
 
@@ -282,7 +282,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 
 
 @function("svd", method=True, autocast="float32")
-def svd_(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+def svd_function(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """U, the singular values and V; U and V are square and 0 where `compute_uv` is false."""
     check_matrices("svd", square=False, input=input)
     if compute_uv:

@@ -59,7 +59,7 @@ def _eig_rule(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     return solve_ex(adjoint_of(V), inner @ adjoint_of(V), True, False)[0]
 
 
-eig: Op = op(
+_eig: Op = op(
     "linalg_eig",
     lambda A: _eig_on_host(A),
     outputs=("eigenvalues", "eigenvectors"),
@@ -70,16 +70,16 @@ eig: Op = op(
 
 
 @function("eig", module="torch.linalg", autocast="float32")
-def eig_(A: Tensor) -> Any:
+def eig(A: Tensor) -> Any:
     """The eigenvalues of square matrices and eigenvectors of length 1, as columns; both complex.
     Raises E301 for others.
     """
     check_matrices("eig", A=A)
-    return named("linalg_eig", "eigenvalues eigenvectors", eig.apply(A))
+    return named("linalg_eig", "eigenvalues eigenvectors", _eig.apply(A))
 
 
 @function("eigvals", module="torch.linalg", autocast="float32")
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of square matrices, complex. Raises E301 for others."""
     check_matrices("eigvals", A=A)
-    return eig.apply(A)[0]
+    return _eig.apply(A)[0]

@@ -73,7 +73,7 @@ def _by_composition(body: Any, grad: Any, *operands: Any) -> tuple[Any, ...]:
     return tuple(None if gradient is None else gradient.array for gradient in gradients)
 
 
-householder_product: Op = op(
+_householder_product: Op = op(
     "linalg_householder_product",
     lambda input, tau: column_major(reflected(input, tau, _identity(input))),
     keeps_layout=True,
@@ -118,14 +118,14 @@ def _check_reflections(name: str, input: Tensor, tau: Tensor) -> None:
 
 @function("householder_product", module="torch.linalg")
 @function("orgqr", method=True, autocast="float32")
-def householder_product_(input: Tensor, tau: Tensor) -> Tensor:
+def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of reflections, whose vectors stand below the diagonal of
     `input` and factors in `tau`. Raises E301 where the shapes do not fit.
 
     Example: torch.orgqr(tensor([[2., 1.], [1., 3.]]), tensor([0.5, 1.]))
     """
     _check_reflections("householder_product", input, tau)
-    return householder_product.apply(input, tau)
+    return _householder_product.apply(input, tau)
 
 
 @function("ormqr", method=True, autocast="float32")

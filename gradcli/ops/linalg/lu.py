@@ -136,7 +136,7 @@ def _unpacked_rule(grads: Any, LU_data_sizes: tuple[int, ...]) -> Any:
 
 
 # P comes last: it has no gradient, and edges count the outputs that have one.
-lu_unpack: Op = op(
+_lu_unpack: Op = op(
     "lu_unpack",
     _unpacked,
     keeps_layout=True,
@@ -156,7 +156,7 @@ def _factored(A: Any) -> tuple[Any, Any, Any]:
 def _factored_rule(grads: Any, LU: Any, pivots: Any) -> Any:
     grad = grads[0]
     count = min(LU.shape[-2:])
-    L, U, P = lu_unpack(LU, pivots)
+    L, U, P = _lu_unpack(LU, pivots)
     return _factors_gradient(_part(grad, -1, 0, count), _part(grad, -2, 0, count), P, L, U)
 
 
@@ -242,7 +242,7 @@ def _check_pivots(name: str, pivots: Any, rows: int, too_low: str, too_high: str
 
 
 @function("lu_unpack", effects=(CHECKS,))
-def lu_unpack_(
+def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> Any:
     """P, L and U from lu_factor()'s results; what is not to be unpacked is empty.
@@ -256,7 +256,7 @@ def lu_unpack_(
         _check_unpacked(LU_pivots, rows, min(rows, columns))
     else:  # PyTorch does not look at them
         LU_pivots = Tensor(module_of(LU_data.array).ones(min(rows, columns), np.int32))
-    L, U, P = lu_unpack.apply(LU_data, LU_pivots)
+    L, U, P = _lu_unpack.apply(LU_data, LU_pivots)
     empty = Tensor(module_of(LU_data.array).empty(0, LU_data.array.dtype))
     data = (L, U) if unpack_data else (empty, empty)
     return named("lu_unpack", "P L U", (P if unpack_pivots else empty, *data))
@@ -305,12 +305,12 @@ def _solved_rule(
     needs: list[bool],
 ) -> tuple[Any, Any]:
     of_LU = _solved_gradient(grad, LU, pivots, result, left, adjoint) if needs[0] else None
-    of_B = lu_solve(LU, pivots, grad, left, not adjoint) if needs[1] else None
+    of_B = _lu_solve(LU, pivots, grad, left, not adjoint) if needs[1] else None
     return of_LU, of_B
 
 
 def _solved_gradient(grad: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoint: bool) -> Any:
-    L, U, P = lu_unpack(LU, pivots)
+    L, U, P = _lu_unpack(LU, pivots)
     if left != adjoint:
         of_product = -((grad if left else adjoint_of(grad)) @ (adjoint_of(X) if left else X))
         inner = solve_triangular(adjoint_of(U), of_product, False, True, False)
@@ -323,7 +323,7 @@ def _solved_gradient(grad: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoin
     return tril(inner, -1) + triu(of_U, 0)
 
 
-lu_solve: Op = op(
+_lu_solve: Op = op(
     "linalg_lu_solve",
     _solved_array,
     keeps_layout=True,
@@ -393,11 +393,11 @@ def linalg_lu_solve(
         f" {LU.dtype.scalar_type} and B of type {B.dtype.scalar_type} instead",
     )
     _check_solved(LU, pivots, B, left)
-    return lu_solve.apply(LU, pivots, B, left, adjoint)
+    return _lu_solve.apply(LU, pivots, B, left, adjoint)
 
 
 @function("lu_solve", method=True, autocast="float32", effects=(CHECKS,))
-def lu_solve_(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The solution X of `A @ X = b` from lu_factor()'s results.
 
     Example:

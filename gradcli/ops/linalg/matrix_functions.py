@@ -39,10 +39,10 @@ def _exponential_rule(grad: Any, self: Any) -> Any:
     assign(block_of(whole, start, start), matrices)
     assign(block_of(whole, end, end), matrices)
     assign(block_of(whole, start, end), grad)
-    return block_of(matrix_exp(whole), start, end)
+    return block_of(_matrix_exp(whole), start, end)
 
 
-matrix_exp: Op = op(
+_matrix_exp: Op = op(
     "linalg_matrix_exp",
     lambda self: matrix_exponential(self),
     self=_exponential_rule,
@@ -51,10 +51,10 @@ matrix_exp: Op = op(
 
 
 @function("matrix_exp", method=True, also="torch.linalg")
-def matrix_exp_(input: Tensor) -> Tensor:
+def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of square matrices, `I + A + A @ A / 2 + …`. Raises E301 for others."""
     check_matrices("matrix_exp", input=input)
-    return matrix_exp.apply(input)
+    return _matrix_exp.apply(input)
 
 
 # --- powers ---------------------------------------------------------------------------------------

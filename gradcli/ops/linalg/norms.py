@@ -117,7 +117,7 @@ def _vector_norm(
 
 
 @reduction("vector_norm", module="torch.linalg", method=False)
-def vector_norm_(
+def vector_norm_function(
     input: Tensor,
     ord: float = 2,
     dim: Dims = None,
@@ -288,7 +288,7 @@ def _dist_rule(grad: Any, self: Any, other: Any, result: Any, p: float) -> Any:
     return norm_gradient(grad, self - other, result, p, None, False)
 
 
-dist = op(
+_dist = op(
     "dist",
     _dist_array,
     self=_dist_rule,
@@ -299,7 +299,7 @@ dist = op(
 
 
 @function("dist", method=True)
-def dist_(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of the difference of two tensors, broadcast against each other.
 
     Example: torch.dist(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
@@ -308,7 +308,7 @@ def dist_(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     check_reduced("dist", other)
     check_subtraction(input.array, other.array)
     check_floating_dtype("dist", dtypes.result_dtype((input.array, other.array)))
-    return dist.apply(input, other, float(p))
+    return _dist.apply(input, other, float(p))
 
 
 # --- renorm -------------------------------------------------------------------------------------
@@ -338,7 +338,7 @@ def _renorm_rule(grad: Any, self: Any, p: float, dim: int, maxnorm: float) -> An
     return where(norm > maxnorm, shortened, grad)
 
 
-renorm: Op = op("renorm", _renorm_array, self=_renorm_rule, raises=BY_KINDS)
+_renorm: Op = op("renorm", _renorm_array, self=_renorm_rule, raises=BY_KINDS)
 
 
 def _checked_dim(input: Tensor, p: Any, dim: int, maxnorm: Any) -> int:
@@ -370,11 +370,11 @@ def _check_written(name: str, input: Tensor, /, p: Any = 2, dim: int = 0, maxnor
 
 
 @function("renorm", method=True, inplace=True, check=_check_written)
-def renorm_(input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
+def renorm(input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     """The tensor with each slice along `dim` whose p-norm is above `maxnorm` scaled down to it.
     Raises E204 unless p is positive and maxnorm not negative, E301 for fewer than two dimensions.
 
     Example: torch.renorm(tensor([[2., 1.], [1., 3.]]), 2, 0, 1.)
     """
     at = _checked_dim(input, p, dim, maxnorm)
-    return renorm.apply(input, float(p), at, float(maxnorm))
+    return _renorm.apply(input, float(p), at, float(maxnorm))

@@ -165,26 +165,26 @@ def _least_squares_array(self: Any, b: Any, rcond: float, driver: str) -> tuple[
 def _least_squares_rule(
     grads: Any, self: Any, b: Any, solution: Any, rcond: float, needs: list[bool]
 ) -> tuple[Any, Any]:
-    of_solution, of_residuals = grads[0], grads[1]
-    of_self = of_b = None
+    solution_grad, residuals_grad = grads[0], grads[1]
+    self_grad = b_grad = None
     vector = b.ndim == self.ndim - 1
     if vector:
         last = b.ndim
         b, solution = unsqueeze(b, last), unsqueeze(solution, last)
-        of_solution = None if of_solution is None else unsqueeze(of_solution, last)
-    if of_solution is not None:
+        solution_grad = None if solution_grad is None else unsqueeze(solution_grad, last)
+    if solution_grad is not None:
         inverse = pinv(self, None, rcond, False)
-        of_b = adjoint_of(inverse) @ of_solution
+        b_grad = adjoint_of(inverse) @ solution_grad
         if needs[0]:
-            of_self = _pseudoinverse_rule(of_solution @ adjoint_of(b), self, inverse)
-    if of_residuals is not None and of_residuals.shape[-1:] != (0,):
+            self_grad = _pseudoinverse_rule(solution_grad @ adjoint_of(b), self, inverse)
+    if residuals_grad is not None and residuals_grad.shape[-1:] != (0,):
         left_over = self @ solution - b
-        weight = unsqueeze(of_residuals, of_residuals.ndim - 1)
-        of_matrix = (weight * left_over) @ adjoint_of(solution) * 2
-        of_self = of_matrix if of_self is None else of_self + of_matrix
+        weight = unsqueeze(residuals_grad, residuals_grad.ndim - 1)
+        through_residuals = (weight * left_over) @ adjoint_of(solution) * 2
+        self_grad = through_residuals if self_grad is None else self_grad + through_residuals
         through_b = weight * -2 * left_over
-        of_b = through_b if of_b is None else of_b + through_b
-    return of_self, squeeze_dim(of_b, last) if vector and of_b is not None else of_b
+        b_grad = through_b if b_grad is None else b_grad + through_b
+    return self_grad, squeeze_dim(b_grad, last) if vector and b_grad is not None else b_grad
 
 
 _lstsq: Op = op(

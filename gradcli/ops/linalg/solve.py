@@ -77,13 +77,13 @@ def inv(A: Tensor) -> Tensor:
 
 
 @function("inverse", method=True, autocast="float32", effects=(CHECKS,))
-def inverse_(input: Tensor) -> Tensor:
+def inverse(input: Tensor) -> Tensor:
     """The inverse of square matrices; see `torch.linalg.inv`."""
     return inv(input)
 
 
 @function("inv_ex", module="torch.linalg", autocast="float32")
-def inv_ex_(A: Tensor, *, check_errors: bool = False) -> Any:
+def inv_ex_function(A: Tensor, *, check_errors: bool = False) -> Any:
     """The inverses, and for each the number of the pivot that is 0, or 0."""
     check_matrices("inv_ex", A=A)
     inverse, info = inv_ex.apply(A)
@@ -165,7 +165,9 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 
 @function("solve_ex", module="torch.linalg")
-def solve_ex_(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
+def solve_ex_function(
+    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False
+) -> Any:
     """The solution, and for each matrix the number of the pivot that is 0, or 0."""
     solution, info = _solve("solve_ex", A, B, left)
     if check_errors:
@@ -196,7 +198,7 @@ def _determinant_array(A: Any) -> Any:
 def _singular_gradient(grad: Any, A: Any) -> Any:
     """The determinant's gradient from the singular values: it is there at a singular matrix too."""
     U, S, Vh = svd(A, True)
-    sign = conj(det(U) * det(Vh)) * grad
+    sign = conj(_det(U) * _det(Vh)) * grad
     others = prod_gradient_at_zeros(unsqueeze(sign, sign.ndim), S, S.ndim - 1)
     return (U * unsqueeze(others, others.ndim - 1)) @ Vh
 
@@ -220,18 +222,18 @@ def _det_rule(grad: Any, A: Any, result: Any) -> Any:
     return solve_ex(adjoint_of(A), turned(_scaled_identity(scale, size)), True, False)[0]
 
 
-det: Op = op("linalg_det", _determinant_array, A=_det_rule, raises=BY_VALUES)
+_det: Op = op("linalg_det", _determinant_array, A=_det_rule, raises=BY_VALUES)
 
 
 @function("det", module="torch.linalg", numpy="linalg.det")
 def linalg_det(A: Tensor) -> Tensor:
     """The determinant of square matrices. Raises E301 for others."""
     check_matrices("det", A=A)
-    return det.apply(A)
+    return _det.apply(A)
 
 
 @function("det", method=True, numpy="linalg.det")
-def det_(input: Tensor) -> Tensor:
+def det(input: Tensor) -> Tensor:
     """The determinant of square matrices; see `torch.linalg.det`."""
     return linalg_det(input)
 
@@ -263,7 +265,7 @@ def _slogdet_rule(grads: Any, A: Any, sign: Any) -> Any:
     return solve_ex(adjoint_of(A), turned(_scaled_identity(grad, A.shape[-1])), True, False)[0]
 
 
-slogdet: Op = op(
+_slogdet: Op = op(
     "linalg_slogdet",
     _slogdet_array,
     keeps_layout=True,
@@ -277,21 +279,21 @@ slogdet: Op = op(
 def linalg_slogdet(A: Tensor) -> Any:
     """The sign of the determinant and the logarithm of its magnitude; 0 and -inf where it is 0."""
     check_matrices("slogdet", A=A)
-    return named("linalg_slogdet", "sign logabsdet", slogdet.apply(A))
+    return named("linalg_slogdet", "sign logabsdet", _slogdet.apply(A))
 
 
 @function("slogdet", method=True)
-def slogdet_(input: Tensor) -> Any:
+def slogdet(input: Tensor) -> Any:
     """The sign of the determinant and the logarithm of its magnitude."""
     check_matrices("slogdet", input=input)
-    return named("slogdet", "sign logabsdet", slogdet.apply(input))
+    return named("slogdet", "sign logabsdet", _slogdet.apply(input))
 
 
 @function("logdet", method=True)
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant: nan where it is negative, -inf where it is 0."""
     check_matrices("logdet", input=input)
-    sign, logarithm = slogdet.apply(input)
+    sign, logarithm = _slogdet.apply(input)
     if input.dtype.is_complex:
         return add.apply(log.apply(sign), logarithm)
     return choose.apply(sign == -1, math.nan, logarithm)

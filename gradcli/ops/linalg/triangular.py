@@ -122,19 +122,21 @@ def _older_rule(
     needs: list[bool],
 ) -> tuple[Any, Any]:
     # The right-hand side is kept as PyTorch keeps it: a write to it is an error.
-    of_solution, of_copy = grads
-    of_self = of_A = None
-    if of_solution is not None:
-        of_self = _triangular_solve(of_solution, conj(A), upper, not transpose, unitriangular)[0]
+    solution_grad, copy_grad = grads
+    self_grad = A_grad = None
+    if solution_grad is not None:
+        self_grad = _triangular_solve(solution_grad, conj(A), upper, not transpose, unitriangular)[
+            0
+        ]
         if needs[1]:
             if transpose:
-                product = conj(solution @ adjoint_of(of_self))
+                product = conj(solution @ adjoint_of(self_grad))
             else:
-                product = of_self @ adjoint_of(solution)
-            of_A = _triangle_of(-product, upper, unitriangular)
-    if of_copy is not None:
-        of_A = of_copy if of_A is None else of_A + of_copy
-    return of_self, of_A
+                product = self_grad @ adjoint_of(solution)
+            A_grad = _triangle_of(-product, upper, unitriangular)
+    if copy_grad is not None:
+        A_grad = copy_grad if A_grad is None else A_grad + copy_grad
+    return self_grad, A_grad
 
 
 _triangular_solve: Op = op(
@@ -223,7 +225,7 @@ def _cholesky_rule(grads: Any, L: Any, upper: bool) -> Any:
     return solve_triangular(L, inner, False, False, False)
 
 
-def _cholesky(name: str) -> Op:
+def _factoring(name: str) -> Op:
     return op(
         name,
         _cholesky_array,
@@ -236,8 +238,8 @@ def _cholesky(name: str) -> Op:
     )
 
 
-cholesky_ex = _cholesky("linalg_cholesky_ex")
-cholesky = _cholesky("cholesky")
+cholesky_ex = _factoring("linalg_cholesky_ex")
+_cholesky = _factoring("cholesky")
 
 
 def _check_positive(name: str, orders: Any) -> None:
@@ -288,11 +290,11 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
 
 
 @function("cholesky", method=True, autocast="float32", effects=(CHECKS,))
-def cholesky_(input: Tensor, upper: bool = False) -> Tensor:
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor of positive definite matrices; see `torch.linalg.cholesky`."""
     check_not_integral("cholesky", input)
     check_matrices("cholesky", input=input)
-    factor, info = cholesky.apply(input, upper)
+    factor, info = _cholesky.apply(input, upper)
     checked_values(_check_positive, "cholesky", info.array)
     return factor
 
@@ -307,15 +309,15 @@ def _cholesky_solve_rule(
     grad: Any, self: Any, input2: Any, result: Any, upper: bool, needs: list[bool]
 ) -> tuple[Any, Any]:
     # The right-hand side is kept as PyTorch keeps it: a write to it is an error.
-    of_self = cholesky_solve(grad, input2, upper)
+    self_grad = _cholesky_solve(grad, input2, upper)
     if not needs[1]:
-        return of_self, None
-    product = of_self @ adjoint_of(result)
+        return self_grad, None
+    product = self_grad @ adjoint_of(result)
     product = product + adjoint_of(product)
-    return of_self, -(input2 @ product) if upper else -(product @ input2)
+    return self_grad, -(input2 @ product) if upper else -(product @ input2)
 
 
-cholesky_solve: Op = op(
+_cholesky_solve: Op = op(
     "cholesky_solve",
     _cholesky_solved,
     keeps_layout=True,
@@ -326,13 +328,13 @@ cholesky_solve: Op = op(
 
 
 @function("cholesky_solve", method=True, autocast="float32")
-def cholesky_solve_(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """The solution X of `A @ X = B` from the Cholesky factor L of A.
 
     Example: torch.cholesky_solve(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
     _check_system("cholesky_solve", L, B)
-    return cholesky_solve.apply(B, L, upper)
+    return _cholesky_solve.apply(B, L, upper)
 
 
 def _cholesky_inverted(self: Any, upper: bool) -> Any:
@@ -351,7 +353,7 @@ def _cholesky_inverse_rule(grad: Any, self: Any, result: Any, upper: bool) -> An
     return -((result @ (common @ result)) @ self)
 
 
-cholesky_inverse: Op = op(
+_cholesky_inverse: Op = op(
     "cholesky_inverse",
     _cholesky_inverted,
     keeps_layout=True,
@@ -361,10 +363,10 @@ cholesky_inverse: Op = op(
 
 
 @function("cholesky_inverse", method=True, autocast="float32")
-def cholesky_inverse_(L: Tensor, upper: bool = False) -> Tensor:
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor L.
 
     Example: torch.cholesky_inverse(tensor([[2., 1.], [1., 3.]]))
     """
     check_matrices("cholesky_inverse", L=L)
-    return cholesky_inverse.apply(L, upper)
+    return _cholesky_inverse.apply(L, upper)

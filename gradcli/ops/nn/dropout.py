@@ -186,16 +186,16 @@ def _of_channels(ndim: int, example: str) -> None:
 
     def is_batched(input: Tensor, p: float) -> bool:
         _check_probability(name, input, p)
-        found = input.array.ndim
-        if ndim == 1 and found not in (2, 3):
+        rank = input.array.ndim
+        if ndim == 1 and rank not in (2, 3):
             raise shape_error(
-                f"dropout1d(): 2 or 3 dimensions are needed, not {found}",
-                text=f"dropout1d: Expected 2D or 3D input, but received a {found}D input. Note that"
+                f"dropout1d(): 2 or 3 dimensions are needed, not {rank}",
+                text=f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. Note that"
                 " dropout1d exists to provide channel-wise dropout on inputs with 1 spatial"
                 " dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D"
                 " inputs).",
             )
-        return ndim == 2 or found == ndim + 2
+        return ndim == 2 or rank == ndim + 2
 
     @effects(WRITES)
     def write_of_channels(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:

@@ -51,8 +51,8 @@ def _filled(input: Tensor, mask: Tensor | None, fill: float) -> Tensor:
 def _dims(input: Tensor, dim: Any) -> tuple[int, ...]:
     if dim is None or dim == ():
         return tuple(range(input.ndim))
-    given = dim if isinstance(dim, (tuple, list)) else (dim,)
-    return tuple(sorted({int(normal_dim(_MODULE, each, input.ndim)) for each in given}))
+    dims = dim if isinstance(dim, (tuple, list)) else (dim,)
+    return tuple(sorted({int(normal_dim(_MODULE, each, input.ndim)) for each in dims}))
 
 
 def _wide(input: Tensor, dtype: DType | None) -> DType:

@@ -19,7 +19,7 @@ from gradcli.ops.nn.attention import scaled_dot_product_attention
 from gradcli.ops.nn.dropout import dropout
 from gradcli.ops.nn.softmax import softmax_
 from gradcli.ops.nn.spatial.padding import constant_pad
-from gradcli.ops.shape.joining import cat_
+from gradcli.ops.shape.joining import cat_function
 
 
 def _require(holds: bool, text: str) -> None:
@@ -153,7 +153,7 @@ def _weighed(q: Tensor, k: Tensor, v: Tensor, mask: Any, p: float) -> tuple[Tens
 def _with_one_more(k: Tensor, v: Tensor, masks: list[Any], more: Any, dim: int) -> Any:
     """Keys, values and masks with one key more, which no mask hides."""
     padded = [None if mask is None else constant_pad(mask, (0, 1), 0) for mask in masks]
-    return cat_([k, more[0]], dim), cat_([v, more[1]], dim), padded
+    return cat_function([k, more[0]], dim), cat_function([v, more[1]], dim), padded
 
 
 def _in_one_step(

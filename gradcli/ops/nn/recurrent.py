@@ -14,7 +14,7 @@ from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.unary import sigmoid, tanh
 from gradcli.ops.linalg.products.matmul import linear
-from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.joining import stack_function
 from gradcli.state import active
 
 
@@ -52,7 +52,7 @@ def _steps(operands: Sequence[Tensor], reverse: bool) -> tuple[Tensor, Tensor, T
         gates = methods.chunk(step + linear(hidden, weight, bias), 4, 1)
         hidden, cell = lstm_state(gates, cell)
         outputs.append(hidden)
-    return stack_(outputs[::-1] if reverse else outputs), hidden, cell
+    return stack_function(outputs[::-1] if reverse else outputs), hidden, cell
 
 
 def _recorded(grads: Sequence[Any], operands: Sequence[Tensor], reverse: bool) -> Any:

@@ -39,7 +39,7 @@ any_ = _truth("any", np.logical_or)
 all_ = _truth("all", np.logical_and)
 
 
-count_nonzero = op(
+_count_nonzero = op(
     "count_nonzero",
     lambda self, dims: fold(np.add, self != 0, dims, dtype=np.int64),
     constant=("self",),
@@ -48,10 +48,10 @@ count_nonzero = op(
 
 
 @reduction("count_nonzero")
-def count_nonzero_(input: Tensor, dim: Dims = None) -> Tensor:
+def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     """How many elements are not zero, over the given dimensions; int64.
 
     Example: torch.count_nonzero(tensor([True, False, True]))
     """
     check_reduced("count_nonzero", input)
-    return count_nonzero.apply(input, normal_dims("count_nonzero", input, dim))
+    return _count_nonzero.apply(input, normal_dims("count_nonzero", input, dim))

@@ -202,11 +202,11 @@ def _running_extreme(name: str, ufunc: Any) -> Function:
             return self[()], np.int64(0)
         values = ufunc.accumulate(self, axis=dim)
         # The last element that is as extreme as any before it: of ties the later one counts.
-        found = (self == values) | ((self != self) & (values != values))
+        is_extreme = (self == values) | ((self != self) & (values != values))
         sizes = [1] * self.ndim
         sizes[dim] = self.shape[dim]
         positions = np.arange(self.shape[dim], dtype=np.int64).reshape(sizes)
-        return values, np.maximum.accumulate(np.where(found, positions, 0), axis=dim)
+        return values, np.maximum.accumulate(np.where(is_extreme, positions, 0), axis=dim)
 
     def rule(grads: Any, self: Any, indices: Any, dim: int) -> Any:
         # The input is kept as PyTorch keeps it: a write to it is an error.
@@ -264,7 +264,7 @@ def _logcumsumexp_rule(grad: Any, self: Any, result: Any, dim: int) -> Any:
         return grad
 
     def from_the_end(exponents: Any) -> Any:
-        return flip(logcumsumexp(flip(exponents, (dim,)), dim), (dim,))
+        return flip(_logcumsumexp(flip(exponents, (dim,)), dim), (dim,))
 
     if is_complex(grad):
         return conj(exp(from_the_end(log(conj(grad)) - result) + self))
@@ -279,7 +279,7 @@ def _logcumsumexp_rule(grad: Any, self: Any, result: Any, dim: int) -> Any:
     return of_sign(grad > 0) - of_sign(grad < 0)
 
 
-logcumsumexp = op(
+_logcumsumexp = op(
     "logcumsumexp",
     _logcumsumexp_array,
     half=rounded_once,
@@ -291,10 +291,10 @@ logcumsumexp = op(
 
 
 @reduction("logcumsumexp")
-def logcumsumexp_(input: Tensor, dim: int) -> Tensor:
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """The logarithm of the running sum of exponentials. Raises E203 for integers."""
     check_reduced("logcumsumexp", input)
-    return logcumsumexp.apply(input, normal_dim("logcumsumexp", dim, input.array.ndim))
+    return _logcumsumexp.apply(input, normal_dim("logcumsumexp", dim, input.array.ndim))
 
 
 # --- differences --------------------------------------------------------------------------------

@@ -213,7 +213,7 @@ def _aminmax_rule(
     return shares[0] if len(shares) == 1 else shares[0] + shares[1]
 
 
-aminmax = op(
+_aminmax = op(
     "aminmax",
     _aminmax_array,
     outputs=("min", "max"),
@@ -224,7 +224,7 @@ aminmax = op(
 
 
 @reduction("aminmax")
-def aminmax_(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
     """The minimum and the maximum, of all elements or along a dimension; ties share the
     gradient.
     """
@@ -233,7 +233,7 @@ def aminmax_(input: Tensor, *, dim: int | None = None, keepdim: bool = False) ->
     if dim is None:
         check_not_empty("aminmax", input.array)
     dims = tuple(range(ndim)) if dim is None else (normal_dim("aminmax", dim, ndim),)[:ndim]
-    return named("aminmax", "min max", aminmax.apply(input, dims, keepdim))
+    return named("aminmax", "min max", _aminmax.apply(input, dims, keepdim))
 
 
 # --- indices ------------------------------------------------------------------------------------

@@ -169,7 +169,7 @@ def _gradients(reduced: Function, read: Function, add: Function, fill: Function)
     return rule
 
 
-scatter_reduce: Op = op(
+_scatter_reduce: Op = op(
     "scatter_reduce",
     lambda self, src, dim, index, reduce, include_self: _reduced(
         self,
@@ -182,12 +182,12 @@ scatter_reduce: Op = op(
     constant=("index",),
     inputs=("self", "src"),
     joint=_gradients(
-        lambda *operands: scatter_reduce(*operands), gather, scatter_add, scatter_number
+        lambda *operands: _scatter_reduce(*operands), gather, scatter_add, scatter_number
     ),
     raises=BY_VALUES,
 )
 
-index_reduce: Op = op(
+_index_reduce: Op = op(
     "index_reduce",
     lambda self, src, dim, index, reduce, include_self: _reduced(
         self,
@@ -200,7 +200,7 @@ index_reduce: Op = op(
     constant=("index",),
     inputs=("self", "src"),
     joint=_gradients(
-        lambda *operands: index_reduce(*operands), index_select, index_add, index_fill_number
+        lambda *operands: _index_reduce(*operands), index_select, index_add, index_fill_number
     ),
     raises=BY_VALUES,
 )
@@ -228,7 +228,7 @@ def _check_reduction(name: str, reduce: Any, known: tuple[str, ...]) -> None:
 
 
 @function("scatter_reduce", method=True, inplace=True, check=check_along)
-def scatter_reduce_(
+def scatter_reduce(
     input: Tensor, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """The tensor with the source's elements reduced into the places that the index says.
@@ -245,11 +245,11 @@ def scatter_reduce_(
     at = checked_dim("scatter_reduce", input, dim, index, src)
     same_dtype("scatter_reduce", input, src)
     check_dtype("scatter_reduce", input.dtype, _REFUSED.get(reduce, NOTHING), f"reduce_{reduce}")
-    return scatter_reduce.apply(input, src, at, index, reduce, include_self)
+    return _scatter_reduce.apply(input, src, at, index, reduce, include_self)
 
 
 @function("index_reduce", method=True, inplace=True, check=check_along)
-def index_reduce_(
+def index_reduce(
     input: Tensor, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """The tensor with the parts of the source reduced into the positions of the index.
@@ -269,4 +269,4 @@ def index_reduce_(
     check_dtype(
         "index_reduce", input.dtype, _REFUSED.get(reduce, NOTHING), _OF_PARTS.get(reduce, "")
     )
-    return index_reduce.apply(input, source, at, index, reduce, include_self)
+    return _index_reduce.apply(input, source, at, index, reduce, include_self)

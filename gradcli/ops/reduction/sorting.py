@@ -91,7 +91,7 @@ def sort(x, axis=-1, descending=False):
 
 
 @reduction("sort")
-def sort_(
+def sort_function(
     input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False
 ) -> Any:
     """The elements of a dimension in order, with their indices. Equal elements of up to sixteen
@@ -110,13 +110,13 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 
     Example: torch.argsort(tensor([[2., 1.], [1., 3.]]), 0)
     """
-    return sort_(input, dim, descending, stable)[1]
+    return sort_function(input, dim, descending, stable)[1]
 
 
 @function("msort", method=True)
 def msort(input: Tensor) -> Tensor:
     """The elements of the first dimension in order."""
-    return sort_(input, 0)[0]
+    return sort_function(input, 0)[0]
 
 
 # --- some of the order --------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def _topk_array(self: Any, k: int, dim: int, largest: bool, sorted: bool) -> tup
     return picked(self, order[(*(slice(None),) * dim, slice(k))], dim, True)
 
 
-topk = op(
+_topk = op(
     "topk",
     _topk_array,
     outputs=("values", "indices"),
@@ -149,7 +149,7 @@ def topk(x, k, axis=-1, largest=True, in_order=True):
 
 
 @reduction("topk")
-def topk_(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest (or smallest) elements of a dimension, in order, with their indices. Of equal
     elements PyTorch's indices are given. Raises E204 where there are fewer than k.
 
@@ -164,7 +164,7 @@ def topk_(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bo
             f"topk(): dimension {at} has {size} elements, not {count}",
             text="selected index k out of range",
         )
-    return named("topk", "values indices", topk.apply(input, count, at, largest, sorted))
+    return named("topk", "values indices", _topk.apply(input, count, at, largest, sorted))
 
 
 def _kthvalue_array(self: Any, k: int, dim: int, keepdim: bool) -> tuple[Any, Any]:
@@ -175,7 +175,7 @@ def _kthvalue_array(self: Any, k: int, dim: int, keepdim: bool) -> tuple[Any, An
     return picked(self, order[(*(slice(None),) * dim, slice(k - 1, k))], dim, keepdim)
 
 
-kthvalue = op(
+_kthvalue = op(
     "kthvalue",
     _kthvalue_array,
     outputs=("values", "indices"),
@@ -195,7 +195,7 @@ def kthvalue(x, k, axis=-1, keepdims=False):
 
 
 @reduction("kthvalue")
-def kthvalue_(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element of a dimension, with its index. Raises E204 where there is none.
 
     Example: torch.kthvalue(tensor([0.5, 1., 2.]), 2)
@@ -208,7 +208,7 @@ def kthvalue_(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> An
             f"kthvalue(): selected number k out of range for dimension {at}",
             raises="RuntimeError" if size else "IndexError",
         )
-    return named("kthvalue", "values indices", kthvalue.apply(input, k, at, keepdim))
+    return named("kthvalue", "values indices", _kthvalue.apply(input, k, at, keepdim))
 
 
 # --- what leaves the graph ----------------------------------------------------------------------
@@ -266,8 +266,8 @@ def searchsorted(
     chosen = side or ("right" if right else "left")
     kind = np.int32 if out_int32 else np.int64
     if bounds.ndim == 1:
-        found = _insertion_points(bounds, values, chosen)
-        return Tensor(module_of(bounds).asarray(found).astype(kind)[()])
+        points = _insertion_points(bounds, values, chosen)
+        return Tensor(module_of(bounds).asarray(points).astype(kind)[()])
     count = math.prod(bounds.shape[:-1])
     rows = zip(
         bounds.reshape(count, bounds.shape[-1]),

@@ -366,15 +366,15 @@ def _most_frequent_beside_nan(values: Any) -> int:
     return best
 
 
-mode = _picked_along("mode", "ModeBackward0", _most_frequent, COMPLEX)
+_mode = _picked_along("mode", "ModeBackward0", _most_frequent, COMPLEX)
 
 
 @reduction("mode")
-def mode_(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent value along a dimension, with an index of it.
 
     Example: torch.mode(tensor([[2., 1.], [1., 3.]]), 0)
     """
     check_reduced("mode", input, keepdim)
     at = normal_dim("mode", dim, input.array.ndim)
-    return named("mode", "values indices", mode.apply(input, at, keepdim))
+    return named("mode", "values indices", _mode.apply(input, at, keepdim))

@@ -1,7 +1,8 @@
 """Reductions: `sum mean prod nansum nanmean logsumexp`, and the functions that all reductions
 share.
 
-Where a program's tensor is concerned use the functions (`sum_`, `mean`, …); entries are for rules.
+Where a program's tensor is concerned use the functions (`sum_function`, `mean`, …); entries are for
+rules.
 """
 
 from __future__ import annotations
@@ -177,7 +178,7 @@ sum_dims = op(
 
 
 @reduction("sum")
-def sum_(
+def sum_function(
     input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The sum of all elements, or over the given dimensions. Integers and bools give int64."""
@@ -274,7 +275,7 @@ def _nansum_array(
     return _sum_array(self, dims, keepdim, dtype)
 
 
-nansum = op(
+_nansum = op(
     "nansum",
     _nansum_array,
     # What was left out has gradient 0.
@@ -287,7 +288,7 @@ nansum = op(
 
 
 @reduction("nansum")
-def nansum_(
+def nansum(
     input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The sum of the elements that are not nan.
@@ -296,7 +297,7 @@ def nansum_(
     """
     check_reduced("nansum", input, keepdim)
     dims = None if dim is None and not keepdim else normal_dims("nansum", input, dim)
-    return nansum.apply(input, dims, keepdim, dtype)
+    return _nansum.apply(input, dims, keepdim, dtype)
 
 
 @reduction("nanmean")
@@ -306,8 +307,8 @@ def nanmean(
     """The mean of the elements that are not nan. Raises E203 for integers."""
     check_reduced("nanmean", input, keepdim)
     check_floating_dtype("nanmean", input.dtype)
-    present = sum_(input == input, dim, keepdim)
-    return nansum_(input, dim, keepdim, dtype=dtype) / present
+    present = sum_function(input == input, dim, keepdim)
+    return nansum(input, dim, keepdim, dtype=dtype) / present
 
 
 # --- mean ---------------------------------------------------------------------------------------
@@ -403,7 +404,7 @@ def logsumexp(x, axis, keepdims=False):
 
 
 @reduction("logsumexp")
-def logsumexp_(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
+def logsumexp_function(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials over the dimensions. Integers become floating."""
     check_reduced("logsumexp", input, keepdim)
     if dim is None:

@@ -19,12 +19,12 @@ from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.reduction.sum import check_reduced
 
-Found = tuple[Any, Any, Any]
+Distinct = tuple[Any, Any, Any]
 """The distinct elements, which of them each element is, and how often each occurs."""
 
 
 @on_the_host
-def _distinct(self: Any, dim: int | None) -> Found:
+def _distinct(self: Any, dim: int | None) -> Distinct:
     # Every nan is one of its own, and the last: in float32 that of bfloat16 too.
     values, inverse, counts = np.unique(
         wide(self), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
@@ -34,7 +34,7 @@ def _distinct(self: Any, dim: int | None) -> Found:
 
 
 @on_the_host
-def _distinct_in_a_row(self: Any, dim: int | None) -> Found:
+def _distinct_in_a_row(self: Any, dim: int | None) -> Distinct:
     parts = self.reshape(-1) if dim is None else np.moveaxis(self, dim, 0)
     rows = parts.reshape(len(parts), prod(parts.shape[1:]))
     first = np.ones(len(parts), np.bool_)
@@ -66,7 +66,7 @@ _unique_along = _entry("unique_dim", _distinct)
 _in_a_row = _entry("unique_consecutive", _distinct_in_a_row)
 
 
-def _found(
+def _results(
     entry: Op, input: Tensor, dim: int | None, return_inverse: bool, return_counts: bool
 ) -> Any:
     values, inverse, counts = entry.apply(input, dim)
@@ -96,9 +96,9 @@ def unique(
     if input.dtype.is_complex:
         check_real("unique", input.array)
     if dim is None:
-        return _found(_unique, input, None, return_inverse, return_counts)
+        return _results(_unique, input, None, return_inverse, return_counts)
     at = normal_dim("unique", dim, input.array.ndim)
-    return _found(_unique_along, input, at, return_inverse, return_counts)
+    return _results(_unique_along, input, at, return_inverse, return_counts)
 
 
 @function("unique_consecutive", method=True)
@@ -116,4 +116,4 @@ def unique_consecutive(
     check_reduced("unique_consecutive", input)
     check_dtype("unique_consecutive", input.dtype, COMPLEX)
     at = None if dim is None else normal_dim("unique_consecutive", dim, input.array.ndim)
-    return _found(_in_a_row, input, at, return_inverse, return_counts)
+    return _results(_in_a_row, input, at, return_inverse, return_counts)

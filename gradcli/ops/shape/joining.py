@@ -92,7 +92,7 @@ stack: Op = op(
 
 
 @function("cat", "concat", "concatenate")
-def cat_(tensors: Any, dim: int = 0) -> Tensor:
+def cat_function(tensors: Any, dim: int = 0) -> Tensor:
     """The tensors one after another along a dimension, in their common dtype.
 
     Raises E204 for an empty list, E301 where the other dimensions differ. Empty vectors go with any
@@ -142,7 +142,7 @@ def _sizes_differ(at: int, first: Any, shape: Any, number: int) -> str:
 
 
 @function("stack")
-def stack_(tensors: Any, dim: int = 0) -> Tensor:
+def stack_function(tensors: Any, dim: int = 0) -> Tensor:
     """The tensors, all of one shape, along a new dimension, in their common dtype. Raises E301
     where shapes differ.
     """
@@ -173,19 +173,19 @@ def hstack(tensors: Any) -> Tensor:
     parts = [raised_1d(tensor) for tensor in listed("hstack", tensors)]
     if not parts:
         raise runtime_error("hstack() needs a tensor")
-    return cat_(parts, 0 if parts[0].array.ndim == 1 else 1)
+    return cat_function(parts, 0 if parts[0].array.ndim == 1 else 1)
 
 
 @function("vstack", "row_stack")
 def vstack(tensors: Any) -> Tensor:
     """The tensors below each other: along dimension 0, vectors as rows."""
-    return cat_([raised_2d(tensor) for tensor in listed("vstack", tensors)])
+    return cat_function([raised_2d(tensor) for tensor in listed("vstack", tensors)])
 
 
 @function("dstack")
 def dstack(tensors: Any) -> Tensor:
     """The tensors behind each other: along dimension 2."""
-    return cat_([raised_3d(tensor) for tensor in listed("dstack", tensors)], 2)
+    return cat_function([raised_3d(tensor) for tensor in listed("dstack", tensors)], 2)
 
 
 @function("column_stack")
@@ -195,7 +195,7 @@ def column_stack(tensors: Any) -> Tensor:
         tensor if tensor.array.ndim > 1 else view.apply(tensor, (tensor.array.size, 1))
         for tensor in listed("column_stack", tensors)
     ]
-    return cat_(columns, 1)
+    return cat_function(columns, 1)
 
 
 def _block_diagonal(tensors: Sequence[Any]) -> Any:
@@ -265,4 +265,4 @@ def cartesian_prod(*tensors: Any) -> Tensor:
         raise shape_error(text)
     if len(axes) == 1:
         return axes[0]
-    return stack_([flatten(grid) for grid in meshgrid(*axes)], 1)
+    return stack_function([flatten(grid) for grid in meshgrid(*axes)], 1)

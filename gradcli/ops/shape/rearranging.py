@@ -43,7 +43,7 @@ flip: Op = op(
 
 
 @function("flip", method=True)
-def flip_(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
+def flip_function(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """The elements in reverse order along the given dimensions.
 
     Example: torch.flip(tensor([[2., 1.], [1., 3.]]), 0)
@@ -92,7 +92,7 @@ def _opposite(shifts: Any) -> Any:
 
 
 @function("roll", method=True)
-def roll_(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+def roll_function(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """The elements moved along dimensions, those that fall off the end put in at the front.
 
     Without `dims` the tensor is rolled as one vector. Raises E204 unless there is a shift for each
@@ -132,18 +132,18 @@ def _turned(self: Any, k: int, dims: tuple[int, int]) -> Any:
     return laid_out_like(self, turned.swapaxes(*dims).copy()).swapaxes(*dims)
 
 
-rot90: Op = op(
+_rot90: Op = op(
     "rot90",
     lambda self, k, dims: _turned(self, k, dims),
     keeps_layout=True,
-    self=lambda grad, k, dims: rot90(grad, -k, dims),
+    self=lambda grad, k, dims: _rot90(grad, -k, dims),
     numpy="rot90",
     raises=BY_KINDS,
 )
 
 
 @function("rot90", method=True)
-def rot90_(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """The plane of two dimensions turned `k` times by a right angle, from the first towards the
     second.
     """
@@ -159,7 +159,7 @@ def rot90_(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         )
     if problem:
         raise runtime_error(f"rot90(): {problem}", text=problem)
-    return rot90.apply(input, k, diagonal_dims("rot90", input.array.ndim, dims[0], dims[1]))
+    return _rot90.apply(input, k, diagonal_dims("rot90", input.array.ndim, dims[0], dims[1]))
 
 
 # --- repeat -------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def _repeat_rule(grad: Any, self_sizes: tuple[int, ...], repeats: Sequence[int])
     return sum_dims(reshape(grad, tuple(apart)), tuple(copies), False) if copies else grad
 
 
-repeat: Op = op(
+_repeat: Op = op(
     "repeat",
     lambda self, repeats: np.tile(self, repeats)[()],
     self=_repeat_rule,
@@ -193,7 +193,7 @@ def repeated(x, *counts):
 
 
 @method("repeat")
-def repeat_(self: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
+def repeat(self: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
     """The tensor repeated so often along each dimension. Raises E301 unless there is a count for
     each, none negative.
 
@@ -213,7 +213,7 @@ def _repeated(name: str, tensor: Tensor, counts: tuple[int, ...]) -> Tensor:
             text="Number of dimensions of repeat dims can not be smaller than number of dimensions"
             " of tensor",
         )
-    return repeat.apply(tensor, counts)
+    return _repeat.apply(tensor, counts)
 
 
 @function("tile", method=True)
@@ -289,7 +289,7 @@ def diag_embed(values, offset=0, axis1=-2, axis2=-1):
 
 
 @function("diag_embed", method=True)
-def diag_embed_(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+def diag_embed_function(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The last dimension as the diagonal of two new ones, `offset` above the main one.
 
     Example: torch.diag_embed(tensor([0.5, 1., 2.]))

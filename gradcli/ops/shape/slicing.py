@@ -67,7 +67,7 @@ def checked_position(name: str, index: Any, size: int, dim: int) -> int:
 
 
 @function("select", method=True)
-def select_(input: Tensor, dim: int, index: Any) -> Tensor:
+def select_function(input: Tensor, dim: int, index: Any) -> Tensor:
     """The part at one position of a dimension, without that dimension.
 
     Example: torch.select(tensor([0.5, 1., 2.]), 0, 1)
@@ -213,7 +213,7 @@ def diagonal_dims(name: str, ndim: int, dim1: int, dim2: int) -> tuple[int, int]
 
 
 @function("diagonal", method=True)
-def diagonal_(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+def diagonal_function(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The diagonal of two dimensions, `offset` above the main one, as the last dimension."""
     return diagonal.apply(input, offset, *diagonal_dims("diagonal", input.array.ndim, dim1, dim2))
 
@@ -221,7 +221,7 @@ def diagonal_(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T
 @function("diagonal", module="torch.linalg")
 def matrix_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonal of the last two dimensions, or of those named."""
-    return diagonal_(A, offset, dim1, dim2)
+    return diagonal_function(A, offset, dim1, dim2)
 
 
 # --- unfold -------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def _windows(self: Any, dimension: int, size: int, step: int) -> Any:
     return shown[along(self.ndim, dimension, slice(None, None, step))]
 
 
-unfold: Op = op(
+_unfold: Op = op(
     "unfold",
     _windows,
     view=True,
@@ -276,13 +276,13 @@ unfold_backward: Op = op(
     "unfold_backward",
     _put_windows,
     decomposition=_put_windows_decomposed,
-    grad_output=unfold,
+    grad_output=_unfold,
     raises=BY_KINDS,
 )
 
 
 @method("unfold")
-def unfold_(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """The windows of `size` elements along a dimension, `step` apart. Raises E204 unless they
     fit.
 
@@ -296,4 +296,4 @@ def unfold_(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
         )
     if step <= 0:
         raise runtime_error(f"step is {step} but must be > 0")
-    return unfold.apply(self, at, size, step)
+    return _unfold.apply(self, at, size, step)

@@ -66,12 +66,12 @@ def split(x, sizes, axis=0):
     )
 
 
-split = _split_entry("split", True)
-split_with_sizes = _split_entry("split_with_sizes", True)
-unsafe_split = _split_entry("unsafe_split", False)
-unsafe_split_with_sizes = _split_entry("unsafe_split_with_sizes", False)
+_split = _split_entry("split", True)
+_split_with_sizes = _split_entry("split_with_sizes", True)
+_unsafe_split = _split_entry("unsafe_split", False)
+_unsafe_split_with_sizes = _split_entry("unsafe_split_with_sizes", False)
 
-unbind: Op = op(
+_unbind: Op = op(
     "unbind",
     lambda self, dim: [self[along(self.ndim, dim, i)] for i in range(self.shape[dim])],
     view=True,
@@ -111,7 +111,7 @@ def _extent(name: str, tensor: Tensor, dim: int) -> tuple[int, int]:
 
 
 @function("split", method=True)
-def split_(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Parts:
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Parts:
     """Views of the parts of `split_size` elements, the last one perhaps smaller, or of the given
     sizes. Raises E301 where those do not add up.
 
@@ -119,20 +119,22 @@ def split_(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Parts:
     """
     at, extent = _extent("split", tensor, dim)
     if not isinstance(split_size_or_sections, (list, tuple)):
-        return split.apply(tensor, _equal_sizes(extent, split_size_or_sections), at)
-    return split_with_sizes_(tensor, split_size_or_sections, dim)
+        return _split.apply(tensor, _equal_sizes(extent, split_size_or_sections), at)
+    return split_with_sizes(tensor, split_size_or_sections, dim)
 
 
 @function("split_with_sizes", method=True)
-def split_with_sizes_(input: Tensor, split_sizes: Any, dim: int = 0) -> Parts:
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Parts:
     """Views of the parts of the given sizes. Raises E301 where those do not add up.
 
     Example: torch.split_with_sizes(tensor([[2., 1.], [1., 3.]]), (1, 1))
     """
-    return split_with_sizes.apply(input, *_given_sizes("split_with_sizes", input, split_sizes, dim))
+    return _split_with_sizes.apply(
+        input, *_checked_sizes("split_with_sizes", input, split_sizes, dim)
+    )
 
 
-def _given_sizes(
+def _checked_sizes(
     name: str, input: Tensor, split_sizes: Any, dim: int
 ) -> tuple[tuple[int, ...], int]:
     """The sizes of the parts and their dimension; raises E301 for sizes that do not add up."""
@@ -164,7 +166,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> Parts:
     Example: torch.chunk(tensor([[2., 1.], [1., 3.]]), 1)
     """
     sizes, at = _chunk_sizes("chunk", input, chunks, dim)
-    entry = split if input.array.shape[at] else split_with_sizes
+    entry = _split if input.array.shape[at] else _split_with_sizes
     return entry.apply(input, sizes, at)
 
 
@@ -174,31 +176,31 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Parts:
 
     Example: torch.unsafe_chunk(tensor([[2., 1.], [1., 3.]]), 1)
     """
-    return unsafe_split.apply(input, *_chunk_sizes("unsafe_chunk", input, chunks, dim))
+    return _unsafe_split.apply(input, *_chunk_sizes("unsafe_chunk", input, chunks, dim))
 
 
 @function("unsafe_split", method=True)
-def unsafe_split_(input: Tensor, split_size: int, dim: int = 0) -> Parts:
+def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> Parts:
     """The parts that `split` shows, which may be written: no history follows that.
 
     Example: torch.unsafe_split(tensor([[2., 1.], [1., 3.]]), 1)
     """
     at, extent = _extent("unsafe_split", input, dim)
-    return unsafe_split.apply(input, _equal_sizes(extent, split_size), at)
+    return _unsafe_split.apply(input, _equal_sizes(extent, split_size), at)
 
 
 @function("unsafe_split_with_sizes", method=True)
-def unsafe_split_with_sizes_(input: Tensor, split_sizes: Any, dim: int = 0) -> Parts:
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Parts:
     """The parts that `split_with_sizes` shows, which may be written: no history follows that.
 
     Example: torch.unsafe_split_with_sizes(tensor([[2., 1.], [1., 3.]]), (1, 1))
     """
-    sizes, at = _given_sizes("unsafe_split_with_sizes", input, split_sizes, dim)
-    return unsafe_split_with_sizes.apply(input, sizes, at)
+    sizes, at = _checked_sizes("unsafe_split_with_sizes", input, split_sizes, dim)
+    return _unsafe_split_with_sizes.apply(input, sizes, at)
 
 
 @function("unbind", method=True)
-def unbind_(input: Tensor, dim: int = 0) -> Parts:
+def unbind(input: Tensor, dim: int = 0) -> Parts:
     """Views of the parts at each position of a dimension, without it. Raises E302 for a 0-dim
     tensor.
 
@@ -211,7 +213,7 @@ def unbind_(input: Tensor, dim: int = 0) -> Parts:
         )
     at = normal_dim("unbind", dim, input.array.ndim)
     charge_tensors(input.array.shape[at])
-    return unbind.apply(input, at)
+    return _unbind.apply(input, at)
 
 
 def _tensor_split(name: str, input: Tensor, where: Any, dim: int) -> Parts:

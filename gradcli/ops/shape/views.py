@@ -82,7 +82,7 @@ expand: Op = op(
 
 
 @method("expand")
-def expand_(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) -> Tensor:
+def expand_function(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) -> Tensor:
     """The tensor repeated without copying; -1 keeps a size. Raises E301 where sizes do not fit.
 
     Conventions: The gradient is summed over what was repeated.
@@ -107,21 +107,21 @@ def expand_(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False)
 
 
 @method("broadcast_to")
-def broadcast_to_(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+def broadcast_to(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """The tensor expanded to a shape, its sizes one by one or as one sequence.
 
     Example: torch.broadcast_to(tensor([0.5, 1., 2.]), (2, 3))
     """
-    return expand_(self, *sizes, size=size)
+    return expand_function(self, *sizes, size=size)
 
 
 @function("broadcast_to")
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
+def _broadcast_to(input: Tensor, size: Any) -> Tensor:
     """The tensor expanded to a shape; see `expand`.
 
     Example: torch.broadcast_to(tensor([0.5, 1., 2.]), (2, 3))
     """
-    return expand_(input, size)
+    return expand_function(input, size)
 
 
 @method("expand_as")
@@ -130,7 +130,7 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
     Example: tensor([0.5, 1., 2.]).expand_as(tensor([2., 1., 3.]))
     """
-    return expand_(self, other.array.shape)
+    return expand_function(self, other.array.shape)
 
 
 # --- view and reshape ---------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def reshape(value: Any, size: tuple[int, ...]) -> Any:
 
 
 @function("reshape", method=True, numpy="{head}.reshape({1})")
-def reshape_(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
+def reshape_function(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The elements in another shape, one -1 inferred: a view where there can be one, else a copy.
     Raises E301 where the number of elements differs.
 
@@ -238,7 +238,7 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 
     Example: tensor([0.5, 1., 2.]).reshape_as(tensor([2., 1., 3.]))
     """
-    return reshape_(self, other.array.shape)
+    return reshape_function(self, other.array.shape)
 
 
 def bits_as(tensor: Tensor, dtype: DType) -> Tensor:
@@ -268,7 +268,7 @@ def bits_as(tensor: Tensor, dtype: DType) -> Tensor:
 
 
 @method("view")
-def view_(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Tensor:
+def view_function(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """The same memory in another shape, one -1 inferred; or in another dtype. Raises E301 where
     that needs a copy.
 
@@ -288,7 +288,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 
     Example: tensor([0.5, 1., 2.]).view_as(tensor([2., 1., 3.]))
     """
-    return view_(self, other.array.shape)
+    return view_function(self, other.array.shape)
 
 
 # --- squeeze and unsqueeze ----------------------------------------------------------------------
@@ -394,7 +394,7 @@ def squeeze_in_place(self: Tensor, dim: Dims = None) -> Tensor:
 
 
 @function("unsqueeze", method=True)
-def unsqueeze_(input: Tensor, dim: int) -> Tensor:
+def unsqueeze_function(input: Tensor, dim: int) -> Tensor:
     """The tensor with a dimension of size 1 put in at `dim`."""
     return unsqueeze.apply(input, normal_dim("unsqueeze", dim, input.array.ndim + 1))
 
@@ -415,7 +415,7 @@ def unsqueeze_in_place(self: Tensor, dim: int) -> Tensor:
 
     Example: tensor([0.5, 1., 2.]).unsqueeze_(0)
     """
-    check_write("unsqueeze_", check_graph, unsqueeze_, self, dim)
+    check_write("unsqueeze_", check_graph, unsqueeze_function, self, dim)
     dim = normal_dim("unsqueeze_", dim, self.array.ndim + 1)
     return replace_layout(self, unsqueezed_in_place.apply(self, dim))
 
@@ -476,7 +476,7 @@ def inverse_permutation(dims: Sequence[int]) -> tuple[int, ...]:
 
 
 @function("transpose", "swapaxes", "swapdims", method=True)
-def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
+def transpose_function(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """The tensor with two of its dimensions swapped.
 
     Example: torch.transpose(tensor([[2., 1.], [1., 3.]]), 0, 1)
@@ -516,7 +516,7 @@ def _check_flat(name: str, tensor: Tensor) -> None:
 
 
 @function("t", method=True)
-def t_(input: Tensor) -> Tensor:
+def t_function(input: Tensor) -> Tensor:
     """The transpose of a matrix; a vector as it is. Raises E301 for more than two dimensions."""
     _check_flat("t", input)
     return t.apply(input)
@@ -531,7 +531,7 @@ def transpose_matrix_in_place(self: Tensor) -> Tensor:
 
 
 @function("permute", method=True)
-def permute_(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
+def permute_function(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """The dimensions in another order. Raises E301 unless each is named once.
 
     Example: torch.permute(tensor([[2., 1.], [1., 3.]]), 0, 1)

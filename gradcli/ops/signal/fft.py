@@ -14,7 +14,7 @@ from gradcli.ops.arithmetic.conjugate import conj, conj_physical
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, normal_dims
 from gradcli.ops.creation.copies import to
-from gradcli.ops.creation.fill import checked_dtype, made, plain_number
+from gradcli.ops.creation.fill import checked_dtype, plain_number, tensor_of
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.nn.spatial.padding import constant_pad_nd
 from gradcli.ops.shape.rearranging import roll
@@ -325,7 +325,7 @@ def fftfreq(
     n, d = _spacing("fftfreq", n, d)
     steps = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     array = _frequencies("fftfreq", steps, n, d, dtype)
-    return made("fftfreq", array, device, requires_grad)
+    return tensor_of("fftfreq", array, device, requires_grad)
 
 
 @function("rfftfreq", module="torch.fft")
@@ -338,7 +338,7 @@ def rfftfreq(
     """
     n, d = _spacing("rfftfreq", n, d)
     array = _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype)
-    return made("rfftfreq", array, device, requires_grad)
+    return tensor_of("rfftfreq", array, device, requires_grad)
 
 
 def _shifted(name: str, input: Tensor, dim: Any, back: bool) -> Tensor:

@@ -15,7 +15,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.elementwise.complex import real_part, view_as_complex, view_as_real
 from gradcli.ops.indexing.strided import strided
-from gradcli.ops.nn.spatial.padding import constant_pad_nd, pad_
+from gradcli.ops.nn.spatial.padding import constant_pad_nd, pad
 from gradcli.ops.shape.slicing import slice_, unfold_backward
 from gradcli.ops.shape.views import (
     squeeze_dim,
@@ -85,7 +85,7 @@ def stft(
     weights = _window("stft", window, win, n_fft)
     if center:
         extended = (1,) * (3 - ndim) + input.array.shape
-        padded = pad_(view.apply(input, extended), (n_fft // 2, n_fft // 2), pad_mode)
+        padded = pad(view.apply(input, extended), (n_fft // 2, n_fft // 2), pad_mode)
         input = view.apply(padded, padded.array.shape[-ndim:])
     if ndim == 1:
         input = unsqueeze.apply(input, 0)

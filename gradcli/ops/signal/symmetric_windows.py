@@ -11,7 +11,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import methods, operators, torch
-from gradcli.ops.creation.data import tensor as made
+from gradcli.ops.creation.data import tensor
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.definition.doc import describe
 
@@ -49,8 +49,8 @@ def _window(name: str, words: str, **settings: Any) -> Callable[[Values], Values
 
     def decorate(values: Values) -> Values:
         @function(name, module=_MODULE)
-        def window(M: int, *, sym: bool = True, **given: Any) -> Tensor:
-            own, common = _bind(name, settings, given)
+        def window(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+            own, common = _bind(name, settings, options)
             dtype = common["dtype"] = checked_dtype(name, common["dtype"], dtypes.default_dtype())
             if M < 0:
                 raise value_error(f"{checking} requires non-negative window length, got M={M}")
@@ -62,9 +62,9 @@ def _window(name: str, words: str, **settings: Any) -> Callable[[Values], Values
                 return numbers
 
             if M == 0:
-                return made([], **common)
+                return tensor([], **common)
             if M == 1 and name not in ("cosine", "gaussian", "exponential"):
-                return made([1.0], **common)
+                return tensor([1.0], **common)
             points_of_window: Tensor = values(M, sym, points, **own)
             return points_of_window
 
@@ -109,7 +109,7 @@ def _kaiser(M: int, sym: bool, points: Points, beta: float) -> Any:
         raise value_error(f"beta must be non-negative, got: {beta} instead.")
     step = 2.0 * beta / (M - 1 if sym else M)
     k = points(-beta, min(beta, -beta + (M - 1) * step))
-    width = made(beta, dtype=k.dtype)
+    width = tensor(beta, dtype=k.dtype)
     inner = torch.sqrt(width * width - torch.pow(k, 2))
     return torch.i0(inner) / torch.i0(width)
 
@@ -131,7 +131,7 @@ def _general_cosine(M: int, sym: bool, points: Points, a: Any) -> Any:
     options: dict[str, Any] = {"dtype": k.dtype, "requires_grad": k.requires_grad}
     columns = [
         methods.unsqueeze(row, -1)
-        for row in (made(weights, **options), torch.arange(len(a), **options))
+        for row in (tensor(weights, **options), torch.arange(len(a), **options))
     ]
     return methods.sum(columns[0] * torch.cos(columns[1] * k), 0)
 

@@ -12,14 +12,14 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.fill import check_count, checked_dtype, made
+from gradcli.ops.creation.fill import check_count, checked_dtype, tensor_of
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 
 _NOT_FLOATING = dtype_names("bool", "int", raises="RuntimeError") | COMPLEX
 
 
-def _made(
+def _window_tensor(
     name: str,
     values: Callable[[Any], Any],
     length: Any,
@@ -40,7 +40,7 @@ def _made(
     steps = max(length if periodic else length - 1, 1)
     positions = np.arange(length, dtype=target.numpy_dtype) / steps
     array = np.ones(1) if length == 1 else values(positions)
-    return made(name, array.astype(target.numpy_dtype), device, requires_grad)
+    return tensor_of(name, array.astype(target.numpy_dtype), device, requires_grad)
 
 
 def _cosines(*weights: float) -> Callable[[Any], Any]:
@@ -63,7 +63,7 @@ def _window(name: str, values: Callable[[Any], Any], words: str) -> None:
         device: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        return _made(name, values, window_length, periodic, dtype, device, requires_grad)
+        return _window_tensor(name, values, window_length, periodic, dtype, device, requires_grad)
 
     describe(
         window,
@@ -97,7 +97,7 @@ def hamming_window(
     Example: torch.hamming_window(4)
     """
     values, place = _cosines(alpha, -beta), (dtype, device, requires_grad)
-    return _made("hamming_window", values, window_length, periodic, *place)
+    return _window_tensor("hamming_window", values, window_length, periodic, *place)
 
 
 @function("kaiser_window")
@@ -120,4 +120,4 @@ def kaiser_window(
         return np.i0(beta * inner) / np.i0(beta)
 
     place = (dtype, device, requires_grad)
-    return _made("kaiser_window", values, window_length, periodic, *place)
+    return _window_tensor("kaiser_window", values, window_length, periodic, *place)

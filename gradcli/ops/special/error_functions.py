@@ -123,7 +123,7 @@ digamma: Op = pointwise(
     "digamma",
     _digamma_array,
     floating=True,
-    self=lambda grad, self: grad * polygamma(self, 1),
+    self=lambda grad, self: grad * _polygamma(self, 1),
     doc="The derivative of `lgamma`.",
 )
 
@@ -154,17 +154,17 @@ def _polygamma_array(self: Any, n: int) -> Any:
     return on_the_host(imported("scipy.special").polygamma)(n, self).astype(self.dtype)[()]
 
 
-polygamma: Op = pointwise(
+_polygamma: Op = pointwise(
     "polygamma",
     _polygamma_array,
     floating=True,
     unsupported=COMPLEX,
-    self=lambda grad, self, n: grad * polygamma(self, n + 1),
+    self=lambda grad, self, n: grad * _polygamma(self, n + 1),
 )
 
 
 @function("polygamma", also="torch.special")
-def polygamma_(n: int, input: Tensor) -> Tensor:
+def polygamma(n: int, input: Tensor) -> Tensor:
     """The n-th derivative of `digamma`. Raises E204 for a negative n.
 
     Example: torch.polygamma(1, tensor([0.5, 1., 2.]))
@@ -172,7 +172,7 @@ def polygamma_(n: int, input: Tensor) -> Tensor:
     n = plain_integer("polygamma", "n", n)
     if n < 0:
         raise runtime_error("polygamma(): the order must not be negative")
-    return polygamma.apply(input, n)
+    return _polygamma.apply(input, n)
 
 
 @method("polygamma")
@@ -181,16 +181,16 @@ def polygamma_method(self: Tensor, n: int) -> Tensor:
 
     Example: torch.polygamma(1, tensor([0.5, 1., 2.]))
     """
-    return polygamma_(n, self)
+    return polygamma(n, self)
 
 
 polygamma_written = pointwise(
     "polygamma_",
-    polygamma.forward,
+    _polygamma.forward,
     node="PolygammaBackward1",
     floating=True,
-    unsupported=polygamma.unsupported,
-    self=polygamma.rules["self"],
+    unsupported=_polygamma.unsupported,
+    self=_polygamma.rules["self"],
     example="torch.polygamma(1, tensor([0.5, 1., 2.]))",
 )
 expose_written("polygamma", in_place("polygamma", polygamma_written.apply), False)

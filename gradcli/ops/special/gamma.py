@@ -144,13 +144,13 @@ _no_exponent = no_derivative(
     "zeta by its exponent", "detach it", "NotImplementedError", pytorch="zeta"
 )
 
-zeta: Op = pointwise(
+_zeta: Op = pointwise(
     "special_zeta",
     _zeta_array,
     floating=True,
     unsupported=dtype_names("half", "complex"),
     self=_no_exponent,
-    other=lambda grad, self, other: grad * -self * zeta(self + 1, other),
+    other=lambda grad, self, other: grad * -self * _zeta(self + 1, other),
 )
 
 zeta_of_number: Op = pointwise(
@@ -173,7 +173,7 @@ zeta_by_number: Op = pointwise(
 
 
 @function("zeta", module="torch.special")
-def zeta_(input: Any, other: Any) -> Tensor:
+def zeta(input: Any, other: Any) -> Tensor:
     """The Hurwitz zeta function: the sum of `(k + other) ** -input` over k from 0 up."""
     check_no_complex_number("zeta", input, other)
     if type(input) is Tensor and type(other) in (bool, int, float):
@@ -181,4 +181,4 @@ def zeta_(input: Any, other: Any) -> Tensor:
     if type(other) is Tensor and type(input) in (bool, int, float):
         return zeta_of_number.apply(other, float(input))
     check_tensors("zeta", input=input, other=other)
-    return zeta.apply(input, other)
+    return _zeta.apply(input, other)

@@ -86,7 +86,7 @@ def _equal_eigenvalues(run: Recorded, nonfinite: FirstNonFinite) -> tuple[str, s
     name = name_of(nonfinite)
     if nonfinite.phase != BACKWARD or name not in ("linalg_eigh", "linalg_svd"):
         return None
-    call = None if nonfinite.node is None else run.recorder.made.get(nonfinite.node)
+    call = None if nonfinite.node is None else run.recorder.call_of.get(nonfinite.node)
     matrices = [] if call is None else _matrices(call.arguments.values())
     if not matrices:
         return None

@@ -83,7 +83,7 @@ def _mask(run: Recorded, nonfinite: FirstNonFinite) -> Mask | None:
     if nonfinite.incoming is not None and nonfinite.incoming != 0:
         return None
     if nonfinite.phase == BACKWARD:
-        call = None if nonfinite.node is None else run.recorder.made.get(nonfinite.node)
+        call = None if nonfinite.node is None else run.recorder.call_of.get(nonfinite.node)
         made = [] if call is None else [call.output]
     else:
         made = [nonfinite.output]

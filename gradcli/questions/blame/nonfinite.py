@@ -238,7 +238,7 @@ class Watch(Listener):
             array = _array(cast) if is_finite(array) else array
             if array is None or is_finite(array):
                 continue
-            call = self.recorder.made.get(node)
+            call = self.recorder.call_of.get(node)
             op, given = (None, {}) if call is None else (call.op, call.arguments)
             array = _held(array)
             entry = self._entered(given, [e for e in _flat(given) if type(e) is Tensor])

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gradcli.errors import GradcliError
-from gradcli.questions.notes.error_notes import note_missing_values, note_second_pass
+from gradcli.questions.notes.error_notes import note_arguments, note_second_pass
 from gradcli.record import Record
 from gradcli.running.arguments.click_options import with_answer_file, with_json, with_program
 from gradcli.running.source import Asked, asked_of
@@ -107,7 +107,7 @@ def check(
                 return by_hand(terminal, rerun, options, wanted.against, wanted.equals)
             return by_differences(terminal, rerun, options, wanted.order, wanted.most)
     except GradcliError as error:
-        note_missing_values(error, rerun.statements, asked.arguments, "gradcli check …")
+        note_arguments(error, rerun.statements, asked.arguments, "gradcli check …")
         if error.code == "E403":
             note_second_pass(error, rerun.statements, {})
         terminal.error(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     "--to",
     "target",
     type=click.Choice(["gradcli", "latex", "numpy", "jax", "torch"]),
-    default="gradcli",
-    help="Formulas in the language or in LaTeX, or a file for NumPy, JAX or PyTorch.",
+    help="Formulas in the language or in LaTeX, or a file for NumPy, JAX or PyTorch; of -o x.tex"
+    " and x.py LaTeX and NumPy, unless this says otherwise.",
 )
 @click.option("--jacobian", is_flag=True, help="The derivatives of a vector, as matrices.")
 @click.option("--hessian", is_flag=True, help="The second derivatives of a number, by each pair.")
@@ -37,12 +38,14 @@ def command(
     words: Sequence[str],
     file: str | None,
     shape: bool,
-    target: str,
+    target: str | None,
     jacobian: bool,
     hessian: bool,
     **given: Any,
 ) -> int:
     """Write the gradients down as formulas of the inputs."""
+    suffix = os.path.splitext(given["output"] or "")[1]
+    target = target or {".tex": "latex", ".py": "numpy"}.get(suffix, "gradcli")
     asked = asked_of("derive", words, file, given)
     if shape:
         asked.arguments = with_shapes(asked.arguments)

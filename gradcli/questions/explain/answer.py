@@ -205,8 +205,8 @@ def _extras(
     if extras.ties:
         recorder = run.session.recorder
         assert recorder is not None
-        ties = kinks_of(graph, events, recorder.made)
-        left_out = unexamined(graph, recorder.made)
+        ties = kinks_of(graph, events, recorder.call_of)
+        left_out = unexamined(graph, recorder.call_of)
         shown = partial(rendering.ties_text, ties, left_out)
         yield "ties", shown, partial(rendering.ties_document, ties)
     if leaf is not None:

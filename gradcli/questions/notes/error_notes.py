@@ -20,19 +20,25 @@ if TYPE_CHECKING:
     from gradcli.running.run import Run
 
 
-def note_missing_values(
+def note_arguments(
     error: GradcliError,
     statements: Sequence[Statement],
     arguments: Sequence[Argument],
     command: str,
-) -> None:
-    """Let the error of a name without a value show how to give it one.
+) -> str | None:
+    """Let the error of a name without a value show how to give it one, and that of class labels in
+    floating point how to give them.
 
     Args:
         command: the command line up to the arguments.
+
+    Returns:
+        The argument whose name was likely meant, if any.
     """
+    if error.code == "E203":
+        note_classes(error, arguments)
     if error.code != "E101" or error.span is None:
-        return
+        return None
     from gradcli.library.namespace import (  # lazy: start-up: NumPy, for E101 alone
         UNSUPPORTED,
         table_of,
@@ -44,11 +50,17 @@ def note_missing_values(
     missing = free_names(statements, known, lambda name: table_of(name) is not None)
     known |= {name for name, how in uses if how in (ASSIGNED, BOUND)}
     if error.span.text not in missing or error.span.text in {*UNSUPPORTED, *ADVICE, *SPELLINGS}:
-        return
+        return None
     if error.help is not None and any(f"`{name}`" in error.help for name in known):
-        return  # likely a misspelling of one of the program's own names
+        return None  # likely a misspelling of one of the program's own names
+    unused = [name for name in (each.name for each in arguments) if name not in used]
+    for name in unused:
+        slipped = error.span.text.startswith(name) or name.startswith(error.span.text)
+        if slipped and set(name) == set(error.span.text) and len(missing) == 1:  # `dd` for `d`
+            error.help = f"did you mean `{name}`?"
+            return name
     if error.span.source.text[error.span.end :].lstrip(" ").startswith("("):
-        return  # a function, which no argument can be
+        return None  # a function, which no argument can be
     given = [each.source.text for each in arguments if each.name in used]
     wanted = [f"{name}={number}" for number, name in enumerate(missing, 2)]
     example = f"give it a value: {command} {join([*given, *wanted])}"
@@ -56,6 +68,17 @@ def note_missing_values(
         error.help = example
     else:  # what the name was likely meant to be
         error.notes = (*error.notes, f"or {example}")
+    return None
+
+
+def note_classes(error: GradcliError, arguments: Sequence[Argument]) -> None:
+    """Let the error of class labels in floating point show the argument that gives whole numbers.
+
+    A value such as `t=[0, 2]` is floating, since most values are differentiated.
+    """
+    for each in arguments:
+        if error.help == f"classes are numbers from 0: `{each.name}.long()`" and each.text:
+            error.help = f"classes are numbers from 0: '{each.name}=tensor({each.text})'"
 
 
 def note_detachments(

@@ -202,7 +202,7 @@ class _Walk:
         if parts.any():
             text, help = _cancelling(node)
             return Zero(CANCELS, Detachment(node.place, text, help))
-        call = self.run.recorder.made.get(node.node)
+        call = self.run.recorder.call_of.get(node.node)
         return self._without_slope(node, call, number)
 
     def _unknown(self, node: GraphNode) -> Zero:

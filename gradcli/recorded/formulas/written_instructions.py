@@ -32,7 +32,7 @@ def written(call: OpCall, given: Given, output_nr: int) -> Symbol:
     name = call.op.name.rstrip("_") or call.op.name
     if name not in ("_to_copy", "copy", "index_copy"):
         name = name.removesuffix("_copy")  # what a view shows
-    array = call.made[output_nr].array
+    array = call.results[output_nr].array
     shape = tuple(array.shape)
     if name in SEVERAL:
         return SEVERAL[name](given, output_nr)

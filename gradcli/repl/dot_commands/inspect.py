@@ -151,10 +151,10 @@ def _with_graph(run: Run, line: Line, *, last: bool) -> tuple[str, Tensor]:
     if len(line.words) > 1 and not last:
         name, tensor = line.tensor(run, 1)
     else:
-        found = run.session.last_tensor()
-        if found is None:
+        assigned = run.session.last_tensor()
+        if assigned is None:
             raise line.wrong("no tensor has been assigned yet", line.words[0])
-        name, tensor = found
+        name, tensor = assigned
     if not tensor.requires_grad:
         raise GradcliError(
             "E402", f"`{name}` does not require grad, so it has no graph", span=line.words[-1]
@@ -180,13 +180,13 @@ def show(run: Run, line: Line) -> None:
     Without the name of a file it is a page that steps, in the folder of temporary files.
     """
     _, tensor = _with_graph(run, line, last=False)
-    given = line.argument(2)
-    path = given or _temporary_page(run)
+    chosen_path = line.argument(2)
+    path = chosen_path or _temporary_page(run)
     try:
-        with line.placing_errors(0 if given is None else 2):
+        with line.placing_errors(0 if chosen_path is None else 2):
             run.session.emit(Shown(tensor, path))
     except BaseException:
-        if given is None:
+        if chosen_path is None:
             os.unlink(path)
         raise
     at_terminal = run.shows_values and run.terminal.style.width is not None and not run.reading

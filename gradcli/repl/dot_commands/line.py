@@ -141,15 +141,15 @@ class DotCommand(Record):
 
     def check(self, line: Line) -> None:
         """Raise E105 where the words of a line are too few, too many, or none that it takes."""
-        given = len(line.words) - 1
-        if given < self.needed:
-            missing = self.arguments[given][0]
+        count = len(line.words) - 1
+        if count < self.needed:
+            missing = self.arguments[count][0]
             raise line.wrong(
                 f"`{self.name}` needs a {missing}", line.words[0], f"the usage is `{self.usage}`"
             )
         if self.arguments and self.arguments[-1][1] == "expression":
-            given = min(given, len(self.arguments))
-        if given > len(self.arguments):
+            count = min(count, len(self.arguments))
+        if count > len(self.arguments):
             raise line.wrong(
                 f"`{self.name}` takes {self._most()}",
                 line.rest(len(self.arguments) + 1),

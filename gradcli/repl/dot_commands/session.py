@@ -81,10 +81,10 @@ def undo(run: Run, line: Line) -> None:
     if last is None:
         raise line.wrong("there is no statement to take back", line.words[0])
     *kept, _ = run.session.parse(run.transcript.program(), "session")
-    given = [(name, run.session.values[name]) for name in run.given()]
+    arguments = [(name, run.session.values[name]) for name in run.given()]
     failed = run.transcript.failed
     run.reset()
-    for name, value in given:
+    for name, value in arguments:
         run.session.bind(name, value)
     before, run.muted = run.muted, True
     try:

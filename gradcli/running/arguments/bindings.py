@@ -105,12 +105,18 @@ class Bindings:
             if type(binding.bound) is Tensor
         ]
 
-    def warn_unused(self, terminal: Terminal, statements: Iterable[Statement] = ()) -> None:
-        """Warn of arguments never used, in `statements` that did not run either."""
+    def warn_unused(
+        self, terminal: Terminal, statements: Iterable[Statement] = (), meant: str | None = None
+    ) -> None:
+        """Warn of arguments never used, in `statements` that did not run either.
+
+        Args:
+            meant: an argument that an error has spoken of already.
+        """
         for statement in statements if self.bindings else ():
             self.names.update(dict.fromkeys(name_uses(statement)))
         for name, binding in self.bindings.items():
-            if name not in self.names or binding.useless:
+            if name != meant and (name not in self.names or binding.useless):
                 warned = unused(binding.argument, self.names, self.bindings)
                 if binding.useless:
                     warned.help = "it sets the name itself, and not by an assignment"

@@ -175,6 +175,7 @@ _FILES: list[Decorator] = [
         " the page that steps as .html; of --inputs, rows as .npz, .safetensors or .parquet.",
         "FILE",
     ),
+    _flag("--no-header", "Write a .csv without the names of its columns."),
     _option(
         "--inputs",
         "Run the program for each record of a file of JSON Lines, or of csv with a header; `-` is"

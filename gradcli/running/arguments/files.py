@@ -107,11 +107,16 @@ def check_output(path: str) -> str | None:
     return None
 
 
-def write_result(path: str, result: Result | None, text: Callable[[], str]) -> None:
+def write_result(
+    path: str, result: Result | None, text: Callable[[], str], header: bool = True
+) -> None:
     """Write a result to a file, whole or not at all.
 
     Archives hold the output under its name and the gradients as `NAME.grad`; `.csv` and `.npy` hold
     gradients only, `.npy` one of them; `.json` and `.svg` hold `text()`, `.png` its picture.
+
+    Args:
+        header: whether a `.csv` begins with the names of its columns.
 
     Raises:
         GradcliError: E603 where the file cannot be written or does not hold such a result.
@@ -134,7 +139,7 @@ def write_result(path: str, result: Result | None, text: Callable[[], str]) -> N
             f"{path}: npy holds one array, and there are {', '.join(arrays)}",
             help=f"choose one: --wrt {next(iter(arrays)).removesuffix('.grad')}",
         )
-    write_arrays(path, arrays)
+    write_arrays(path, arrays, header)
 
 
 def arrays_of(result: Result) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -128,6 +128,9 @@ class Options:
         fold: the modules that are one box in a picture, as paths such as `net.0`.
         expand: whether each repetition of a loop is drawn, in a picture and in a tree.
         saved: whether it is shown what nodes saved for the backward pass.
+        no_header: whether a `.csv` has no names of columns.
+        prints: whether the result is printed; one that goes to a file only where a format or a
+            trace was named too.
     """
 
     graph_alone = False
@@ -160,6 +163,7 @@ class Options:
         fold: Sequence[str] = (),
         expand: bool = False,
         saved: bool = False,
+        no_header: bool = False,
         limits: Limits | None = None,
     ) -> None:
         self.seed = seed
@@ -171,6 +175,7 @@ class Options:
         self.trace_depth = trace_depth
         if inputs is not None:  # a document on a line per record
             json, format = True, "jsonl"
+        self.prints = output is None or json or format is not None or (trace is not None)
         self.format = format or ("json" if json else "text")
         self.precision = precision
         self.full = full
@@ -183,12 +188,10 @@ class Options:
         self.device = None if device == "cpu" else device
         self.manual_seed = manual_seed
         self.no_compiled_loops = no_compiled_loops
-        self.quiet = quiet
-        self.keep_going = keep_going
+        self.quiet, self.keep_going = quiet, keep_going
         self.explain_loops = explain_loops
-        self.fold = fold
-        self.expand = expand
-        self.saved = saved
+        self.fold, self.expand, self.saved = fold, expand, saved
+        self.no_header = no_header
         self.limits = limits or Limits()
         self.script: list[str] = []
         self.recording: Recording | None = None

@@ -22,8 +22,8 @@ COMMANDS = {
     "completion": "Print a script for completion in a shell.",
     "derive": "Write the gradients down as formulas of the inputs.",
     "explain": "Show the chain rule at work, edge by edge.",
-    "help": "Explain a topic, an op, or the code of an error.",
-    "info": "Show versions and devices, for reports of bugs; of a recording what is in it.",
+    "help": "Explain a topic, an op, or the code of an error; search for other words.",
+    "info": "Say what is in a recording; without one, versions and devices.",
     "kernel": "Install the kernel for notebooks in the language.",
     "lsp": "Serve editors, by the Language Server Protocol.",
     "mcp": "Serve gradcli's questions to agents, by the Model Context Protocol.",
@@ -33,9 +33,33 @@ COMMANDS = {
     "record": "Record what PyTorch runs, to be asked about as a program.",
     "repl": "Work in a session: one statement after another.",
     "run": "Run program files, notebooks, Markdown; `-` is standard input.",
+    "setup": "Set up shells, editors, notebooks and agents.",
     "why": "Prove why a tensor has a gradient, or has none.",
 }
 """What each command does, for a list of them that imports none."""
+
+SETUP = ("completion", "kernel", "lsp", "mcp")
+"""The commands that are typed once, in a set-up: `gradcli setup NAME` runs them too."""
+
+UNLISTED = (PROGRAM, *SETUP, "check-doc", "ops", "repl")
+"""The commands that `--help` leaves out: each has another name there, as `run --check`, `help ops`
+or `gradcli` alone.
+"""
+
+MEANT = {
+    "draw": "gradcli 'PROGRAM' -o graph.svg",
+    "eval": "gradcli 'PROGRAM'",
+    "exec": "gradcli 'PROGRAM'",
+    "grad": "gradcli 'PROGRAM'",
+    "graph": "gradcli 'PROGRAM' --trace, or with -o graph.svg",
+    "gradcheck": "gradcli check 'PROGRAM'",
+    "nan": "gradcli blame 'PROGRAM'",
+    "trace": "gradcli 'PROGRAM' --trace",
+    "tutorial": "gradcli help tutorial",
+    "version": "gradcli --version",
+    "watch": "gradcli run --watch FILE",
+}
+"""What somebody likely means by a first word that is no command."""
 
 
 class UsageError(Exception):
@@ -93,10 +117,15 @@ def is_plain(words: Sequence[str]) -> bool:
 def arguments_of(words: Sequence[str]) -> list[Argument]:
     """The words behind a program; raises a usage error for one that is no `NAME=VALUE`."""
     found: dict[str, Argument] = {}
-    for word in words:
+    for word, behind in zip(words, [*words[1:], ""], strict=False):
         argument = read_argument(word)
         if argument is None:
-            raise UsageError(f"`{word}` is no NAME=VALUE")
+            name, _, value = (part.strip() for part in word.partition("="))
+            value = value or behind
+            near = f"{name}={value}" if name.isidentifier() and value else ""
+            if not near or "=" in value:
+                raise UsageError(f"`{word}` is no NAME=VALUE")
+            raise UsageError(f"`{word}` is no NAME=VALUE", f"did you mean `{near}`?")
         if argument.name in found:
             raise UsageError(f"`{argument.name}` is given two values")
         found[argument.name] = argument
@@ -139,6 +168,15 @@ def check_program(text: str, words: Sequence[str] = ()) -> None:
     if text.isidentifier() and not is_bound(text, words):
         if text in COMMANDS:
             raise UsageError(f"the command comes first: gradcli {text} …")
+        if words and "=" not in words[0] and not words[0].isidentifier():
+            raise UsageError(
+                f"there is no command `{text}`",
+                f"a value has no blank in it: gradcli 'PROGRAM' {text}={words[0]}",
+            )
+        if text in MEANT:
+            raise UsageError(
+                f"there is no command `{text}`; as a program: -e {text}", f"try {MEANT[text]}"
+            )
         known = [each for each in COMMANDS if each != PROGRAM]
         raise unknown("command", text, known, f"; as a program: -e {text}")
     if text == STDIN:

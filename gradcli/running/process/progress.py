@@ -63,6 +63,12 @@ class Progress:
             self._drawn = False
             self._write("\r\x1b[K")
 
+    def say(self, text: str) -> None:
+        """Say a last word in the line's place, or below what was printed."""
+        begin = "\r\x1b[K" if self._drawn else "\n"
+        self._drawn = False
+        self._write(f"{begin}{text}\n")
+
     def _write(self, text: str) -> None:
         try:
             sys.stderr.write(text)
@@ -104,15 +110,18 @@ def watched(terminal: Screen, describe: Callable[[], str]) -> Iterator[None]:
             columns = terminal.error_style.width or 80
             progress.show(f"{time.monotonic() - since:.0f} s  {describe()}"[: columns - 1])
 
+    def say_where() -> None:
+        progress.say(f"ended at {describe()}")
+
     terminal.progress = progress
-    AT_END.append(progress.clear)
+    AT_END.append(say_where)
     started(draw)
     try:
         yield
     finally:
         over.set()
         terminal.progress = None
-        AT_END.remove(progress.clear)
+        AT_END.remove(say_where)
         progress.end()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -14,6 +14,7 @@ from gradcli.show.style import Style, escaped
 if TYPE_CHECKING:
     from gradcli.loops.hot_loop import HotLoop
     from gradcli.running.process.progress import Progress
+    from gradcli.running.process.screen import ProgramScreen
     from gradcli.show.answer import Answer
 
 ERROR_FORMATS = ("full", "short", "json")
@@ -34,6 +35,8 @@ class Terminal:
     """
 
     progress: Progress | None = None
+    _screen: ProgramScreen | None = None
+    _is_screen: Mapping[str, bool] = {"out": False, "err": False}
 
     def __init__(
         self,
@@ -54,9 +57,41 @@ class Terminal:
         self.strict = strict
         self.warnings = 0
         self._form = error_format
+        self._is_screen = {"out": sys.stdout.isatty(), "err": sys.stderr.isatty()}
 
     def write(self, text: str) -> None:
-        """Put text on standard output; raises E603 where that cannot take it."""
+        """Put text of gradcli's own on standard output; raises E603 where that cannot take it."""
+        self._write(self._behind_program("out") + text)
+
+    def print(self, text: str, obeys: bool) -> None:
+        """Put what a program printed on standard output; raises E603 where that cannot take it.
+
+        Args:
+            obeys: whether a terminal obeys the sequences in it that move within the program's own
+                lines, and its colours.
+        """
+        self._write(self._of_program(text, "out", obeys))
+
+    def _of_program(self, text: str, stream: str, obeys: bool) -> str:
+        """A program's text as it goes to a stream: to a terminal without what would command it."""
+        if not self._is_screen[stream]:
+            return text
+        if not obeys:
+            return escaped(text)
+        if self._screen is None:
+            from gradcli.running.process.screen import (  # lazy: start-up: terminals alone
+                ProgramScreen,
+            )
+
+            self._screen = ProgramScreen()
+        return self._screen.passed(text, stream)
+
+    def _behind_program(self, stream: str) -> str:
+        """What comes between a program's text and gradcli's own on a terminal."""
+        return self._screen.left() if self._screen is not None and self._is_screen[stream] else ""
+
+    def _write(self, text: str) -> None:
+        """Put text on standard output as it is."""
         if self.progress is not None:
             self.progress.make_room(text)
         try:
@@ -126,6 +161,15 @@ class Terminal:
         if not self.quiet:
             self._report(self._forms().note(text, self.error_style))
 
+    def wrote(self, path: str, contents: str) -> None:
+        """Say of a file that the result is in it, and how much it holds."""
+        if self.quiet:
+            return
+        if self._form == "json":
+            self.note(f"wrote {path}: {contents}")
+        else:
+            self._report(self.error_style.paint(escaped(f"wrote {path}: {contents}"), "quiet"))
+
     def explain_loops(self, loops: Sequence[HotLoop]) -> None:
         """Say what became of the loops that ran often."""
         from gradcli.show.hot_loops import explained  # lazy: start-up: few ask for it
@@ -137,10 +181,11 @@ class Terminal:
         if text:
             self._report(text.removesuffix("\n"))
 
-    def report(self, text: str) -> None:
-        """Put on standard error what a program put there, after all that it printed."""
-        terminal = self.error_style.width is not None
-        self._report(escaped(text) if terminal else text, "")
+    def report(self, text: str, obeys: bool) -> None:
+        """Put on standard error what a program put there, after all that it printed; `obeys` as
+        for `print`.
+        """
+        self._put(self._of_program(text, "err", obeys))
 
     def _forms(self) -> Any:
         """The module that writes diagnostics in the form asked for."""
@@ -156,12 +201,16 @@ class Terminal:
 
         return human
 
-    def _report(self, text: str, end: str = "\n") -> None:
+    def _report(self, text: str) -> None:
+        self._put(f"{self._behind_program('err')}{text}\n")
+
+    def _put(self, text: str) -> None:
+        """Put text on standard error as it is, after all that was printed."""
         self.flush()
         if self.progress is not None:
-            self.progress.make_room(f"{text}{end}")
+            self.progress.make_room(text)
         try:
-            sys.stderr.write(f"{text}{end}")
+            sys.stderr.write(text)
             sys.stderr.flush()
         except OSError:
             return  # nobody listens

@@ -24,11 +24,11 @@ class _Recording(Terminal):
         self.live = live
         self.parts: list[str] = []
 
-    def write(self, text: str) -> None:
+    def _write(self, text: str) -> None:
         """Keep a text, and print it on the first run."""
         self.parts.append(text)
         if self.live:
-            super().write(text)
+            super()._write(text)
 
 
 def watch(terminal: Terminal, path: str, run: Callable[[Terminal], object]) -> NoReturn:

@@ -59,12 +59,12 @@ def error_object(error: GradcliError) -> dict[str, Any]:
 
 def _spans(diagnosed: GradcliError | Warned) -> list[dict[str, Any]]:
     """The primary span first, then those with a label."""
-    found = []
+    spans = []
     if diagnosed.span is not None:
-        found.append({**_position(diagnosed.span), "primary": True, "label": None})
+        spans.append({**_position(diagnosed.span), "primary": True, "label": None})
     for label in diagnosed.labels:
-        found.append({**_position(label.span), "primary": False, "label": label.text})
-    return found
+        spans.append({**_position(label.span), "primary": False, "label": label.text})
+    return spans
 
 
 def _position(span: Span) -> dict[str, Any]:

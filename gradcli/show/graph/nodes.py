@@ -56,7 +56,7 @@ def parts_of(nodes: Sequence[GraphNode]) -> dict[int, Hashable]:
         if node.leaf is None and node.place is not None:
             module = None if node.module is None else node.module.partition(",")[0]
             kinds[node.id] = module, _stretch(node), node.name
-    found: dict[int, Hashable] = {}
+    parts: dict[int, Hashable] = {}
     for node in nodes:
         if node.id in kinds:
             # From the node up to the one that the whole expression ends with.
@@ -69,8 +69,8 @@ def parts_of(nodes: Sequence[GraphNode]) -> dict[int, Hashable]:
                     break
                 way[kinds[user.id]] = number
                 at = user
-            found[node.id] = tuple(way.items())
-    return found
+            parts[node.id] = tuple(way.items())
+    return parts
 
 
 def _stretch(node: GraphNode) -> Hashable:

@@ -74,8 +74,8 @@ def _step(graph: Graph, event: Step, before: Mapping[int, Any]) -> list[str]:
     for number, grad in enumerate(event.grads):
         if number in before:
             rows.append(("a hook was given", before[number], ""))
-        made = "  which the hook returned" if number in before else ""
-        rows.append((f"grad of output {number}" if several else "grad", grad, made))
+        note = "  which the hook returned" if number in before else ""
+        rows.append((f"grad of output {number}" if several else "grad", grad, note))
     hooks = event.node.extra is not None and event.node.extra.hooks
     edges = [] if node is None else node.edges
     for number, following in enumerate(event.node.next_nodes):

@@ -73,14 +73,14 @@ class Line(Record):
 
     def left(self, style: Style, room: int | None = None) -> str:
         """The branches, the names, cut where there is no room, and the ending."""
-        found = self.lead
+        line = self.lead
         left = self.width if room is None else max(room, len(self.lead) + LEAST)
         left -= len(self.lead) + len(self.ending)
         for text, role in self.words:
             shown = cut(text, left)
             left -= columns(shown)
-            found += style.paint(shown, role) if role else shown
-        return found + self.ending
+            line += style.paint(shown, role) if role else shown
+        return line + self.ending
 
 
 Write = Callable[[Sequence[Line], Style], str]
@@ -226,17 +226,17 @@ class _Drawing:
 
     def _children(self, node: GraphNode) -> list[Child]:
         """The edges of a node; those to rounds that are left out, one behind the other, are one."""
-        found: list[Child] = []
+        children: list[Child] = []
         for edge in node.edges:
             part = None if edge.node is None else self.folded.get(edge.node.id)
-            before = found[-1] if found else None
+            before = children[-1] if children else None
             if part is None or edge.node is None or edge.node.id in self.met:
-                found.append(edge)
+                children.append(edge)
             elif isinstance(before, _Folded) and self.folded[before.entries[0].id] == part:
-                found[-1] = _Folded([*before.entries, edge.node])
+                children[-1] = _Folded([*before.entries, edge.node])
             else:
-                found.append(_Folded([edge.node]))
-        return found
+                children.append(_Folded([edge.node]))
+        return children
 
     def _fold(self, child: _Folded, lead: str) -> tuple[Line, list[Child]]:
         """The line of rounds that are left out, and what these lead to that is not drawn yet."""
@@ -289,12 +289,12 @@ def _folded(graph: Graph) -> dict[int, Hashable]:
     for node in graph.nodes:
         if node.id in part_of:
             parts.setdefault(part_of[node.id], []).append(node)
-    found = {}
+    folded = {}
     for part, nodes in parts.items():
         if len(nodes) >= _FOLDED_FROM:
             nodes.sort(key=lambda node: node.node.sequence_nr)
-            found.update({node.id: part for node in nodes[1:-1]})
-    return found
+            folded.update({node.id: part for node in nodes[1:-1]})
+    return folded
 
 
 def _names(node: GraphNode) -> list[tuple[str, str]]:
@@ -306,12 +306,12 @@ def _names(node: GraphNode) -> list[tuple[str, str]]:
 
 def _numbers(children: Sequence[Child]) -> list[str]:
     """The number of each edge, `[0]`; of edges that are one line the first and the last."""
-    found, number = [], 0
+    numbers, number = [], 0
     for child in children:
         count = len(child.entries) if isinstance(child, _Folded) else 1
-        found.append(f"[{number}]" if count == 1 else f"[{number}…{number + count - 1}]")
+        numbers.append(f"[{number}]" if count == 1 else f"[{number}…{number + count - 1}]")
         number += count
-    return found
+    return numbers
 
 
 # --- lines as text --------------------------------------------------------------------------------

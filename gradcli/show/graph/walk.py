@@ -32,11 +32,11 @@ def stop_text(walk: Walk, style: Style = PLAIN) -> str:
 
 def gradients_text(walk: Walk, style: Style = PLAIN) -> str:
     """The gradients of the leaves up to the step at hand."""
-    found = walk.gradients()
-    if not found:
+    gradients = walk.gradients()
+    if not gradients:
         return "no gradient has reached a leaf yet\n"
     lines = []
-    for name, array in found.items():
+    for name, array in gradients.items():
         lead = f"{name}.grad = "
         text = block(lead, format_tensor(array))[len(lead) :]
         lines.append(f"{style.paint(f'{name}.grad', 'variable')} = {text}\n")

@@ -42,7 +42,7 @@ def left_out(session: Session, home: str) -> Iterator[tuple[str, GradcliError]]:
 
 def left_out_page(style: Style = PLAIN) -> str:
     """The names by reason."""
-    session, found = started(), dict.fromkeys((reason for reason, _ in RULES), "")
+    session, names_by_reason = started(), dict.fromkeys((reason for reason, _ in RULES), "")
     known = count = 0
     for home in sorted(pytorch_names()):
         if reason_unsupported(*home.rpartition(".")[::2]) and not _is_there(session, home):
@@ -50,7 +50,7 @@ def left_out_page(style: Style = PLAIN) -> str:
         known += len(pytorch_names()[home])
         for name, _ in left_out(session, home):
             reason = reason_unsupported(home, name) or ""
-            found[reason] = f"{found.get(reason, '')} {home}.{name}"
+            names_by_reason[reason] = f"{names_by_reason.get(reason, '')} {home}.{name}"
             count += 1
     parts = [
         "# What of PyTorch is left out\n",
@@ -59,7 +59,7 @@ def left_out_page(style: Style = PLAIN) -> str:
         " program that uses one ends in `E205`, and `gradcli port FILE` finds it without running"
         " the program.\n",
     ]
-    for reason, names in found.items():
+    for reason, names in names_by_reason.items():
         if names:
             listed = textwrap.fill(names.strip(), (style.width or 80) - 2, break_on_hyphens=False)
             parts.append(f"{reason[0].upper()}{reason[1:]}:\n\n```text\n{listed}\n```\n")

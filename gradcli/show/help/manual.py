@@ -74,8 +74,14 @@ def source(topic: str) -> str | None:
 
 def sections() -> list[str]:
     """The topics that are sections of pages."""
-    found = (line for page in topics() for line in _lines_outside_code(_read(page)))
-    return [slug for _, line in found if line.startswith("## ") for slug in _slugs(line[3:])]
+    return [slug for page in topics() for slug, _ in headings(page)]
+
+
+def headings(page: str) -> list[tuple[str, str]]:
+    """The topics that are sections of a page, each with its heading."""
+    lines = (line for _, line in _lines_outside_code(_read(page)))
+    heads = [line[3:] for line in lines if line.startswith("## ")]
+    return [(slug, head) for head in heads for slug in _slugs(head)]
 
 
 def front_source() -> str:
@@ -195,11 +201,11 @@ def _heading(level: int, text: str, style: Style) -> list[str]:
 def _code(language: str, lines: list[str], style: Style) -> list[str]:
     """A fenced block; what is typed into a shell stands out."""
     shell = language == "console"
-    found = []
+    shown = []
     for line in lines:
         typed = shell and line.startswith(("$ ", "> "))
-        found.append(f"{_INDENT}{style.paint(line, 'strong') if typed else line}".rstrip())
-    return found
+        shown.append(f"{_INDENT}{style.paint(line, 'strong') if typed else line}".rstrip())
+    return shown
 
 
 def _list(lines: list[str], style: Style, width: int) -> list[str]:
@@ -211,11 +217,11 @@ def _list(lines: list[str], style: Style, width: int) -> list[str]:
             items.append((f"{item[1]}{item[2]} ", item[3]))
         else:
             items[-1] = (items[-1][0], f"{items[-1][1]} {line.strip()}")
-    found = []
+    shown = []
     for mark, text in items:
         body = _filled(_words(text, style), style, width - len(mark))
-        found += [f"{mark}{body[0]}", *(f"{' ' * len(mark)}{line}" for line in body[1:])]
-    return found
+        shown += [f"{mark}{body[0]}", *(f"{' ' * len(mark)}{line}" for line in body[1:])]
+    return shown
 
 
 def _table(lines: list[str], style: Style, width: int) -> list[str]:
@@ -231,16 +237,16 @@ def _table(lines: list[str], style: Style, width: int) -> list[str]:
         if not free:
             break
         widths[max(free, key=lambda at: widths[at])] -= 1
-    found = []
+    shown = []
     for number, row in enumerate(rows):
         if number == 0:
             if any(row):
                 row = [[[(text, "strong") for text, _ in word] for word in cell] for cell in row]
-                found += _row(row, widths, style)
-                found.append(_BETWEEN.join("-" * each for each in widths))
+                shown += _row(row, widths, style)
+                shown.append(_BETWEEN.join("-" * each for each in widths))
         else:
-            found += _row(row, widths, style)
-    return found
+            shown += _row(row, widths, style)
+    return shown
 
 
 def _cells(line: str, style: Style) -> list[list[Word]]:
@@ -258,14 +264,14 @@ def _cells(line: str, style: Style) -> list[list[Word]]:
 def _row(row: Sequence[list[Word]], widths: list[int], style: Style) -> list[str]:
     """The lines of a row, as many as its longest cell takes."""
     wrapped = [_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
-    found = []
+    shown = []
     for at in range(max(map(len, wrapped))):
         line = ""
         for cell, width in zip(wrapped, widths, strict=True):
             words = cell[at] if at < len(cell) else []
             line += _painted(words, style) + " " * (width - _length(words)) + _BETWEEN
-        found.append(line.rstrip())
-    return found
+        shown.append(line.rstrip())
+    return shown
 
 
 # --- words --------------------------------------------------------------------------------------
@@ -275,15 +281,15 @@ def _words(text: str, style: Style) -> list[Word]:
     """The words of a text; where there is colour, it stands for the marks of code."""
     pieces: list[tuple[str, str]] = []
     at = 0
-    for found in _INLINE.finditer(text):
-        pieces.append((text[at : found.start()], ""))
-        at = found.end()
-        if found[1] is not None:
-            pieces.append(_code_piece(found[1], style))
-        elif found[2] is not None:
-            pieces.append((found[2], "strong"))
+    for match in _INLINE.finditer(text):
+        pieces.append((text[at : match.start()], ""))
+        at = match.end()
+        if match[1] is not None:
+            pieces.append(_code_piece(match[1], style))
+        elif match[2] is not None:
+            pieces.append((match[2], "strong"))
         else:
-            shown = found[3]
+            shown = match[3]
             code = shown.startswith("`")
             pieces.append(_code_piece(shown.strip("`"), style) if code else (shown, ""))
     pieces.append((text[at:], ""))
@@ -301,6 +307,11 @@ def _code_piece(code: str, style: Style) -> tuple[str, str]:
     if len(code) <= _GLUED:
         code = code.replace(" ", _GLUE)
     return (code, "node") if style.color else (f"`{code}`", "")
+
+
+def plain(text: str) -> str:
+    """A line of Markdown without its marks."""
+    return _INLINE.sub(lambda mark: plain(mark[1] or mark[2] or mark[3]), text).strip("`")
 
 
 def _plain(word: Word) -> str:

@@ -43,13 +43,13 @@ _TENSORS = frozenset({"", "Tensor", "tensor", "torch.Tensor", "x"})
 def member_pages(name: str, width: int = 80, *, is_op: bool = False) -> list[str]:
     """A text for each thing that a word means, beside the op that it names if it `is_op`."""
     owner, _, last = name.rpartition(".")
-    found = [*_nodes(name, width)]
+    pages = [*_nodes(name, width)]
     if owner in _TENSORS and (text := tensor_attributes().get(last)) is not None:
-        found.append(_page(f"Tensor.{last}", text, width))
+        pages.append(_page(f"Tensor.{last}", text, width))
     for title, (kind, words) in _OWNERS.items():
         if owner in ("", title, *words) and last in members_of(kind):
-            found.append(_member(title, kind, last, width))
-    return found if found or is_op else list(_elsewhere(owner, last, width))
+            pages.append(_member(title, kind, last, width))
+    return pages if pages or is_op else list(_elsewhere(owner, last, width))
 
 
 def member_names() -> list[str]:
@@ -81,11 +81,11 @@ def _member(title: str, kind: type, name: str, width: int) -> str:
 def _attribute_doc(kind: type, name: str) -> str:
     """What a class's docstring, or one of its bases', says of an attribute."""
     for each in kind.__mro__:
-        found = re.search(
+        match = re.search(
             rf"^ +{name}(?:, \w+)*: (.*(?:\n {{9,}}\S.*)*)", each.__doc__ or "", re.MULTILINE
         )
-        if found:
-            return " ".join(found[1].split())
+        if match:
+            return " ".join(match[1].split())
     return "an attribute that subclasses set"
 
 
@@ -128,7 +128,14 @@ def namespace_page(name: str, width: int) -> str | None:
     name = {"functorch": "func", "F": "nn.functional"}.get(name, name).removeprefix("torch.")
     place = next((p for p in MODULES if p == f"torch.{name}"), None)
     place = place or next(
-        (p for p in MODULES if p.startswith("torch.") and p.endswith(f".{name}")), None
+        (
+            place
+            for place in MODULES
+            if place.startswith("torch.")
+            and place.endswith(f".{name}")
+            and ".modules." not in place
+        ),
+        None,
     )
     if place is None:
         return None
@@ -138,16 +145,16 @@ def namespace_page(name: str, width: int) -> str | None:
 
 def argument_page(name: str, width: int) -> str | None:
     """The functions that have an argument of a name; None where there are none."""
-    found = {
+    functions = {
         f"{'' if place == 'torch' else place.removeprefix('torch.') + '.'}{called}": None
         for place in (*(p for p in NAMESPACES if p in MODULES), *_BESIDE)
         for called, value in MODULES[place].names.items()
         if not called.startswith("_") and callable(value) and name in _arguments(value)
     }
-    if not found:
+    if not functions:
         return None
-    shown = list(found)[:_MOST]
-    more = f", and {len(found) - _MOST} more" if len(found) > _MOST else ""
+    shown = list(functions)[:_MOST]
+    more = f", and {len(functions) - _MOST} more" if len(functions) > _MOST else ""
     text = f"an argument of {', '.join(shown)}{more}; `gradcli help {shown[0]}` has it"
     return _page(name, text, width)
 
@@ -171,10 +178,10 @@ def _summary(value: Any) -> str:
 
 
 def _signature(value: Any, *, method: bool = False) -> str:
-    made = isinstance(value, type) and "__init__" in vars(value)
-    called = vars(value)["__init__"] if made else value
+    has_init = isinstance(value, type) and "__init__" in vars(value)
+    called = vars(value)["__init__"] if has_init else value
     try:
-        parameters = list(inspect.signature(called).parameters.values())[method or made :]
+        parameters = list(inspect.signature(called).parameters.values())[method or has_init :]
     except (TypeError, ValueError):
         return "(…)"
     plain = [each.replace(annotation=inspect.Parameter.empty) for each in parameters]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import Any
 
-from gradcli.ops.lookup import NAMESPACES, Found, family_of, is_bound
+from gradcli.ops.lookup import NAMESPACES, PublicName, family_of, is_bound
 from gradcli.show.help.op_page import op_names, summary_of
 from gradcli.show.style import PLAIN, Style
 
@@ -34,12 +34,12 @@ def op_list(pattern: str | None = None, style: Style = PLAIN) -> str:
         style: on a terminal families have headings and summaries are cut to its width; elsewhere
             each line is an op, whole, its fields separated by tabs.
     """
-    found = matching(pattern)
+    families = matching(pattern)
     if style.width is None:
-        every = [op for ops in found.values() for op in ops]
+        every = [op for ops in families.values() for op in ops]
         return "".join(f"{op.full_name}\t{_node(op)}\t{summary_of(op)}\n" for op in every)
     lines: list[str] = []
-    for family, ops in found.items():
+    for family, ops in families.items():
         names = max(len(op.full_name) for op in ops) + 2
         nodes = min(max(len(_node(op)) for op in ops), 24) + 2
         lines += ["", style.paint(family, "strong")]
@@ -66,38 +66,38 @@ def op_list_document(pattern: str | None = None) -> dict[str, Any]:
     }
 
 
-def matching(pattern: str | None) -> dict[str, list[Found]]:
+def matching(pattern: str | None) -> dict[str, list[PublicName]]:
     """The ops that match a pattern by family, each function once."""
-    families: dict[str, list[Found]] = {}
+    families: dict[str, list[PublicName]] = {}
     functions: set[str] = set()
-    for found in op_names():
-        if found.namespace == "Tensor" and found.name.removesuffix("_") in functions:
+    for public in op_names():
+        if public.namespace == "Tensor" and public.name.removesuffix("_") in functions:
             continue
-        if found.namespace in ("torch", "torch.nn.functional"):
-            functions.add(found.name)
-        if pattern is None or _matches(pattern, found):
-            families.setdefault(_family(found), []).append(found)
+        if public.namespace in ("torch", "torch.nn.functional"):
+            functions.add(public.name)
+        if pattern is None or _matches(pattern, public):
+            families.setdefault(_family(public), []).append(public)
     # Those of torch come first, by name.
     order = list(NAMESPACES)
     return dict(sorted(families.items(), key=lambda i: (order.index(i[1][0].namespace), i[0])))
 
 
-def _matches(pattern: str, found: Found) -> bool:
-    names = (found.name, found.full_name, *(entry.node_name for entry in found.entries))
+def _matches(pattern: str, public: PublicName) -> bool:
+    names = (public.name, public.full_name, *(entry.node_name for entry in public.entries))
     if any(sign in pattern for sign in "*?["):
         return any(fnmatchcase(name, pattern) for name in names)
     return any(pattern.lower() in name.lower() for name in names)
 
 
-def _family(found: Found) -> str:
+def _family(public: PublicName) -> str:
     """Where the catalogue has an op of torch, as "linalg: solve", else what the place holds."""
-    if found.namespace != "torch":
-        return _FAMILIES[found.namespace]
-    named = [op for op in found.entries if op.name == found.name.removesuffix("_")]
-    if named or (found.entries and is_bound(found.entries[0], found.function)):
-        module = (named or found.entries)[0].forward.__module__
+    if public.namespace != "torch":
+        return _FAMILIES[public.namespace]
+    named = [op for op in public.entries if op.name == public.name.removesuffix("_")]
+    if named or (public.entries and is_bound(public.entries[0], public.function)):
+        module = (named or public.entries)[0].forward.__module__
     else:
-        module = getattr(getattr(found.function, "construct", found.function), "__module__", "")
+        module = getattr(getattr(public.function, "construct", public.function), "__module__", "")
     room, _, file = module.removeprefix("gradcli.").rpartition(".")
     if room.startswith("ops."):
         room = family_of(module)
@@ -105,7 +105,7 @@ def _family(found: Found) -> str:
     return f"{room}: {file}".removeprefix(": ").replace("_", " ")
 
 
-def _node(found: Found) -> str:
-    nodes = list(dict.fromkeys(op.node_name for op in found.entries if op.node_name))
+def _node(public: PublicName) -> str:
+    nodes = list(dict.fromkeys(op.node_name for op in public.entries if op.node_name))
     nodes = [node for node in nodes if node != "NotImplemented"]
     return nodes[0] if len(nodes) == 1 else f"{nodes[0]}, …" if nodes else "-"

@@ -21,7 +21,7 @@ from gradcli.ops.definition.op import Op, parameters_of, registry
 from gradcli.ops.lookup import (
     NAMESPACES,
     TENSOR,
-    Found,
+    PublicName,
     doc_of,
     find,
     is_bound,
@@ -47,8 +47,8 @@ def op_of_node(name: str) -> str | None:
     if not re.fullmatch(r"[A-Z]\w*Backward\d*", name):
         return None
     bring_all()
-    found = next((op for op in registry.values() if op.node_name == name), None)
-    return None if found is None else found.name.partition(".")[0].strip("_")
+    entry = next((op for op in registry.values() if op.node_name == name), None)
+    return None if entry is None else entry.name.partition(".")[0].strip("_")
 
 
 def op_help(name: str, width: int = 80) -> str | None:
@@ -57,17 +57,17 @@ def op_help(name: str, width: int = 80) -> str | None:
     Args:
         name: `exp`, `torch.exp`, `F.relu`, `Tensor.add_`, `nn.Linear`, …
     """
-    found = find(name, load)
-    if found is None:
+    public = find(name, load)
+    if public is None:
         return None
-    lines = _wrapped(signature(found), width, "    ")
-    lines += _wrapped(f"    {summary_of(found)}", width, "    ")
-    rows = list(_rows(found))
+    lines = _wrapped(signature(public), width, "    ")
+    lines += _wrapped(f"    {summary_of(public)}", width, "    ")
+    rows = list(_rows(public))
     if rows:
         lines.append("")
         for head, text in rows:
             lines += _row(head, text, width)
-    lines += _example(found, width)
+    lines += _example(public, width)
     return "\n".join(lines) + "\n"
 
 
@@ -84,38 +84,38 @@ def load(place: str) -> Mapping[str, Any]:
     return MODULES[place].names
 
 
-def op_names() -> Iterator[Found]:
+def op_names() -> Iterator[PublicName]:
     """Every op that has a page, once for each name."""
     for namespace in NAMESPACES:
         for name in names_in(namespace, load):
-            found = find(f"{namespace}.{name}", load)
-            if found is not None:
-                yield found
+            public = find(f"{namespace}.{name}", load)
+            if public is not None:
+                yield public
 
 
 # --- what the page says -------------------------------------------------------------------------
 
 
-def signature(found: Found) -> str:
+def signature(public: PublicName) -> str:
     """How the function is called."""
-    parameters = _parameters(found)
-    if found.namespace == TENSOR and parameters:
+    parameters = _parameters(public)
+    if public.namespace == TENSOR and parameters:
         del parameters[0]
         if parameters[:1] == ["/"]:
             del parameters[0]
-    return f"{found.full_name}({', '.join(parameters)})"
+    return f"{public.full_name}({', '.join(parameters)})"
 
 
-def _parameters(found: Found) -> list[str]:
-    if any(is_bound(op, found.function) for op in found.entries):  # not composed
-        op = found.entries[0]
+def _parameters(public: PublicName) -> list[str]:
+    if any(is_bound(op, public.function) for op in public.entries):  # not composed
+        op = public.entries[0]
         defaults = op.forward.__defaults__ or ()
         required = len(op.parameters) - len(defaults)
         named = ["input", *op.parameters[1:]]
         return named[:required] + [
             f"{name}={value!r}" for name, value in zip(named[required:], defaults, strict=True)
         ]
-    function = getattr(found.function, "construct", found.function)
+    function = getattr(public.function, "construct", public.function)
     try:
         described = inspect.signature(function)
     except (TypeError, ValueError):
@@ -143,27 +143,27 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def summary_of(found: Found) -> str:
+def summary_of(public: PublicName) -> str:
     """One sentence on what the function does; on its in-place form too."""
-    summary = doc_of(found).summary
-    return f"{summary} The result is written to the tensor." if found.inplace else summary
+    summary = doc_of(public).summary
+    return f"{summary} The result is written to the tensor." if public.inplace else summary
 
 
-def _rows(found: Found) -> Iterator[tuple[str, str]]:
-    forms = _forms(found)
+def _rows(public: PublicName) -> Iterator[tuple[str, str]]:
+    forms = _forms(public)
     if forms:
         yield "forms", forms
-    own = own_entries(found)
+    own = own_entries(public)
     for op in own:
         yield from _entry_rows(op)
-    if found.entries and not own:
-        nodes = ", ".join(dict.fromkeys(op.node_name for op in found.entries if op.node_name))
+    if public.entries and not own:
+        nodes = ", ".join(dict.fromkeys(op.node_name for op in public.entries if op.node_name))
         if nodes:
-            several = len(found.entries) > 1
+            several = len(public.entries) > 1
             yield "nodes", f"those of other ops: {nodes}{', …' if several else ''}"
-    if any(map(_has_steps, found.entries)):
+    if any(map(_has_steps, public.entries)):
         yield "steps", "`gradcli derive` writes the gradient out, step by step"
-    for conventions in (doc_of(found).conventions, *(op.doc.conventions for op in own)):
+    for conventions in (doc_of(public).conventions, *(op.doc.conventions for op in own)):
         if conventions:
             yield "note", conventions
             break
@@ -217,24 +217,24 @@ def _saved(op: Op) -> list[str]:
     return [name for name in (*op.tensors, *op.lists, *op.outputs) if name in asked]
 
 
-def _forms(found: Found) -> str:
+def _forms(public: PublicName) -> str:
     """The other names of the function, aliases and the in-place form among them."""
-    name = found.name.removesuffix("_") if found.inplace else found.name
+    name = public.name.removesuffix("_") if public.inplace else public.name
     others = [(TENSOR, f"{name}_")] if f"{name}_" in catalogue.methods else []
     forms = [
         f"{NAMESPACES[namespace]}.{each}"
-        for namespace, each in dict.fromkeys([*same(found), *others])
-        if (namespace, each) != (found.namespace, found.name)
+        for namespace, each in dict.fromkeys([*same(public), *others])
+        if (namespace, each) != (public.namespace, public.name)
     ]
-    if not found.inplace:
+    if not public.inplace:
         forms += [f"x {OPERATORS[name]} y"] if name in OPERATORS else []
         forms += [f"{SIGNS[name]}x"] if name in SIGNS else []
     return ", ".join(forms[:_MOST_FORMS])
 
 
-def _example(found: Found, width: int) -> list[str]:
+def _example(public: PublicName, width: int) -> list[str]:
     """The example and what it gives."""
-    program = example_of(found)
+    program = example_of(public)
     if not program:
         return []
     lines = [""]
@@ -248,19 +248,19 @@ def _example(found: Found, width: int) -> list[str]:
     return lines
 
 
-def example_of(found: Found) -> str:
+def example_of(public: PublicName) -> str:
     """A program that calls the function or makes an instance, "" where there is none."""
-    program = doc_of(found).example or _layer_example(found)
+    program = doc_of(public).example or _layer_example(public)
     called, _, rest = program.partition("(")
-    if found.namespace != TENSOR:
-        return f"{found.full_name}({rest}" if re.fullmatch(r"\w+(\.\w+)+", called) else program
+    if public.namespace != TENSOR:
+        return f"{public.full_name}({rest}" if re.fullmatch(r"\w+(\.\w+)+", called) else program
     if not called.startswith("torch."):
-        return re.sub(r"\)\.\w+\(", f").{found.name}(", program, count=1)
-    for name in (found.name.removesuffix("_"), found.name):
+        return re.sub(r"\)\.\w+\(", f").{public.name}(", program, count=1)
+    for name in (public.name.removesuffix("_"), public.name):
         if name in catalogue.modules["torch"]:
             return f"torch.{name}({rest}"
     first, *others = _arguments(program)
-    return f"{first}.{found.name}({', '.join(others)})"
+    return f"{first}.{public.name}({', '.join(others)})"
 
 
 def _arguments(program: str) -> list[str]:
@@ -270,24 +270,24 @@ def _arguments(program: str) -> list[str]:
     return [ast.get_source_segment(program, each) or "" for each in (*call.args, *call.keywords)]
 
 
-def _layer_example(found: Found) -> str:
+def _layer_example(public: PublicName) -> str:
     """The example of a layer from its function's: settings to it, inputs to its call."""
-    settings = getattr(found.value, "settings", None)
-    function = find(f"F.{found.value.function}", load) if settings is not None else None
+    settings = getattr(public.value, "settings", None)
+    function = find(f"F.{public.value.function}", load) if settings is not None else None
     if settings is None or function is None:
         return ""
     names = [each.partition("=")[0] for each in _parameters(function) if each != "*"]
     inputs: list[str] = []
-    given: list[str] = []
+    settings_of_example: list[str] = []
     for number, text in enumerate(_arguments(doc_of(function).example)):
         if re.match(r"\w+=", text):
-            given.append(text)
+            settings_of_example.append(text)
         elif names[number] in settings:
-            in_order = list(settings).index(names[number]) == len(given)
-            given.append(text if in_order else f"{names[number]}={text}")
-        elif not given:
+            in_order = list(settings).index(names[number]) == len(settings_of_example)
+            settings_of_example.append(text if in_order else f"{names[number]}={text}")
+        elif not settings_of_example:
             inputs.append(text)
-    return f"{found.full_name}({', '.join(given)})({', '.join(inputs)})"
+    return f"{public.full_name}({', '.join(settings_of_example)})({', '.join(inputs)})"
 
 
 def _folded(line: str, width: int) -> list[str]:

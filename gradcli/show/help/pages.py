@@ -87,9 +87,9 @@ def _by_other_spelling(name: str, slug: str, style: Style) -> list[str]:
     bare = slug.partition("(")[0].strip("._")
     for other in (bare, bare.replace("_", "-"), f"{bare}s", bare.lower()):
         text = topic(other, style)
-        found = [text] if text is not None else _others(other, style)
-        if found and other != name:
-            return found
+        pages = [text] if text is not None else _others(other, style)
+        if pages and other != name:
+            return pages
     width = min(style.width or 80, 80)
     text = namespace_page(bare, width) or argument_page(bare, width)
     return [] if text is None else [_with_head(text, style)]
@@ -128,10 +128,10 @@ def _with_head(text: str, style: Style) -> str:
 
 
 def _code(code: str, style: Style) -> str:
-    found = CODES.get(code) or WARNINGS[code]
-    about = f"raised as {found.raises} while {found.stage}; exit code {found.exit_code}"
+    entry = CODES.get(code) or WARNINGS[code]
+    about = f"raised as {entry.raises} while {entry.stage}; exit code {entry.exit_code}"
     lines = [
-        style.paint(f"{code}: {found.title}", "strong"),
+        style.paint(f"{code}: {entry.title}", "strong"),
         "a warning; with --strict the exit code is 1" if code in WARNINGS else about,
         "",
         rendered(code_source(code), style),
@@ -141,5 +141,5 @@ def _code(code: str, style: Style) -> str:
 
 def _codes(style: Style) -> str:
     lines = [style.paint("Codes of errors and warnings", "strong"), ""]
-    lines += [f"  {code}  {found.title}" for code, found in (*CODES.items(), *WARNINGS.items())]
+    lines += [f"  {code}  {entry.title}" for code, entry in (*CODES.items(), *WARNINGS.items())]
     return "\n".join([*lines, "", "gradcli help CODE explains one."]) + "\n"

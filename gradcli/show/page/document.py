@@ -71,7 +71,7 @@ def _node(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
     shape, dtype = node.outputs[0]
     place = node.place
     value, gradient = annotated.value(node), annotated.gradient(node)
-    found: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "name": node.name,
         "variable": node.variable,
         "source": source_text(node),
@@ -82,22 +82,24 @@ def _node(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
         "gradient": None if gradient is None else _number(gradient),
     }
     if place is not None:
-        found["line"] = place.line
+        entry["line"] = place.line
     if node.module is not None:
-        found["module"] = node.module
+        entry["module"] = node.module
     saved = {name: _number(array) for name, array in saved_arrays(node)}
     if saved:
-        found["saved"] = saved
+        entry["saved"] = saved
     op: Op | None = getattr(node.node, "op", None)
     called = annotated.arguments(node)
     if op is not None and op.pointwise and not shape and called is not None:
-        given = {k: each for k, each in called.items() if k not in op.inputs and each is not None}
-        if all(map(_is_plain, given.values())):
-            found["op"] = op.name
-            found["inputs"] = list(op.inputs)
-            found["operands"] = [_operand(node, number) for number in range(len(node.edges))]
-            found["arguments"] = given
-    return found
+        arguments = {
+            k: each for k, each in called.items() if k not in op.inputs and each is not None
+        }
+        if all(map(_is_plain, arguments.values())):
+            entry["op"] = op.name
+            entry["inputs"] = list(op.inputs)
+            entry["operands"] = [_operand(node, number) for number in range(len(node.edges))]
+            entry["arguments"] = arguments
+    return entry
 
 
 def _operand(node: GraphNode, position: int) -> dict[str, Any]:
@@ -117,12 +119,12 @@ def _is_plain(value: Any) -> bool:
 
 def _formulas(rows: Sequence[Row]) -> dict[int, dict[str, Any]]:
     """For each node the rule of each edge, to be computed anew: `None` where it cannot be."""
-    found: dict[int, dict[str, Any]] = {}
+    rules_by_node: dict[int, dict[str, Any]] = {}
     for row in rows:
         if isinstance(row, Visit):
             rules = {share.number: _rule(share.formula) for share in row.shares}
-            found[row.node.id] = {"rules": rules}
-    return found
+            rules_by_node[row.node.id] = {"rules": rules}
+    return rules_by_node
 
 
 def _rule(symbol: Symbol | None) -> Any:

@@ -187,29 +187,29 @@ class _Inside:
         """The layout with what stands in its frames, in the coordinates of this one."""
         left, top = (MARGIN, MARGIN + TITLE) if self.module else (0.0, 0.0)
         width, height = layout.width + 2 * left, layout.height + top + left
-        found = Placed(width, height, {}, [], {}, {}, {})
+        placed = Placed(width, height, {}, [], {}, {}, {})
         within: dict[int, dict[int, list[list[Point]]]] = {-1: {}}
         for item, path in enumerate(self.items):
             x, y = layout.corners[item]
             if isinstance(path, int):
-                found.corners[path] = x + left, y + top
+                placed.corners[path] = x + left, y + top
                 within[item] = {}
             else:
-                within[item] = _add(found, frames[item], path, x + left, y + top)
-                found.paths.update(
+                within[item] = _add(placed, frames[item], path, x + left, y + top)
+                placed.paths.update(
                     {arrow: way for arrow, way in within[item].items() if arrow not in self.ends}
                 )
         for arrow, points, label in zip(self.ends, layout.paths, layout.labels, strict=True):
             piece = [(x + left, y + top) for x, y in points]
             if arrow in ports:
-                found.ports[arrow] = x = layout.corners[ports[arrow]][0] + left
+                placed.ports[arrow] = x = layout.corners[ports[arrow]][0] + left
                 border = (x, 0.0 if self._comes_from_above(arrow) else height)
                 piece = [border, *piece] if self.ends[arrow][0] < 0 else [*piece, border]
             before, after = (within[item].get(arrow, []) for item in self.ends[arrow])
-            found.paths[arrow] = [*before, piece, *after]
+            placed.paths[arrow] = [*before, piece, *after]
             if label is not None:
-                found.labels[arrow] = label[0] + left, label[1] + top
-        return found
+                placed.labels[arrow] = label[0] + left, label[1] + top
+        return placed
 
 
 def _port(frame: Placed | None, arrow: int) -> float | None:
@@ -218,20 +218,20 @@ def _port(frame: Placed | None, arrow: int) -> float | None:
 
 
 def _add(
-    found: Placed, frame: Placed, path: Path, left: float, top: float
+    placed: Placed, frame: Placed, path: Path, left: float, top: float
 ) -> dict[int, list[list[Point]]]:
     """Add a frame with all that stands in it; gives the paths there, which may go on outside."""
 
     def moved(point: Point) -> Point:
         return point[0] + left, point[1] + top
 
-    found.frames.append(Frame(path, left, top, frame.width, frame.height))
+    placed.frames.append(Frame(path, left, top, frame.width, frame.height))
     for each in frame.frames:
-        found.frames.append(
+        placed.frames.append(
             Frame(each.module, each.x + left, each.y + top, each.width, each.height)
         )
-    found.corners.update({box: moved(corner) for box, corner in frame.corners.items()})
-    found.labels.update({arrow: moved(label) for arrow, label in frame.labels.items()})
+    placed.corners.update({box: moved(corner) for box, corner in frame.corners.items()})
+    placed.labels.update({arrow: moved(label) for arrow, label in frame.labels.items()})
     return {
         arrow: [[*map(moved, piece)] for piece in pieces] for arrow, pieces in frame.paths.items()
     }

@@ -186,11 +186,11 @@ class _Drawing:
 
     def parts(self, expand: bool) -> list[tuple[str, list[GraphNode]]]:
         """The nodes that stand in one box, in the order in which they ran, and its kind."""
-        found: dict[Hashable, list[GraphNode]] = {}
+        members_by_part: dict[Hashable, list[GraphNode]] = {}
         for node in self.nodes:
-            found.setdefault(self._part(node), []).append(node)
+            members_by_part.setdefault(self._part(node), []).append(node)
         parts = []
-        for part, members in found.items():
+        for part, members in members_by_part.items():
             if part in self.folded:
                 parts.append(("module", members))
             elif len(members) >= REPEATED and not expand:

@@ -213,14 +213,14 @@ def _shifted(points: Sequence[tuple[float, float]], shift: float) -> list[tuple[
     where it goes up between two columns.
     """
     level = [a[1] == b[1] and a[0] != b[0] for a, b in pairwise(points)]
-    found = []
+    shifted = []
     for number, (x, y) in enumerate(points):
         along = any(level[max(number - 1, 0) : number + 1])
         up = (number > 0 and level[number - 1] and any(level[number + 1 : number + 2])) or (
             number > 1 and level[number - 2] and any(level[number : number + 1])
         )
-        found.append((x - shift if up else x + shift, y - shift if along else y))
-    return found
+        shifted.append((x - shift if up else x + shift, y - shift if along else y))
+    return shifted
 
 
 def _towards(corner: tuple[float, float], point: tuple[float, float]) -> str:

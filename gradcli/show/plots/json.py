@@ -46,11 +46,11 @@ def _mark(mark: Mark) -> dict[str, Any]:
         for name, value in mark.style.items()
         if value is not None
     }
-    found = {name: number(array) for name, array in mark.numbers.items()}
+    numbers = {name: number(array) for name, array in mark.numbers.items()}
     return {
         "kind": mark.kind,
         "label": mark.label,
         "color": mark.color,
         "style": style,
-        **found,
+        **numbers,
     }

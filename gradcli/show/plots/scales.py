@@ -54,16 +54,16 @@ def scale_of(panel: Panel, axis: int) -> Scale:
 
 def ticks_of(panel: Panel, axis: int, scale: Scale, most: int) -> list[tuple[float, str]]:
     """About `most` ticks or fewer, each with its share of the way and its text."""
-    given = panel.ticks[axis]
-    if given is None:
+    ticks = panel.ticks[axis]
+    if ticks is None:
         values = _decades(scale, most) if scale.logarithmic else _steps(scale, most)
         texts = _powers(values) if scale.logarithmic else _texts(values)
-        given = list(zip(values, texts, strict=True))
-    shares = scale.at([at for at, _ in given]) if given else []
-    pairs = zip(shares, given, strict=True)
-    found = [(float(share), text) for share, (_, text) in pairs if -1e-9 <= share <= 1 + 1e-9]
-    every = -(-len(found) // _MOST_TICKS)
-    return found[:: max(every, 1)]
+        ticks = list(zip(values, texts, strict=True))
+    shares = scale.at([at for at, _ in ticks]) if ticks else []
+    pairs = zip(shares, ticks, strict=True)
+    visible = [(float(share), text) for share, (_, text) in pairs if -1e-9 <= share <= 1 + 1e-9]
+    every = -(-len(visible) // _MOST_TICKS)
+    return visible[:: max(every, 1)]
 
 
 def _steps(scale: Scale, most: int) -> list[float]:
@@ -88,8 +88,8 @@ def _decades(scale: Scale, most: int) -> list[float]:
         step = max(-(-(last - first) // max(most, 1)), 1)
         return [10.0**power for power in range(first, last + 1, step)]
     units = (1, 2, 5) if last > first or high - low > 0.5 else range(1, 10)
-    found = [unit * 10.0**p for p in range(math.floor(low), last + 1) for unit in units]
-    inside = [each for each in found if 10**low * 0.999 <= each <= 10**high * 1.001]
+    candidates = [unit * 10.0**p for p in range(math.floor(low), last + 1) for unit in units]
+    inside = [each for each in candidates if 10**low * 0.999 <= each <= 10**high * 1.001]
     return inside if len(inside) > 1 else _steps(scale, most)
 
 

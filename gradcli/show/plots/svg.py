@@ -240,7 +240,7 @@ class _Drawing:
         """Whether the legend stands at the left, and at the top."""
         counts = {}
         for left, top in ((False, True), (True, True), (False, False), (True, False)):
-            found = 0
+            covered = 0
             for mark in self.panel.marks:
                 if mark.kind in ("line", "points"):
                     px, py = self.x.at(mark.numbers["x"]), self.y.at(mark.numbers["y"])
@@ -250,8 +250,8 @@ class _Drawing:
                     continue
                 near = (px < wide + 0.03) if left else (px > 0.97 - wide)
                 high = (py > 0.97 - tall) if top else (py < tall + 0.03)
-                found += int((near & high).sum()) * 1000 // max(px.size, 1)
-            counts[left, top] = found
+                covered += int((near & high).sum()) * 1000 // max(px.size, 1)
+            counts[left, top] = covered
         return min(counts, key=lambda corner: counts[corner])
 
     def _bar(self) -> Iterator[str]:
@@ -316,15 +316,17 @@ class _Drawing:
         sizes = np.sqrt(np.maximum(areas, 0)) * _POINT / 2
         if mark.style["marker"] == ".":
             sizes = sizes / 2
-        given = mark.style.get("colors")
+        shades = mark.style.get("colors")
         if "value" in mark.numbers:
             colors = rgb(mark.style["map"], colored(mark, mark.numbers["value"]))
-            given = ["#" + "".join(f"{round(255 * p):02x}" for p in row) for row in colors.tolist()]
-        if given is None:
+            shades = [
+                "#" + "".join(f"{round(255 * p):02x}" for p in row) for row in colors.tolist()
+            ]
+        if shades is None:
             yield from self._markers(mark, x, y, sizes)
             return
         kind = mark.style["marker"]
-        for px, py, size, shade in zip(x, y, sizes, given, strict=False):
+        for px, py, size, shade in zip(x, y, sizes, shades, strict=False):
             if np.isfinite(px + py):
                 paint = _point_paint(kind, shade, mark.style["alpha"])
                 yield _marker(kind, px, py, size, paint)
@@ -408,9 +410,9 @@ class _Drawing:
             yield self._bands(mark, x, y, z, levels)
             return
         for number, level in enumerate(levels.tolist()):
-            found = segments(x, y, z, level)
-            px, py = self._at(found[:, :, 0], found[:, :, 1])
-            if not found.size:
+            lines = segments(x, y, z, level)
+            px, py = self._at(lines[:, :, 0], lines[:, :, 1])
+            if not lines.size:
                 continue
             path = "".join(
                 f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}"
@@ -427,18 +429,22 @@ class _Drawing:
         size = max(int(min(width, _FINEST)), 2), max(int(min(height, _FINEST)), 2)
         columns = self.x.values((np.arange(size[0]) + 0.5) / size[0])
         rows = self.y.values(1 - (np.arange(size[1]) + 0.5) / size[1])
-        found = heights(x, y, z, columns, rows)
+        at_pixels = heights(x, y, z, columns, rows)
         band = np.clip(
-            np.searchsorted(levels, np.nan_to_num(found)) - 1, 0, max(levels.size - 2, 0)
+            np.searchsorted(levels, np.nan_to_num(at_pixels)) - 1, 0, max(levels.size - 2, 0)
         )
         shares = (band + 0.5) / max(levels.size - 1, 1)
-        inside = (found >= levels.min()) & (found <= levels.max()) if levels.size else found > found
+        inside = (
+            (at_pixels >= levels.min()) & (at_pixels <= levels.max())
+            if levels.size
+            else at_pixels > at_pixels
+        )
         if mark.color:
             shade = np.array([int(mark.color[at : at + 2], 16) for at in (1, 3, 5)]) / 255
             colors = np.broadcast_to(shade, (*shares.shape, 3))
         else:
             colors = rgb(mark.style["map"], shares)
-        seen = (inside & np.isfinite(found)) * mark.style["alpha"]
+        seen = (inside & np.isfinite(at_pixels)) * mark.style["alpha"]
         return _raster((left, top), (width, height), colors, seen, "auto")
 
 

@@ -60,15 +60,15 @@ def plot_text(plot: Plot, kind: str = "braille", style: Style = PLAIN, width: in
 
 def sparkline(values: Sequence[float], kind: str = "braille", width: int = 60) -> str:
     """Values as a line of bars, lowest to highest; ` ` for what is not finite."""
-    found = np.asarray(values, np.float64).ravel()
-    if found.size > width:
-        found = np.array([_mean(part) for part in np.array_split(found, width)])
-    finite = found[np.isfinite(found)]
+    numbers = np.asarray(values, np.float64).ravel()
+    if numbers.size > width:
+        numbers = np.array([_mean(part) for part in np.array_split(numbers, width)])
+    finite = numbers[np.isfinite(numbers)]
     if not finite.size:
-        return " " * found.size
+        return " " * numbers.size
     bars = "_.-=*#" if kind == "ascii" else "▁▂▃▄▅▆▇█"
     low, high = float(finite.min()), float(finite.max())
-    shares = (found - low) / (high - low) if high > low else np.full(found.shape, 0.5)
+    shares = (numbers - low) / (high - low) if high > low else np.full(numbers.shape, 0.5)
     return "".join(
         bars[min(int(share * len(bars)), len(bars) - 1)] if np.isfinite(share) else " "
         for share in shares.tolist()
@@ -198,13 +198,13 @@ class _Drawing:
         for mark, entry in self.entries.items():
             if entry.letter:
                 self._letter(mark, entry)
-        found = []
+        headings = []
         lead = " " * (self.margin + 2)
         if self.panel.title:
-            found.append(f"{lead}{escaped(self.panel.title).center(self.columns)}".rstrip())
+            headings.append(f"{lead}{escaped(self.panel.title).center(self.columns)}".rstrip())
         if self.panel.labels[1]:
-            found.append(escaped(self.panel.labels[1]))
-        lines = [(len(line), line) for line in found]
+            headings.append(escaped(self.panel.labels[1]))
+        lines = [(len(line), line) for line in headings]
         lines += self._body()
         if not self.panel.hidden:
             lines += [(len(line), line) for line in self._foot()]
@@ -253,10 +253,10 @@ class _Drawing:
                 below[start : start + len(text)] = text
                 free = start + len(text) + 1
         lead = " " * (self.margin + 1)
-        found = [f"{lead}{corner}{''.join(line)}", "".join(below).rstrip()]
+        foot = [f"{lead}{corner}{''.join(line)}", "".join(below).rstrip()]
         if self.panel.labels[0]:
-            found.append(f"{lead} {escaped(self.panel.labels[0]).center(self.columns)}".rstrip())
-        return found
+            foot.append(f"{lead} {escaped(self.panel.labels[0]).center(self.columns)}".rstrip())
+        return foot
 
     def _legend(self) -> list[tuple[int, str]]:
         """The names, each behind its letter or a dash in its colour."""
@@ -360,7 +360,7 @@ class _Drawing:
 
     def _places(self, mark: Mark) -> tuple[Any, Any]:
         """The row and column of an image in the middle of each line and column of text."""
-        found = []
+        places = []
         for scale, ends, count, size in (
             (self.y, ("y0", "y1"), ROWS, mark.numbers["values"].shape[0]),
             (self.x, ("x0", "x1"), self.columns, mark.numbers["values"].shape[1]),
@@ -368,19 +368,19 @@ class _Drawing:
             low, high = (float(scale.at(mark.numbers[end])[0]) for end in ends)
             middle = (np.arange(count) + 0.5) / count
             middle = 1 - middle if scale is self.y else middle
-            found.append(
+            places.append(
                 np.floor((middle - low) / (high - low) * size) if high != low else middle - 9
             )
-        return found[0], found[1]
+        return places[0], places[1]
 
     def _contour(self, mark: Mark, owner: int) -> None:
         x, y, z, levels = (mark.numbers[name] for name in ("x", "y", "z", "levels"))
         if mark.style["filled"]:
             columns = self.x.values((np.arange(self.columns) + 0.5) / self.columns)
             rows = self.y.values(1 - (np.arange(ROWS) + 0.5) / ROWS)
-            found = heights(x, y, z, columns, rows)
-            band = np.searchsorted(levels, np.nan_to_num(found)) / max(levels.size, 1)
-            for down, across in np.argwhere(np.isfinite(found)):
+            at_cells = heights(x, y, z, columns, rows)
+            band = np.searchsorted(levels, np.nan_to_num(at_cells)) / max(levels.size, 1)
+            for down, across in np.argwhere(np.isfinite(at_cells)):
                 self._shade(down, across, float(band[down, across]))
             return
         for number, level in enumerate(levels.tolist()):

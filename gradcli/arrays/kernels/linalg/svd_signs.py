@@ -28,9 +28,10 @@ def svd_arrays(matrices: Any, full_matrices: bool) -> tuple[Any, Any, Any]:
     if rows >= columns or not matrices.size or matrices.dtype.kind == "c":
         return np.linalg.svd(matrices, full_matrices)
     flat = matrices.reshape(-1, rows, columns)
-    found = [_wide(matrix, columns if full_matrices else rows) for matrix in flat]
+    decompositions = [_wide(matrix, columns if full_matrices else rows) for matrix in flat]
     U, S, Vh = (
-        np.stack(parts).reshape(*batch, *parts[0].shape) for parts in zip(*found, strict=True)
+        np.stack(parts).reshape(*batch, *parts[0].shape)
+        for parts in zip(*decompositions, strict=True)
     )
     return U, S, Vh
 

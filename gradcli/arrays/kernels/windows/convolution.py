@@ -59,7 +59,7 @@ class Columns:
         step = max(1, _BLOCK // max(1, each))
         return [slice(start, min(samples, start + step)) for start in range(0, samples, step)]
 
-    def made(self, input: Any) -> Any:
+    def of(self, input: Any) -> Any:
         """The columns (C, elements of a window, N * length) of an input (N, C, *sizes)."""
         samples, channels = input.shape[:2]
         xp = module_of(input)
@@ -80,7 +80,7 @@ class Columns:
         return shown.reshape(channels, prod(windows.kernel), samples * self.length)
 
     def added(self, columns: Any) -> Any:
-        """The adjoint of `made`: an array (N, C, *sizes) with every column element added where it
+        """The adjoint of `of`: an array (N, C, *sizes) with every column element added where it
         was read.
         """
         channels, _, width = columns.shape
@@ -154,15 +154,15 @@ def convolve(
     samples, channels = input.shape[:2]
     outputs = weight.shape[0]
     if _side_by_side(windows, groups) and input.size >= _SMALL:
-        found = in_c.convolution(input, weight, windows.padding, bias)
-        if found is not None:
-            return found
+        in_core = in_c.convolution(input, weight, windows.padding, bias)
+        if in_core is not None:
+            return in_core
     columns = Columns(windows, input.shape[2:], counts)
     matrices = _weights(weight, groups)
     output = module_of(input).empty((samples, outputs, *counts), input.dtype)
 
     def compute(block: slice) -> None:
-        rows = np.matmul(matrices, _grouped(columns.made(input[block]), groups))
+        rows = np.matmul(matrices, _grouped(columns.of(input[block]), groups))
         output[block] = columns.shown(rows.reshape(outputs, -1))
 
     in_turns(columns.blocks(samples, channels), compute)
@@ -178,9 +178,9 @@ def input_gradient(grad: Any, weight: Any, windows: Windows, groups: int, sizes:
     around = tuple(k - 1 - p for k, p in zip(windows.kernel, windows.padding, strict=True))
     if _side_by_side(windows, groups) and min(around) >= 0 and grad.size >= _SMALL:
         turned = weight.swapaxes(0, 1)[:, :, ::-1, ::-1]
-        found = in_c.convolution(grad, turned, around, None)
-        if found is not None:
-            return found
+        in_core = in_c.convolution(grad, turned, around, None)
+        if in_core is not None:
+            return in_core
     columns = Columns(windows, sizes, grad.shape[2:])
     matrices = _weights(weight, groups).swapaxes(1, 2)
     output = module_of(grad).empty((samples, channels, *sizes), grad.dtype)
@@ -200,9 +200,9 @@ def weight_gradient(input: Any, grad: Any, windows: Windows, groups: int) -> Any
     shape = (outputs, channels // groups, *windows.kernel)
     columns = Columns(windows, input.shape[2:], counts)
     if _side_by_side(windows, groups) and input.size + grad.size >= _SMALL:
-        found = in_c.weight_gradient(input, grad, shape, windows.padding)
-        if found is not None:
-            return found
+        in_core = in_c.weight_gradient(input, grad, shape, windows.padding)
+        if in_core is not None:
+            return in_core
     xp, dtype = module_of(input), input.dtype
     if dtype.char == "f" and input.size + grad.size < _SMALL:
         input, grad = input.astype(np.float64), grad.astype(np.float64)
@@ -213,9 +213,9 @@ def weight_gradient(input: Any, grad: Any, windows: Windows, groups: int) -> Any
 
     def compute(part: int) -> None:
         for block in blocks[part :: len(sums)]:
-            made = _grouped(columns.made(input[block]), groups)
+            windows_of_part = _grouped(columns.of(input[block]), groups)
             rows = _stacked(columns.placed(grad[block]), groups)
-            sums[part] += np.matmul(made, rows.swapaxes(1, 2))
+            sums[part] += np.matmul(windows_of_part, rows.swapaxes(1, 2))
 
     in_turns(range(len(sums)), compute)
     total = sums.sum(0)

@@ -37,9 +37,9 @@ def largest_of_windows(self: Any, windows: Windows, ceil_mode: bool) -> tuple[An
     kernel, ndim = windows.kernel, len(windows.kernel)
     sizes = self.shape[-ndim:]
     counts = windows.counts(sizes, ceil_mode)
-    found = in_c.max_pool(self, windows, counts) if ndim == 2 else None
-    if found is not None:
-        values, places = found
+    pooled = in_c.max_pool(self, windows, counts) if ndim == 2 else None
+    if pooled is not None:
+        values, places = pooled
         return _laid_out(values, self, ndim), _laid_out(places, self, ndim)
     lowest = -np.inf if self.dtype.kind not in "iu" else np.iinfo(self.dtype).min
     largest = windows.pad(self, counts, lowest)
@@ -67,13 +67,13 @@ def largest_of_windows(self: Any, windows: Windows, ceil_mode: bool) -> tuple[An
     return _laid_out(largest, self, ndim), _laid_out(indices, self, ndim)
 
 
-def _laid_out(made: Any, self: Any, ndim: int) -> Any:
+def _laid_out(result: Any, self: Any, ndim: int) -> Any:
     """A result in the format of what is pooled; of one volume without gaps too."""
     if not (ndim == 3 and self.ndim == 4):
-        return in_suggested_format(made, self)
+        return in_suggested_format(result, self)
     if self.flags.c_contiguous or not is_channels_last(self[None]):
-        return in_row_order(made)
-    return with_channels_last(made[None])[0]
+        return in_row_order(result)
+    return with_channels_last(result[None])[0]
 
 
 def _moved(places: slice, by: int, behind: int) -> tuple[Any, ...]:

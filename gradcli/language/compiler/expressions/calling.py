@@ -1,4 +1,6 @@
-"""Compiles calls, with fast paths for few arguments and for methods of tensors and modules."""
+"""Compiles attributes, items and slices, and calls, with fast paths for few arguments and for
+methods of tensors and modules.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,78 @@ from gradcli.errors import GradcliError, Label, runtime_error
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_operands
 from gradcli.language.functions.calls import Function, call_failed, for_op
 from gradcli.language.functions.calls import call as call_value
+from gradcli.language.objects import borders
 from gradcli.language.objects.attributes import Method, get_attribute
 from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.descriptors import BoundMethod
 from gradcli.language.objects.classes.super_lookup import Super
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS
+from gradcli.language.objects.subscripts import get_item
 from gradcli.language.objects.types import check_kind
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables
 from gradcli.ops.binding import catalogue
+from gradcli.ops.binding.functions import operators
 from gradcli.state import active
+
+
+@compiles(tree.Attribute)
+def attribute(c: Compiler, node: tree.Attribute, scope: Scope) -> Evaluate:
+    """`value.name`; E102 where the language has no such attribute."""
+    state, span, name = c.state, node.span, node.name
+    evaluate = c.expression(node.value, scope)
+    getter = catalogue.properties.get(name)
+    if getter is None:
+
+        def read(variables: Variables) -> Any:
+            value = evaluate(variables)
+            state.place = span
+            return get_attribute(value, name)
+
+        return read
+
+    def read_property(variables: Variables) -> Any:
+        value = evaluate(variables)
+        state.place = span
+        return getter(value) if type(value) is Tensor else get_attribute(value, name)
+
+    return read_property
+
+
+@compiles(tree.Subscript)
+def subscript(c: Compiler, node: tree.Subscript, scope: Scope) -> Evaluate:
+    """`value[index]`."""
+    state, span = c.state, node.span
+    evaluate = c.expression(node.value, scope)
+    index = c.expression(node.index, scope)
+
+    def read(variables: Variables) -> Any:
+        value = evaluate(variables)
+        at = index(variables)
+        state.place = span
+        try:
+            if type(value) is Tensor:
+                return operators.getitem(value, borders.index(at))
+            return get_item(value, at)
+        except GradcliError as error:
+            label_operands(error, ((node.value, value), (node.index, at)), "[]")
+            raise
+
+    return read
+
+
+@compiles(tree.Slice)
+def slice_expression(c: Compiler, node: tree.Slice, scope: Scope) -> Evaluate:
+    """`lower:upper:step` inside a subscript."""
+    parts = [
+        None if part is None else c.expression(part, scope)
+        for part in (node.lower, node.upper, node.step)
+    ]
+    if not any(parts):
+        whole = slice(None)
+        return lambda variables: whole
+    return lambda variables: slice(*[None if part is None else part(variables) for part in parts])
 
 
 @compiles(tree.Call)

@@ -1,14 +1,22 @@
-"""Compiles expression statements, `if`, and the statements that end a block."""
+"""Compiles expression statements, `if`, `for`, `while`, and the statements that end a block."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles
+from gradcli.language.compiler.base import Between, Compiler, Evaluate, compiles
+from gradcli.language.compiler.names import is_direct
+from gradcli.language.limits import too_many_steps
+from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables
+
+if TYPE_CHECKING:
+    from gradcli.state import State
 
 
 @compiles(tree.ExpressionStatement)
@@ -107,6 +115,222 @@ def if_statement(c: Compiler, node: tree.If, scope: Scope) -> Run:
             state.place = span
             if decision:
                 return body(variables)
+        return orelse(variables)
+
+    return run
+
+
+# --- loops ----------------------------------------------------------------------------------------
+
+
+_COUNTED = frozenset({range, list, tuple})
+"""What a loop goes through whose iterations are known to be the last or not."""
+
+_DRAWING = frozenset({"enumerate", "zip"})
+"""What draws from such values as long as they all last."""
+
+
+_QUIET = frozenset({range, list, tuple, str, dict, Tensor}) | {
+    type({}.keys()),
+    type({}.values()),
+    type({}.items()),
+}
+"""What gives its values without running anything."""
+
+_QUIET_CALLS = frozenset({"abs", "bool", "float", "int", "len", "max", "min", "round", "sum"})
+"""The builtin functions that a test calls without running anything else."""
+
+
+def between_values(values: Any) -> Between:
+    """What may run where a value is drawn."""
+    kind = type(values)
+    if kind in _QUIET or (hasattr(kind, "runs_program") and not values.runs_program):
+        return Between.NOTHING
+    if kind is not Iterator or values.kind == "generator":
+        return Between.COUNTED
+    if values.kind not in _DRAWING:
+        return Between.ANYTHING
+    drawn = {between_values(each) for each in values.values}
+    order = (Between.ANYTHING, Between.COUNTED)
+    return next((each for each in order if each in drawn), Between.NOTHING)
+
+
+def between_tests(test: tree.Expression) -> Between:
+    """What may run where a `while` loop makes its test."""
+    between = Between.NOTHING
+    for each in tree.nodes_of(test):
+        if isinstance(each, (tree.NamedExpression, tree.Comprehension)):
+            return Between.ANYTHING
+        if isinstance(each, tree.Call):
+            name = each.function.span.text
+            if name not in _QUIET_CALLS and not name.startswith("math."):
+                return Between.ANYTHING
+            between = Between.COUNTED
+        elif isinstance(each, (tree.Attribute, tree.Subscript)):
+            between = Between.COUNTED
+    return between
+
+
+_MANY = 64
+"""Iterations of a loop, as often as it runs, from which on it is hot: compiling one may pay."""
+
+
+def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
+    """`for target in iterable`, with its `else`."""
+    state, steps, span, iterate = c.state, c.steps, node.iterable.span, c.iterate
+    iterable = c.expression(node.iterable, scope)
+    store = c.store(node.target, scope)
+    # A plain name is bound right here, unless the value is a tensor, which has a name to learn.
+    directly = c.binds_directly and is_direct(node.target, scope)
+    direct = node.target.name if directly and isinstance(node.target, tree.Name) else None
+    body = c.loop_body(node, lambda: c.block(node.body, scope))
+    orelse = c.block(node.orelse, scope)
+    begin_hot = _beginning(c, node, scope, body)
+    count = _counting(c, node.iterable, scope)
+    iterations = 0
+
+    def begin(variables: Variables, values: Any) -> Iterations:
+        """What runs the iterations over some values, and what comes after the last."""
+        nonlocal iterations
+        length = count(variables, values)
+        between = between_values(values)
+        if length is not None:
+            iterations += length()
+        elif iterations <= _MANY:
+            return count_iterations, _nothing
+        return begin_hot(variables, length, between) if iterations > _MANY else (body, _nothing)
+
+    def count_iterations(variables: Variables) -> Any:
+        nonlocal iterations
+        iterations += 1
+        return body(variables)
+
+    # The place is set at the end of an iteration too: the next value may fail to come.
+    def run(variables: Variables) -> Any:
+        values = iterable(variables)
+        state.place = span
+        run_iteration, leave = begin(variables, values)
+        outer = state.outermost
+        try:
+            iterator = iterate(values)
+            state.outermost = _outermost(state, iterator, values)
+            for value in iterator:
+                steps.left -= 1
+                if steps.left < 0:
+                    raise too_many_steps()
+                if direct is None or type(value) is Tensor:
+                    store(variables, value)
+                else:
+                    variables[direct] = value
+                ended = run_iteration(variables)
+                if ended is not None:
+                    if ended is BREAK:
+                        return None
+                    if ended is not CONTINUE:
+                        return ended
+                state.place = span
+        finally:
+            state.outermost = outer
+            leave(variables)
+        return orelse(variables)
+
+    return run
+
+
+def _outermost(state: State, iterator: Any, values: Any) -> tuple[Any, int] | None:
+    """The outermost loop that tells its length, where one over some values begins."""
+    if state.outermost is not None or type(values) not in _COUNTED:
+        return state.outermost
+    return iterator, len(values)
+
+
+Iterations = tuple[Run, Callable[[Variables], None]]
+"""What runs the iterations of a loop, and what is called when it has ended, in whichever way."""
+
+
+def _nothing(variables: Variables) -> None:
+    """There is nothing to do after the last iteration."""
+
+
+Length = Callable[[], int]
+"""How many iterations a loop has, as far as is known now."""
+
+
+def _beginning(
+    c: Compiler, node: tree.For | tree.While, scope: Scope, body: Run
+) -> Callable[[Variables, Length | None, Between], Iterations]:
+    """What begins a loop that is hot."""
+    hot_loop = c.hot_loop(node, scope, body)
+
+    def begin(variables: Variables, length: Length | None, between: Between) -> Iterations:
+        hot = hot_loop()
+        begun = None if hot is None else hot.begin(variables, length, between)
+        return begun or (body, _nothing)
+
+    return begin
+
+
+def _counting(
+    c: Compiler, iterable: tree.Expression, scope: Scope
+) -> Callable[[Variables, Any], Length | None]:
+    """What finds how many iterations a loop over values has; None for those that do not tell."""
+    drawn: list[Evaluate] = []
+    if isinstance(iterable, tree.Call) and iterable.function.span.text in _DRAWING:
+        arguments = [argument.value for argument in iterable.arguments]
+        if all(isinstance(each, tree.Name) for each in arguments):
+            drawn = [c.expression(each, scope) for each in arguments]
+
+    def count(variables: Variables, values: Any) -> Length | None:
+        if type(values) in _COUNTED:
+            return values.__len__
+        if not drawn or type(values) is not Iterator or values.kind not in _DRAWING:
+            return None
+        sized = [read(variables) for read in drawn]
+        if not all(type(each) in _COUNTED for each in sized):
+            return None
+        return lambda: min(map(len, sized))
+
+    return count
+
+
+@compiles(tree.While)
+def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
+    """`while test`, with its `else`."""
+    state, steps, span = c.state, c.steps, node.test.span
+    test = c.test(node.test, scope, span)
+    body = c.loop_body(node, lambda: c.block(node.body, scope))
+    orelse = c.block(node.orelse, scope)
+    begin_hot = _beginning(c, node, scope, body)
+    between = between_tests(node.test)
+    iterations = 0
+
+    def run(variables: Variables) -> Any:
+        nonlocal iterations
+        run_iteration: Run = body
+        leave: Callable[[Variables], None] = _nothing
+        waits = True
+        try:
+            while True:
+                decision = test(variables)
+                state.place = span
+                if not decision:
+                    break
+                steps.left -= 1
+                if steps.left < 0:
+                    raise too_many_steps()
+                if waits:
+                    iterations += 1
+                    if iterations > _MANY:
+                        waits = False
+                        run_iteration, leave = begin_hot(variables, None, between)
+                ended = run_iteration(variables)
+                if ended is not None:
+                    if ended is BREAK:
+                        return None
+                    if ended is not CONTINUE:
+                        return ended
+        finally:
+            leave(variables)
         return orelse(variables)
 
     return run

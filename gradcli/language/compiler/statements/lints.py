@@ -12,7 +12,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.language.compiler import assignment
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
-from gradcli.language.compiler.statements import loops
+from gradcli.language.compiler.statements import blocks
 from gradcli.language.objects.classes.instance_attributes import attributes_of
 from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.objects.types import names
@@ -62,7 +62,7 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
 @compiles(tree.For)
 def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     """A `for` loop; one that only calls models is watched as it begins."""
-    run = loops.for_statement(c, node, scope)
+    run = blocks.for_statement(c, node, scope)
     called = _evaluated(node)
     if not called:
         return run

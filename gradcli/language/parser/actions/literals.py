@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from gradcli.errors import GradcliError, Span
-from gradcli.language.parser.tokens import STRINGS
+from gradcli.language.parser.lexer import STRINGS
 from gradcli.language.tree.syntax import Constant, Expression, FormattedString, Replacement
 
 # Python's own limit on the decimal digits of a whole number: the time to read them grows with the

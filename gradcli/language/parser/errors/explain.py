@@ -8,19 +8,135 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from gradcli.errors import GradcliError, Source
+from gradcli.errors import GradcliError, Source, Span
 from gradcli.language.parser.errors.foreign_syntax import foreign_syntax
-from gradcli.language.parser.errors.location import Location
 from gradcli.language.parser.errors.structure import (
+    EXPRESSION_STARTS,
+    Location,
     block,
     bracket,
+    invalid,
     missing_expression,
     missing_word,
     unexpected,
 )
-from gradcli.language.parser.errors.tokens import outside_language, unreadable
-from gradcli.language.parser.lexer import Lexer
-from gradcli.language.parser.tokens import CLOSERS
+from gradcli.language.parser.lexer import (
+    BAD_KINDS,
+    BRACKET_LIMIT,
+    CLOSERS,
+    INDENTATION_LIMIT,
+    STRINGS,
+    Lexer,
+)
+
+# Characters that word processors, formulas and other languages bring along, and what to write.
+_CHARACTERS = {
+    '"': "“”„«»",
+    "'": "‘’",
+    "-": "−–—",
+    "*": "×·⋅∗",
+    "/": "÷",
+    "<=": "≤",
+    ">=": "≥",
+    "!=": "≠",
+    "**2": "²",
+    "**3": "³",
+    "...": "…",
+    ",": "，",
+    ":": "：",
+    "(": "（",
+    ")": "）",
+    " ": "\u00a0",
+}
+REPLACEMENTS = {each: ours for ours, others in _CHARACTERS.items() for each in others}
+
+# Characters that begin something in other languages, and what stands for it here.
+HABITS = {
+    "!": "use `not`",
+    "?": "a conditional is `a if test else b`",
+}
+
+
+def unreadable(location: Location) -> GradcliError | None:
+    """A token that is none."""
+    kind, text, span = location.kind, location.text, location.here()
+    if kind not in BAD_KINDS:
+        return None
+    if kind == "CHARACTER":
+        return unexpected_character(location)
+    if kind == "UNCLOSED":
+        return unclosed_string(location)
+    if kind == "TOO_DEEP" and text in CLOSERS:
+        return GradcliError("E005", f"more than {BRACKET_LIMIT} brackets are open", span=span)
+    if kind == "TOO_DEEP":
+        message = f"more than {INDENTATION_LIMIT} blocks inside one another"
+        return GradcliError("E005", message, raises="IndentationError", span=span)
+    if kind == "MISALIGNED" and "\t" in text:
+        return GradcliError(
+            "E004",
+            "tabs and blanks are mixed in the indentation",
+            raises="TabError",
+            span=span,
+            help="indent with blanks only",
+        )
+    if kind == "MISALIGNED":
+        return GradcliError("E004", "the line is indented as no open block is", span=span)
+    return invalid("the text ends after a `\\`", Span(span.source, span.start, span.start + 1))
+
+
+def unexpected_character(location: Location) -> GradcliError:
+    """A character that begins no token."""
+    # A word comes here whole: the first character that no name may hold is to blame, or else the
+    # one that no name may begin with.
+    offset, character = next(
+        (
+            (offset, character)
+            for offset, character in enumerate(location.text)
+            if not f"_{character}".isidentifier()
+        ),
+        (0, location.text[0]),
+    )
+    start = location.tokens.starts[location.at] + offset
+    span = Span(location.source, start, start + 1)
+    if character == "\\":
+        return GradcliError("E002", "a `\\` joins lines only at the very end of one", span=span)
+    shown = f"`{character}`" if character.isprintable() else f"U+{ord(character):04X}"
+    fix = REPLACEMENTS.get(character)
+    help = HABITS.get(character) if fix is None else f"write `{fix}`"
+    return GradcliError("E002", f"unexpected character {shown}", span=span, help=help)
+
+
+def unclosed_string(location: Location) -> GradcliError:
+    """A string or an f-string without an end."""
+    kinds = location.kinds[: location.at]
+    if kinds.count("FSTRING_START") > kinds.count("FSTRING_END"):
+        at = max(at for at, kind in enumerate(kinds) if kind == "FSTRING_START")
+        if location.open and location.open[-1] > at:
+            return GradcliError(
+                "E003",
+                f"`{kinds[location.open[-1]]}` in the f-string is never closed",
+                span=location.span(location.open[-1]),
+                help="for a brace that stands for itself write `{{`",
+            )
+        return GradcliError("E003", "the f-string is never closed", span=location.span(at))
+    start = location.tokens.starts[location.at]
+    quotes = Span(location.source, start, start + (3 if location.text.startswith(STRINGS) else 1))
+    return GradcliError("E003", "the string is never closed", span=quotes)
+
+
+def outside_language(location: Location) -> GradcliError | None:
+    """Python that the language leaves out."""
+    first = location.first() == "type" and location.at == location.line + 1
+    if not first or location.kind not in EXPRESSION_STARTS:
+        return None
+    return GradcliError(
+        "E007",
+        "the `type` statement is outside the language",
+        raises="SyntaxError",
+        span=location.span(location.line),
+        help="write the assignment alone: `A = int`",
+    )
+
 
 # Asked in turn, the surest first.
 CHECKS: tuple[Callable[[Location], GradcliError | None], ...] = (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gradcli.errors import GradcliError
-from gradcli.language.parser.errors.location import EXPRESSION_STARTS, Location, invalid, shorten
-from gradcli.language.parser.tokens import KEYWORDS
+from gradcli.language.parser.errors.structure import EXPRESSION_STARTS, Location, invalid, shorten
+from gradcli.language.parser.lexer import KEYWORDS
 
 # Operators of other languages, as the two tokens that they are split into.
 FOREIGN_OPERATORS = {

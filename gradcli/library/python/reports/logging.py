@@ -79,8 +79,8 @@ class Logger:
     def addHandler(self, hdlr: Any) -> None:
         """All lines go where the last handler's do: to standard error or output."""
         self.handlers.append(hdlr)
-        if hdlr.given:
-            _take_stream(hdlr.given[0])
+        if hdlr.arguments:
+            _take_stream(hdlr.arguments[0])
 
     def log(self, level: Any, msg: Any, *args: Any, **named: Any) -> None:
         """Show a message."""
@@ -194,20 +194,20 @@ def _of_root(name: str) -> Callable[..., None]:
 class Handler:
     """`StreamHandler()`, `Formatter(…)`: they are made, and change nothing."""
 
-    __slots__ = ("given",)
+    __slots__ = ("arguments",)
 
     language_name: ClassVar[str] = "logging.StreamHandler"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"setFormatter", "setLevel"})
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        self.given = given
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self.arguments = arguments
 
     def setFormatter(self, fmt: Any) -> None:
         """Take the form of a formatter for all lines."""
         settings = _settings()
         settings.configured = True
-        if fmt.given and fmt.given[0] is not None:
-            settings.form = text(fmt.given[0])
+        if fmt.arguments and fmt.arguments[0] is not None:
+            settings.form = text(fmt.arguments[0])
 
     def setLevel(self, level: Any) -> None:
         """The loggers have levels."""

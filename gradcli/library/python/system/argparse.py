@@ -79,17 +79,17 @@ class Group(Hosted):
     language_name: ClassVar[str] = "argparse._ArgumentGroup"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"add_argument"})
 
-    def add_argument(self, *names: str, **given: Any) -> None:
+    def add_argument(self, *names: str, **options: Any) -> None:
         """`parser.add_argument("--name", type=…, default=…)`."""
-        action = given.get("action", "store")
+        action = options.get("action", "store")
         optional = type(action).__name__ == "BooleanOptional"
         if not optional and action not in _ACTIONS:
             raise GradcliError("E205", f"the action {display(action)} is outside the language")
-        settings = {name: _checked(name, value) for name, value in given.items()}
+        settings = {name: _checked(name, value) for name, value in options.items()}
         if optional:
             settings["action"] = host.BooleanOptionalAction
-        if callable(given.get("type")):
-            settings["type"] = _converter(given["type"])
+        if callable(options.get("type")):
+            settings["type"] = _converter(options["type"])
         self.host.add_argument(*names, **settings)
 
 
@@ -139,17 +139,17 @@ class ArgumentParser(Group):
         add_subparsers error format_help format_usage get_default parse_args parse_known_args
         print_help print_usage set_defaults""")
 
-    def __init__(self, prog: Any = None, description: Any = None, **given: Any) -> None:
-        settings = _settings(given, "add_help allow_abbrev conflict_handler epilog usage")
+    def __init__(self, prog: Any = None, description: Any = None, **options: Any) -> None:
+        settings = _settings(options, "add_help allow_abbrev conflict_handler epilog usage")
         script = active.state.library.get("argv", [""])[0]
         name = prog if isinstance(prog, str) else script.rpartition("/")[2] or "program"
         super().__init__(
             _Parser(prog=name, description=_checked("description", description), **settings)
         )
 
-    def add_argument_group(self, *given: Any, **named: Any) -> Group:
+    def add_argument_group(self, *titles: Any, **named: Any) -> Group:
         """A group of arguments."""
-        texts = [_checked("title", each) for each in given]
+        texts = [_checked("title", each) for each in titles]
         return Group(
             self.host.add_argument_group(*texts, **{n: _checked(n, v) for n, v in named.items()})
         )

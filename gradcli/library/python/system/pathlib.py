@@ -50,7 +50,7 @@ class PurePath:
             return getattr(self.path, name)
         raise AttributeError(name)
 
-    def _made(self, path: PurePosixPath) -> PurePath:
+    def _like(self, path: PurePosixPath) -> PurePath:
         other = object.__new__(type(self))
         other.path = path
         return other
@@ -58,19 +58,19 @@ class PurePath:
     def _checked(self, method: Callable[..., PurePosixPath], *values: str) -> PurePath:
         """The path that a method of the host's gives; raises E204 as it refuses."""
         try:
-            return self._made(method(*_segments(values)))
+            return self._like(method(*_segments(values)))
         except ValueError as error:
             raise value_error(str(error)) from None
 
     @property
     def parent(self) -> PurePath:
         """The path without its last part."""
-        return self._made(self.path.parent)
+        return self._like(self.path.parent)
 
     @property
     def parents(self) -> list[PurePath]:
         """All paths above it, the nearest first."""
-        return [self._made(each) for each in self.path.parents]
+        return [self._like(each) for each in self.path.parents]
 
     def as_posix(self) -> str:
         """The path as a text."""
@@ -86,7 +86,7 @@ class PurePath:
 
     def joinpath(self, *pathsegments: Any) -> PurePath:
         """The path with others behind it."""
-        return self._made(self.path.joinpath(*_segments(pathsegments)))
+        return self._like(self.path.joinpath(*_segments(pathsegments)))
 
     def match(self, path_pattern: str) -> bool:
         """Whether it has the form of a pattern, `*.csv`."""

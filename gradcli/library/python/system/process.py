@@ -66,7 +66,7 @@ def _kept(name: str, start: Callable[[], Any]) -> PerSession:
     return PerSession(lambda: active.state.library.setdefault(name, start()))
 
 
-def _given(name: str, fields: str, values: Any) -> Any:
+def _info(name: str, fields: str, values: Any) -> Any:
     names = fields.split()
     return named_tuple(name, names, {})(*[getattr(values, each) for each in names])
 
@@ -97,7 +97,7 @@ SYS: dict[str, Any] = {
     "exc_info": exc_info,
     "executable": "",
     "exit": _exit,
-    "float_info": _given("float_info", _FLOATS, sys.float_info),
+    "float_info": _info("float_info", _FLOATS, sys.float_info),
     "getdefaultencoding": lambda: "utf-8",
     "getrecursionlimit": lambda: 1000,
     "getsizeof": getsizeof,
@@ -109,7 +109,7 @@ SYS: dict[str, Any] = {
     "stderr": Stream("<stderr>", Reported),
     "stdout": Stream("<stdout>", Printed),
     "version": sys.version,
-    "version_info": _given(
+    "version_info": _info(
         "version_info", "major minor micro releaselevel serial", sys.version_info
     ),
 }

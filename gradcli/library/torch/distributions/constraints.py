@@ -169,18 +169,18 @@ def independent(base_constraint: Constraint, reinterpreted_batch_ndims: int) -> 
     dims = reinterpreted_batch_ndims
 
     def holds(x: Any) -> Any:
-        found = base_constraint.holds(x)
-        return found.reshape(*found.shape[: found.ndim - dims], -1).all(-1)
+        held = base_constraint.holds(x)
+        return held.reshape(*held.shape[: held.ndim - dims], -1).all(-1)
 
-    made = Constraint(
+    constraint = Constraint(
         f"IndependentConstraint({base_constraint!r}, {dims})",
         holds,
         base_constraint.event_dim + dims,
         base_constraint.is_discrete,
         base_constraint.kernel,
     )
-    made.read = base_constraint.read
-    return made
+    constraint.read = base_constraint.read
+    return constraint
 
 
 def multinomial(upper_bound: Any) -> Constraint:

@@ -331,11 +331,11 @@ class Dirichlet(Distribution):
     @formula
     def mode(self) -> Any:
         above = methods.clamp(minus(self.concentration, 1), min=0.0)
-        found = above / methods.sum(above, -1, True)
+        inner = above / methods.sum(above, -1, True)
         below = methods.all(torch.lt(self.concentration, 1), dim=-1, keepdim=True)
         corner = methods.unsqueeze(torch.argmax(self.concentration, -1), -1)
-        corners = methods.scatter(torch.zeros_like(found), -1, corner, 1.0)
-        return torch.where(below, corners, found)
+        corners = methods.scatter(torch.zeros_like(inner), -1, corner, 1.0)
+        return torch.where(below, corners, inner)
 
 
 class Beta(Distribution):
@@ -402,11 +402,11 @@ def mahalanobis(factor: Any, apart: Any) -> Any:
     swapped = methods.permute(vectors, (1, 2, 0))
     solved = linalg.solve_triangular(factors, swapped, upper=False)
     sums = methods.t(methods.sum(methods.pow(solved, 2), -2))
-    found = methods.reshape(sums, apart.array.shape[:-1])
+    distances = methods.reshape(sums, apart.array.shape[:-1])
     back = list(range(outer))
     for index in range(len(factor_batch)):
         back += [outer + index, len(apart.array.shape) - 1 - len(factor_batch) + index]
-    return methods.reshape(methods.permute(found, back), batch)
+    return methods.reshape(methods.permute(distances, back), batch)
 
 
 class MultivariateNormal(Distribution):
@@ -497,5 +497,5 @@ class MultivariateNormal(Distribution):
 
     def entropy(self) -> Any:
         constant = 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi))
-        found = plus(constant, log_diagonal(self.factor))
-        return methods.expand(found, self.batch_shape) if self.batch_shape else found
+        entropy = plus(constant, log_diagonal(self.factor))
+        return methods.expand(entropy, self.batch_shape) if self.batch_shape else entropy

@@ -215,8 +215,8 @@ class MixtureSameFamily(Distribution):
         return within + self._mixed(methods.pow(apart, 2.0))
 
     def cdf(self, value: Any) -> Any:
-        found = self.component_distribution.cdf(self._pad(value))
-        return torch.sum(found * self.mixture_distribution.probs, dim=-1)
+        below = self.component_distribution.cdf(self._pad(value))
+        return torch.sum(below * self.mixture_distribution.probs, dim=-1)
 
     def log_prob(self, value: Any) -> Any:
         each = self.component_distribution.log_prob(self._pad(value))

@@ -171,19 +171,19 @@ class Categorical(Distribution):
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        ((name, given),) = one_of(probs, logits).items()
-        if not isinstance(given, Tensor) or given.ndim < 1:
+        ((name, weights),) = one_of(probs, logits).items()
+        if not isinstance(weights, Tensor) or weights.ndim < 1:
             raise value_error(f"`{name}` parameter must be at least one-dimensional.")
         if probs is not None:
-            each = given / methods.sum(given, -1, True)
+            each = weights / methods.sum(weights, -1, True)
         else:
-            each = given - methods.logsumexp(given, dim=-1, keepdim=True)
+            each = weights - methods.logsumexp(weights, dim=-1, keepdim=True)
         self.parameters = {name: each}
         if name == "probs":
             try:
-                checked_values(_check_signs, given.array)
+                checked_values(_check_signs, weights.array)
             except GradcliError:
-                self.parameters = {name: given}  # what is wrong is shown as it was given
+                self.parameters = {name: weights}  # what is wrong is shown as it was given
         super().__init__(each.array.shape[:-1], (), validate_args)
 
     @property

@@ -40,8 +40,8 @@ def broadcast_all(*values: Any) -> list[Tensor]:
                 " implementing __torch_function__."
             )
     dtype = torch.get_default_dtype() if first is None else first.dtype
-    made = [v if isinstance(v, Tensor) else torch.tensor(v, dtype=dtype) for v in values]
-    return list(torch.broadcast_tensors(*made))
+    tensors = [v if isinstance(v, Tensor) else torch.tensor(v, dtype=dtype) for v in values]
+    return list(torch.broadcast_tensors(*tensors))
 
 
 def size_of(shape: Any) -> Size:
@@ -148,8 +148,8 @@ class Distribution(Extensible):
         if type(compute) is attrgetter:
             return compute(self)  # the part keeps it, and shows it
         with EnableGrad():  # it may first be asked for while numbers are drawn
-            found = self.parameters[name] = compute(self)
-        return found
+            parameter = self.parameters[name] = compute(self)
+        return parameter
 
     def language_getattr(self, name: str) -> Any:
         """What a program stored, a parameter; raises AttributeError."""
@@ -174,10 +174,10 @@ class Distribution(Extensible):
         if np.all(constraint.truth_of(value)):
             constraint.look_at(value)
             return
-        found = "the constraint" if what.startswith("parameter") else ""
+        reason = "the constraint" if what.startswith("parameter") else ""
         where = (
-            f"of distribution {self!r} to satisfy {found} {constraint.text}"
-            if found
+            f"of distribution {self!r} to satisfy {reason} {constraint.text}"
+            if reason
             else f"to be within the support ({constraint.text}) of the distribution {self!r}"
         )
         shown = value.array if value.ndim == 0 else value
@@ -195,17 +195,17 @@ class Distribution(Extensible):
             if self.support is not None:
                 self._check("value argument", value, self.support)
 
-    def _check_shape(self, found: Size) -> None:
+    def _check_shape(self, shape: Size) -> None:
         """Raise E204 for the shape of what cannot have been drawn."""
         event, wanted = self.event_shape, Size((*self.batch_shape, *self.event_shape))
-        if tuple(found[max(len(found) - len(event), 0) :]) != tuple(event):
+        if tuple(shape[max(len(shape) - len(event), 0) :]) != tuple(event):
             raise value_error(
-                f"The right-most size of value must match event_shape: {found} vs {event}."
+                f"The right-most size of value must match event_shape: {shape} vs {event}."
             )
-        for one, other in zip(reversed(found), reversed(wanted), strict=False):
+        for one, other in zip(reversed(shape), reversed(wanted), strict=False):
             if one != other and 1 not in (one, other):
                 raise value_error(
-                    f"Value is not broadcastable with batch_shape+event_shape: {found} vs {wanted}."
+                    f"Value is not broadcastable with batch_shape+event_shape: {shape} vs {wanted}."
                 )
 
     def shape_of(self, sample_shape: Any) -> Size:
@@ -283,23 +283,23 @@ class Distribution(Extensible):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distributions, in a larger batch."""
-        made = object.__new__(type(self))
-        made.values = dict(self.values)
+        expanded = object.__new__(type(self))
+        expanded.values = dict(self.values)
         batch = size_of(batch_shape)
-        made.parameters = {
+        expanded.parameters = {
             name: methods.expand(self.parameters[name], (*batch, *self._event_of(name)))
             for name in self.constraints
             if name in self.parameters
         }
-        made.batch_shape, made.event_shape = batch, self.event_shape
-        made.is_checked = self.is_checked
+        expanded.batch_shape, expanded.event_shape = batch, self.event_shape
+        expanded.is_checked = self.is_checked
         for name in self._own_slots():
             held = getattr(self, name)
             if isinstance(held, (tuple, list)):
-                setattr(made, name, type(held)([self._part(part, batch) for part in held]))
+                setattr(expanded, name, type(held)([self._part(part, batch) for part in held]))
             else:
-                setattr(made, name, self._part(held, batch))
-        return made
+                setattr(expanded, name, self._part(held, batch))
+        return expanded
 
     def _part(self, held: Any, batch: Size) -> Any:
         """What a distribution of a larger batch holds in place of what this one holds."""

@@ -132,9 +132,9 @@ def _laplace(p: Any, q: Any) -> Any:
 
 
 def _uniform(p: Any, q: Any) -> Any:
-    found = torch.log((q.high - q.low) / (p.high - p.low))
+    divergence = torch.log((q.high - q.low) / (p.high - p.low))
     outside = torch.logical_or(torch.gt(q.low, p.low), torch.lt(q.high, p.high))
-    return _where(outside, math.inf, found)
+    return _where(outside, math.inf, divergence)
 
 
 def _multivariate_normal(p: Any, q: Any) -> Any:

@@ -38,9 +38,9 @@ class StudentT(Distribution):
 
     @formula
     def variance(self) -> Any:
-        found = methods.pow(self.scale, 2) * self.df / minus(self.df, 2)
-        found = torch.where(torch.gt(self.df, 2), found, math.inf)
-        return torch.where(torch.le(self.df, 1), math.nan, found)
+        variance = methods.pow(self.scale, 2) * self.df / minus(self.df, 2)
+        variance = torch.where(torch.gt(self.df, 2), variance, math.inf)
+        return torch.where(torch.le(self.df, 1), math.nan, variance)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         drawn = standard_normal(self.shape_of(sample_shape), self.df)
@@ -87,8 +87,8 @@ class FisherSnedecor(Distribution):
 
     @formula
     def mode(self) -> Any:
-        found = minus(self.df1, 2) / self.df1 * self.df2 / plus(self.df2, 2)
-        return torch.where(torch.le(self.df1, 2), math.nan, found)
+        mode = minus(self.df1, 2) / self.df1 * self.df2 / plus(self.df2, 2)
+        return torch.where(torch.le(self.df1, 2), math.nan, mode)
 
     @formula
     def variance(self) -> Any:

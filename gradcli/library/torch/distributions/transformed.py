@@ -73,8 +73,8 @@ class _Half(TransformedDistribution):
     mode = formula(lambda self: torch.zeros_like(self.scale))
 
     def log_density(self, value: Any) -> Any:
-        found = plus(self.base_dist.log_prob(value), math.log(2))
-        return torch.where(torch.ge(value, 0), found, -math.inf)
+        density = plus(self.base_dist.log_prob(value), math.log(2))
+        return torch.where(torch.ge(value, 0), density, -math.inf)
 
     def cdf(self, value: Any) -> Any:
         self.check_value(value)
@@ -238,9 +238,9 @@ class Kumaraswamy(TransformedDistribution):
     @formula
     def mode(self) -> Any:
         a, b = self.concentration1, self.concentration0
-        found = methods.reciprocal(b) * methods.log1p(-b) - methods.log1p(-b * a)
+        log_mode = methods.reciprocal(b) * methods.log1p(-b) - methods.log1p(-b * a)
         none = torch.logical_or(torch.lt(b, 1), torch.lt(a, 1))
-        return methods.exp(torch.where(none, math.nan, found))
+        return methods.exp(torch.where(none, math.nan, log_mode))
 
     variance = formula(lambda self: self._moment(2) - torch.pow(self.mean, 2))
 
@@ -265,16 +265,16 @@ class InverseGamma(TransformedDistribution):
 
     @formula
     def mean(self) -> Any:
-        found = self.rate / minus(self.concentration, 1)
-        return torch.where(torch.gt(self.concentration, 1), found, math.inf)
+        mean = self.rate / minus(self.concentration, 1)
+        return torch.where(torch.gt(self.concentration, 1), mean, math.inf)
 
     mode = formula(lambda self: self.rate / plus(self.concentration, 1))
 
     @formula
     def variance(self) -> Any:
         below = methods.square(minus(self.concentration, 1)) * minus(self.concentration, 2)
-        found = methods.square(self.rate) / below
-        return torch.where(torch.gt(self.concentration, 2), found, math.inf)
+        variance = methods.square(self.rate) / below
+        return torch.where(torch.gt(self.concentration, 2), variance, math.inf)
 
     def entropy(self) -> Any:
         concentration = self.concentration

@@ -230,11 +230,11 @@ class AffineTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         if isinstance(self.scale, (int, float)):
-            found = torch.full_like(x, math.log(abs(self.scale)))
+            logarithms = torch.full_like(x, math.log(abs(self.scale)))
         else:
-            found = torch.log(torch.abs(self.scale))
-        found = sum_rightmost(found, self.event_dim)
-        return methods.expand(found, x.array.shape[: x.ndim - self.event_dim])
+            logarithms = torch.log(torch.abs(self.scale))
+        logarithms = sum_rightmost(logarithms, self.event_dim)
+        return methods.expand(logarithms, x.array.shape[: x.ndim - self.event_dim])
 
 
 class ComposeTransform(Transform):

@@ -52,8 +52,8 @@ def _gumbel(p: Any, q: Any) -> Any:
 
 def _pareto(p: Any, q: Any) -> Any:
     ratio = q.alpha / p.alpha
-    found = minus(q.alpha * torch.log(p.scale / q.scale) - torch.log(ratio) + ratio, 1)
-    return _infinite_where(torch.lt(p.scale, q.scale), found)
+    divergence = minus(q.alpha * torch.log(p.scale / q.scale) - torch.log(ratio) + ratio, 1)
+    return _infinite_where(torch.lt(p.scale, q.scale), divergence)
 
 
 def _mean(p: Any) -> Any:
@@ -77,8 +77,8 @@ def _beta_normal(p: Any, q: Any) -> Any:
 
 
 def _beta_uniform(p: Any, q: Any) -> Any:
-    found = -p.entropy() + torch.log(q.high - q.low)
-    return _infinite_where(torch.logical_or(torch.gt(q.low, 0), torch.lt(q.high, 1)), found)
+    divergence = -p.entropy() + torch.log(q.high - q.low)
+    return _infinite_where(torch.logical_or(torch.gt(q.low, 0), torch.lt(q.high, 1)), divergence)
 
 
 def _uniform_beta(p: Any, q: Any) -> Any:
@@ -107,8 +107,8 @@ def _uniform_normal(p: Any, q: Any) -> Any:
 
 def _exponential_gamma(p: Any, q: Any) -> Any:
     ratio = q.rate / p.rate
-    found = -q.concentration * torch.log(ratio) + ratio + torch.lgamma(q.concentration)
-    return minus(found + times(q.concentration, _EULER), 1 + _EULER)
+    expected = -q.concentration * torch.log(ratio) + ratio + torch.lgamma(q.concentration)
+    return minus(expected + times(q.concentration, _EULER), 1 + _EULER)
 
 
 def _exponential_normal(p: Any, q: Any) -> Any:
@@ -163,8 +163,8 @@ def _normal_gumbel(p: Any, q: Any) -> Any:
     mean, moved = p.loc / q.scale, q.loc / q.scale
     spread = _square(p.scale / q.scale)
     tail = torch.exp(-mean + times(0.5, spread) + moved)
-    found = -times(torch.log(spread), 0.5) + (mean - moved) + tail
-    return minus(found, 0.5 * (1 + math.log(2 * math.pi)))
+    divergence = -times(torch.log(spread), 0.5) + (mean - moved) + tail
+    return minus(divergence, 0.5 * (1 + math.log(2 * math.pi)))
 
 
 def _normal_laplace(p: Any, q: Any) -> Any:
@@ -172,31 +172,31 @@ def _normal_laplace(p: Any, q: Any) -> Any:
     steps = apart / p.scale
     bell = times(math.sqrt(2 / math.pi), p.scale) * torch.exp(times(-0.5, _square(steps)))
     rest = apart * torch.erf(times(math.sqrt(0.5), steps))
-    found = -torch.log(p.scale / q.scale) + (bell + rest) / q.scale
-    return minus(found, 0.5 * (1 + math.log(0.5 * math.pi)))
+    divergence = -torch.log(p.scale / q.scale) + (bell + rest) / q.scale
+    return minus(divergence, 0.5 * (1 + math.log(0.5 * math.pi)))
 
 
 def _pareto_exponential(p: Any, q: Any) -> Any:
     product = p.scale * q.rate
-    found = torch.log(p.alpha / product) - over(1, p.alpha)
-    found = minus(found + p.alpha * product / minus(p.alpha, 1), 1)
-    return _infinite_where(torch.le(p.alpha, 1), found)
+    divergence = torch.log(p.alpha / product) - over(1, p.alpha)
+    divergence = minus(divergence + p.alpha * product / minus(p.alpha, 1), 1)
+    return _infinite_where(torch.le(p.alpha, 1), divergence)
 
 
 def _pareto_gamma(p: Any, q: Any) -> Any:
     mean_log = over(1, p.alpha) + torch.log(p.scale)
     size = torch.lgamma(q.concentration) - q.concentration * torch.log(q.rate)
     rest = q.rate * p.alpha * p.scale / minus(p.alpha, 1)
-    found = torch.log(p.alpha) - mean_log + size + minus(1, q.concentration) * mean_log
-    return _infinite_where(torch.le(p.alpha, 1), minus(found + rest, 1))
+    divergence = torch.log(p.alpha) - mean_log + size + minus(1, q.concentration) * mean_log
+    return _infinite_where(torch.le(p.alpha, 1), minus(divergence + rest, 1))
 
 
 def _pareto_normal(p: Any, q: Any) -> Any:
     step = p.scale / minus(p.alpha, 1)
     size = torch.log(times(math.sqrt(2 * math.pi), q.scale) * p.alpha / p.scale)
     spread = p.alpha * _square(step) / minus(p.alpha, 2) + _square(p.alpha * step - q.loc)
-    found = size - over(1, p.alpha) + spread / times(2, _square(q.scale))
-    return _infinite_where(torch.le(p.alpha, 2), minus(found, 1))
+    divergence = size - over(1, p.alpha) + spread / times(2, _square(q.scale))
+    return _infinite_where(torch.le(p.alpha, 2), minus(divergence, 1))
 
 
 def _mean_log(p: Any) -> Any:
@@ -207,8 +207,8 @@ def _mean_log(p: Any) -> Any:
 
 def _uniform_gamma(p: Any, q: Any) -> Any:
     size = torch.lgamma(q.concentration) - q.concentration * torch.log(q.rate)
-    found = -torch.log(p.high - p.low) + size + minus(1, q.concentration) * _mean_log(p)
-    return _infinite_where(torch.lt(p.low, 0), found + over(q.rate * (p.high + p.low), 2))
+    divergence = -torch.log(p.high - p.low) + size + minus(1, q.concentration) * _mean_log(p)
+    return _infinite_where(torch.lt(p.low, 0), divergence + over(q.rate * (p.high + p.low), 2))
 
 
 def _uniform_gumbel(p: Any, q: Any) -> Any:

@@ -16,7 +16,7 @@ from gradcli.autograd.modes import EnableGrad, GradMode, NoGrad
 from gradcli.autograd.node import Node, freed
 from gradcli.autograd.tensor import Tensor, alias, join_graph, refresh
 from gradcli.errors import GradcliError, value_error
-from gradcli.library.torch.func.saved_tensors import PackingListener
+from gradcli.library.torch.func.graph import PackingListener
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.random import generator_of
 from gradcli.record import Record
@@ -243,8 +243,8 @@ def _with_reentry(call: _Call) -> Any:
         results, several = _tensors(call.function(*call.args))
     wanted = active.state.grad_enabled and requires_grad
     if wanted:
-        given = {id(arg) for arg in call.args}
-        results = [alias(r) if id(r) in given else r for r in results]
+        arguments = {id(arg) for arg in call.args}
+        results = [alias(r) if id(r) in arguments else r for r in results]
         tensors = [result for result in results if isinstance(result, Tensor)]
         node = CheckpointFunctionBackward(call, tensors)
         for number, tensor in enumerate(tensors):

@@ -31,9 +31,9 @@ def positions_of(name: str, argnums: Any, count: int) -> list[int]:
         raise runtime_error(
             f"argnums must be int or Tuple[int, ...], got: <class '{type(argnums).__name__}'>"
         )
-    given = argnums if isinstance(argnums, tuple) else (argnums,)
+    numbers = argnums if isinstance(argnums, tuple) else (argnums,)
     positions = []
-    for argnum in given:
+    for argnum in numbers:
         if not isinstance(argnum, int):
             raise runtime_error(f"argnum must be int, got: <class '{type(argnum).__name__}'>")
         if not -count <= argnum < count:
@@ -44,7 +44,7 @@ def positions_of(name: str, argnums: Any, count: int) -> list[int]:
                 raises="RuntimeError",
             )
         positions.append(argnum % count)
-    if not given:
+    if not numbers:
         raise runtime_error("argnums must be non-empty")
     if len(set(positions)) != len(positions):
         raise runtime_error(f"argnums elements must be unique, got {argnums}")
@@ -125,9 +125,9 @@ def pull(
     level.open()
     try:
         wanted = [number for number, output in enumerate(outputs) if output.requires_grad]
-        found: Sequence[Tensor | None] = [None] * len(inputs)
+        arrived: Sequence[Tensor | None] = [None] * len(inputs)
         if wanted:
-            found = backward.grad(
+            arrived = backward.grad(
                 [outputs[number] for number in wanted],
                 inputs,
                 None if seeds is None else [seeds[number] for number in wanted],
@@ -139,7 +139,7 @@ def pull(
         level.close()
     gradients = [
         zeros_like(tensor) if gradient is None else gradient
-        for tensor, gradient in zip(inputs, found, strict=True)
+        for tensor, gradient in zip(inputs, arrived, strict=True)
     ]
     return list(level.released(gradients))
 
@@ -352,14 +352,14 @@ def _linearized(
 
 def _check_like(number: int, tensor: Tensor, direction: Tensor) -> None:
     """Raise E406 for a tangent of another shape or dtype than its input's."""
-    for what, found, wanted in (
+    for what, own, wanted in (
         ("shape", direction.shape, tensor.shape),
         ("dtype", direction.dtype, tensor.dtype),
     ):
-        if found != wanted:
+        if own != wanted:
             raise GradcliError(
                 "E406",
-                f"tangent:{number} with {what} {found} in flattened pytree doesn't match the"
+                f"tangent:{number} with {what} {own} in flattened pytree doesn't match the"
                 f" {what} {wanted} of the corresponding primal.",
             )
 
@@ -372,8 +372,8 @@ def push(
     directions: list[Tensor | None],
 ) -> Any:
     """The tangents of a closed level's outputs, in their structure."""
-    given = [direction for direction in directions if direction is not None]
-    create_graph = level.connects([*outputs, *given])
+    tangents = [direction for direction in directions if direction is not None]
+    create_graph = level.connects([*outputs, *tangents])
     level.open()
     try:
         moved = pushforward(outputs, inputs, directions, create_graph=create_graph)

@@ -70,24 +70,24 @@ def pushforward(
     with EnableGrad():
         for node in _between([gradient_edge(output)[0] for output in outputs], moving):
             _carry(node, moving, create_graph)
-    found = []
+    results = []
     for output in outputs:
         node, output_nr = gradient_edge(output)
         tangent = None if node is None else moving.get((node, output_nr))
         if tangent is None:
             tangent = zeros_like(output)
-        found.append(tangent if create_graph else detach(tangent))
-    return found
+        results.append(tangent if create_graph else detach(tangent))
+    return results
 
 
 def basis(tensor: Tensor) -> list[Tensor]:
     """The unit vectors of a tensor's space, in its shape and dtype."""
-    found = []
+    vectors = []
     for number in range(tensor.array.size):
         array = module_of(tensor.array).zeros(tensor.array.shape, tensor.array.dtype)
         array.reshape(-1)[number] = 1
-        found.append(Tensor(array[()]))
-    return found
+        vectors.append(Tensor(array[()]))
+    return vectors
 
 
 def _between(ends: Sequence[Node | None], moving: dict[Edge, Tensor]) -> list[Node]:
@@ -106,12 +106,12 @@ def _between(ends: Sequence[Node | None], moving: dict[Edge, Tensor]) -> list[No
 
 def _carry(node: Node, moving: dict[Edge, Tensor], create_graph: bool) -> None:
     """Give the outputs of a node the tangents that those of its inputs cause."""
-    found = [
+    tangents = [
         (number, moving[following, node.input_nrs[number]])
         for number, following in enumerate(node.next_nodes)
         if following is not None and (following, node.input_nrs[number]) in moving
     ]
-    if not found:
+    if not tangents:
         return
     if node.node_name in _WITHOUT_FORWARD_MODE:
         raise GradcliError(
@@ -129,30 +129,30 @@ def _carry(node: Node, moving: dict[Edge, Tensor], create_graph: bool) -> None:
                 raises="NotImplementedError",
                 help="write `@staticmethod def jvp(ctx, *tangents)` in the class of the function",
             )
-        results = node.jvp(dict(found))
-    elif op is not None and op.pointwise and not _complex(node, found):
-        results = [_along_elements(node, found)]
+        results = node.jvp(dict(tangents))
+    elif op is not None and op.pointwise and not _complex(node, tangents):
+        results = [_along_elements(node, tangents)]
     else:
-        results = _transposed(node, found)
+        results = _transposed(node, tangents)
     for output_nr, result in enumerate(results):
         if result is not None:
             moving[node, output_nr] = result if create_graph else detach(result)
 
 
-def _complex(node: Node, found: list[tuple[int, Tensor]]) -> bool:
+def _complex(node: Node, tangents: list[tuple[int, Tensor]]) -> bool:
     """Whether numbers on either side are complex: the derivative of one by the other, such as that
     of an angle, is then no number for each element, but a matrix of 2 x 2.
     """
     return node.metadata[0][1].kind == "c" or any(
-        tangent.array.dtype.kind == "c" for _, tangent in found
+        tangent.array.dtype.kind == "c" for _, tangent in tangents
     )
 
 
-def _along_elements(node: Node, found: list[tuple[int, Tensor]]) -> Tensor | None:
+def _along_elements(node: Node, tangents: list[tuple[int, Tensor]]) -> Tensor | None:
     """The tangent of a pointwise op: each rule at its own input's tangent, summed."""
     shape, dtype = node.metadata[0]
     total: Tensor | None = None
-    for number, tangent in found:
+    for number, tangent in tangents:
         if tangent.array.dtype is not dtype:
             tangent = accumulate.cast(tangent, dtype)
         if tangent.array.shape != shape:
@@ -163,13 +163,13 @@ def _along_elements(node: Node, found: list[tuple[int, Tensor]]) -> Tensor | Non
     return total
 
 
-def _transposed(node: Node, found: list[tuple[int, Tensor]]) -> list[Tensor | None]:
+def _transposed(node: Node, tangents: list[tuple[int, Tensor]]) -> list[Tensor | None]:
     """The tangents of any op's outputs, by the transpose of its rules."""
-    beside = found[0][1].array
+    beside = tangents[0][1].array
     seeds = [_seed(shape, dtype, beside) for shape, dtype in node.metadata]
     gradients: Any = node.run_recorded(list(seeds) if node.multiple else seeds[0], True)
     pairs = []
-    for number, tangent in found:
+    for number, tangent in tangents:
         gradient = gradients[number]
         if gradient is not None and gradient.requires_grad:
             following = node.next_nodes[number]

@@ -74,15 +74,15 @@ class Duals:
         state = active.state
         state.duals = None  # the ops of pushforward work on the graph without tangents
         try:
-            (found,) = pushforward([tensor], starts, tangents, create_graph=connected)
+            (result,) = pushforward([tensor], starts, tangents, create_graph=connected)
         finally:
             state.duals = self
-        if not reaches_leaf([found]):
-            return detach(found)
-        node = gradient_edge(found)[0]
+        if not reaches_leaf([result]):
+            return detach(result)
+        node = gradient_edge(result)[0]
         if node is not None:
             self._ends.add(node)
-        return found
+        return result
 
     def hides_history(self, tensor: Tensor) -> bool:
         """Whether a tensor's graph leads only to dual tensors, and so is hidden from the
@@ -93,9 +93,9 @@ class Duals:
 
     def _entries(self, tensor: Tensor) -> list[DualEntry]:
         """The dual tensors of the open level that a tensor was computed from."""
-        found: list[DualEntry] = []
+        entries: list[DualEntry] = []
         if not self.level or not tensor.requires_grad:
-            return found
+            return entries
         stack = [gradient_edge(tensor)[0]]
         seen: set[Node] = set()
         while stack:
@@ -104,10 +104,10 @@ class Duals:
                 continue
             seen.add(node)
             if isinstance(node, DualEntry) and node.level == self.level:
-                found.append(node)
+                entries.append(node)
             else:
                 stack += node.next_nodes
-        return found
+        return entries
 
     def suffixes(self, tensor: Tensor, suffixes: tuple[str, ...]) -> tuple[str, ...]:
         """What is printed behind a tensor's elements: its history, unless it has none but the
@@ -214,16 +214,16 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
             " enter_dual_level() first.",
             help="write `with torch.autograd.forward_ad.dual_level():`",
         )
-    for what, given in (("primal", tensor), ("tangent", tangent)):
-        if not isinstance(given, Tensor):
-            kind = type(given).__name__
+    for what, part in (("primal", tensor), ("tangent", tangent)):
+        if not isinstance(part, Tensor):
+            kind = type(part).__name__
             raise attribute_error(
                 f"make_dual() takes tensors, not {kind}",
                 text=f"'{kind}' object has no attribute 'is_floating_point'",
             )
-        if given.array.dtype.kind not in "fcV":
+        if part.array.dtype.kind not in "fcV":
             raise value_error(
-                f"Expected {what} to be floating point or complex, but got: {given.dtype}"
+                f"Expected {what} to be floating point or complex, but got: {part.dtype}"
             )
     if tensor.array.shape != tangent.array.shape:
         raise sizes_of_tangent(tensor, tangent)

@@ -27,7 +27,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.creation.copies import detach
-from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.joining import stack_function
 from gradcli.record import Record
 
 Function = Callable[..., Any]
@@ -100,13 +100,13 @@ class _Check(Record):
     # --- the Jacobian in three ways -----------------------------------------------------------
 
     def _outputs(self, inputs: Sequence[Any]) -> list[Tensor]:
-        found = _several(self.function(*inputs))
-        for output in found:
+        outputs = _several(self.function(*inputs))
+        for output in outputs:
             if not isinstance(output, Tensor):
                 raise attribute_error(
                     f"gradcheck(): the function has to return tensors, not {type(output).__name__}"
                 )
-        return found
+        return outputs
 
     def differences(self, number: int) -> list[Any]:
         """For each output the change of its parts by those of an input: a row for each part of the
@@ -145,8 +145,10 @@ class _Check(Record):
         inputs = [self.inputs[number] for number in self.numbers]
         columns: dict[int, list[Any]] = {number: [] for number in self.numbers}
         for seed in _basis(output):
-            found = backward.grad([output], inputs, [seed], retain_graph=True, allow_unused=True)
-            for number, tensor, gradient in zip(self.numbers, inputs, found, strict=True):
+            gradients = backward.grad(
+                [output], inputs, [seed], retain_graph=True, allow_unused=True
+            )
+            for number, tensor, gradient in zip(self.numbers, inputs, gradients, strict=True):
                 array = np.zeros_like(tensor.array) if gradient is None else gradient.array
                 columns[number].append(_parts(array))
         return {number: np.array(column).T for number, column in columns.items()}
@@ -260,8 +262,8 @@ class _Check(Record):
     def _check_zero(self, outputs: list[Tensor], though: str) -> None:
         inputs = [self.inputs[number] for number in self.numbers]
         seeds = [zeros_like(detach(output)) for output in outputs]
-        found = backward.grad(outputs, inputs, seeds, retain_graph=True, allow_unused=True)
-        for number, gradient in zip(self.numbers, found, strict=True):
+        gradients = backward.grad(outputs, inputs, seeds, retain_graph=True, allow_unused=True)
+        for number, gradient in zip(self.numbers, gradients, strict=True):
             if gradient is not None and (gradient.array != 0).any():
                 raise _failed(f"the gradient of {self._named(number)} is not zero, {though}")
 
@@ -272,10 +274,10 @@ class _Check(Record):
             output = self.outputs[output_nr]
 
             def vjp(seed: Tensor, output: Tensor = output) -> tuple[Tensor, ...]:
-                found = backward.grad(
+                gradients = backward.grad(
                     [output], inputs, [seed], retain_graph=True, allow_unused=True
                 )
-                pairs = zip(found, inputs, strict=True)
+                pairs = zip(gradients, inputs, strict=True)
                 return tuple(
                     zeros_like(x) if gradient is None else gradient for gradient, x in pairs
                 )
@@ -305,11 +307,11 @@ def _failed(problem: str, **more: Any) -> GradcliError:
 
 
 def _several(value: Any) -> list[Any]:
-    found = list(value) if isinstance(value, (tuple, list)) else [value]
-    for each in found:
+    values = list(value) if isinstance(value, (tuple, list)) else [value]
+    for each in values:
         if isinstance(each, Tensor):
             refresh(each)
-    return found
+    return values
 
 
 def _units(tensor: Tensor, size: float) -> list[complex]:
@@ -361,14 +363,14 @@ def _undefined(output: Tensor) -> Tensor:
 
 def _check_batch(function: Function, drawn: list[Tensor], what: str) -> None:
     columns = zip(*(function(each) for each in drawn), strict=True)
-    expected = [stack_(list(column)) for column in columns]
+    expected = [stack_function(list(column)) for column in columns]
     try:
-        found = vmap(function)(stack_(drawn))
+        batched = vmap(function)(stack_function(drawn))
     except GradcliError as error:
         if error.raises != "RuntimeError":
             raise
         raise _failed(f"vmap() over the derivatives of {what} fails: {error.message}") from error
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(batched, expected, strict=True):
         if not np.allclose(one.array, other.array):
             raise _failed(f"vmap() over the derivatives of {what} gives others than one by one")
 
@@ -511,14 +513,14 @@ def gradgradcheck(
     )
     for name, wanted in (("undefined", check_undefined_grad), ("batched", check_batched_grad)):
         _needs(f"check_{name}_grad", wanted, ("check_rev_over_rev", check_rev_over_rev))
-    given = _several(inputs)
+    arguments = _several(inputs)
     if grad_outputs is None:
-        seeds = [_seed(output) for output in _several(func(*given)) if output.requires_grad]
+        seeds = [_seed(output) for output in _several(func(*arguments)) if output.requires_grad]
     else:
         seeds = _several(grad_outputs)
     return gradcheck(
-        _gradients_of(func, given, seeds),
-        (*given, *seeds),
+        _gradients_of(func, arguments, seeds),
+        (*arguments, *seeds),
         eps=eps,
         atol=atol,
         rtol=rtol,
@@ -531,22 +533,22 @@ def gradgradcheck(
     )
 
 
-def _gradients_of(func: Function, given: list[Any], seeds: list[Tensor]) -> Function:
+def _gradients_of(func: Function, points: list[Any], seeds: list[Tensor]) -> Function:
     """The function from inputs and seeds to the gradients of those inputs that require grad."""
-    wanted = [n for n, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
+    wanted = [n for n, x in enumerate(points) if isinstance(x, Tensor) and x.requires_grad]
     seeded = [number for number, seed in enumerate(seeds) if seed.requires_grad]
 
     def gradients(*args: Any) -> tuple[Tensor, ...]:
-        tensors, directions = args[: len(given)], args[len(given) :]
+        tensors, directions = args[: len(points)], args[len(points) :]
         for of, numbers in ((tensors, wanted), (directions, seeded)):
             for number in numbers:
                 methods.requires_grad_(of[number])
         outputs = [output for output in _several(func(*tensors)) if output.requires_grad]
         inputs = [tensors[number] for number in wanted]
-        found = backward.grad(
+        arrived = backward.grad(
             outputs, inputs, list(directions), create_graph=True, allow_unused=True
         )
-        return tuple(gradient for gradient in found if gradient is not None)
+        return tuple(gradient for gradient in arrived if gradient is not None)
 
     return gradients
 

@@ -25,7 +25,7 @@ from gradcli.library.torch.func.structure import leaves, rebuilt
 from gradcli.library.torch.func.vmap import vmap
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.joining import stack_function
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.slicing import narrow
 from gradcli.ops.shape.views import view
@@ -44,12 +44,12 @@ def unit_rows(tensors: list[Tensor]) -> list[Tensor]:
     sizes = [tensor.array.size for tensor in tensors]
     count = sum(sizes)
     active.state.limits.check_elements(count * max(sizes, default=0))
-    found = []
+    blocks = []
     for tensor, end in zip(tensors, accumulate(sizes), strict=True):
         array, start = tensor.array, end - tensor.array.size
         rows = computed(_rows, module_of(array), count, start, array.shape, array.dtype)
-        found.append(Tensor(rows))
-    return found
+        blocks.append(Tensor(rows))
+    return blocks
 
 
 def _rows(xp: Any, count: int, start: int, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -102,13 +102,13 @@ def jacrev(
             def rows(*seeds: Tensor) -> tuple[Tensor, ...]:
                 return tuple(pull(level, outputs, flat, list(seeds)))
 
-            found: list[Tensor] = []
+            gradients: list[Tensor] = []
             if sum(sizes):
                 seeds = unit_rows(outputs)
-                found = list(level.released(_each(rows, chunk_size)(*seeds)))
+                gradients = list(level.released(_each(rows, chunk_size)(*seeds)))
             else:
-                found = [zeros(like, (0, *like.array.shape)) for like in flat]
-            by_output = blocks_of(found, sizes, 0)
+                gradients = [zeros(like, (0, *like.array.shape)) for like in flat]
+            by_output = blocks_of(gradients, sizes, 0)
             result = rebuilt(output, _arranged(by_output, outputs, inputs, flat, argnums))
             return (result, level.released(aux)) if has_aux else result
 
@@ -122,8 +122,8 @@ def _each(rows: Function, chunk_size: int | None) -> Function:
         return vmap(rows, chunk_size=chunk_size)
 
     def one_by_one(*seeds: Tensor) -> tuple[Tensor, ...]:
-        found = zip(*(rows(*row) for row in zip(*seeds, strict=True)), strict=True)
-        return tuple([stack_(list(column)) for column in found])
+        columns = zip(*(rows(*row) for row in zip(*seeds, strict=True)), strict=True)
+        return tuple([stack_function(list(column)) for column in columns])
 
     return one_by_one
 
@@ -156,9 +156,9 @@ def jacfwd(
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         positions = positions_of("jacfwd", argnums, len(args))
-        given = leaves([args[position] for position in positions])
-        check_real("jacfwd", "inputs", given)
-        check_moved("primal", given)
+        primals = leaves([args[position] for position in positions])
+        check_real("jacfwd", "inputs", primals)
+        check_moved("primal", primals)
         with Level() as level:
             inputs = [level.enter(args[position], as_leaves=False) for position in positions]
             flat = [with_history(tensor.array, tensor.grad_fn) for tensor in leaves(inputs)]
@@ -174,10 +174,10 @@ def jacfwd(
 
             if sum(sizes):
                 moved = vmap(columns, randomness=randomness)(*unit_rows(flat))
-                found = list(level.released(moved))
+                tangents = list(level.released(moved))
             else:
-                found = [zeros(made, (0, *made.array.shape)) for made in outputs]
-            by_input = blocks_of([movedim(each, 0, -1) for each in found], sizes, -1)
+                tangents = [zeros(like, (0, *like.array.shape)) for like in outputs]
+            by_input = blocks_of([movedim(each, 0, -1) for each in tangents], sizes, -1)
             by_output = [list(blocks) for blocks in zip(*by_input, strict=True)]
             result = rebuilt(output, _arranged(by_output, outputs, inputs, flat, argnums))
             return (result, level.released(aux)) if has_aux else result

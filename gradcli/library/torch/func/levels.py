@@ -11,19 +11,53 @@ leaves carry no history.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import indent
 from typing import Any
 from weakref import WeakValueDictionary
 
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.printing import format_tensor
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.node import Node, reachable
 from gradcli.autograd.tensor import AccumulateGrad, Tensor, alias, gradient_edge, with_history
 from gradcli.errors import GradcliError, runtime_error, shape_error
-from gradcli.library.torch.func.batching.description import described
-from gradcli.library.torch.func.saved_tensors import refuse_hooks
+from gradcli.library.torch.func.graph import refuse_hooks
 from gradcli.library.torch.func.structure import leaves, mapped
 from gradcli.ops.creation.copies import detach
 from gradcli.state import active
+
+
+def described(tensor: Tensor) -> str:
+    """The text of a tensor: what it is at each level that it belongs to, outermost inside."""
+    array = tensor.array
+    nodes: set[Node] = set()
+    if tensor.requires_grad:
+        nodes = set(reachable([gradient_edge(tensor)[0]]))
+    if type(array) is BatchedArray:
+        text = described(array.value)
+        if array.bdim is not None:
+            text = _wrapped(f"BatchedTensor(lvl={array.level}, bdim={array.bdim}", text)
+    else:
+        text = _bare(tensor, nodes)
+    for transform in active.state.transforms:
+        if not nodes.isdisjoint(getattr(transform, "entries", ())):
+            text = _wrapped(f"GradTrackingTensor(lvl={transform.level}", text)
+    return text
+
+
+def _wrapped(head: str, text: str) -> str:
+    return f"{head}, value=\n{indent(text, '    ')}\n)"
+
+
+def _bare(tensor: Tensor, nodes: set[Node]) -> str:
+    """The text of a tensor that is not batched; its history as far as it is none of a transform."""
+    own = {edge for each in active.state.transforms for edge in getattr(each, "entries", ())}
+    ends = [node for node in nodes if type(node) is AccumulateGrad and node not in own]
+    if own.isdisjoint(nodes) or ends:
+        return tensor.text()
+    return format_tensor(forced(tensor.array))
+
 
 _NONE: dict[int, Tensor] = {}
 
@@ -98,7 +132,7 @@ class Level:
 
     def __enter__(self) -> Level:
         state = active.state
-        before = (state.grad_enabled, state.inference, state.born, state.marks_made)
+        before = (state.grad_enabled, state.inference, state.born, state.notes_creation)
         self._before.append(before)
         frame = state.batch
         if frame is not None and frame.below is None:
@@ -106,7 +140,7 @@ class Level:
         else:
             frame = None
         self._frames.append(frame)
-        state.grad_enabled = state.marks_made = True
+        state.grad_enabled = state.notes_creation = True
         state.inference = False
         state.born = self._born
         state.transforms.append(self)
@@ -116,7 +150,7 @@ class Level:
     def __exit__(self, *exception: object) -> None:
         state = active.state
         before = self._before.pop()
-        state.grad_enabled, state.inference, state.born, state.marks_made = before
+        state.grad_enabled, state.inference, state.born, state.notes_creation = before
         frame = self._frames.pop()
         if frame is not None:
             frame.below = frame.born = None
@@ -243,13 +277,13 @@ def sizes_of_tangent(tensor: Tensor, tangent: Tensor) -> GradcliError:
 
 def tensors_of(name: str, value: Any) -> list[Tensor]:
     """The leaves of what a function returned; raises E202 for one that is no tensor."""
-    found = leaves(value)
-    if not found or (len(found) == 1 and found[0] is None):
+    tensors = leaves(value)
+    if not tensors or (len(tensors) == 1 and tensors[0] is None):
         raise runtime_error(
             f"{called(name)}: Expected f to be a function that has non-empty"
-            f" output (got output = {found})"
+            f" output (got output = {tensors})"
         )
-    for leaf in found:
+    for leaf in tensors:
         if not isinstance(leaf, Tensor):
             raise GradcliError(
                 "E202",
@@ -257,4 +291,4 @@ def tensors_of(name: str, value: Any) -> list[Tensor]:
                 f" got unsupported type <class '{type(leaf).__name__}'>",
                 raises="RuntimeError",
             )
-    return found
+    return tensors

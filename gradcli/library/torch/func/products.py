@@ -16,10 +16,10 @@ from gradcli.errors import GradcliError, assertion_error, runtime_error, type_er
 from gradcli.library.torch.func.forward import basis, pushforward
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.joining import stack_function
 from gradcli.ops.shape.reshaping import movedim
-from gradcli.ops.shape.slicing import select_
-from gradcli.ops.shape.views import reshape_, view_, view_as
+from gradcli.ops.shape.slicing import select_function
+from gradcli.ops.shape.views import reshape_function, view_as, view_function
 
 _MODULE = "torch.autograd.functional"
 
@@ -51,9 +51,9 @@ class _Call:
         self.create_graph = create_graph
         self.strict = strict
         refuse_transformed(f"torch.autograd.functional.{name}()")
-        given, self.several_inputs = _tensors(name, "inputs", inputs)
+        tensors, self.several_inputs = _tensors(name, "inputs", inputs)
         with EnableGrad():
-            self.inputs = [_fresh(tensor, create_graph, True) for tensor in given]
+            self.inputs = [_fresh(tensor, create_graph, True) for tensor in tensors]
             result = func(*self.inputs)
         self.outputs, self.several_outputs = _tensors(name, "outputs of the function", result)
         if strict:
@@ -76,16 +76,16 @@ class _Call:
                     help="pass v, of the same shapes",
                 )
             return None
-        given, _ = _tensors(self.name, "v", v)
-        if len(given) != len(like):
+        parts, _ = _tensors(self.name, "v", v)
+        if len(parts) != len(like):
             raise GradcliError(
                 "E406",
-                f"{self.name}(): v holds {len(given)} tensors where {len(like)} are needed",
+                f"{self.name}(): v holds {len(parts)} tensors where {len(like)} are needed",
                 text="The given v should contain a single Tensor."
                 if not several
-                else f"v is a tuple of invalid length: should be {len(like)} but got {len(given)}.",
+                else f"v is a tuple of invalid length: should be {len(like)} but got {len(parts)}.",
             )
-        for number, (have, want) in enumerate(zip(given, like, strict=True)):
+        for number, (have, want) in enumerate(zip(parts, like, strict=True)):
             if have.array.shape != want.array.shape:
                 entry = f"entry {number} of v" if several else "v"
                 raise GradcliError(
@@ -96,7 +96,7 @@ class _Call:
                     f" torch.Size({list(want.array.shape)}) but got"
                     f" torch.Size({list(have.array.shape)}).",
                 )
-        return [_fresh(tensor, self.create_graph, False) for tensor in given]
+        return [_fresh(tensor, self.create_graph, False) for tensor in parts]
 
     def scalar(self) -> None:
         """Raise E204 unless the function returned one tensor of one element."""
@@ -264,10 +264,10 @@ def _product(of_scalar: bool) -> Callable[[Callable[..., Any]], Callable[..., An
             call = _Call(body.__name__, func, inputs, create_graph, strict)
             if of_scalar:
                 call.scalar()
-            found, like, several = body(call, v)
+            computed, like, several = body(call, v)
             return (
                 call.result(call.outputs, call.several_outputs),
-                call.result(call.filled(found, like), several),
+                call.result(call.filled(computed, like), several),
             )
 
         product.__doc__ = body.__doc__
@@ -283,8 +283,8 @@ def vjp(call: _Call, v: Any) -> Any:
     Raises E406 where v does not fit the outputs, E407 if `strict` and something is independent.
     """
     seeds = call.vector(v, call.outputs, call.several_outputs)
-    found = _gradients(call.outputs, call.inputs, seeds, call.create_graph)
-    return found, call.inputs, call.several_inputs
+    gradients = _gradients(call.outputs, call.inputs, seeds, call.create_graph)
+    return gradients, call.inputs, call.several_inputs
 
 
 @_product(of_scalar=False)
@@ -299,8 +299,8 @@ def jvp(call: _Call, v: Any) -> Any:
         transposed = _gradients(call.outputs, call.inputs, seeds, True)
         if call.strict:
             call.filled(transposed, call.inputs)
-    found = _gradients(transposed, seeds, tangents, call.create_graph)
-    return found, call.outputs, call.several_outputs
+    product = _gradients(transposed, seeds, tangents, call.create_graph)
+    return product, call.outputs, call.several_outputs
 
 
 def _slopes(call: _Call) -> list[Tensor | None]:
@@ -321,8 +321,8 @@ def vhp(call: _Call, v: Any) -> Any:
     Raises E204 where the function returns anything but one element, E406 and E407 as `vjp`.
     """
     seeds = call.vector(v, call.inputs, call.several_inputs)
-    found = _gradients(_slopes(call), call.inputs, seeds, call.create_graph)
-    return found, call.inputs, call.several_inputs
+    product = _gradients(_slopes(call), call.inputs, seeds, call.create_graph)
+    return product, call.inputs, call.several_inputs
 
 
 @_product(of_scalar=True)
@@ -334,8 +334,8 @@ def hvp(call: _Call, v: Any) -> Any:
     tangents = call.vector(v, call.inputs, call.several_inputs)
     seeds = _zero_seeds(call.inputs)
     transposed = _gradients(_slopes(call), call.inputs, seeds, True)
-    found = _gradients(transposed, seeds, tangents, call.create_graph)
-    return found, call.inputs, call.several_inputs
+    product = _gradients(transposed, seeds, tangents, call.create_graph)
+    return product, call.inputs, call.several_inputs
 
 
 # --- matrices -----------------------------------------------------------------------------------
@@ -378,13 +378,17 @@ def jacobian(
 def _rows(call: _Call, number: int, vectorize: bool) -> list[Tensor]:
     """The Jacobian of one output for each input, by rows: one backward pass for each element."""
     output = call.outputs[number]
-    flat = reshape_(output, -1)
+    flat = reshape_function(output, -1)
     # Vectorised, PyTorch seeds each row, and so takes complex outputs as well.
     seeds = [Tensor(output.array.dtype.type(1))] if vectorize else None
     rows = [
         call.filled(
             _gradients(
-                [select_(flat, 0, i)], call.inputs, seeds, call.create_graph, retain_graph=True
+                [select_function(flat, 0, i)],
+                call.inputs,
+                seeds,
+                call.create_graph,
+                retain_graph=True,
             ),
             call.inputs,
             f"Output {number}",
@@ -392,7 +396,9 @@ def _rows(call: _Call, number: int, vectorize: bool) -> list[Tensor]:
         for i in range(output.array.size)
     ]
     return [
-        view_(stack_([row[at] for row in rows]), (*output.array.shape, *tensor.array.shape))
+        view_function(
+            stack_function([row[at] for row in rows]), (*output.array.shape, *tensor.array.shape)
+        )
         for at, tensor in enumerate(call.inputs)
     ]
 
@@ -417,9 +423,9 @@ def _forward_jacobian(
             tangents[number] = direction
             columns.append(pushforward(call.outputs, call.inputs, tangents, create_graph=False))
         for at, block in enumerate(blocks):
-            column = stack_([moved[at] for moved in columns])
+            column = stack_function([moved[at] for moved in columns])
             shape = (*call.outputs[at].array.shape, *tensor.array.shape)
-            block.append(reshape_(movedim(column, 0, -1), shape))
+            block.append(reshape_function(movedim(column, 0, -1), shape))
     shown = [call.result(block, call.several_inputs) for block in blocks]
     return tuple(shown) if call.several_outputs else shown[0]
 
@@ -458,13 +464,13 @@ def hessian(
             )
         if strict and not value.requires_grad:
             raise _constant_output("hessian", 0)
-        return reshape_(value, ())
+        return reshape_function(value, ())
 
     def gradient(*tensors: Tensor) -> Any:
-        found = jacobian(scalar, tensors, create_graph=True)
-        for number, tensor in enumerate(found):
+        slopes = jacobian(scalar, tensors, create_graph=True)
+        for number, tensor in enumerate(slopes):
             if strict and not tensor.requires_grad:
                 raise _constant_jacobian("hessian", number)
-        return found if several else found[0]
+        return slopes if several else slopes[0]
 
     return jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)

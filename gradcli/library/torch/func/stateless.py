@@ -11,7 +11,7 @@ from gradcli.library.torch.nn.layers.normalisation import BatchNorm
 from gradcli.library.torch.nn.module import Module, check_module
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.copies import detach
-from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.joining import stack_function
 
 _TABLES = ("_parameters", "_buffers")
 
@@ -40,7 +40,7 @@ def functional_call(
     Raises E202 for what is no module or dictionary, E204 where names do not fit and `strict`.
     """
     check_module("functional_call", module)
-    given = _merged(parameter_and_buffer_dicts)
+    tensors = _merged(parameter_and_buffer_dicts)
     slots = {}
     if tie_weights or strict:
         slots = {
@@ -50,7 +50,7 @@ def functional_call(
             for name, tensor in getattr(inner, table).items()
             if tensor is not None
         }
-    new = _tied(given, slots) if tie_weights else dict(given)
+    new = _tied(tensors, slots) if tie_weights else dict(tensors)
     if strict:
         _check_names(module, new, slots)
     positional = () if args is None else args if isinstance(args, tuple) else (args,)
@@ -62,8 +62,8 @@ def functional_call(
     finally:
         latter = {key: _swapped(module, key, tensor) for key, tensor in former.items()}
         # What forward assigned anew goes back to where the tensors came from.
-        given.update(
-            (key, latter[key]) for key in given if latter.get(key, _NOTHING) is not _NOTHING
+        tensors.update(
+            (key, latter[key]) for key in tensors if latter.get(key, _NOTHING) is not _NOTHING
         )
 
 
@@ -73,15 +73,15 @@ _NOTHING = object()
 _NAMELESS = 'tensor name can\'t be empty string ""'
 
 
-def _tied(given: dict[str, Any], slots: dict[str, Tensor]) -> dict[str, Any]:
+def _tied(tensors: dict[str, Any], slots: dict[str, Tensor]) -> dict[str, Any]:
     """The tensors given, each under all names of the one it replaces; E204 where two differ."""
     names: dict[int, list[str]] = {}
     for key, tensor in slots.items():
         names.setdefault(id(tensor), []).append(key)
-    new = dict(given)
-    for key, tensor in given.items():
+    new = dict(tensors)
+    for key, tensor in tensors.items():
         for other in names.get(id(slots.get(key)), ()):
-            if given.get(other, tensor) is not tensor:
+            if tensors.get(other, tensor) is not tensor:
                 raise value_error(
                     f"functional_call(): {key!r} and {other!r} are one tensor in the module, and"
                     " two are given",
@@ -121,14 +121,14 @@ def _swapped(module: Any, key: str, tensor: Any) -> Any:
     return former
 
 
-def _check_names(module: Any, given: dict[str, Any], slots: Mapping[str, Any]) -> None:
+def _check_names(module: Any, tensors: dict[str, Any], slots: Mapping[str, Any]) -> None:
     """Raise E204 unless the names given are those of the module."""
-    if given.keys() != slots.keys():
+    if tensors.keys() != slots.keys():
         lines = tuple(
             f"{what} key(s): {', '.join(map(repr, sorted(names)))}."
             for what, names in (
-                ("Unexpected", given.keys() - slots.keys()),
-                ("Missing", slots.keys() - given.keys()),
+                ("Unexpected", tensors.keys() - slots.keys()),
+                ("Missing", slots.keys() - tensors.keys()),
             )
             if names
         )
@@ -201,7 +201,7 @@ def _stacked(name: str, tensors: list[Tensor]) -> Tensor:
     wanted = {tensor.requires_grad for tensor in tensors}
     if len(wanted) > 1:
         raise runtime_error(f"Expected {name} from each model to have the same .requires_grad")
-    stacked = stack_([detach(tensor) for tensor in tensors])
+    stacked = stack_function([detach(tensor) for tensor in tensors])
     stacked.requires_grad = wanted.pop()
     return stacked
 

@@ -14,18 +14,17 @@ from gradcli.autograd.batched import batched_tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.library.torch.func.batching import (  # noqa: F401  (the rules)
-    convolution,
     indexing,
-    losses,
+    layers,
     products,
     shapes,
 )
-from gradcli.library.torch.func.batching.custom import no_tensor, shown_class
 from gradcli.library.torch.func.batching.interpreter import Interpreter
+from gradcli.library.torch.func.batching.looping import no_tensor, shown_class
 from gradcli.library.torch.func.structure import leaves, rebuilt
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import generator_of
-from gradcli.ops.shape.joining import cat_
+from gradcli.ops.shape.joining import cat_function
 from gradcli.ops.shape.slicing import narrow
 from gradcli.state import active
 
@@ -72,8 +71,8 @@ def vmap(
             return _run(name, func, args, kwargs, part, dims, count, out_dims, randomness)
 
         if chunk_size is None or chunk_size >= size:
-            structure, found, _ = run(flat, size)
-            return rebuilt(structure, found)
+            structure, values, _ = run(flat, size)
+            return rebuilt(structure, values)
         parts = []
         generator = generator_of(None)
         drawn = generator.snapshot() if randomness == "same" else None
@@ -87,9 +86,9 @@ def vmap(
             ]
             parts.append(run(part, count))
         structure, _, to = parts[0]
-        columns = zip(*(found for _, found, _ in parts), strict=True)
+        columns = zip(*(values for _, values, _ in parts), strict=True)
         joined = [
-            column[0] if dim is None else cat_(list(column), dim)
+            column[0] if dim is None else cat_function(list(column), dim)
             for column, dim in zip(columns, to, strict=True)
         ]
         return rebuilt(structure, joined)
@@ -132,7 +131,7 @@ def _run(
     to = _broadcast(returned, out_dims)
     if to is None:
         raise _misfit(name, f"..., out_dims={out_dims}", "out", out_dims, "outputs", returned)
-    found = []
+    values = []
     for leaf, dim in zip(wanted, to, strict=True):
         if not isinstance(leaf, Tensor):
             raise no_tensor(name, leaf)
@@ -140,8 +139,8 @@ def _run(
             raise value_error(
                 f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None"
             )
-        found.append(frame.plain(leaf) if dim is None else frame.moved(leaf, dim))
-    return returned, found, to
+        values.append(frame.plain(leaf) if dim is None else frame.moved(leaf, dim))
+    return returned, values, to
 
 
 # --- arguments ----------------------------------------------------------------------------------
@@ -170,10 +169,10 @@ def _check_out_dims(name: str, out_dims: Any) -> None:
 
 def _dims_for(name: str, args: tuple[Any, ...], flat: list[Any], in_dims: Any) -> list[int | None]:
     """The batch dimension of each leaf of the arguments, None for those that all examples share."""
-    given = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
+    call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
         raise value_error(
-            f"{given}: expected `in_dims` to be int or a (potentially nested) tuple matching the"
+            f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the"
             f" structure of inputs, got: {shown_class(in_dims)}."
         )
     if not args:
@@ -181,19 +180,19 @@ def _dims_for(name: str, args: tuple[Any, ...], flat: list[Any], in_dims: Any) -
             f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are"
             " trying to vmap over a function with no inputs. The latter is unsupported."
         )
-    found = _broadcast(args, in_dims)
-    if found is None:
+    each_dim = _broadcast(args, in_dims)
+    if each_dim is None:
         raise _misfit(name, f"in_dims={in_dims}, ...", "in", in_dims, "inputs", args)
     dims: list[int | None] = []
-    for leaf, dim in zip(flat, found, strict=True):
+    for leaf, dim in zip(flat, each_dim, strict=True):
         if dim is not None and not isinstance(dim, int):
             raise value_error(
-                f"{given}: Got in_dim={dim} for an input but in_dim must be either an integer"
+                f"{call}: Got in_dim={dim} for an input but in_dim must be either an integer"
                 " dimension or None."
             )
         if dim is not None and not isinstance(leaf, Tensor):
             raise value_error(
-                f"{given}: Got in_dim={dim} for an input but the input is of type"
+                f"{call}: Got in_dim={dim} for an input but the input is of type"
                 f" {shown_class(leaf)}."
                 " We cannot vmap over non-Tensor arguments, please use None as the respective"
                 " in_dim"
@@ -201,7 +200,7 @@ def _dims_for(name: str, args: tuple[Any, ...], flat: list[Any], in_dims: Any) -
         count = leaf.array.ndim if dim is not None else 0
         if dim is not None and not -count <= dim < count:
             raise value_error(
-                f"{given}: Got in_dim={dim} for some input, but that input is a Tensor of"
+                f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of"
                 f" dimensionality {count} so expected in_dim to satisfy -{count} <= in_dim <"
                 f" {count}."
             )
@@ -236,22 +235,22 @@ def _broadcast(structure: Any, dims: Any) -> list[Any] | None:
         parts = zip(structure.values(), [dims[key] for key in structure], strict=True)
     else:
         return [dims] * len(leaves(structure))
-    found: list[Any] = []
+    dims_of_leaves: list[Any] = []
     for part, below in parts:
         entries = _broadcast(part, below)
         if entries is None:
             return None
-        found += entries
-    return found
+        dims_of_leaves += entries
+    return dims_of_leaves
 
 
 def _misfit(
-    name: str, given: str, which: str, dims: Any, what: str, structure: Any
+    name: str, settings: str, which: str, dims: Any, what: str, structure: Any
 ) -> GradcliError:
     """The error of dimensions whose structure is not that of what they are for."""
     wrapped = (dims,) if isinstance(dims, int) else dims
     return value_error(
-        f"vmap({name}, {given})(<inputs>): {which}_dims is not compatible with the structure of"
+        f"vmap({name}, {settings})(<inputs>): {which}_dims is not compatible with the structure of"
         f" `{what}`. {which}_dims has structure {_spec(wrapped)} but {what} has structure"
         f" {_spec(structure)}."
     )
@@ -275,16 +274,16 @@ def of_rows(function: Function, seeds: list[Any]) -> tuple[Any, ...]:
     """The gradients that a function returns for all rows of seeds at once; None where there is
     none, or no seed.
     """
-    given = [seed for seed in seeds if seed is not None]
+    present = [seed for seed in seeds if seed is not None]
     without: list[int] = []
 
     def rows(*parts: Any) -> list[Any]:
         each = iter(parts)
-        found = function(*[None if seed is None else next(each) for seed in seeds])
-        without.extend(n for n, gradient in enumerate(found) if gradient is None)
-        return [gradient for gradient in found if gradient is not None]
+        gradients = function(*[None if seed is None else next(each) for seed in seeds])
+        without.extend(n for n, gradient in enumerate(gradients) if gradient is None)
+        return [gradient for gradient in gradients if gradient is not None]
 
-    result: list[Any] = list(vmap(rows)(*given))
+    result: list[Any] = list(vmap(rows)(*present))
     for n in without:
         result.insert(n, None)
     return tuple(result)

@@ -111,11 +111,11 @@ class Attributes:
     training: bool
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = object.__new__(cls)
-        enlist(made)
+        module = object.__new__(cls)
+        enlist(module)
         # A program's class may assign plain values before it calls `super().__init__()`.
-        object.__setattr__(made, "_values", {})
-        return made
+        object.__setattr__(module, "_values", {})
+        return module
 
     def __init__(self) -> None:
         object.__setattr__(self, "_parameters", {})

@@ -26,36 +26,36 @@ def not_kept(value: Any, copied: Any) -> None:
 
 def copied_module(module: Module, of: Any, keep: Any = not_kept) -> Module:
     """A module with copies of what it holds."""
-    made: Module = object.__new__(type(module))
-    enlist(made)
-    keep(module, made)
+    copy: Module = object.__new__(type(module))
+    enlist(copy)
+    keep(module, copy)
     tables = ["_values"]
     if is_initialised(module):
         tables += ["_parameters", "_buffers", "_modules"]
-        object.__setattr__(made, "_transient", set(module._transient))
-        object.__setattr__(made, "training", module.training)
-        object.__setattr__(made, "_hooks", _hooks(module))
+        object.__setattr__(copy, "_transient", set(module._transient))
+        object.__setattr__(copy, "training", module.training)
+        object.__setattr__(copy, "_hooks", _hooks(module))
     for name in tables:
         table = {key: of(value) for key, value in getattr(module, name).items()}
-        object.__setattr__(made, name, table)
-    return made
+        object.__setattr__(copy, name, table)
+    return copy
 
 
 def _hooks(module: Module) -> ModuleHooks | None:
     """The same hooks in tables of their own."""
     if module._hooks is None:
         return None
-    made = ModuleHooks()
+    copy = ModuleHooks()
     for name in ModuleHooks.__slots__:
-        getattr(made, name).update(getattr(module._hooks, name))
-    return made
+        getattr(copy, name).update(getattr(module._hooks, name))
+    return copy
 
 
-def clone(module: Module, made: dict[int, Any] | None = None) -> Module:
+def clone(module: Module, known: dict[int, Any] | None = None) -> Module:
     """A module like another, with tensors of its own; what stands in several places, whose copies
-    are in `made`, still does.
+    are in `known`, still does.
     """
-    copies: dict[int, Any] = {} if made is None else made
+    copies: dict[int, Any] = {} if known is None else known
 
     def of(value: Any) -> Any:
         if id(value) in copies:

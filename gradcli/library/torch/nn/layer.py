@@ -17,7 +17,7 @@ from gradcli.errors import GradcliError
 from gradcli.library.torch.nn.module import Module
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.creation.data import parameter
-from gradcli.ops.creation.fill import checked_dtype, checked_sizes, made
+from gradcli.ops.creation.fill import checked_dtype, checked_sizes, tensor_of
 from gradcli.ops.definition.op import Function, parameters_of
 
 FUNCTIONS = modules["torch.nn.functional"]
@@ -60,7 +60,7 @@ def bound(name: str, settings: Settings, args: tuple[Any, ...], kwargs: Settings
             text=f"{name}.__init__() takes {takes} positional argument{'s' * bool(settings)} but"
             f" {len(args) + 1} were given",
         )
-    given = dict(zip(settings, args, strict=False))
+    passed = dict(zip(settings, args, strict=False))
     for keyword, value in kwargs.items():
         if keyword not in settings:
             known = ", ".join(settings) or "none"
@@ -70,15 +70,15 @@ def bound(name: str, settings: Settings, args: tuple[Any, ...], kwargs: Settings
                 text=f"{name}.__init__() got an unexpected keyword argument {keyword!r}",
                 notes=(f"it has: {known}",),
             )
-        if keyword in given:
+        if keyword in passed:
             raise GradcliError(
                 "E201",
                 f"{name}() got the argument {keyword!r} twice",
                 text=f"{name}.__init__() got multiple values for argument {keyword!r}",
             )
-        given[keyword] = value
-    found = {key: given.get(key, default) for key, default in settings.items()}
-    absent = [key for key, value in found.items() if value is REQUIRED]
+        passed[keyword] = value
+    complete = {key: passed.get(key, default) for key, default in settings.items()}
+    absent = [key for key, value in complete.items() if value is REQUIRED]
     if absent:
         *others, last = map(repr, absent)
         shown = f"{', '.join(others)}{',' * (len(others) > 1)} and {last}" if others else last
@@ -88,7 +88,7 @@ def bound(name: str, settings: Settings, args: tuple[Any, ...], kwargs: Settings
             text=f"{name}.__init__() missing {len(absent)} required positional"
             f" argument{'s' * bool(others)}: {shown}",
         )
-    return found
+    return complete
 
 
 class Layer(Module):
@@ -135,8 +135,8 @@ def _defaults_of(function: Function) -> Settings:
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     names, optional = parameters_of(function), function.__defaults__ or ()
-    given = dict(zip(reversed(names), reversed(optional), strict=False))
-    return {**dict.fromkeys(names, REQUIRED), **given, **(function.__kwdefaults__ or {})}
+    defaults = dict(zip(reversed(names), reversed(optional), strict=False))
+    return {**dict.fromkeys(names, REQUIRED), **defaults, **(function.__kwdefaults__ or {})}
 
 
 def layer(
@@ -170,7 +170,7 @@ def new_tensor(sizes: tuple[int, ...], device: Any = None, dtype: Any = None) ->
     """A tensor of zeros in a floating dtype, the default one if none is given."""
     target = checked_dtype("empty", dtype, dtypes.default_dtype())
     plain = checked_sizes("empty", (sizes,))
-    return made("Parameter", np.zeros(plain, target.numpy_dtype), device, False)
+    return tensor_of("Parameter", np.zeros(plain, target.numpy_dtype), device, False)
 
 
 def new_parameter(sizes: tuple[int, ...], device: Any = None, dtype: Any = None) -> Tensor:

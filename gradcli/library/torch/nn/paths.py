@@ -1,7 +1,7 @@
 """Paths of modules and parameters: `net.layers.2.weight`, from the names of the program down.
 
 A path is worked out when a report names a module, from the tree of modules as it is then, so
-that naming costs a running program nothing.
+that naming costs a running program nothing. An error names by it the layer that it left.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
 from gradcli.language.objects.classes.instance_attributes import attributes_of
 from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.library.torch.nn.attributes import Attributes, is_initialised
@@ -29,7 +30,7 @@ def module_paths() -> dict[int, tuple[str, Any]]:
     variable, where such are kept, or else with the module's class.
     """
     state = active.state
-    found: dict[int, tuple[str, Any]] = {}
+    paths: dict[int, tuple[str, Any]] = {}
     own = state.values
     # A model's own name comes before a list that holds its layers too.
     for name, value in sorted(
@@ -41,31 +42,31 @@ def module_paths() -> dict[int, tuple[str, Any]]:
         ),
     ):
         for path, module in _modules_in(name, value, _DEEPEST):
-            _enter(found, path, module)
+            _enter(paths, path, module)
     living = [] if state.modules is None else list(state.modules.values())
-    rest = [module for module in living if id(module) not in found]
+    rest = [module for module in living if id(module) not in paths]
     inner = {id(child) for module in rest for child in _children(module)}
-    taken = {path for path, _ in found.values()}
+    taken = {path for path, _ in paths.values()}
     for module in rest:
-        if id(module) not in inner and id(module) not in found:
+        if id(module) not in inner and id(module) not in paths:
             path = name = type(module).__name__
             number = 1
             while path in taken:
                 number += 1
                 path = f"{name}#{number}"
             taken.add(path)
-            _enter(found, path, module)
-    return found
+            _enter(paths, path, module)
+    return paths
 
 
-def _enter(found: dict[int, tuple[str, Any]], path: str, module: Any) -> None:
+def _enter(paths: dict[int, tuple[str, Any]], path: str, module: Any) -> None:
     """Enter a module and all below it, each under the first path that leads to it."""
     waiting = [(path, module)]
     while waiting:
         path, module = waiting.pop()
-        if id(module) in found:
+        if id(module) in paths:
             continue
-        found[id(module)] = path, module
+        paths[id(module)] = path, module
         if not is_initialised(module):
             continue
         below = [(f"{path}.{name}", each) for name, each in module._modules.items()]
@@ -119,3 +120,67 @@ def name_parameters() -> None:
             continue
         if not meta.name or values.get(meta.name) is not parameter:
             meta.name = path
+
+
+_SIZES = (
+    ("in_features", -1),
+    ("input_size", -1),
+    ("embed_dim", -1),
+    ("in_channels", 1),
+    ("num_features", 1),
+    ("num_channels", 1),
+)
+"""What a layer asks of a dimension of its input."""
+
+
+def note_layer(error: GradcliError) -> None:
+    """Let an error say in which built-in layer it arose."""
+    module, args = error.modules[0]
+    outer = error.modules[1][0] if len(error.modules) > 1 else None
+    error.modules = ()
+    if not type(module).__module__.startswith("gradcli.library.torch.nn"):
+        return
+    paths = module_paths()
+    path = paths.get(id(module), (type(module).__name__, None))[0]
+    error.notes += (f"in {path}, {_described(module)}",)
+    input = args[0] if args and type(args[0]) is Tensor else None
+    if input is None or error.code != "E301":
+        return
+    misfit = _misfit(module, tuple(input.array.shape))
+    if misfit:
+        error.notes += (f"{misfit}{_giver(outer, module, paths)}",)
+
+
+def _described(module: Any) -> str:
+    """`Linear(in_features=4, out_features=1), whose weight is (1, 4)`."""
+    text = repr(module)
+    text = type(module).__name__ if "\n" in text else text
+    weight = module._parameters.get("weight")
+    return text if weight is None else f"{text}, whose weight is {tuple(weight.array.shape)}"
+
+
+def _misfit(module: Any, shape: tuple[int, ...]) -> str:
+    for name, dim in _SIZES:
+        wanted = module._values.get(name)
+        if type(wanted) is not int or not -len(shape) <= dim < len(shape):
+            continue
+        if shape[dim] != wanted:
+            where = "the last dimension" if dim == -1 else f"dimension {dim}"
+            return f"its input is {shape}: {where} is {shape[dim]}, and {name} is {wanted}"
+    normalized = module._values.get("normalized_shape")
+    if isinstance(normalized, tuple) and shape[-len(normalized) :] != normalized:
+        return f"its input is {shape}, which does not end in normalized_shape, {normalized}"
+    return ""
+
+
+def _giver(outer: Any, module: Any, paths: dict[int, tuple[str, Any]]) -> str:
+    """The layer before it in a Sequential, whose output it is given."""
+    if type(outer).__name__ != "Sequential":
+        return ""
+    layers = list(outer._modules.values())
+    number = next((n for n, each in enumerate(layers) if each is module), 0)
+    if not number:
+        return ""
+    before = layers[number - 1]
+    path = paths.get(id(before), (type(before).__name__, None))[0]
+    return f"; {path}, {type(before).__name__}, gives that"

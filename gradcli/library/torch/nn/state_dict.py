@@ -90,16 +90,16 @@ def _members(module: Members, prefix: str) -> dict[str, Any]:
     """Parameters and persistent buffers by dotted name: a module's own before its submodules'.
     Between them stands a module whose class has extra state.
     """
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for path, inner in module.each_module(remove_duplicate=False):
         start = f"{prefix}{path}." if path else prefix
         for name, tensor in (*inner._parameters.items(), *inner._buffers.items()):
             if tensor is not None and name not in inner._transient:
-                found[start + name] = tensor
+                members[start + name] = tensor
         kind: Any = type(inner)
         if (kind.get_extra_state, kind.set_extra_state) != (get_extra_state, set_extra_state):
-            found[start + _EXTRA] = inner
-    return found
+            members[start + _EXTRA] = inner
+    return members
 
 
 def state_of(module: Members, prefix: str, keep_vars: bool) -> OrderedDict:

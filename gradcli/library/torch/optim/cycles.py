@@ -204,14 +204,14 @@ class OneCycleLR(LRScheduler):
 
 def _steps_of(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
     """How many steps a cycle has; raises E204 for what is no positive integer."""
-    given = {"total_steps": total_steps}
+    counts = {"total_steps": total_steps}
     if total_steps is None:
         if epochs is None or steps_per_epoch is None:
             raise value_error(_NO_STEPS)
-        given = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
-    for name, count in given.items():
+        counts = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
+    for name, count in counts.items():
         _check_count(name, count)
-    return math.prod(given.values())
+    return math.prod(counts.values())
 
 
 def _check_count(name: str, count: Any) -> None:

@@ -1,4 +1,6 @@
-"""L-BFGS: quasi-Newton steps, with a curvature estimate from the last gradients."""
+"""L-BFGS: quasi-Newton steps, with a curvature estimate from the last gradients, and a line
+search for their length.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,6 @@ from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, value_error
 from gradcli.library.torch.optim.arithmetic import add_scaled
-from gradcli.library.torch.optim.line_search import LineSearch, Point
 from gradcli.library.torch.optim.optimizer import (
     Group,
     Optimizer,
@@ -21,7 +22,144 @@ from gradcli.library.torch.optim.optimizer import (
 )
 from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.linalg.products.matrix_products import product
-from gradcli.ops.shape.joining import cat_
+from gradcli.ops.shape.joining import cat_function
+from gradcli.record import Record
+
+_DECREASE = 1e-4
+"""The least required decrease, as a fraction of that which the first slope predicts."""
+
+_FLATTENING = 0.9
+"""The largest accepted slope, as a fraction of the first slope."""
+
+
+class Point(Record):
+    """A point on the line.
+
+    Attributes:
+        position: how far along the direction.
+        value: the loss there.
+        gradient: the loss's gradient, as one vector.
+        slope: the gradient along the direction.
+    """
+
+    position: Any
+    value: float
+    gradient: Any
+    slope: Any
+
+
+class LineSearch(Record):
+    """A search from one point.
+
+    Attributes:
+        evaluate: the point at a position.
+        start: where the line begins.
+        length: the largest change of a parameter by a step of 1.
+        tolerance: the least change of a parameter that counts.
+        left: how many points may be evaluated beside the first.
+    """
+
+    evaluate: Callable[[Any], Point]
+    start: Point
+    length: Any
+    tolerance: float
+    left: int
+
+    def run(self, step: Any) -> Point:
+        """A point that satisfies the conditions, or the best of those evaluated.
+
+        Args:
+            step: the position to evaluate first.
+        """
+        previous = self.start
+        current = self.evaluate(step)
+        rounds = 0
+        while True:
+            if rounds >= self.left:
+                return self._narrowed(self.start, current, 0)
+            if self._rises(current) or (rounds > 1 and current.value >= previous.value):
+                return self._narrowed(previous, current, self.left - rounds)
+            if self._is_flat(current):
+                return current
+            if current.slope >= 0:
+                return self._narrowed(previous, current, self.left - rounds)
+            nearest = current.position + 0.01 * (current.position - previous.position)
+            step = _cubic_minimum(previous, current, nearest, current.position * 10)
+            previous, current = current, self.evaluate(step)
+            rounds += 1
+
+    def _rises(self, point: Point) -> bool:
+        """Whether the loss violates the condition of sufficient decrease."""
+        promised = _DECREASE * point.position * self.start.slope
+        return bool(point.value > self.start.value + promised)
+
+    def _is_flat(self, point: Point) -> bool:
+        return bool(_size(point.slope) <= -_FLATTENING * self.start.slope)
+
+    def _narrowed(self, first: Point, second: Point, rounds: int) -> Point:
+        """The best point between two, after so many iterations at most."""
+        ends = [first, second]
+        low = _lower(ends)
+        stalled = False
+        for _ in range(rounds):
+            if _size(ends[1].position - ends[0].position) * self.length < self.tolerance:
+                break
+            near = min(ends[0].position, ends[1].position)
+            far = max(ends[0].position, ends[1].position)
+            position = _cubic_minimum(ends[0], ends[1], near, far)
+            margin = 0.1 * (far - near)
+            close = bool(min(far - position, position - near) < margin)
+            # The second time in a row that it is close to an end, it is moved away from it.
+            if close and (stalled or position >= far or position <= near):
+                nearer_far = _size(position - far) < _size(position - near)
+                position = far - margin if nearer_far else near + margin
+                close = False
+            stalled = close
+            new = self.evaluate(position)
+            if self._rises(new) or new.value >= ends[low].value:
+                ends[1 - low] = new
+                low = _lower(ends)
+                continue
+            done = self._is_flat(new)
+            if not done and new.slope * (ends[1 - low].position - ends[low].position) >= 0:
+                ends[1 - low] = ends[low]
+            ends[low] = new
+            if done:
+                break
+        return ends[low]
+
+
+def _size(number: Any) -> Any:
+    return methods.abs(number) if isinstance(number, Tensor) else abs(number)
+
+
+def _lower(ends: list[Point]) -> int:
+    return 0 if ends[0].value <= ends[1].value else 1
+
+
+def _cubic_minimum(first: Point, second: Point, least: Any, most: Any) -> Any:
+    """Where the cubic through two points with their slopes is lowest, within bounds; between the
+    bounds if it has no minimum.
+
+    Raises E204 for two points at one position, which a learning rate of 0 gives.
+    """
+    if first.position > second.position:
+        first, second = second, first
+    # The formula is for the point on the right; turned around it gives the same in exact numbers.
+    width = first.position - second.position
+    if width == 0:
+        raise GradcliError(
+            "E204", "the line search cannot move: the step is 0", raises="ZeroDivisionError"
+        )
+    bend = first.slope + second.slope - 3 * (first.value - second.value) / width
+    square = bend**2 - first.slope * second.slope
+    if square >= 0:
+        root = methods.sqrt(square)
+        part = (second.slope + root - bend) / (second.slope - first.slope + 2 * root)
+        position = second.position - (second.position - first.position) * part
+        return min(max(position, least), most)
+    return (least + most) / 2.0
+
 
 Closure = Callable[[], Any]
 
@@ -179,10 +317,10 @@ class _Step:
         )
         array = forced(vector.array)
         shares = state.setdefault("al", [None] * self.group["history_size"])
-        for number_ in reversed(range(len(steps))):
-            share = product(steps[number_], array) * ratios[number_]
-            shares[number_] = Tensor(share)
-            add_scaled(array, changes[number_], -float(share))
+        for index in reversed(range(len(steps))):
+            share = product(steps[index], array) * ratios[index]
+            shares[index] = Tensor(share)
+            add_scaled(array, changes[index], -float(share))
         array = forced((Tensor(array) * state["H_diag"]).array)
         for change, step, ratio, share in zip(changes, steps, ratios, shares, strict=False):
             add_scaled(array, step, float(share.array - product(change, array) * ratio))
@@ -222,8 +360,8 @@ class _Step:
             1e-9,
             self.group["max_eval"] - self.evaluations,
         )
-        found = search.run(self.length)
-        self.loss, self.gradient, self.length = found.value, found.gradient, found.position
+        point = search.run(self.length)
+        self.loss, self.gradient, self.length = point.value, point.gradient, point.position
         self._add(self.length)
 
     def _evaluate(self) -> Any:
@@ -232,7 +370,7 @@ class _Step:
             loss = self.closure()
         self.evaluations += 1
         self.loss = float(loss)
-        self.gradient = cat_(
+        self.gradient = cat_function(
             [
                 methods.reshape(
                     _real(parameter * 0 if parameter.grad is None else parameter.grad), -1

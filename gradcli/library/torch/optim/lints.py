@@ -35,12 +35,14 @@ class FirstSteps:
         one tells nothing.
         """
         parameters = [each for group in groups for each in group["params"]]
-        found = [each.meta.grad for each in parameters if each.meta and each.meta.grad is not None]
+        gradients = [
+            each.meta.grad for each in parameters if each.meta and each.meta.grad is not None
+        ]
         if self.used is None:
-            self.used = [(grad, _sample(grad)) for grad in found]
-            _check_reached(nothing=not found)
+            self.used = [(grad, _sample(grad)) for grad in gradients]
+            _check_reached(nothing=not gradients)
             return self
-        present = {id(grad) for grad in found}
+        present = {id(grad) for grad in gradients}
         for grad, before in self.used:
             if id(grad) in present and not np.array_equal(before, _sample(grad), equal_nan=True):
                 _warn_of_sum(next(p for p in parameters if p.meta and p.meta.grad is grad))
@@ -129,10 +131,10 @@ def _warn_of_list(module: Any, name: str, value: Any) -> None:
     kind = "ModuleDict" if isinstance(value, dict) else "ModuleList"
     labels: tuple[Label, ...] = ()
     place = active.state.place
-    made = place and re.search(rf"self\.{re.escape(name)}\b *=", place.source.text)
-    if place is not None and made:
-        end = place.source.text.find("\n", made.end()) % (len(place.source.text) + 1)
-        labels = (Label(Span(place.source, made.start(), end), "these layers are not registered"),)
+    match = place and re.search(rf"self\.{re.escape(name)}\b *=", place.source.text)
+    if place is not None and match:
+        end = place.source.text.find("\n", match.end()) % (len(place.source.text) + 1)
+        labels = (Label(Span(place.source, match.start(), end), "these layers are not registered"),)
     active.state.warn(
         "W021",
         f"`{name}` of {owner} holds layers that have gradients and are not trained: parameters()"

@@ -167,12 +167,12 @@ def _orthogonal(matrix: Tensor, factors: Any, steps: int, least: float) -> Tenso
     """
     first, third, fifth = factors
     tall = matrix.array.shape[0] > matrix.array.shape[1]
-    found = methods.to(matrix, dtypes.bfloat16)
-    found = methods.t(found) if tall else found
-    found = found / methods.clamp(methods.norm(found), min=least)
+    iterate = methods.to(matrix, dtypes.bfloat16)
+    iterate = methods.t(iterate) if tall else iterate
+    iterate = iterate / methods.clamp(methods.norm(iterate), min=least)
     addmm = torch.addmm
     for _ in range(steps):
-        gram = torch.matmul(found, methods.t(found))
+        gram = torch.matmul(iterate, methods.t(iterate))
         factor = addmm(gram, gram, gram, beta=third, alpha=fifth)
-        found = addmm(found, factor, found, beta=first)
-    return methods.t(found) if tall else found
+        iterate = addmm(iterate, factor, iterate, beta=first)
+    return methods.t(iterate) if tall else iterate

@@ -133,13 +133,13 @@ class Optimizer(Extensible, metaclass=Slotted):
         self._state_hooks: dict[str, dict[int, Any]] = {}
         self._lint: FirstSteps | None = FirstSteps()
         self.stepped: bool | None = None
-        given = list(params)
-        if not given:
+        entries = list(params)
+        if not entries:
             raise value_error(
                 "the optimizer was given no parameters",
                 text="optimizer got an empty parameter list",
             )
-        for group in given if isinstance(given[0], dict) else [{"params": given}]:
+        for group in entries if isinstance(entries[0], dict) else [{"params": entries}]:
             self.add_param_group(group)
 
     # --- groups -------------------------------------------------------------------------------
@@ -227,12 +227,12 @@ class Optimizer(Extensible, metaclass=Slotted):
     def _state_hook(self, kind: str, hook: Callable[..., Any], prepend: bool) -> RemovableHandle:
         return RemovableHandle(self._state_hooks.setdefault(kind, {}), hook, prepend)
 
-    def _called(self, kind: str, *given: Any) -> Any:
+    def _called(self, kind: str, *arguments: Any) -> Any:
         """What the hooks of a kind leave of what they are given, if anything."""
         for hook in list(self._state_hooks.get(kind, {}).values()):
-            returned = hook(self, *given)
-            given = given if returned is None else (returned,)
-        return given[0] if given else None
+            returned = hook(self, *arguments)
+            arguments = arguments if returned is None else (returned,)
+        return arguments[0] if arguments else None
 
     def register_state_dict_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False

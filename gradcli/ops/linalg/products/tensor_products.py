@@ -28,7 +28,7 @@ from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.select import index_fill_tensor
 from gradcli.ops.linalg.products.matrix_products import addmm, bmm, check_dtypes, dot, mm, scaled
-from gradcli.ops.reduction.sum import sum_, sum_dims
+from gradcli.ops.reduction.sum import sum_dims, sum_function
 from gradcli.ops.shape.reshaping import flatten
 from gradcli.ops.shape.views import (
     expand,
@@ -78,9 +78,9 @@ def _tensordot(
     for i, j in zip(first, second, strict=True):
         left, right = a.array.shape[i], b.array.shape[j]
         if right == 1:
-            a = sum_(a, i, True)
+            a = sum_function(a, i, True)
         elif left == 1:
-            b = sum_(b, j, True)
+            b = sum_function(b, j, True)
         elif left != right:
             raise shape_error(
                 f"{name}(): dimension {i} has size {left}, its partner {j} size {right}",
@@ -128,7 +128,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """
     check_not_integral("vecdot", x, "RuntimeError")
     check_same_dtype("vecdot", x, y)
-    return sum_(mul.apply(conj(x), y), dim)
+    return sum_function(mul.apply(conj(x), y), dim)
 
 
 def _shown_as(operand: Tensor, sizes: tuple[int, ...]) -> Tensor:
@@ -319,15 +319,15 @@ def _trace_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:
     )
 
 
-trace = op(
+_trace = op(
     "trace", _trace_array, self=_trace_rule, unsupported=dtype_names("bool"), raises=BY_KINDS
 )
 
 
 @function("trace", method=True, autocast="float32")
-def trace_(input: Tensor) -> Tensor:
+def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal. Raises E301 for what is no matrix."""
-    return trace.apply(input)
+    return _trace.apply(input)
 
 
 # --- three operands at once ---------------------------------------------------------------------

@@ -39,11 +39,11 @@ def _cross_array(self: Any, other: Any, dim: int) -> Any:
     return multiply_add(minus, self.take(ahead, dim), other.take(behind, dim))
 
 
-cross: Op = op(
+_cross: Op = op(
     "linalg_cross",
     _cross_array,
-    self=lambda grad, other, dim: cross(conj(other), grad, dim),
-    other=lambda grad, self, dim: cross(grad, conj(self), dim),
+    self=lambda grad, other, dim: _cross(conj(other), grad, dim),
+    other=lambda grad, self, dim: _cross(grad, conj(self), dim),
     numpy="cross",
     raises=BY_KINDS,
 )
@@ -55,11 +55,11 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
     Example: torch.linalg.cross(tensor([1., 0., 0.]), tensor([0., 1., 0.]))
     """
-    return _cross("cross", input, other, dim)
+    return _crossed("cross", input, other, dim)
 
 
 @function("cross", method=True)
-def cross_(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross products along a dimension, the first of 3 elements where none is given.
 
     Example: torch.cross(tensor([1., 0., 0.]), tensor([0., 1., 0.]))
@@ -72,10 +72,10 @@ def cross_(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
                 text="no dimension of size 3 in input",
             )
         dim = sizes.index(3)
-    return _cross("cross", input, other, dim)
+    return _crossed("cross", input, other, dim)
 
 
-def _cross(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
+def _crossed(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
     if input.array.ndim != other.array.ndim:
         raise shape_error(
             f"{name}(): the operands have {input.array.ndim} and {other.array.ndim} dimensions"
@@ -97,7 +97,7 @@ def _cross(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
         ) from None
     check_dtype(name, input.dtype, dtype_names("bool"))
     check_same_dtype(name, input, other)
-    return cross.apply(input, other, at)
+    return _cross.apply(input, other, at)
 
 
 # --- powers ---------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from gradcli.ops.nn.normalisation.formula import (
 )
 from gradcli.ops.nn.spatial.padding import constant_pad
 from gradcli.ops.nn.spatial.pooling import mean_of_windows
-from gradcli.ops.shape.rearranging import repeat_
+from gradcli.ops.shape.rearranging import repeat
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
 from gradcli.state import active, computed
 
@@ -80,7 +80,7 @@ class ChannelStatistics(Statistics):
         """Whether the rounding of PyTorch's kernel can be reproduced, which is another one for rows
         of channels.
         """
-        own = self.given is None and prod(self.shape[2:]) > 1
+        own = self.fixed is None and prod(self.shape[2:]) > 1
         return own and type(values) is np.ndarray and values.dtype == np.float32 and values.size > 0
 
     def input_gradient(self, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any) -> Any:
@@ -150,8 +150,8 @@ def _batch_normed(
         raise value_error(f"{name}(): running_mean and running_var go together")
     if training or (running_mean is not None and running_var is not None):
         check_floating(name, input)
-    given_sizes = dict(zip(("running_mean", "running_var"), running, strict=True))
-    for argument, tensor in {**given_sizes, "weight": weight, "bias": bias}.items():
+    running_statistics = dict(zip(("running_mean", "running_var"), running, strict=True))
+    for argument, tensor in {**running_statistics, "weight": weight, "bias": bias}.items():
         if isinstance(tensor, Tensor) and tensor.array.shape != (channels,):
             raise shape_error(
                 f"{name}(): `{argument}` has the shape {tuple(tensor.array.shape)}, and the input"
@@ -159,7 +159,7 @@ def _batch_normed(
                 text=f"{argument} should contain {channels} elements not {tensor.array.size}",
             )
     check_affine(name, input, (channels,), weight=weight, bias=bias)
-    for argument, tensor in given_sizes.items():
+    for argument, tensor in running_statistics.items():
         if tensor is not None and tensor.requires_grad and active.state.grad_enabled:
             raise runtime_error(
                 f"The function 'native_batch_norm' is not differentiable with respect to argument"
@@ -236,7 +236,7 @@ def torch_batch_norm(
 
 
 @function("native_batch_norm", effects=(WRITES,))
-def native_batch_norm_(
+def native_batch_norm_function(
     input: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
@@ -295,7 +295,7 @@ def instance_norm(
         raise _no_elements(shape)
 
     def repeated(tensor: Tensor | None) -> Tensor | None:
-        return None if tensor is None else repeat_(tensor, samples)
+        return None if tensor is None else repeat(tensor, samples)
 
     statistics = (repeated(running_mean), repeated(running_var))
     result = _batch_normed(

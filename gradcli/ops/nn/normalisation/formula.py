@@ -40,7 +40,7 @@ class Statistics(Record):
         dims: the dimensions of it that mean and deviation are taken over.
         weight_shape: the shape to see weight and bias in; it broadcasts to `shape`.
         eps: what is added to the variance.
-        given: the mean and variance to use, arrays that broadcast to `shape`; None for the input's
+        fixed: the mean and variance to use, arrays that broadcast to `shape`; None for the input's
             own, which the gradient then goes through.
     """
 
@@ -48,15 +48,15 @@ class Statistics(Record):
     dims: Sizes
     weight_shape: Sizes
     eps: float
-    given: tuple[Any, Any] | None = None
+    fixed: tuple[Any, Any] | None = None
 
     def of(self, values: Any) -> tuple[Any, Any]:
         """The mean, and one over the standard deviation."""
-        if self.given is None:
+        if self.fixed is None:
             mean = _wide_mean(values, self.dims)
             variance = _wide_mean((values - mean) ** 2, self.dims)
         else:
-            mean, variance = self.given
+            mean, variance = self.fixed
         rstd = 1 / np.sqrt(variance + self.eps)
         return mean.astype(values.dtype, copy=False), rstd.astype(values.dtype, copy=False)
 
@@ -64,7 +64,7 @@ class Statistics(Record):
         """What is left of a gradient after the mean and the deviation took their share of it: its
         part across both the constant and the normalised elements.
         """
-        if self.given is not None:
+        if self.fixed is not None:
             return value
         return value - self.average(value) - normal * self.average(value * normal)
 
@@ -168,7 +168,7 @@ def _input_gradient(
             factor = weights
         else:
             grad = grad * weights
-    if statistics.given is None:
+    if statistics.fixed is None:
         slope = _mean(centred * grad, statistics.dims) * rstd * rstd
         grad = grad - _mean(grad, statistics.dims) - centred * slope
     grad = grad * rstd
@@ -210,12 +210,12 @@ def decomposed(
 ) -> list[Tensor]:
     """`normalised`, step by step."""
     values = reshape(input, statistics.shape)
-    if statistics.given is None:
+    if statistics.fixed is None:
         mean = mean_dims.apply(values, statistics.dims, True)
         centred = values - mean
         variance = mean_dims.apply(centred * centred, statistics.dims, True)
     else:
-        mean, variance = (Tensor(np.array(each)) for each in statistics.given)
+        mean, variance = (Tensor(np.array(each)) for each in statistics.fixed)
         centred = values - mean
     rstd = 1 / sqrt.apply(variance + statistics.eps)
     result = centred * rstd
@@ -242,7 +242,7 @@ def _backward_decomposed(
     grads: list[Tensor | None] = [None, None, None]
     if output_mask[0]:
         slope = incoming if weight is None else incoming * reshape(weight, statistics.weight_shape)
-        if statistics.given is None:
+        if statistics.fixed is None:
             along = slope - mean_dims.apply(slope, statistics.dims, True)
             slope = along - normal * mean_dims.apply(slope * normal, statistics.dims, True)
         grads[0] = reshape(rstd * slope, tuple(input.shape))
@@ -284,7 +284,7 @@ def _double_backward(
         to_grad = projected if weights is None else projected * weights
         if weight is not None:
             to_weight = statistics.to_weight(projected * incoming, weight.shape)
-        if statistics.given is None:
+        if statistics.fixed is None:
             to_normal = -rstd * (
                 direction * statistics.average(by_weight * normal)
                 + by_weight * statistics.average(direction * normal)

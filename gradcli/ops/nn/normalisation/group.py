@@ -206,7 +206,7 @@ def _decomposed(
     return [result, reshape(mean, by_group), reshape(rstd, by_group)]
 
 
-native_group_norm = op(
+_native_group_norm = op(
     "native_group_norm",
     _forward,
     half=rounded_once,
@@ -244,7 +244,7 @@ def group_norm(
 
 
 @function("native_group_norm")
-def native_group_norm_(
+def native_group_norm(
     input: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
@@ -289,7 +289,7 @@ def _group_normed(
         (1, num_groups, channels // num_groups, *(1,) * (len(shape) - 2)),
         eps,
     )
-    result, mean, rstd = native_group_norm.apply(input, weight, bias, statistics)
+    result, mean, rstd = _native_group_norm.apply(input, weight, bias, statistics)
     return result, mean, rstd
 
 

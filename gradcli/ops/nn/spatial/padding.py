@@ -75,7 +75,7 @@ def constant_pad(input: Tensor, pad: tuple[int, ...], value: Any) -> Tensor:
 
 
 @function("constant_pad_nd", numpy=PADDING)
-def constant_pad_(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
+def constant_pad_function(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     """`torch.nn.functional.pad` with a number.
 
     Example: torch.constant_pad_nd(tensor([0.5, 1.]), (1, 1))
@@ -180,7 +180,7 @@ def _circular(input: Tensor, pad: Sizes) -> Tensor:
 
 
 @function("pad", module="torch.nn.functional")
-def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
+def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
     """The tensor with elements put around it: pairs of sizes, before and after, from the last
     dimension on.
 

@@ -172,7 +172,7 @@ class Averaging(Record):
 
     def matrices(self, sizes: Sizes, counts: Sizes) -> list[Any]:
         """For each dimension the matrix that a row of elements is multiplied by."""
-        windows, found = self.windows, list[Any]()
+        windows, averages = self.windows, list[Any]()
         for size, count, k, s, p in zip(
             sizes, counts, windows.kernel, windows.stride, windows.padding, strict=True
         ):
@@ -181,13 +181,13 @@ class Averaging(Record):
             inside = (start <= place) & (place < end)
             number: Any
             if self.divisor is not None:
-                number = self.divisor if not found else 1
+                number = self.divisor if not averages else 1
             elif self.count_include_pad:
                 number = end - start
             else:
                 number = np.minimum(end, size) - np.maximum(start, 0)
-            found.append(inside / number)
-        return found
+            averages.append(inside / number)
+        return averages
 
 
 def _avg_pool_array(self: Any, averaging: Averaging) -> Any:

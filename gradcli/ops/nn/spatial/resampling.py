@@ -147,7 +147,7 @@ _ENTRIES = {
 }
 
 
-def _given_sizes(requested: Any, sizes: Sequence[int], what: str) -> tuple[Any, ...]:
+def _per_dimension(requested: Any, sizes: Sequence[int], what: str) -> tuple[Any, ...]:
     if not isinstance(requested, (tuple, list)):
         return (requested,) * len(sizes)
     values = tuple(requested)
@@ -229,9 +229,9 @@ def interpolate(
     sizes = shape[2:]
     scales: tuple[Any, ...] = (None,) * ndim
     if size is not None:
-        counts = _given_sizes(size, sizes, "size")
+        counts = _per_dimension(size, sizes, "size")
     else:
-        scales = _given_sizes(scale_factor, sizes, "scale_factor")
+        scales = _per_dimension(scale_factor, sizes, "scale_factor")
         counts = tuple(floor(own * scale) for own, scale in zip(sizes, scales, strict=True))
         if recompute_scale_factor:
             scales = (None,) * ndim

@@ -29,9 +29,9 @@ from gradcli.state import active
 
 def _key(indices: Key) -> Key:
     """The key behind the dimension of examples."""
-    made = Key((FULL, *indices))
-    made.parts = ((None, 0), *indices.parts)
-    return made
+    key = Key((FULL, *indices))
+    key.parts = ((None, 0), *indices.parts)
+    return key
 
 
 def _apart(indices: Key) -> int:
@@ -105,11 +105,11 @@ def _index_add(frame: Frame, op: Op, args: Any) -> Any:
     if not self.array.ndim:
         whole, parts = unsqueeze.apply(whole, 1), reshape(parts, (frame.size, -1))
     if not frame.is_batched(index):
-        made = op.apply(whole, dim + 1, frame.plain(index), parts, alpha)
+        result = op.apply(whole, dim + 1, frame.plain(index), parts, alpha)
     else:
         parts = parts if alpha == 1 else parts * alpha
-        made = scatter_add.apply(whole, dim + 1, _along(frame, index, parts, dim + 1), parts)
-    return made if self.array.ndim else view.apply(made, (frame.size,))
+        result = scatter_add.apply(whole, dim + 1, _along(frame, index, parts, dim + 1), parts)
+    return result if self.array.ndim else view.apply(result, (frame.size,))
 
 
 @batching("index_copy")
@@ -135,8 +135,8 @@ def _index_fill(frame: Frame, op: Op, args: Any) -> Any:
     mask = scatter_number.apply(Tensor(np.zeros(whole.array.shape, np.bool_)), dim + 1, at, True)
     if frame.is_batched(value):
         value = view.apply(frame.first(value), (frame.size, *(1,) * (whole.array.ndim - 1)))
-    made = where(mask, frame.plain(value), whole)
-    return made if self.array.ndim else view.apply(made, (frame.size,))
+    result = where(mask, frame.plain(value), whole)
+    return result if self.array.ndim else view.apply(result, (frame.size,))
 
 
 @batching("take")
@@ -178,8 +178,8 @@ def _embedding_backward(frame: Frame, op: Op, args: Any) -> Any:
     if padding_idx >= 0:
         kept = frame.first(indices) != padding_idx
         grad = grad * unsqueeze.apply(kept, kept.array.ndim)
-    found = op.apply(grad, _offset(frame, indices, count), frame.size * count, -1, scaled)
-    return view.apply(found, (frame.size, count, grad_output.array.shape[-1]))
+    rows = op.apply(grad, _offset(frame, indices, count), frame.size * count, -1, scaled)
+    return view.apply(rows, (frame.size, count, grad_output.array.shape[-1]))
 
 
 # --- x[key] -------------------------------------------------------------------------------------
@@ -198,8 +198,12 @@ def picked_by_examples(shown: Tensor, picked: dict[int, Any]) -> Tensor:
     rest = [size for dim, size in enumerate(shape) if dim not in dims]
     front = movedim(shown, tuple(dims), tuple(range(len(dims))))
     parts = index_select.apply(reshape(front, (count, *rest)), 0, reshape(flat, (flat.array.size,)))
-    made = reshape(parts, (*flat.array.shape, *rest))
-    return movedim(made, tuple(range(ndim)), tuple(range(place, place + ndim))) if place else made
+    elements = reshape(parts, (*flat.array.shape, *rest))
+    return (
+        movedim(elements, tuple(range(ndim)), tuple(range(place, place + ndim)))
+        if place
+        else elements
+    )
 
 
 def put_by_examples(frame: Frame, shown: Tensor, picked: dict[int, Any], value: Tensor) -> None:

@@ -9,16 +9,15 @@ from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.errors import GradcliError, runtime_error
-from gradcli.library.torch.func.batching.custom import by_own_rule
-from gradcli.library.torch.func.batching.description import described
 from gradcli.library.torch.func.batching.frame import Frame
 from gradcli.library.torch.func.batching.indexing import (
     as_tensor,
     picked_by_examples,
     put_by_examples,
 )
-from gradcli.library.torch.func.batching.looping import level_of, looped
+from gradcli.library.torch.func.batching.looping import by_own_rule, level_of, looped
 from gradcli.library.torch.func.batching.rules import At, behind, key_of, rule_of, warn_of
+from gradcli.library.torch.func.levels import described
 from gradcli.library.torch.func.structure import leaves
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import copy_
@@ -112,12 +111,12 @@ class Interpreter(Frame):
     def records_below(self, args: Any) -> bool:
         """Whether ops on the values of all examples are recorded, and those on examples are not."""
         state = active.state
-        found = [arg for arg in leaves(args) if self.is_batched(arg)]
+        batched = [arg for arg in leaves(args) if self.is_batched(arg)]
         mode = state.grad_enabled if self.below is None else self.below
         return (
             mode
-            and any(arg.array.value.requires_grad for arg in found)
-            and not any(arg.requires_grad for arg in found)
+            and any(arg.array.value.requires_grad for arg in batched)
+            and not any(arg.requires_grad for arg in batched)
         )
 
     def forward_of(self, function: Any) -> Callable[..., Any]:

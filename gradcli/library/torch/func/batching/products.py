@@ -32,17 +32,17 @@ def _check_ranks(op: Op, args: Any) -> None:
     """
     if op.name not in _RANKS:  # one that adds a product has checked its operands
         return
-    found, wanted = tuple(len(each.array.shape) for each in args), _RANKS[op.name]
-    if found != wanted:
+    ranks, wanted = tuple(len(each.array.shape) for each in args), _RANKS[op.name]
+    if ranks != wanted:
         text = (
             "Got wrong shapes for dot"
             if wanted == (1, 1)
-            else f"Shape mismatch: Got incorrect dims for {op.name}(a, b). a has dim {found[0]}"
-            f"and b has dim {found[1]}but expected them to have dim {wanted[0]} and dim {wanted[1]}"
+            else f"Shape mismatch: Got incorrect dims for {op.name}(a, b). a has dim {ranks[0]}"
+            f"and b has dim {ranks[1]}but expected them to have dim {wanted[0]} and dim {wanted[1]}"
         )
         raise shape_error(
             f"{op.name}() takes operands of {wanted[0]} and {wanted[1]} dimensions, and those of an"
-            f" example have {found[0]} and {found[1]}",
+            f" example have {ranks[0]} and {ranks[1]}",
             text=text,
         )
 
@@ -148,8 +148,8 @@ def _product(frame: Frame, rule: Any, left: Tensor, right: Tensor) -> Any:
     rank = 3 if rule is _bmm else 2
     whole = {2: mm if rule is _mm else None, 3: bmm}[rank]
     shared = frame.plain(left), frame.plain(right)
-    made = whole.apply(*shared) if whole is not None else matmul(*shared)
-    return expand.apply(unsqueeze.apply(made, 0), (frame.size, *made.array.shape))
+    product = whole.apply(*shared) if whole is not None else matmul(*shared)
+    return expand.apply(unsqueeze.apply(product, 0), (frame.size, *product.array.shape))
 
 
 # --- pairs of matrices that are solved -----------------------------------------------------------

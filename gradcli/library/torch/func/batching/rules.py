@@ -26,7 +26,7 @@ from gradcli.ops.binding.functions import methods
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.definition.doc import READS
 from gradcli.ops.definition.op import Op, registry
-from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.joining import stack_function
 from gradcli.ops.shape.slicing import select
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
 from gradcli.state import active
@@ -177,8 +177,8 @@ def _promoted(op: Op, args: tuple[Any, ...]) -> Any:
         for arg in args[: len(op.tensors)]
         if type(arg) is Tensor or type(arg) in NUMBERS
     ]
-    found = {array.dtype for array in read if hasattr(array, "dtype")}
-    return dtypes.result_dtype(read) if len(found) > 1 else None
+    operand_dtypes = {array.dtype for array in read if hasattr(array, "dtype")}
+    return dtypes.result_dtype(read) if len(operand_dtypes) > 1 else None
 
 
 # --- one dimension more -------------------------------------------------------------------------
@@ -189,18 +189,18 @@ _SIZES = frozenset({"size", "self_sizes", "input_size"})
 
 def leading(frame: Frame, op: Op, args: tuple[Any, ...]) -> Any:
     """An op for which the examples are one more dimension in front."""
-    given = dict(zip(op.parameters, args, strict=False))
+    arguments = dict(zip(op.parameters, args, strict=False))
     ndim = max(
         [arg.array.ndim for arg in args if type(arg) is Tensor and frame.is_batched(arg)], default=0
     )
-    named = [name for name in given if name in _DIMS]
+    named = [name for name in arguments if name in _DIMS]
     lifted = (
         not ndim
-        and any(given[name] not in ((), None) for name in named)
-        and not (op.view or _SIZES & given.keys())
+        and any(arguments[name] not in ((), None) for name in named)
+        and not (op.view or _SIZES & arguments.keys())
     )
     result = []
-    for name, value in given.items():
+    for name, value in arguments.items():
         if type(value) is Tensor:
             value = frame.first(value)
             value = unsqueeze.apply(value, 1) if lifted else value
@@ -209,12 +209,12 @@ def leading(frame: Frame, op: Op, args: tuple[Any, ...]) -> Any:
         elif name in _SIZES and not (name == "size" and op.name == "unfold"):
             value = (frame.size, *value)
         result.append(value)
-    made = op.apply(*result)
+    result_of_op = op.apply(*result)
     if not lifted:
-        return made
-    if type(made) is tuple:
-        return tuple([_unlifted(each) for each in made])
-    return _unlifted(made)
+        return result_of_op
+    if type(result_of_op) is tuple:
+        return tuple([_unlifted(each) for each in result_of_op])
+    return _unlifted(result_of_op)
 
 
 def _unlifted(value: Tensor) -> Tensor:
@@ -255,8 +255,8 @@ def _rank(op: Op) -> int:
     """The dimensions of an operand of an op in space: samples, channels and those of space; 0 for
     another op.
     """
-    found = _SPATIAL.search(op.name)
-    return int(found[1]) + 2 if found else {"im2col": 4, "col2im": 3}.get(op.name, 0)
+    match = _SPATIAL.search(op.name)
+    return int(match[1]) + 2 if match else {"im2col": 4, "col2im": 3}.get(op.name, 0)
 
 
 def by_samples(frame: Frame, op: Op, args: tuple[Any, ...]) -> Any:
@@ -271,12 +271,12 @@ def by_samples(frame: Frame, op: Op, args: tuple[Any, ...]) -> Any:
         elif name == "input_size":
             arg = (frame.size * arg[0], *arg[1:]) if apart else (frame.size, *arg)
         result.append(arg)
-    made = op.apply(*result)
+    outputs = op.apply(*result)
     if not apart:
-        return made
-    if type(made) is tuple:
-        return tuple([unfolded(frame, each) for each in made])
-    return unfolded(frame, made)
+        return outputs
+    if type(outputs) is tuple:
+        return tuple([unfolded(frame, each) for each in outputs])
+    return unfolded(frame, outputs)
 
 
 # --- one by one ---------------------------------------------------------------------------------
@@ -284,10 +284,10 @@ def by_samples(frame: Frame, op: Op, args: tuple[Any, ...]) -> Any:
 
 def one_by_one(frame: Frame, op: Op, args: tuple[Any, ...]) -> Any:
     """An op without a rule: it runs for one example after the other."""
-    made = [op.apply(*[_example(frame, arg, n) for arg in args]) for n in range(frame.size)]
-    if type(made[0]) is tuple:
-        return tuple([stack_(list(column)) for column in zip(*made, strict=True)])
-    return stack_(made)
+    results = [op.apply(*[_example(frame, arg, n) for arg in args]) for n in range(frame.size)]
+    if type(results[0]) is tuple:
+        return tuple([stack_function(list(column)) for column in zip(*results, strict=True)])
+    return stack_function(results)
 
 
 def _example(frame: Frame, arg: Any, number: int) -> Any:

@@ -60,8 +60,8 @@ def _argmax(frame: Frame, op: Op, args: Any) -> Any:
     self, dim, keepdim = args
     if dim is not None and self.array.ndim:
         return leading(frame, op, args)
-    found = op.apply(rows(frame, self), 1, False)
-    return reshape(found, (frame.size, *(1,) * self.array.ndim)) if keepdim else found
+    positions = op.apply(rows(frame, self), 1, False)
+    return reshape(positions, (frame.size, *(1,) * self.array.ndim)) if keepdim else positions
 
 
 @batching("norm")

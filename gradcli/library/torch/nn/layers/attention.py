@@ -79,8 +79,8 @@ class MultiheadAttention(Module):
 
     def _register(self, shapes: dict[str, Any], device: Any, dtype: Any) -> None:
         for name, shape in shapes.items():
-            made = None if shape is None else new_parameter(shape, device, dtype)
-            self.register_parameter(name, made)
+            parameter = None if shape is None else new_parameter(shape, device, dtype)
+            self.register_parameter(name, parameter)
 
     def reset_parameters(self) -> None:
         """Draw the weights that project, and set biases to zero."""
@@ -106,17 +106,17 @@ class MultiheadAttention(Module):
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         swap = self.batch_first and query.ndim == 3
-        given = (query, key, value)
+        inputs = (query, key, value)
         if swap:
-            swapped = {id(each): methods.transpose(each, 1, 0) for each in given}
-            given = tuple(swapped[id(each)] for each in given)
+            swapped = {id(each): methods.transpose(each, 1, 0) for each in inputs}
+            inputs = tuple(swapped[id(each)] for each in inputs)
         weights = {
             name: self.lookup(name)
             for name in ("q_proj_weight", "k_proj_weight", "v_proj_weight")
             if not self._qkv_same_embed_dim
         }
         output, shown = F.multi_head_attention_forward(
-            *given,
+            *inputs,
             self.embed_dim,
             self.num_heads,
             self.in_proj_weight,

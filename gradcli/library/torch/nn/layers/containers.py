@@ -72,10 +72,10 @@ class _Numbered(Module):
         return self.extend(modules)
 
     def _part(self, items: list[tuple[str, Any]]) -> Any:
-        made = type(self)()
+        part = type(self)()
         for name, module in items:
-            made.add_module(name, module)
-        return made
+            part.add_module(name, module)
+        return part
 
     def _renumber(self, modules: list[Any]) -> None:
         self._modules.clear()

@@ -66,9 +66,9 @@ class _Rows(Module):
             raise assertion_error(
                 f"from_pretrained() takes a matrix, not a tensor of {len(sizes)} dimensions"
             )
-        made = cls(*sizes, **settings, _weight=embeddings)
-        made.weight.requires_grad = not freeze
-        return made
+        layer = cls(*sizes, **settings, _weight=embeddings)
+        layer.weight.requires_grad = not freeze
+        return layer
 
     def reset_parameters(self) -> None:
         """Draw the rows."""

@@ -148,8 +148,8 @@ def _define(home: str, base: str, size_name: str, **body: Any) -> None:
     """Define the lazy form of a layer."""
     kind = modules["torch.nn"][base]
     doc = f"`torch.nn.{base}` whose `{size_name}` the first input gives.\n\nExample: "
-    given = "2, 3" if "Conv" in base else "2" if base == "Linear" else ""
-    body |= {"__doc__": f"{doc}nn.Lazy{base}({given})", "size_name": size_name}
+    sizes = "2, 3" if "Conv" in base else "2" if base == "Linear" else ""
+    body |= {"__doc__": f"{doc}nn.Lazy{base}({sizes})", "size_name": size_name}
     register(home, type(f"Lazy{base}", (Lazy, kind), body))
 
 

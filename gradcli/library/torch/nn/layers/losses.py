@@ -34,10 +34,10 @@ class _OfDistance(Loss):
     """A loss whose distance is a function or a module of the program's."""
 
     def check(self) -> None:
-        given = self._values.pop("distance_function")
+        distance = self._values.pop("distance_function")
         self.register(
             "distance_function",
-            PairwiseDistance() if given is None else given,
+            PairwiseDistance() if distance is None else distance,
         )
 
 

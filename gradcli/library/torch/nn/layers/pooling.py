@@ -30,12 +30,12 @@ class _Fractional(Layer):
     """A pooling of windows at random positions, as many as a size or a ratio says."""
 
     def check(self) -> None:
-        given = self._values["output_size"], self._values["output_ratio"]
-        if (given[0] is None) == (given[1] is None):
+        size_and_ratio = self._values["output_size"], self._values["output_ratio"]
+        if (size_and_ratio[0] is None) == (size_and_ratio[1] is None):
             raise value_error(
                 f"{type(self).__name__} requires specifying either an output size, or a pooling"
                 " ratio"
-                if given[0] is None
+                if size_and_ratio[0] is None
                 else "only one of output_size and output_ratio may be specified"
             )
         dimensions = int(type(self).__name__[-2])
@@ -45,7 +45,7 @@ class _Fractional(Layer):
                 self._values[name] = (value,) * dimensions
         ratios: Any = self._values["output_ratio"]
         if ratios is not None and not all(0 < ratio < 1 for ratio in ratios):
-            raise value_error(f"output_ratio must be between 0 and 1 (got {given[1]})")
+            raise value_error(f"output_ratio must be between 0 and 1 (got {size_and_ratio[1]})")
 
 
 class _Unpooling(_Pooling):

@@ -17,7 +17,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import linalg, methods
 from gradcli.ops.creation.copies import detach
 from gradcli.ops.creation.tensor_methods import set_data
-from gradcli.ops.shape.joining import cat_, stack_
+from gradcli.ops.shape.joining import cat_function, stack_function
 
 
 def _tensors(parameters: Any) -> list[Tensor]:
@@ -34,7 +34,7 @@ def _norm(tensors: list[Tensor], norm_type: float) -> Tensor:
     if not tensors:
         return Tensor(np.float32(0.0))
     norms = [vector_norm(tensor, norm_type) for tensor in tensors]
-    return vector_norm(stack_(norms), norm_type)
+    return vector_norm(stack_function(norms), norm_type)
 
 
 @function("get_total_norm", module="torch.nn.utils")
@@ -100,7 +100,7 @@ def parameters_to_vector(parameters: Any) -> Tensor:
 
     Example: nn.utils.parameters_to_vector(tensor([0.5, 1., 2.]))
     """
-    return cat_([methods.view(tensor, -1) for tensor in _tensors(parameters)])
+    return cat_function([methods.view(tensor, -1) for tensor in _tensors(parameters)])
 
 
 @function("vector_to_parameters", module="torch.nn.utils")

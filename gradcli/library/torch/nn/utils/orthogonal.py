@@ -162,5 +162,5 @@ def orthogonal(
         )
     if is_complex and orthogonal_map == "householder":
         raise value_error("The householder parametrization does not support complex tensors.")
-    made = _Orthogonal(weight, orthogonal_map, use_trivialization)
-    return register_parametrization(module, name, made, unsafe=True)
+    parametrization = _Orthogonal(weight, orthogonal_map, use_trivialization)
+    return register_parametrization(module, name, parametrization, unsafe=True)

@@ -113,8 +113,8 @@ def _right_inverse(module: Any) -> Any:
     """The method that finds what a value is computed from, None where there is none."""
     written = getattr(type(module), "language_class", None)
     if written is not None:
-        found = written.find("right_inverse")
-        return found if callable(found) else None
+        inverse = written.find("right_inverse")
+        return inverse if callable(inverse) else None
     return getattr(type(module), "right_inverse", None)
 
 
@@ -154,10 +154,10 @@ def register_parametrization(
     if not isinstance(parametrization, Module):
         raise type_error(f"a parametrization is a module, not {kind_of(parametrization)}")
     shape, dtype = original.shape, original.dtype
-    made = ParametrizationList([parametrization], original)
+    parametrizations = ParametrizationList([parametrization], original)
     if not unsafe:
         with NoGrad():
-            computed = made()
+            computed = parametrizations()
         _check_returned(computed)
         for what, before, after in (
             ("dtype", dtype, computed.dtype),
@@ -173,7 +173,7 @@ def register_parametrization(
         present = ModuleDict()
     module.language_delattr(tensor_name)
     module._modules["parametrizations"] = present
-    present[tensor_name] = made
+    present[tensor_name] = parametrizations
     return module
 
 
@@ -186,7 +186,7 @@ def _check_returned(computed: Any) -> None:
 def _changes(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
     """In what two tensors differ, dtype or shape, and how."""
     pairs = [(what, getattr(before, what), getattr(after, what)) for what in ("dtype", "shape")]
-    return [(what, was, found) for what, was, found in pairs if was != found]
+    return [(what, was, now) for what, was, now in pairs if was != now]
 
 
 def _check_added(module: Any, name: str, parametrization: Any) -> None:
@@ -199,21 +199,21 @@ def _check_added(module: Any, name: str, parametrization: Any) -> None:
         after = parametrization(before)
         _check_returned(after)
         back = before if inverse is None else inverse(parametrization, after)
-    for what, was, found in _changes(before, after):
+    for what, was, now in _changes(before, after):
         raise value_error(
             f"Registering a parametrization may not change the {what} of the tensor, unless the"
             f" `unsafe` flag is enabled.\nmodule.{name}.{what}: {was}\nparametrization("
-            f"module.{name}).{what}: {found}"
+            f"module.{name}).{what}: {now}"
         )
     if not isinstance(back, Tensor):
         raise value_error(
             f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}"
         )
-    for what, was, found in _changes(before, back):
+    for what, was, now in _changes(before, back):
         raise value_error(
             f"The tensor returned by parametrization.right_inverse must have the same {what} as"
             f" module.{name}, unless the `unsafe` flag is enabled.\nmodule.{name}.{what}: {was}"
-            f"\nreturned {what}: {found}"
+            f"\nreturned {what}: {now}"
         )
 
 
@@ -227,21 +227,21 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
         text = f"Module {module!r} does not have a parametrization on {tensor_name}"
         raise value_error(f"the tensor '{tensor_name}' is not parametrized", text=text)
     table = module._modules["parametrizations"]._modules
-    made = table.pop(tensor_name)
-    if not made.is_tensor and not leave_parametrized:
+    parametrizations = table.pop(tensor_name)
+    if not parametrizations.is_tensor and not leave_parametrized:
         raise value_error(
             "there are several originals, and none can be the parameter",
             text="Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is"
             " parametrized in terms of a sequence of tensors.",
         )
-    if made.is_tensor:
-        tensor = made.original
+    if parametrizations.is_tensor:
+        tensor = parametrizations.original
         if leave_parametrized:
             with NoGrad():
-                overwrite(tensor, made().array)
+                overwrite(tensor, parametrizations().array)
     else:
         with NoGrad():
-            tensor = parameter(detach(made()))
+            tensor = parameter(detach(parametrizations()))
     if not table:
         del module._modules["parametrizations"]
     if is_parameter(tensor):
@@ -255,10 +255,10 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
 def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
     """Whether a module computes a tensor of that name, or any."""
     check_module("is_parametrized", module)
-    found = module._modules.get("parametrizations")
-    if found is None:
+    table = module._modules.get("parametrizations")
+    if table is None:
         return False
-    return tensor_name is None or tensor_name in found._modules
+    return tensor_name is None or tensor_name in table._modules
 
 
 class Cached:

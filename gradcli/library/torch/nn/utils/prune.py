@@ -57,8 +57,8 @@ class BasePruningMethod(Extensible):
     ) -> Any:
         """Prune a parameter of a module, once more where it is pruned already; returns the hook."""
         check_module("apply", module)
-        made = getattr(cls, "language_class", cls)(*args, **kwargs)
-        return _applied(made, module, name, importance_scores)
+        method = getattr(cls, "language_class", cls)(*args, **kwargs)
+        return _applied(method, module, name, importance_scores)
 
     def prune(self, t: Tensor, default_mask: Any = None, importance_scores: Any = None) -> Tensor:
         """A tensor pruned, outside of any module."""
@@ -111,8 +111,8 @@ def _applied(method: Any, module: Any, name: str, scores: Any) -> Any:
         mask = torch.ones_like(tensor)
     else:
         mask = methods.clone(methods.detach(getattr(module, f"{name}_mask")))
-    found = method.compute_mask(tensor if scores is None else scores, mask)
-    module.register_buffer(f"{name}_mask", found)
+    pruned = method.compute_mask(tensor if scores is None else scores, mask)
+    module.register_buffer(f"{name}_mask", pruned)
     module.register(name, method.apply_mask(module))
     module.register_forward_pre_hook(method)
     return method
@@ -193,12 +193,12 @@ class _Amount(BasePruningMethod):
 
     def count(self, size: int) -> int:
         """How many of `size` to prune."""
-        found = self.amount if isinstance(self.amount, int) else round(self.amount * size)
-        if found > size:
+        count = self.amount if isinstance(self.amount, int) else round(self.amount * size)
+        if count > size:
             raise value_error(
-                f"amount={found} should be smaller than the number of parameters to prune={size}"
+                f"amount={count} should be smaller than the number of parameters to prune={size}"
             )
-        return found
+        return count
 
 
 class RandomUnstructured(_Amount):
@@ -403,12 +403,12 @@ def remove(module: Any, name: str) -> Any:
     Example: nn.utils.prune.remove(nn.utils.prune.identity(nn.Linear(2, 1), 'weight'), 'weight')
     """
     check_module("remove", module)
-    found = _hook_of(module, name)
-    if found is None:
+    entry = _hook_of(module, name)
+    if entry is None:
         raise value_error(
             f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
         )
-    key, hook = found
+    key, hook = entry
     hook.remove(module)
     del module._forward_pre_hooks[key]
     return module

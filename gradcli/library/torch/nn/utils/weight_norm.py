@@ -123,8 +123,8 @@ def parametrized_spectral_norm(
     """Divide a weight by its largest singular value; returns the module whose it is."""
     check_module("spectral_norm", module)
     weight = _weight_of(module, name)
-    made = _SpectralNorm(weight, n_power_iterations, _side(module, dim), eps)
-    return register_parametrization(module, name, made)
+    parametrization = _SpectralNorm(weight, n_power_iterations, _side(module, dim), eps)
+    return register_parametrization(module, name, parametrization)
 
 
 # --- by hooks -------------------------------------------------------------------------------------

@@ -22,10 +22,10 @@ State = tuple[Tensor, ...]
 def _gru_step(projected: Tensor, hidden: Tensor, state: State) -> State:
     """The next state of a GRU from both projections."""
     sigmoid, tanh = torch.sigmoid, torch.tanh
-    given, remembered = (torch.unsafe_chunk(each, 3, 1) for each in (projected, hidden))
-    reset = sigmoid(remembered[0] + given[0])
-    update = sigmoid(remembered[1] + given[1])
-    new = tanh(given[2] + remembered[2] * reset)
+    projections, remembered = (torch.unsafe_chunk(each, 3, 1) for each in (projected, hidden))
+    reset = sigmoid(remembered[0] + projections[0])
+    update = sigmoid(remembered[1] + projections[1])
+    new = tanh(projections[2] + remembered[2] * reset)
     return ((state[0] - new) * update + new,)
 
 
@@ -89,28 +89,28 @@ class _Cell(Recurrent):
                 f"{self._get_name()}: Expected input to be 1D or 2D, got {input.ndim}D instead"
             )
         batched = input.ndim == 2
-        given = self._given(hx)
+        states = self._states_of(hx)
         if not batched:
             input = methods.unsqueeze(input, 0)
-            given = tuple(methods.unsqueeze(state, 0) for state in given)
-        if not given:
+            states = tuple(methods.unsqueeze(state, 0) for state in states)
+        if not states:
             sizes = (input.array.shape[0], self.hidden_size)
-            given = (self._zeros(input, *sizes),) * self.states
-        self._check_sizes(input, given)
+            states = (self._zeros(input, *sizes),) * self.states
+        self._check_sizes(input, states)
         projected = F.linear(input, self.weight_ih, self.bias_ih)
-        hidden = F.linear(given[0], self.weight_hh, self.bias_hh)
-        state = self.next_state(projected, hidden, given)
+        hidden = F.linear(states[0], self.weight_hh, self.bias_hh)
+        state = self.next_state(projected, hidden, states)
         if not batched:
             state = tuple(methods.squeeze(each, 0) for each in state)
         return state if self.states > 1 else state[0]
 
-    def _check_sizes(self, input: Tensor, given: tuple[Tensor, ...]) -> None:
+    def _check_sizes(self, input: Tensor, states: tuple[Tensor, ...]) -> None:
         """Raise E301 where the input, the state and the weights do not go together."""
         batch, width = input.array.shape
         text = None
         if width != self.input_size:
             text = f"input has inconsistent input_size: got {width} expected {self.input_size}"
-        for number, state in enumerate(given):
+        for number, state in enumerate(states):
             rows = methods.size(state, 0)
             if text is None and rows != batch:
                 text = f"Input batch size {batch} doesn't match hidden{number} batch size {rows}"
@@ -120,14 +120,14 @@ class _Cell(Recurrent):
         if text is not None:
             raise shape_error(text)
 
-    def _given(self, hx: Any) -> tuple[Tensor, ...]:
+    def _states_of(self, hx: Any) -> tuple[Tensor, ...]:
         """The tensors of a state, none for None; raises E202 and E204 for what is no state."""
         if hx is None:
             return ()
         several = self.states > 1
-        given = hx if several and isinstance(hx, (tuple, list)) else (hx,)
+        states = hx if several and isinstance(hx, (tuple, list)) else (hx,)
         name = self._get_name()
-        for state in given:
+        for state in states:
             if not isinstance(state, Tensor):
                 raise GradcliError(
                     "E202",
@@ -136,15 +136,15 @@ class _Cell(Recurrent):
                     text=f"'{type(state).__name__}' object "
                     + ("is not iterable" if several else "has no attribute 'dim'"),
                 )
-        if len(given) != self.states:
+        if len(states) != self.states:
             raise runtime_error("lstm_cell expects two hidden states")
-        for number, state in enumerate(given):
+        for number, state in enumerate(states):
             if state.ndim not in (1, 2):
                 what = f"hx[{number}]" if several else "hidden"
                 raise value_error(
                     f"{name}: Expected {what} to be 1D or 2D, got {state.ndim}D instead"
                 )
-        return tuple(given)
+        return tuple(states)
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"

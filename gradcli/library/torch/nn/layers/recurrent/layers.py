@@ -22,7 +22,7 @@ from gradcli.ops.binding.catalogue import autocasting
 from gradcli.ops.binding.functions import F, methods
 from gradcli.ops.indexing.basic import getitem
 from gradcli.ops.nn.recurrent import mkldnn_rnn_layer
-from gradcli.ops.shape.joining import cat_, stack_
+from gradcli.ops.shape.joining import cat_function, stack_function
 from gradcli.state import active, charge_tensors
 
 _LAYER_TENSORS = 32
@@ -36,7 +36,7 @@ def _rows(state: State, start: int, end: int) -> State:
 
 def _joined(states: Sequence[State]) -> State:
     """The states of sequences, side by side."""
-    return tuple(cat_(list(parts), 0) for parts in zip(*states, strict=True))
+    return tuple(cat_function(list(parts), 0) for parts in zip(*states, strict=True))
 
 
 class _Layers(Recurrent):
@@ -173,7 +173,7 @@ class _Layers(Recurrent):
         for step in reversed(steps) if backward else steps:
             state = self._step(step, suffix, state, hidden_weight, hidden_bias)
             outputs.append(state[0])
-        return stack_(outputs[::-1] if backward else outputs), state
+        return stack_function(outputs[::-1] if backward else outputs), state
 
     def _step(self, step: Tensor, suffix: str, state: State, weight: Any, bias: Any) -> State:
         """The next state, from the projection of an input."""
@@ -210,8 +210,8 @@ class _Layers(Recurrent):
             state = self._step(step, suffix, state, weight, bias)
             outputs.append(state[0])
         if backward:
-            return cat_(outputs[::-1], 0), state
-        return cat_(outputs, 0), _joined([state, *reversed(ended)])
+            return cat_function(outputs[::-1], 0), state
+        return cat_function(outputs, 0), _joined([state, *reversed(ended)])
 
     def _check(self, input: Tensor) -> None:
         name = self._get_name()
@@ -233,24 +233,24 @@ class _Layers(Recurrent):
             )
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        given: State = () if hx is None else (hx,)
+        states: State = () if hx is None else (hx,)
         if isinstance(hx, (tuple, list)):
-            given = tuple(hx)
-        if len(given) < self.states and isinstance(hx, Tensor):
-            given = tuple(getitem(hx, number) for number in range(self.states))
+            states = tuple(hx)
+        if len(states) < self.states and isinstance(hx, Tensor):
+            states = tuple(getitem(hx, number) for number in range(self.states))
         if isinstance(input, PackedSequence):
-            return self._packed(input, given)
+            return self._packed(input, states)
         self._check(input)
         batched = input.ndim == 3
         batch_dim = 0 if self.batch_first else 1
         if not batched:
             input = methods.unsqueeze(input, batch_dim)
-            given = tuple(methods.unsqueeze(state, 1) for state in given)
+            states = tuple(methods.unsqueeze(state, 1) for state in states)
         if self.batch_first:
             input = methods.transpose(input, 0, 1)
             if self._is_one_node(input):
                 input = methods.contiguous(input)
-        first = self._first(input, given, input.array.shape[1], self._is_one_node(input))
+        first = self._first(input, states, input.array.shape[1], self._is_one_node(input))
         input, last = self._through(input, first, self._direction)
         if self.batch_first:
             # As PyTorch does, whose node each makes.
@@ -261,7 +261,7 @@ class _Layers(Recurrent):
             last = tuple(methods.squeeze(state, 1) for state in last)
         return input, (last if self.states > 1 else last[0])
 
-    def _packed(self, input: PackedSequence, given: State) -> Any:
+    def _packed(self, input: PackedSequence, states: State) -> Any:
         """The outputs for packed sequences, packed, and the last states in the order as given."""
         data, sizes, order, back = input
         self._check(data)
@@ -269,10 +269,10 @@ class _Layers(Recurrent):
         if data.ndim != 2 or not counts or counts != sorted(counts, reverse=True):
             raise value_error(f"{self._get_name()} takes what pack_padded_sequence() gives")
         if order is not None:
-            given = tuple(methods.index_select(state, 1, order) for state in given)
+            states = tuple(methods.index_select(state, 1, order) for state in states)
         data, last = self._through(
             data,
-            self._first(data, given, counts[0], False),
+            self._first(data, states, counts[0], False),
             lambda data, suffix, state: self._packed_direction(data, suffix, state, counts),
         )
         if back is not None:
@@ -294,27 +294,27 @@ class _Layers(Recurrent):
                 outputs, state = run(input, suffix, first[len(finals)])
                 finals.append(state)
                 directions.append(outputs)
-            input = cat_(directions, -1) if self.bidirectional else directions[0]
+            input = cat_function(directions, -1) if self.bidirectional else directions[0]
             if self.dropout and self.training and layer < self.num_layers - 1:
                 input = F.dropout(input, self.dropout, True)
-        return input, tuple(stack_(list(states)) for states in zip(*finals, strict=True))
+        return input, tuple(stack_function(list(states)) for states in zip(*finals, strict=True))
 
-    def _first(self, input: Tensor, given: State, batch: int, one_node: bool) -> list[State]:
+    def _first(self, input: Tensor, states: State, batch: int, one_node: bool) -> list[State]:
         """The first state of each layer and direction; E301 where one does not fit."""
         count = self.num_layers * (2 if self.bidirectional else 1)
         widths = (self.proj_size or self.hidden_size, self.hidden_size)[: self.states]
-        if not given:
-            given = tuple(self._zeros(input, count, batch, width) for width in widths)
-        for number, (state, width) in enumerate(zip(given, widths, strict=True)):
+        if not states:
+            states = tuple(self._zeros(input, count, batch, width) for width in widths)
+        for number, (state, width) in enumerate(zip(states, widths, strict=True)):
             if state.array.shape != (count, batch, width):
                 raise shape_error(
                     f"Expected hidden{f'[{number}]' if self.states > 1 else ''} size"
                     f" {(count, batch, width)}, got {list(state.array.shape)}"
                 )
         if one_node:
-            apart = [[methods.select(state, 0, n) for n in range(count)] for state in given]
+            apart = [[methods.select(state, 0, n) for n in range(count)] for state in states]
         else:
-            apart = [methods.unbind(state, 0) for state in given]
+            apart = [methods.unbind(state, 0) for state in states]
         return list(zip(*apart, strict=True))
 
     def extra_repr(self) -> str:

@@ -178,35 +178,35 @@ def pack_padded_sequence(
 def _check_lengths(input: Tensor, lengths: Tensor, batch_first: bool) -> Any:
     """The lengths as an array on the host; raises as `pack_padded_sequence` does."""
     problem = ""
-    found = to_host(lengths.array)
+    counts = to_host(lengths.array)
     if input.ndim < 2 or not input.array.size:
         problem = "Cannot pack empty tensors."
-    elif found.ndim != 1 or found.dtype.kind != "i":
+    elif counts.ndim != 1 or counts.dtype.kind != "i":
         problem = "`lengths` is a vector of integers"
-    elif len(found) != input.array.shape[not batch_first]:
+    elif len(counts) != input.array.shape[not batch_first]:
         batch = input.array.shape[not batch_first]
         problem = (
             "Expected `len(lengths)` to be equal to batch_size, but got"
-            f" {len(found)} (batch_size={batch})"
+            f" {len(counts)} (batch_size={batch})"
         )
-    elif (found[1:] > found[:-1]).any():
+    elif (counts[1:] > counts[:-1]).any():
         problem = (
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True."
             " You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to"
             " sidestep this requirement if you do not need ONNX exportability."
         )
-    elif found[-1] <= 0:
+    elif counts[-1] <= 0:
         problem = (
             "Length of all samples has to be greater than 0, but found an element in 'lengths'"
             " that is <= 0"
         )
-    elif found[0] > input.array.shape[batch_first]:
+    elif counts[0] > input.array.shape[batch_first]:
         problem = (
-            f"a sequence of {found[0]} steps, and the input has {input.array.shape[batch_first]}"
+            f"a sequence of {counts[0]} steps, and the input has {input.array.shape[batch_first]}"
         )
     if problem:
         raise runtime_error(problem)
-    return found
+    return counts
 
 
 @function("pack_sequence", module="torch.nn.utils.rnn")

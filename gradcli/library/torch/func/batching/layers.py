@@ -1,4 +1,4 @@
-"""Batching rules of losses and of normalisation."""
+"""Batching rules of losses, of normalisation and of convolution."""
 
 from __future__ import annotations
 
@@ -6,14 +6,24 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.library.torch.func.batching.frame import Frame
-from gradcli.library.torch.func.batching.rules import batching, behind, side_by_side
+from gradcli.library.torch.func.batching.rules import (
+    At,
+    batching,
+    behind,
+    folded,
+    side_by_side,
+    unfolded,
+)
 from gradcli.library.torch.func.batching.shapes import broadcast_first
+from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.functions import methods
 from gradcli.ops.definition.op import Op
 from gradcli.ops.indexing.select import index_select
 from gradcli.ops.nn.loss.elementwise import MEAN, NONE
 from gradcli.ops.nn.normalisation.formula import Statistics
+from gradcli.ops.nn.spatial.convolution import Geometry, convolution, convolution_backward
 from gradcli.ops.reduction.sum import mean_dims, sum_dims
+from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.views import expand, reshape, view
 
 # --- losses of elements -------------------------------------------------------------------------
@@ -121,27 +131,94 @@ def _statistics(frame: Frame, statistics: Statistics, batched_weight: bool) -> S
     along = frame.size if batched_weight else 1
     dims = tuple([dim + 1 for dim in statistics.dims])
     shape, weight_shape = (frame.size, *statistics.shape), (along, *statistics.weight_shape)
-    return Statistics(shape, dims, weight_shape, statistics.eps, statistics.given)
+    return Statistics(shape, dims, weight_shape, statistics.eps, statistics.fixed)
 
 
 @batching("native_layer_norm", "native_batch_norm")
 def _normalised(frame: Frame, op: Op, args: Any) -> Any:
     input, weight, bias, statistics = args
     apart = frame.is_batched(weight, bias)
-    given = [
+    parameters = [
         None if each is None else frame.first(each) if apart else frame.plain(each)
         for each in (weight, bias)
     ]
-    return op.apply(frame.first(input), *given, _statistics(frame, statistics, apart))
+    return op.apply(frame.first(input), *parameters, _statistics(frame, statistics, apart))
 
 
 @batching("native_layer_norm_backward", "native_batch_norm_backward")
 def _normalised_backward(frame: Frame, op: Op, args: Any) -> Any:
     *tensors, statistics, mask = args
-    given = [None if each is None else frame.first(each) for each in tensors]
-    found = op.apply(*given, _statistics(frame, statistics, True), mask)
+    operands = [None if each is None else frame.first(each) for each in tensors]
+    gradients = op.apply(*operands, _statistics(frame, statistics, True), mask)
     shapes = [tensors[1], tensors[4], tensors[5]]
     return [
         expand.apply(behind(each, 1), each.array.shape) if like is None else each
-        for each, like in zip(found, shapes, strict=True)
+        for each, like in zip(gradients, shapes, strict=True)
     ]
+
+
+def _by_groups(frame: Frame, value: Tensor, dim: int) -> Tensor:
+    """The channels of all examples side by side in a dimension: each example is a group."""
+    whole = movedim(frame.first(value), 0, dim)
+    shape = whole.array.shape
+    return reshape(whole, (*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :]))
+
+
+def _from_groups(frame: Frame, value: Tensor, dim: int) -> At:
+    shape = value.array.shape
+    sizes = (*shape[:dim], frame.size, shape[dim] // frame.size, *shape[dim + 1 :])
+    return At(reshape(value, sizes), dim)
+
+
+def _grouped(frame: Frame, geometry: Geometry) -> Geometry:
+    return Geometry(
+        geometry.windows, geometry.groups * frame.size, geometry.transposed, geometry.sizes
+    )
+
+
+@batching("convolution")
+def _convolution(frame: Frame, op: Op, args: Any) -> Any:
+    input, weight, bias, geometry = args
+    if not frame.is_batched(weight, bias):
+        shared = None if bias is None else frame.plain(bias)
+        whole = folded(frame, input, input.array.ndim)
+        return unfolded(frame, convolution.apply(whole, frame.plain(weight), shared, geometry))
+    if not frame.is_batched(weight):
+        whole = folded(frame, input, input.array.ndim)
+        output = unfolded(frame, convolution.apply(whole, frame.plain(weight), None, geometry))
+    else:
+        operands = _by_groups(frame, input, 1), _by_groups(frame, weight, 0)
+        grouped = convolution.apply(*operands, None, _grouped(frame, geometry))
+        output = movedim(_from_groups(frame, grouped, 1).value, 1, 0)
+        if bias is None:
+            return output
+    column = frame.first(bias)
+    return output + reshape(column, (frame.size, 1, -1, *(1,) * (input.array.ndim - 2)))
+
+
+@batching("convolution_backward")
+def _convolution_backward(frame: Frame, op: Op, args: Any) -> Any:
+    grad, input, weight, geometry, mask = args
+    results: list[Any] = [None, None, None]
+    if mask[0] and not frame.is_batched(weight):
+        rank = input.array.ndim
+        whole = [folded(frame, grad, rank), folded(frame, input, rank), frame.plain(weight)]
+        gradients = convolution_backward.apply(*whole, geometry, (True, False, False))
+        results[0] = unfolded(frame, gradients[0])
+    if mask[1] or (mask[0] and results[0] is None):
+        gradients = convolution_backward.apply(
+            _by_groups(frame, grad, 1),
+            _by_groups(frame, input, 1),
+            _by_groups(frame, weight, 0),
+            _grouped(frame, geometry),
+            (mask[0] and results[0] is None, mask[1], False),
+        )
+        if mask[0] and results[0] is None:
+            results[0] = _from_groups(frame, gradients[0], 1)
+        if mask[1]:
+            results[1] = _from_groups(frame, gradients[1], 0)
+    if mask[2]:
+        dims = (1, *range(3, grad.array.ndim + 1))
+        results[2] = sum_dims.apply(frame.first(grad), dims, False)
+    empty = zeros(frame.first(grad), (frame.size, 0))
+    return [empty if each is None else each for each in results]

@@ -1,0 +1,141 @@
+"""The search of `gradcli help WORDS`: the pages, sections, codes and commands that hold the words.
+
+The entries are the front page's tables, the headings of the pages and the tables of codes and
+commands; what a page says besides counts a little.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gradcli.codes import CODES, WARNINGS
+from gradcli.show.help.manual import front_source, headings, plain, source, topics
+from gradcli.show.style import PLAIN, Style
+
+_MOST = 8
+"""The lines of an answer."""
+
+_SAME = {
+    "backpropagation": "backprop",
+    "beginner": "learn",
+    "blank": "none",
+    "course": "learn",
+    "diagram": "picture",
+    "exploding": "overflow",
+    "figure": "picture",
+    "freezing": "freeze",
+    "gif": "picture",
+    "github": "ci",
+    "graphviz": "dot",
+    "image": "picture",
+    "inf": "infinity",
+    "ipynb": "notebook",
+    "jupyter": "notebook",
+    "lesson": "learn",
+    "missing": "none",
+    "tex": "latex",
+    "visualize": "picture",
+}
+"""Words that people type, by the word that the pages have for them."""
+
+_IGNORED = re.compile(
+    r"(an?|and|are|be|can|do|does|for|from|get|how|i|in|is|it|me|my|of|on|or|the|to)"
+)
+
+_NOT_ASKED = frozenset(("adding-an-op", "architecture", "contributing"))
+"""Pages about the code of gradcli, found by their names and headings alone."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """Something that may be asked for: what to type, what it is about, and further text."""
+
+    typed: str
+    about: str
+    body: str = ""
+    first: float = 0.0
+    """What it is ahead of others that hold as many words."""
+
+    def matched(self, words: list[str]) -> tuple[int, float]:
+        """How many of the words stand in it, and how prominently."""
+        places = [(self.typed, 6.0), (self.about, 8.0)]
+        hits, score = 0, 0.0
+        for word in words:
+            pattern = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
+            weight = sum(value for text, value in places if pattern.search(text))
+            weight += min(3.0, 0.25 * len(pattern.findall(self.body)))
+            hits += weight > 0
+            score += weight
+        return hits, score + self.first
+
+
+def search(asked: str, commands: Mapping[str, str], style: Style = PLAIN) -> str | None:
+    """What there is on words, a line each, the closest first; None where nothing holds them.
+
+    Args:
+        commands: what each command of the command line does.
+    """
+    if not re.fullmatch(r"[\w .,?'-]*\w[\w .,?'-]*", asked):
+        return None
+    words = [_stem(word) for word in re.findall(r"[\w.-]+", asked.lower())]
+    words = [word for word in words if not _IGNORED.fullmatch(word)] or words
+    ranked = []
+    for number, entry in enumerate(_entries(commands)):
+        hits, score = entry.matched(words)
+        if hits:
+            ranked.append((-hits, -score, number, entry))
+    if not ranked:
+        return None
+    ranked.sort()
+    best = [entry for hits, _, _, entry in ranked if hits == ranked[0][0]][:_MOST]
+    width = max(len(entry.typed) for entry in best) + 2
+    lines = [f"  {style.paint(each.typed.ljust(width), 'strong')}{each.about}" for each in best]
+    return "\n".join([f"On {asked}:", *lines]) + "\n"
+
+
+def wanted(asked: str) -> bool:
+    """Whether a word is one of those by which the front page says what people want."""
+    word = _stem(asked.lower())
+    return any(re.search(rf"\b{re.escape(word)}\b", entry.about, re.I) for entry in _wants())
+
+
+def _stem(word: str) -> str:
+    """A word without the ending of a plural, in the spelling of the pages."""
+    word = _SAME.get(word, word)
+    plural = len(word) > 4 and word.endswith("s") and not word.endswith("ss")
+    return _SAME.get(word[:-1], word[:-1]) if plural else word
+
+
+def _entries(commands: Mapping[str, str]) -> Iterator[_Entry]:
+    """Everything that can be asked for, the front page's words first."""
+    yield from _wants()
+    for name, about in commands.items():
+        yield _Entry(f"gradcli {name} --help", about)
+    described = dict(_rows("topic"))
+    for topic in topics():
+        text = source(topic) or ""
+        title = plain(text.split("\n")[0].lstrip("# "))
+        body = "" if topic in _NOT_ASKED else text
+        yield _Entry(f"gradcli help {topic}", described.get(topic, title), body)
+        for slug, heading in headings(topic):
+            yield _Entry(f"gradcli help {slug}", f"{plain(heading)} ({topic})")
+    for code, meaning in (*CODES.items(), *WARNINGS.items()):
+        yield _Entry(f"gradcli help {code}", meaning.title)
+
+
+def _wants() -> Iterator[_Entry]:
+    """What people want, by the front page."""
+    for about, typed in _rows("what you want"):
+        yield _Entry(typed, about, first=8.0)
+
+
+def _rows(title: str) -> Iterator[tuple[str, str]]:
+    """The two cells of each row of the front page's table whose first column has a title."""
+    inside = False
+    for line in front_source().split("\n"):
+        cells = [plain(cell) for cell in line.strip("| ").split(" | ")]
+        inside = line.startswith("|") and (inside or cells[0] == title)
+        if inside and len(cells) == 2 and cells[0] != title:
+            yield cells[0], cells[1]

@@ -1,0 +1,151 @@
+"""What a program writes to a terminal: its bars work there, and nothing else commands it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from gradcli.running.process.screen import ProgramScreen
+from tests.machine import PATIENCE
+
+PASSED = {
+    "plain text": (["a", "b\n"], "ab\n"),
+    "a carriage return": (["10%\r20%"], "10%\r20%"),
+    "a backspace": (["a\bb"], "a\bb"),
+    "an erased line": (["\r\x1b[K50%", "\x1b[2K"], "\r\x1b[K50%\x1b[2K"),
+    "erased to the end": (["\x1b[J"], "\x1b[J"),
+    "colours": (["\x1b[1;31mred\x1b[0m"], "\x1b[1;31mred\x1b[0m"),
+    "colours of 256": (["\x1b[38;5;200mred\x1b[m"], "\x1b[38;5;200mred\x1b[m"),
+    "a column": (["\x1b[10G."], "\x1b[10G."),
+    "up within its own lines": (["a\nb\n\x1b[1A"], "a\nb\n\x1b[1A"),
+    "up beyond its own lines": (["a\nb\x1b[99A"], "a\nb\x1b[1A"),
+    "up where there is none": (["a\x1b[A"], "a"),
+    "down to its lowest line": (["a\nb\n\x1b[2A\x1b[9B"], "a\nb\n\x1b[2A\x1b[2B"),
+    "the line before": (["a\n\x1b[F"], "a\n\x1b[1F"),
+    "a sequence in two prints": (["\x1b[3", "1mred"], "\x1b[31mred"),
+    "a sequence in four prints": (["\x1b", "[", "3", "1mred"], "\x1b[31mred"),
+    "half of a sequence, then text": (["\x1b", "Zx"], r"\x1bZx"),
+    "the whole screen erased": (["\x1b[2J"], r"\x1b[2J"),
+    "home": (["\x1b[H"], r"\x1b[H"),
+    "a place on the screen": (["\x1b[1;1H"], r"\x1b[1;1H"),
+    "a title": (["\x1b]0;title\x07"], r"\x1b]0;title\x07"),
+    "a title in two prints": (["\x1b", "]0;title\x07"], r"\x1b]0;title\x07"),
+    "the clipboard": (["\x1b]52;c;aGk=\x07"], r"\x1b]52;c;aGk=\x07"),
+    "a device control": (["\x1bP1$r\x1b\\"], r"\x1bP1$r\x1b" "\\"),
+    "a query": (["\x1b[6n"], r"\x1b[6n"),
+    "a mode": (["\x1b[?1049h"], r"\x1b[?1049h"),
+    "a scroll region": (["\x1b[1;5r"], r"\x1b[1;5r"),
+    "a reset": (["\x1bc"], r"\x1bc"),
+    "C1": (["\x9b31m"], r"\x9b31m"),
+    "bidi": (["\u202eabc"], r"\u202eabc"),
+    "a bell": (["\x07"], r"\x07"),
+    "a lone surrogate": (["\udc80"], r"\udc80"),
+    "a very long sequence": (["\x1b[" + "1;" * 60 + "1m"], r"\x1b[" + "1;" * 60 + "1m"),
+}
+
+
+@pytest.mark.parametrize("name", PASSED)
+def test_what_a_terminal_gets(name: str) -> None:
+    texts, wanted = PASSED[name]
+    screen = ProgramScreen()
+    assert "".join(screen.passed(text, "out") for text in texts) == wanted
+
+
+LEFT = {
+    "an ended line": (["a\n"], ""),
+    "an open line": (["a"], "\n"),
+    "a colour": (["\x1b[31ma\n"], "\x1b[0m"),
+    "a colour taken back": (["\x1b[31ma\x1b[0m\n"], ""),
+    "a begun sequence": (["\x1b[3"], "\\x1b[3\n"),
+    "lines below the cursor": (["a\nb\nc\x1b[2A"], "\x1b[2B\n"),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_comes_before_text_of_our_own(name: str) -> None:
+    texts, wanted = LEFT[name]
+    screen = ProgramScreen()
+    for text in texts:
+        screen.passed(text, "out")
+    assert screen.left() == wanted
+    assert screen.left() == ""
+
+
+def test_lines_of_both_streams_count() -> None:
+    screen = ProgramScreen()
+    screen.passed("a\nb\n", "out")
+    assert screen.passed("\x1b[2A", "err") == "\x1b[2A"
+    assert screen.passed("\x1b[1A", "out") == ""
+
+
+# --- on a terminal with a size ------------------------------------------------------------------
+
+
+def on_terminal(words: list[str], typed: bytes = b"", columns: int = 80) -> tuple[str, int]:
+    """What a terminal of so many columns gets from a command, and its exit code."""
+    process, terminal = pty.fork()
+    if process == 0:
+        os.environ["TERM"] = "xterm-256color"
+        os.execv(sys.executable, [sys.executable, "-m", "gradcli", *words])
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    if typed:
+        os.write(terminal, typed)
+    parts = []
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        parts.append(part)
+    _, status = os.waitpid(process, 0)
+    os.close(terminal)
+    return b"".join(parts).decode(), os.waitstatus_to_exitcode(status)
+
+
+BAR = """\
+from tqdm import tqdm
+import time
+for i in tqdm(range(4), desc="train"):
+    time.sleep(0.15)
+print("\\x1b[3", end="")
+print("1mred", end="")
+x = 1 / 0
+"""
+
+
+def test_bars_and_colours_work_as_under_python(tmp_path: Path) -> None:
+    (tmp_path / "bar.py").write_text(BAR)
+    shown, code = on_terminal(["run", str(tmp_path / "bar.py")])
+    assert code == 3
+    assert "\r\x1b[Ktrain:   0%|" in shown
+    assert "\r\x1b[Ktrain: 100%|██" in shown
+    bars = [line for line in shown.split("\r\x1b[K") if line.startswith("train:")]
+    assert all(len(bar.rstrip("\r\n").split("\r\n")[0]) <= 80 for bar in bars)
+    # The error stands on a line of its own, in its own colours.
+    assert "\x1b[31mred\x1b[0m\r\n\x1b[1;31merror[E206]" in shown
+
+
+def test_nothing_commands_the_terminal_from_the_sandbox(tmp_path: Path) -> None:
+    (tmp_path / "bar.py").write_text("print('\\x1b[31mred\\r')\n" + BAR)
+    shown, _ = on_terminal(["run", "--sandbox", str(tmp_path / "bar.py")])
+    assert "\\x1b[31mred\\x0d" in shown
+    assert "train:" not in shown
+
+
+def test_bars_work_in_the_session() -> None:
+    typed = b"from tqdm import tqdm\nfor i in tqdm(range(2), desc='t'): pass\n\n.quit\n"
+    shown, code = on_terminal(["repl"], typed)
+    assert code == 0
+    assert "t: 100%|" in shown
+    assert "\\x0d" not in shown
