@@ -77,7 +77,8 @@ class Span:
     def origin(self) -> str:
         """Where its line was recorded, as `train.py:12 in forward`; "" for a line of a person's."""
         origins = self.source.origins
-        return "" if origins is None else origins[self.line]
+        # A session goes on behind the lines of a recording.
+        return "" if origins is None or self.line >= len(origins) else origins[self.line]
 
     @property
     def text(self) -> str:

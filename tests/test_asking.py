@@ -153,6 +153,31 @@ def test_every_command_answers_or_refuses(case: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
+    "case",
+    [
+        "around/lazy_layers",
+        "functional/escaped_and_out",
+        "functional/vmap_examples",
+        "gradients/autograd_errors",
+        "graph/inference_views",
+        "python/repr",
+        "tensors/meta",
+    ],
+)
+def test_what_a_program_handles_ends_no_question(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Errors that it catches, tensors without values or shape, lists that hold themselves."""
+    path = next(each for each in CASES if f"{each.parent.name}/{each.stem}" == case)
+    monkeypatch.chdir(path.parent)
+    sweep = Sweep()
+    sweep.ask(path)
+    assert sweep.wrong == []
+    assert set(sweep.outcomes["blame"]) == {"answer"}
+    assert set(sweep.outcomes["why"]) <= {"answer", "usage"}
+
+
+@pytest.mark.parametrize(
     ("program", "values", "said"),
     [
         ("y = F.elu(x, alpha=2).sum()", "x=[0,1]", "x[0] = 0 gets 2; another choice gives 1"),

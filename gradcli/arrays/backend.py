@@ -72,6 +72,21 @@ def device_of(array: Any) -> Device:
     return META if array.device is META else _gpus[0]
 
 
+def is_uninitialized(array: Any) -> bool:
+    """Whether an array stands for the parameter of a lazy layer in front of its first input."""
+    return hasattr(type(array), "sizes")
+
+
+def shape_of(array: Any) -> tuple[int, ...]:
+    """An array's shape, with 0 where the first input of a lazy layer decides."""
+    return tuple(array.sizes if is_uninitialized(array) else array.shape)
+
+
+def has_values(array: Any) -> bool:
+    """Whether an array has numbers: one on meta has none, and neither has an uninitialized one."""
+    return device_of(array) is not META and not is_uninitialized(array)
+
+
 def located(name: str, device: Any) -> Device:
     """The device that a program names, a GPU with its number.
 

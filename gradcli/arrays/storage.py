@@ -41,6 +41,11 @@ class Storage:
         self.lazy_conjugation: LazyConjugation | None = None
         self.place: Span | None = None
 
+    @property
+    def counted(self) -> int:
+        """The version, for whom no gradient depends on it."""
+        return self.version
+
     def count_write(self, times: int = 1) -> None:
         """Count a write, which PyTorch makes in so many, and repeat it in conjugated and negated
         memory.
@@ -76,6 +81,11 @@ class InferenceStorage(Storage):
     @version.setter
     def version(self, number: int) -> None:
         """Writes are not counted."""
+
+    @property
+    def counted(self) -> int:
+        """0, in the mode and outside."""
+        return 0
 
     def count_write(self, times: int = 1) -> None:
         """Raise E405 outside the mode, after the write, as PyTorch does."""

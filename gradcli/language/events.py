@@ -70,7 +70,7 @@ class Explained(Record):
 
 
 class Asked(Record):
-    """A question about the run so far: `why`, `blame` or `check`.
+    """A question about the run so far: `why`, `blame`, `flow` or `check`.
 
     Attributes:
         question: what `why` is asked, "" for the others.

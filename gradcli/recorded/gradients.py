@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import to_host
+from gradcli.arrays.backend import has_values, is_uninitialized, to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.tensor import Tensor, gradient_edge
@@ -16,6 +16,10 @@ NONE = "none"
 STRUCTURAL_ZERO = "structural zero"
 ZERO = "zero"
 VALUE = "value"
+
+
+NO_SHAPE = "no input has passed through its lazy layer, so it has no shape yet"
+"""Why the parameter of a lazy layer has no gradient in front of the layer's first call."""
 
 
 class Gradient:
@@ -30,7 +34,7 @@ class Gradient:
     """
 
     def __init__(self, name: str | None, tensor: Tensor, graph: Graph, output: str) -> None:
-        edge = gradient_edge(tensor)[0]
+        edge = None if is_uninitialized(tensor.array) else gradient_edge(tensor)[0]
         found = None if edge is None else graph.find(edge)
         self.name = name
         self.tensor = tensor
@@ -39,7 +43,7 @@ class Gradient:
         if tensor.grad is None:
             self.kind = NONE
             self.reason = _why_none(tensor, found, output)
-        elif tensor.grad.array.any():
+        elif not has_values(tensor.grad.array) or tensor.grad.array.any():
             self.kind = VALUE
         elif found is not None and not _has_slope(graph, found):
             self.kind = STRUCTURAL_ZERO
@@ -53,6 +57,8 @@ def _why_none(tensor: Tensor, found: GraphNode | None, output: str) -> str:
         if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
             return f"{tensor.dtype} carries no gradient"
         return "it does not require grad"
+    if is_uninitialized(tensor.array):
+        return NO_SHAPE
     if found is None:
         return f"no recorded operation leads from it to {output}"
     return "no gradient reached it"

@@ -43,18 +43,27 @@ class SavedValues:
     Attributes:
         peak: the bytes that the graph alone keeps when the backward pass begins, which is the most:
             each step frees what its node saved.
+        by_module: the same bytes by the path of the module that saved them, the largest first;
+            "" for what no module did.
     """
 
     def __init__(self, values: Sequence[Saved]) -> None:
         self.values = values
         self.peak = sum(value.size for value in values)
+        sizes: dict[str, int] = {}
+        for value in values:
+            path = value.node.module or ""
+            sizes[path] = sizes.get(path, 0) + value.size
+        self.by_module = sorted(sizes.items(), key=lambda row: -row[1])
 
 
 def saved_values(
     graph: Graph, events: Sequence[Event], variables: dict[str, Tensor]
 ) -> SavedValues:
-    """What the nodes saved, and which of the program's variables hold it too."""
-    holders = {id(_memory(tensor.array)): name for name, tensor in reversed(variables.items())}
+    """What the nodes saved, and which of the program's variables and leaves hold it too."""
+    leaves = {node.variable: node.leaf for node in graph.nodes if node.leaf is not None}
+    named = {**{name or "a leaf": leaf for name, leaf in leaves.items()}, **variables}
+    holders = {id(_memory(tensor.array)): name for name, tensor in reversed(named.items())}
     steps: dict[int, int] = {}
     for event in last_pass(graph, events):
         node = graph.find(event.node)

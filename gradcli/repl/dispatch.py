@@ -69,7 +69,7 @@ def _explained(run: Run, event: Explained) -> None:
 
 
 def _asked(run: Run, event: Asked) -> None:
-    """Answer `why`, `blame` or `check` about what a session has run so far.
+    """Answer `why`, `blame`, `flow` or `check` about what a session has run so far.
 
     A session records no operations, so the statements that succeeded are run once more, recorded;
     of that run nothing is shown or kept.
@@ -79,10 +79,11 @@ def _asked(run: Run, event: Asked) -> None:
     """
     from gradcli.questions.blame.command import blame  # lazy: command: `why`, `blame`, `check`
     from gradcli.questions.check.command import Check, check  # lazy: command: likewise
+    from gradcli.questions.explain.command import flow  # lazy: command: likewise
     from gradcli.questions.why.command import read_question, why  # lazy: command: likewise
     from gradcli.running import source  # lazy: command: likewise
 
-    program = source.Program(run.transcript.program(), "session")
+    program = source.Program(run.transcript.program(), run.name_so_far())
     asked = source.Asked(run.terminal, event.command, program, run.arguments(), run.options)
     before = active.state
     try:
@@ -90,6 +91,8 @@ def _asked(run: Run, event: Asked) -> None:
             why(asked, read_question(event.question))
         elif event.command == "blame":
             blame(asked, all=False)
+        elif event.command == "flow":
+            flow(asked)
         else:
             check(asked, Check(1, None, None, ()))
     except UsageError as error:

@@ -24,8 +24,8 @@ _LEAVE = frozenset({"exit", "quit", "exit()", "quit()", ":q"})
 _HELP = re.compile(r"help(?: +([\w.-]+)|\( *['\"]?([\w.]*)['\"]? *\))?|\?")
 
 
-def repl(terminal: Terminal, options: Options) -> int:
-    """Read entries and run them until the end of input.
+def repl(terminal: Terminal, options: Options, file: str | None = None) -> int:
+    """Read entries and run them until the end of input; the first one runs a file, if any.
 
     An entry that fails or is interrupted leaves every earlier value as it was; `_` is the value of
     the last expression. Returns the exit code.
@@ -36,6 +36,8 @@ def repl(terminal: Terminal, options: Options) -> int:
     terminal.note(f"gradcli {__version__}; an expression shows its value, .help the rest")
     read = _reader(run)
     entries = 0
+    if file is not None:
+        run_entry(run, f".read {file}", "option FILE")
     while not run.session.ended:
         # Ctrl-C may come at any moment, so all that takes time is inside.
         running = False

@@ -87,9 +87,10 @@ class _Replay(Run):
         inside = asking is not None and not isinstance(asking, Command)
         if asking is not None and inside:
             program += f"{asking.span.text}\n"
+        name = self._former.name_so_far()
         try:
             with self.limited():
-                self.execute(self.session.parse(program, "session"), self._former.arguments())
+                self.execute(self.session.parse(program, name), self._former.arguments())
         except GradcliError:
             pass  # what failed in the session fails here too
         value = self.session.values.get(self._name or "")

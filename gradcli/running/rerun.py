@@ -183,6 +183,7 @@ class Rerun(Record):
         name: what diagnostics call it.
         runs: how often it ran.
         moments: the leaves that get their values in the middle of a run.
+        parsed_in: the dtype that the statements of a recording's program name.
         until: when the time is over that all runs together may take; known from the first on.
         settled: the names of which it is known whether they have such a moment.
     """
@@ -196,6 +197,7 @@ class Rerun(Record):
     runs: int = 0
     moments: Moments = _NEVER
     settled: frozenset[str] = frozenset()
+    parsed_in: str | None = None
     until: float | None = None
 
     def left(self) -> float:
@@ -286,9 +288,7 @@ class Rerun(Record):
                 if text is not None:
                     statements = run.session.parse(text, self.name)
                 else:
-                    if not self.statements:
-                        self.statements = run.session.parse(self.text, self.name)
-                    statements = list(self.statements)
+                    statements = list(self._parsed(run))
                 value = run.execute(statements, arguments)
                 took.update(run.bindings.inputs() if run.bindings else ())
                 return Executed(run, value, early, took)
@@ -299,6 +299,14 @@ class Rerun(Record):
             raise
         finally:
             options.dtype, limits.timeout = before, timeout
+
+    def _parsed(self, run: Run) -> Sequence[Statement]:
+        """The program of the dtype that it runs in: that of a recording names its dtypes."""
+        recording, dtype = self.options.recording, self.options.dtype
+        if not self.statements or (recording is not None and dtype != self.parsed_in):
+            text = self.text if recording is None else recording.program_in(dtype)
+            self.statements, self.parsed_in = run.session.parse(text, self.name), dtype
+        return self.statements
 
     def beginnings(self, executed: Executed) -> dict[str, Any]:
         """What the leaves held that the program wrote to, when each got its name."""

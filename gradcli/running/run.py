@@ -94,18 +94,33 @@ class Run:
 
     def _begin(self) -> None:
         """Set up a session that has run nothing yet."""
-        recording = self.options.recording
-        if recording is not None:
-            from gradcli.running.recordings.replay import Replay  # lazy: start-up: few are
-            from gradcli.running.recordings.shapes import Shapes  # lazy: start-up: few are
-
-            shapes = Shapes(not self.options.saved) if self.options.graph_alone else None
-            self.replay = Replay(recording, self.session, self.options.dtype, self.given, shapes)
+        if self.options.recording is not None:
+            self.begin_replay()
         print_options = self.session.state.print_options
         if self.options.precision is not None:
             print_options.precision = self.options.precision
         if self.options.full:
             print_options.threshold = float("inf")
+
+    def begin_replay(self) -> None:
+        """Let the program of the options' recording run in this session."""
+        from gradcli.running.recordings.replay import Replay  # lazy: start-up: few are
+        from gradcli.running.recordings.shapes import Shapes  # lazy: start-up: few are
+
+        recording = self.options.recording
+        assert recording is not None
+        shapes = Shapes(not self.options.saved) if self.options.graph_alone else None
+        self.replay = Replay(recording, self.session, self.options.dtype, self.given, shapes)
+
+    def name_so_far(self) -> str:
+        """What diagnostics call the statements that succeeded: a recording's path, whose lines lead
+        on to the user's files, where they begin with its program.
+        """
+        recording = self.options.recording
+        if recording is None:
+            return "session"
+        program, so_far = recording.program_in(self.options.dtype), self.transcript.program()
+        return recording.path if so_far.startswith(program) else "session"
 
     def reset(self) -> None:
         """Forget all values, and what `.save` would write."""
@@ -236,7 +251,8 @@ class Run:
             self.terminal.note(self.replay.told_of_replaced(given))
         elif differs is not None:
             self.terminal.warning(differs)
-        else:
+        elif not self.replay.recording.is_told:
+            self.replay.recording.is_told = True
             self.terminal.note(self.replay.told())
 
     def given(self) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import zlib
 from struct import Struct
 from typing import Any
@@ -43,6 +44,10 @@ _ROUNDING = 1e-5
 """A gradient of this share of the largest one of a pass may be what rounding leaves of 0."""
 
 _HEADER = Struct("<8sIIQQQ")
+_FLOATING = re.compile(r"\btorch\.(float16|bfloat16|float32|float64)\b")
+_BACKWARD = re.compile(r"\.backward\(")
+_CONVERSION = re.compile(r"\.(half|bfloat16|float|double)\(\)")
+_AUTOCAST = re.compile(r"""(?m)^with torch\.autocast\([^)]*\): |, torch\.autocast\([^)]*\)(?=: )""")
 _LARGEST_INDEX = 64_000_000
 _ALIGNED = 64
 
@@ -105,10 +110,16 @@ class Recording:
         output: the name of what the last backward pass began with, "" for none.
         versions: of gradcli and of what it recorded, by name.
         has_data: whether it has arrays.
+        is_told: whether it was said how the replay compares with the run: in a session that is
+            said once.
+        opaque_inputs: a hash of what went into each opaque operation when it was replayed in a
+            dtype with the values of the run.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.is_told = False
+        self.opaque_inputs: dict[tuple[int, str | None], bytes] = {}
         self._file = DataFile(path)
         index = self._read_index()
         try:
@@ -213,6 +224,24 @@ class Recording:
         if entry is None:
             raise self._file.missing("array", name, self.entries)
         return entry
+
+    def program_in(self, dtype: str | None) -> str:
+        """The program with another dtype in the place of every floating one that it names, and
+        without autocast, which would round; line by line the same.
+        """
+        if dtype is None:
+            return self.program
+        text = _AUTOCAST.sub("", self.program)
+        text = _FLOATING.sub(f"torch.{dtype}", text)
+        wide = {"float32": "float", "float64": "double", "float16": "half"}.get(dtype, dtype)
+        return _CONVERSION.sub(f".{wide}()", text)
+
+    @staticmethod
+    def ahead_of_step(program: str) -> str:
+        """The lines of a recording's program up to its last backward pass, or all of them."""
+        lines = program.splitlines(keepends=True)
+        passes = [number for number, line in enumerate(lines, 1) if _BACKWARD.search(line)]
+        return "".join(lines[: passes[-1]] if passes else lines)
 
     def array(self, name: str) -> Any:
         """An array, which may be written to and is nobody else's.

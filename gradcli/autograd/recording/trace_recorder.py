@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import to_host
+from gradcli.arrays.backend import shape_of, to_host
 from gradcli.arrays.fusion.lazy import LAZY
+from gradcli.arrays.layout.meta import MetaArray
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.engine import accumulate as accumulation
 from gradcli.autograd.node import FREED, Node
@@ -155,7 +156,7 @@ class TraceRecorder(Recorder):
     def _value(self, tensor: Tensor) -> Value:
         """A new value for what a tensor holds now."""
         # Examples side by side have no elements of their own: those of all of them stand for them.
-        array = np.array(to_host(unbatched(tensor.array)))[()] if self.arrays else None
+        array = self._elements(unbatched(tensor.array))
         value = self._number(tensor.array, tensor, array)
         version = _version(tensor)
         self._by_tensor[id(tensor)] = self._by_array[id(tensor.array)] = value, version
@@ -163,6 +164,12 @@ class TraceRecorder(Recorder):
         if edge is not None:
             self._by_edge[edge] = value
         return value
+
+    def _elements(self, array: Any) -> Any:
+        """A copy of what an array holds, if values keep one and it has elements."""
+        if not self.arrays or isinstance(array, MetaArray):
+            return None
+        return np.array(to_host(array))[()]
 
     def _known(self, gradient: Any) -> Value | None:
         """The value whose memory a gradient shows, None where it is new."""
@@ -178,9 +185,7 @@ class TraceRecorder(Recorder):
         """A new value for a gradient."""
         if type(gradient) is Tensor:
             return self._value(gradient)
-        value = self._number(
-            gradient, None, np.array(to_host(gradient))[()] if self.arrays else None
-        )
+        value = self._number(gradient, None, self._elements(gradient))
         self._by_array[id(gradient)] = value, 0
         self._of_pass[id(gradient)] = value, gradient
         return value
@@ -194,7 +199,7 @@ class TraceRecorder(Recorder):
         self._arriving.clear()
 
     def _number(self, array: Any, tensor: Tensor | None, kept: Any) -> Value:
-        shape = tuple(array.shape)
+        shape = shape_of(array)
         on_host = isinstance(array, (np.ndarray, np.generic))
         device = "cpu" if on_host or tensor is None else str(tensor.device)
         value = self.trace.value(shape, array.dtype, device=device, array=kept)
@@ -204,12 +209,17 @@ class TraceRecorder(Recorder):
             self._alive += [tensor, array]
         return value
 
-    def _read(self, operand: Any) -> Operand:
+    def _read(self, operand: Any, around: tuple[int, ...] = ()) -> Operand:
+        """An operand with values for its tensors; `...` for a list inside itself."""
         if type(operand) is Tensor:
             return self.find(operand)
-        if type(operand) is list:
-            return [self._read(each) for each in operand]
-        return tuple(map(self._read, operand)) if type(operand) is tuple else operand
+        if type(operand) is not list and type(operand) is not tuple:
+            return operand
+        if id(operand) in around:
+            return ...
+        around = (*around, id(operand))
+        parts = [self._read(each, around) for each in operand]
+        return tuple(parts) if type(operand) is tuple else parts
 
     def _add(self, *parts: Any, **more: Any) -> None:
         self.trace.add(Recorded(*parts, **more))
@@ -451,4 +461,4 @@ def _edge_of(tensor: Tensor) -> Edge | None:
 
 
 def _version(tensor: Tensor) -> int:
-    return 0 if tensor.storage is None else tensor.storage.version
+    return 0 if tensor.storage is None else tensor.storage.counted

@@ -120,6 +120,24 @@ def _errors(
             yield code, exit_code
 
 
+def scripted(terminal: Terminal, path: str, options: Options) -> int:
+    """Run a file, and then standard input in the same session; the exit code."""
+    run = Run(terminal, options, "graph")
+    run.shows_values = True
+    run.session.state.library["argv"] = [path]
+    try:
+        with run.limited():
+            run.execute(run.session.parse(f".read {path}", "option FILE"), [])
+            lines = decoded_lines(sys.stdin.buffer, "stdin")
+            statements = run.session.parse_stream(lines, "stdin")
+            run.execute(statements, [], lambda result: terminal.flush())
+    except GradcliError as error:
+        note_detachments(error, run, (), [])
+        terminal.error(error)
+        return error.exit_code
+    return 0
+
+
 MOST_OF_A_STREAM = 10_000
 """Statements of standard input that are kept: memory does not grow with its length."""
 

@@ -32,7 +32,7 @@ import traceback
 import types
 import weakref
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 torch: Any = None
@@ -262,6 +262,9 @@ IGNORED = frozenset(
 
 ITEMS = frozenset({"item", "__float__", "__int__", "__index__", "tolist", "numpy", "__array__"})
 
+LISTING = frozenset({"tolist", "numpy", "__array__"})
+"""Those of them that give all elements."""
+
 ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag", "data", "grad"})
 ASSIGNED = frozenset({"data", "grad", "requires_grad", "real", "imag"})
 
@@ -273,7 +276,9 @@ RNNS = frozenset({"torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu"}
 """Functions that the language has for recordings alone."""
 
 COMPOSITES = frozenset({"multi_head_attention_forward", "gumbel_softmax"})
-"""Functions written in Python that may draw inside: then what they call is heard instead."""
+"""Functions written in Python of several steps, of which one may draw or make a NaN: what they
+call is heard instead.
+"""
 
 
 class Specs:
@@ -523,7 +528,9 @@ class Window:
         written: the version of each memory behind the last write that was heard.
         calls: the calls of modules, each with the number of the call around it.
         roots: the outermost modules and the names that the program has for them.
+        idle: the `id` of those that no operation has used, which need no elements.
         numbers: the numbers that were read out of tensors, by their `id`.
+        lists: the tensors whose elements the program read, and what they held.
         shared: by their memory, the tensors that NumPy may write to, and what they held.
         steps: the steps of optimizers behind the last backward pass.
     """
@@ -535,7 +542,9 @@ class Window:
         self.written: dict[int, int] = {}
         self.calls: list[tuple[Any, int]] = []
         self.roots: dict[int, tuple[Any, str]] = {}
+        self.idle: set[int] = set()
         self.numbers: dict[int, tuple[Any, Event]] = {}
+        self.lists: list[tuple[Value, Any]] = []
         self.shared: dict[int, tuple[Any, Any]] = {}
         self.notes: list[str] = []
         self.steps: list[Step] = []
@@ -570,10 +579,18 @@ class Step:
         after: the parameters behind the step, with the versions that they had then.
     """
 
-    def __init__(self, optimizer: Any, name: str, place: Place, of: Callable[[Any], Value]) -> None:
+    def __init__(
+        self,
+        optimizer: Any,
+        name: str,
+        place: Place,
+        creation: Place,
+        of: Callable[[Any], Value],
+    ) -> None:
         self.kind = type(optimizer)
         self.name = name
         self.place = place
+        self.creation = creation
         self.ran = False
         self.groups = [
             (
@@ -655,6 +672,7 @@ class Recorder:
         self.backwards = 0
         self.silent = 0
         self.recomputed = 0
+        self.unrecorded = 0
         self.failure = ""
         self.is_done = False
         self.process = os.getpid()
@@ -662,6 +680,7 @@ class Recorder:
         self.handles: list[Any] = []
         self.optimizers: list[Any] = []
         self.replaced: list[tuple[Any, str, Any]] = []
+        self.creations: Any = weakref.WeakKeyDictionary()
         self.mode: Any = None
 
     # --- beginning and end ------------------------------------------------------------------------
@@ -688,6 +707,7 @@ class Recorder:
         self._replace(torch.autograd.Function, "apply", self._applying)
         self._replace(torch.autograd, "backward", self._differentiating)
         self._replace(torch.optim.Optimizer, "__init__", self._optimizing)
+        self._replace(torch.nn.Module, "__init__", self._constructing)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             self._replace(torch.nn.utils, name, self._clipping)
 
@@ -715,11 +735,14 @@ class Recorder:
     def _checkpointed(self, apply: Any, cls: Any, args: Any, kwargs: Any) -> Any:
         """A checkpointed region, which is recorded as if it kept its values."""
         recorded = any(each.requires_grad for each in tensors_in([args, kwargs]))
-        self.recomputed += recorded and torch.is_grad_enabled()
+        counts = torch.is_grad_enabled()
+        self.recomputed += counts and recorded
+        self.unrecorded += counts and not recorded
         try:
             result = apply(cls, *args, **kwargs)
         finally:
-            self.recomputed -= recorded and torch.is_grad_enabled()
+            self.recomputed -= counts and recorded
+            self.unrecorded -= counts and not recorded
         return result
 
     def _differentiating(self, former: Any) -> Any:
@@ -734,9 +757,28 @@ class Recorder:
     def _optimizing(self, former: Any) -> Any:
         def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             self.optimizers.append(weakref.ref(optimizer))
+            self._note_creation(optimizer)
             former(optimizer, *args, **kwargs)
 
         return functools.wraps(former)(init)
+
+    def _constructing(self, former: Any) -> Any:
+        def init(module: Any, *args: Any, **kwargs: Any) -> None:
+            former(module, *args, **kwargs)
+            self._note_creation(module)
+
+        return functools.wraps(former)(init)
+
+    def _note_creation(self, created: Any) -> None:
+        """Note where the program makes a module or an optimizer, outside of its own class."""
+        frame: Any = sys._getframe(2)
+        while frame is not None:
+            code = frame.f_code
+            is_own = code.co_varnames[:1] and frame.f_locals.get(code.co_varnames[0]) is created
+            if not is_own and not self._is_internal(code.co_filename):
+                self.creations[created] = Place([(code, frame.f_lasti)], ())
+                return
+            frame = frame.f_back
 
     def _clipping(self, former: Any) -> Any:
         spec = Spec("op", f"nn.utils.{former.__name__}")
@@ -807,7 +849,7 @@ class Recorder:
             self.window.notes.append(f"a hook of {hint} ran, and is not run again")
         if spec.kind == "item":
             return self._item(spec, function, args, kwargs)
-        if spec.name.rpartition(".")[2] in COMPOSITES and _may_draw(spec, args, kwargs):
+        if spec.name.rpartition(".")[2] in COMPOSITES:
             return self._opened(function, args, kwargs)
         return self._op(spec, function, args, kwargs)
 
@@ -900,6 +942,8 @@ class Recorder:
                 value.version = version_of(value.tensor)
                 return
         results = [event.results] if isinstance(event.results, Value) else event.results or []
+        if not operands and self._comes_back(event):
+            operands = list(values_in(event.args))
         if not operands and (
             event.note == "drawn" or event.spec.name in MAKING or not event.is_plain
         ):
@@ -912,6 +956,37 @@ class Recorder:
         for value in operands:
             value.reads += 1
         self.window.events.append(event)
+
+    def _comes_back(self, event: Event) -> bool:
+        """Whether a tensor is made of the numbers that the program read out of others: then the
+        event becomes one of those.
+        """
+        result = event.results
+        if event.spec.name not in COPYING or not isinstance(result, Value) or not event.args:
+            return False
+        operand = self._sources_of(event.args[0])
+        spec = NUMBERS_BACK
+        if operand is None and result.tensor.numel() <= SMALL:
+            for value, copy in self.window.lists:
+                if copy.shape == result.tensor.shape and torch.equal(
+                    copy, result.tensor.detach().to(copy.dtype)
+                ):
+                    operand, spec = value, ELEMENTS_BACK
+        if operand is None:
+            return False
+        event.spec, event.args, event.kwargs = spec, [operand], {}
+        event.is_plain = True
+        return True
+
+    def _sources_of(self, operand: Any) -> Any:
+        """The values that numbers were read out of, in lists as they stand; None for others."""
+        if isinstance(operand, float):
+            read = self.window.numbers.get(id(operand))
+            return read[1].args[0] if read is not None and read[0] is operand else None
+        if not isinstance(operand, (list, tuple)) or not operand:
+            return None
+        parts = [self._sources_of(each) for each in operand]
+        return None if any(each is None for each in parts) else parts
 
     def _from_outside(self, value: Value | None, event: Event) -> None:
         """Take what an op made of nothing as data."""
@@ -957,7 +1032,7 @@ class Recorder:
             and not self.recomputed
             and any(needs_grad(each) for each in tensors_in([args, kwargs]))
         ):
-            found.append("torch.no_grad()")
+            found.append(UNRECORDED_CHECKPOINT if self.unrecorded else "torch.no_grad()")
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):
                 dtype = torch.get_autocast_dtype(device)
@@ -1068,6 +1143,7 @@ class Recorder:
         first = len(window.calls)
         window.calls += [(module, up + first if up >= 0 else up) for module, up in previous.calls]
         window.roots = {**previous.roots, **window.roots}
+        window.idle |= previous.idle
         events.reverse()
         for event in events:
             if event.call >= 0:
@@ -1076,6 +1152,7 @@ class Recorder:
             known = window.known.setdefault(id(value.tensor), value)
             if known is not value:
                 value.same = known
+                known.reads += value.reads
                 if known.data is None:
                     known.data = value.data
         window.events[0:0] = [each for each in events if each not in window.events]
@@ -1106,11 +1183,12 @@ class Recorder:
         result = function(*args, **kwargs)
         if spec.name in ("numpy", "__array__") and args[0].numel() <= MOST_SHARED:
             self.window.shared[_storage(args[0])] = args[0].detach(), args[0].detach().clone()
-        if isinstance(result, float):
-            known = self.window.known.get(id(args[0]))
-            if known is not None:
-                event = Event(spec, [known], {}, self._place(sys._getframe(2)), -1)
-                self.window.numbers[id(result)] = (result, event)
+        known = self.window.known.get(id(args[0]))
+        if known is not None and spec.name in LISTING and args[0].numel() <= SMALL:
+            self.window.lists.append((known, args[0].detach().clone()))
+        if isinstance(result, float) and known is not None:
+            event = Event(spec, [known], {}, self._place(sys._getframe(2)), -1)
+            self.window.numbers[id(result)] = (result, event)
         return result
 
     def _opened(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -1157,6 +1235,7 @@ class Recorder:
             place,
             -1,
         )
+        self._enter_held(sys._getframe(3))
         event.leaves = self._leaves()
         for value in event.leaves:
             grad = value.tensor.grad
@@ -1217,6 +1296,7 @@ class Recorder:
         """Enter the outermost module that holds one which is called, by the name it has there."""
         roots = self.window.roots
         if id(module) in roots:
+            self.window.idle.discard(id(roots[id(module)][0]))
             return
         frame: Any = sys._getframe(2)
         first, found = module, None
@@ -1230,10 +1310,34 @@ class Recorder:
                 ):
                     module, found = holder, None
                 found = found or _held_name(frame, module)
+                if not found:
+                    module, found = _holder_in(frame, module)
             frame = frame.f_back
         name = found or type(module).__name__.lower()
         roots[id(module)] = module, name
         roots.setdefault(id(first), (module, name))
+
+    def _enter_held(self, frame: Any) -> None:
+        """Enter the modules and parameters that the user's frames hold and that nothing has used:
+        they are asked about too.
+        """
+        window = self.window
+        parts = {id(each) for root, _ in window.roots.values() for each in root.modules()}
+        while frame is not None:
+            held = [] if self._is_internal(frame.f_code.co_filename) else _objects_of(frame)
+            modules = [(n, each) for n, each in held if isinstance(each, torch.nn.Module)]
+            for name, module in modules:
+                inner = {id(each) for _, other in modules if other is not module
+                         for each in other.modules()}  # fmt: skip
+                if id(module) in parts | inner or not any(True for _ in module.parameters()):
+                    continue
+                window.roots[id(module)] = module, name
+                parts.update(id(each) for each in module.modules())
+                window.idle.add(id(module))
+            for name, tensor in held:
+                if isinstance(tensor, torch.nn.Parameter) and id(tensor) not in window.known:
+                    window.known[id(tensor)] = Value(tensor, "outside", name)
+            frame = frame.f_back
 
     def enter_root(self, module: Any, frame: Any) -> None:
         """Enter a module, called or not, under the name that a frame has for it."""
@@ -1256,7 +1360,9 @@ class Recorder:
     def _step_of(self, optimizer: Any) -> Step:
         """Enter an optimizer into the window, with the name that the program has for it."""
         place = self._place(sys._getframe(2))
-        step = Step(optimizer, self._name_of(optimizer) or "optimizer", place, self._parameter)
+        name = self._name_of(optimizer) or "optimizer"
+        creation = self.creations.get(optimizer, NOWHERE)
+        step = Step(optimizer, name, place, creation, self._parameter)
         self.window.steps.append(step)
         return step
 
@@ -1358,6 +1464,9 @@ class Recorder:
 HANDING_ON = ("inner", "_call_impl", "handle_torch_function")
 """Functions of PyTorch's that give a name to what they return."""
 
+UNRECORDED_CHECKPOINT = "checkpoint(use_reentrant=True)"
+"""What an op is under in a checkpoint with re-entry none of whose inputs requires grad."""
+
 NOWHERE = Place([], ())
 UNSEEN_WRITE = Spec("unseen write", "copy_")
 GRAD_BEFORE = Spec("grad before", "grad")
@@ -1387,15 +1496,6 @@ def _mask(name: str, state: Any, args: Any, kwargs: Any, result: Any) -> Any:
         torch.set_rng_state(after)
 
 
-def _may_draw(spec: Spec, args: Any, kwargs: dict[str, Any]) -> bool:
-    """Whether a composite function takes random numbers with these arguments."""
-    if spec.name.endswith("gumbel_softmax"):
-        return True
-    p = kwargs.get("dropout_p", args[10] if len(args) > 10 else 0.0)
-    training = kwargs.get("training", args[13] if len(args) > 13 else True)
-    return bool(p and training)
-
-
 def _storage(tensor: Any) -> int:
     """What tensors on the same memory have in common."""
     try:
@@ -1420,11 +1520,30 @@ def _held_name(frame: Any, wanted: Any) -> str:
     return ""
 
 
+def _objects_of(frame: Any) -> list[tuple[str, Any]]:
+    """What a frame holds by its name: its variables, and what its `self` has."""
+    held = list(frame.f_locals.items())
+    holder = frame.f_locals.get("self")
+    if not isinstance(holder, torch.nn.Module):
+        held += getattr(holder, "__dict__", {}).items()
+    if frame.f_globals is not frame.f_locals:
+        held += frame.f_globals.items()
+    return [(str(name), each) for name, each in held if name not in ("self", "_")]
+
+
+def _holder_in(frame: Any, wanted: Any) -> tuple[Any, str]:
+    """The module with a name in a frame that a module is part of, and that name, or itself."""
+    for name, each in _objects_of(frame):
+        if isinstance(each, torch.nn.Module) and any(part is wanted for part in each.modules()):
+            return each, name
+    return wanted, ""
+
+
 # --- the program --------------------------------------------------------------------------------
 
 RESERVED = frozenset(
-    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "print", "float", "slice", "_",
-     *(name.removeprefix("torch.") for name in RNNS), *keyword.kwlist}
+    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "checkpoint", "print", "float",
+     "slice", "_", *(name.removeprefix("torch.") for name in RNNS), *keyword.kwlist}
 )  # fmt: skip
 
 FOREVER = 1 << 60
@@ -1468,9 +1587,10 @@ class Line:
 class Writer:
     """Writes a window as a program and its tables."""
 
-    def __init__(self, window: Window, settings: Settings) -> None:
+    def __init__(self, window: Window, settings: Settings, creations: Mapping[Any, Place]) -> None:
         self.window = window
         self.settings = settings
+        self.creations = creations
         self.lines: list[Line] = []
         self.arrays: dict[str, Any] = {}
         self.dtypes: dict[str, str] = {}
@@ -1490,6 +1610,12 @@ class Writer:
         self.is_equation = False
         self.names = Names(set())
         self.last_use = self._last_uses()
+        self.called = {
+            id(tensor)
+            for root, _ in window.roots.values()
+            if id(root) not in window.idle
+            for tensor in (*root.parameters(), *root.buffers())
+        }
 
     # --- values and arrays ------------------------------------------------------------------------
 
@@ -1500,6 +1626,8 @@ class Writer:
             operands = [event.args, list(event.kwargs.values())]
             for value in values_in(operands):
                 found[id(value)] = number
+                if value.same is not None:
+                    found[id(value.same)] = number
                 if value.of is not None:
                     found[id(value.of)] = number
                 if event.spec.name == "retain_grad" or event.spec.kind in ("backward", "grad"):
@@ -1523,8 +1651,12 @@ class Writer:
         for root, name in self.window.roots.values():
             if id(root) not in self.modules:
                 self._module(root, self._root_name(name))
+        held = {
+            id(each) for step in self.window.steps for group, _ in step.groups for each in group
+        }
         for value in list(self.window.known.values()):
-            if value.origin == "outside" and not value.text:
+            is_asked_about = value.needs_grad or id(value) in self.last_use or id(value) in held
+            if value.origin == "outside" and not value.text and is_asked_about:
                 self._outside(value)
         for step in self.window.steps:
             self._optimizer(step)
@@ -1536,7 +1668,7 @@ class Writer:
                 line.checks = [
                     (self.text(value), "step", tensor)
                     for value, tensor, version in step.after
-                    if version_of(tensor) == version
+                    if version_of(tensor) == version and not self._is_idle(value)
                 ]
                 self.lines.append(line)
 
@@ -1563,7 +1695,8 @@ class Writer:
         if not standard:
             made, texts = "SGD", [*texts, "lr=0.0"]
             self.notes.append(f"the step of {step.name}, a {kind}, is not computed again")
-        self.lines.append(Line(f"{step.name} = torch.optim.{made}({', '.join(texts)})"))
+        text = f"{step.name} = torch.optim.{made}({', '.join(texts)})"
+        self.lines.append(Line(text, step.creation))
         if standard and step.ran:
             self.stepping.add(step.name)
             self._state(step)
@@ -1609,14 +1742,15 @@ class Writer:
         parts = [(name, each) for name, each in module._modules.items() if each is not None]
         listed = bool(parts) and [name for name, _ in parts] == [str(n) for n in range(len(parts))]
         made = "nn.Sequential()" if listed else f"{self._class(kind)}()"
+        place = self.creations.get(module, NOWHERE)
         first, _, last = path.rpartition(".")
         if path.endswith("]"):
             holder, _, number = path[:-1].rpartition("[")
-            self.lines.append(Line(f"{holder}.add_module({number!r}, {made})"))
+            self.lines.append(Line(f"{holder}.add_module({number!r}, {made})", place))
         elif first and not last.isidentifier():
             return
         else:
-            self.lines.append(Line(f"{path} = {made}"))
+            self.lines.append(Line(f"{path} = {made}", place))
         for table, wrapped in ((module._parameters, True), (module._buffers, False)):
             for name, tensor in table.items():
                 if tensor is not None and name.isidentifier():
@@ -1647,7 +1781,7 @@ class Writer:
         if value is None or value.origin != "outside":
             value = self.window.known[id(tensor)] = Value(tensor, "outside")
         value.text = text
-        data = self.keep(text, self._data(value))
+        data = self._elements(text, value)
         grad = "" if value.needs_grad else ", requires_grad=False"
         if is_parameter:
             self.lines.append(Line(f"{text} = nn.Parameter({data}{grad})"))
@@ -1656,11 +1790,29 @@ class Writer:
 
     def _outside(self, value: Value) -> None:
         value.text = self.names.take(value.hint or "data", -1, FOREVER)
-        data = self.keep(value.text, self._data(value))
+        data = self._elements(value.text, value)
         grad = ".requires_grad_()" if value.needs_grad else ""
         if value.hint == "random":
             self.drawn.append(value.text)
         self.lines.append(Line(f"{value.text} = {data}{grad}"))
+
+    def _elements(self, name: str, value: Value) -> str:
+        """The text that reads a value from outside; its shape alone where nothing used it."""
+        if not self._is_idle(value):
+            return self.keep(name, self._data(value))
+        tensor = value.tensor
+        return f"torch.empty({tuple(tensor.shape)}, dtype={tensor.dtype}, device='meta')"
+
+    def _is_idle(self, value: Value) -> bool:
+        """Whether nothing used a parameter, nor the module that it is of."""
+        tensor = value.tensor
+        return (
+            value.origin == "outside"
+            and not value.reads
+            and id(value) not in self.last_use
+            and id(tensor) not in self.called
+            and (tensor.grad_fn, tensor.grad) == (None, None)
+        )
 
     def _data(self, value: Value) -> Any:
         """What a value from outside held when it was first read."""
@@ -1853,11 +2005,25 @@ class Writer:
                     raise Unwritable(name)
                 name = name.removeprefix("torch.")
             return f"{name}({self._arguments(event, 0)})"
+        if spec.kind == "read":
+            return self._read_back(event)
         if spec.kind == "attribute":
             return f"{self._operand(args[0])}.{spec.name}"
         if spec.kind == "assign":
             return f"{self._operand(args[0])}.{spec.name} = {self.text(args[1])}"
         return self._method(event)
+
+    def _read_back(self, event: Event) -> str:
+        """A tensor that is made of numbers which were read out of others."""
+
+        def text(operand: Any) -> str:
+            if isinstance(operand, Value):
+                return f"{self._operand(operand)}.{event.spec.name}()"
+            return f"[{', '.join(map(text, operand))}]"
+
+        tensor = event.results.tensor
+        grad = ".requires_grad_()" if event.results.needs_grad else ""
+        return f"torch.tensor({text(event.args[0])}, dtype={tensor.dtype}){grad}"
 
     def _method(self, event: Event) -> str:
         name, args = event.spec.name, event.args
@@ -1998,6 +2164,14 @@ MAKING = frozenset(
 )  # fmt: skip
 """What brings in data: its results come from outside."""
 
+COPYING = frozenset(
+    {"torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.asarray", "new_tensor"}
+)
+"""What makes a tensor of numbers, which may be those of another tensor."""
+
+NUMBERS_BACK = Spec("read", "item")
+ELEMENTS_BACK = Spec("read", "tolist")
+
 
 def _differentiable(results: list[Any]) -> bool:
     return any(each is not None and each.needs_grad for each in results)
@@ -2105,7 +2279,7 @@ def save(recorder: Recorder) -> bool:
     window = recorder.chosen()
     if window is None or not window.events:
         return False
-    writer = Writer(window, recorder.settings)
+    writer = Writer(window, recorder.settings, recorder.creations)
     writer.write()
     tables = Tables(writer, recorder.settings)
     write_recording(recorder.settings.path, tables.index(), writer.arrays)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from gradcli.arrays.backend import shape_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
 from gradcli.language.objects.attributes import Method
@@ -70,7 +71,7 @@ def label_operands(
 def description(value: Any) -> str:
     """What a value is, in few words: `(2, 3) float32`, `None`, `a str`."""
     if type(value) is Tensor:
-        return f"{tuple(value.array.shape)} {str(value.dtype).removeprefix('torch.')}"
+        return f"{shape_of(value.array)} {str(value.dtype).removeprefix('torch.')}"
     if value is None:
         return "None"
     kind = type_name(value)

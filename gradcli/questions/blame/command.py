@@ -76,9 +76,9 @@ def blame(
         try:
             result = _differentiated(run, value)
         except GradcliError as error:
-            if error.code != "E403":
+            if error.code not in ("E403", "E404") or not run.session.recorder.passes:
                 raise
-            result = None  # the program's own passes have freed the graph: they are what is judged
+            result = None  # what the output is of is freed or changed: the program's passes count
         return report(run, statements, result)
 
     def after_error(run: Run, statements: Sequence[Statement], error: GradcliError) -> None:

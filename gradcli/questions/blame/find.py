@@ -40,7 +40,7 @@ def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Ten
         reaches = nonfinite.output is not None and id(nonfinite.output) in ahead
         if nonfinite.phase == BACKWARD or nonfinite.phase == SEED:
             if not bad_output and bad_grads:
-                chosen = nonfinite
+                chosen = _behind(run, watch, nonfinite) or nonfinite
         elif nonfinite.phase == DATA:
             chosen = nonfinite if reaches or bad_output else None
         elif bad_output and reaches:
@@ -62,6 +62,31 @@ def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Ten
         first.made = run.creation(chosen.output)
     explain_by_context(run, first)
     return Blame(first, others)
+
+
+def _behind(run: Recorded, watch: Watch, later: FirstNonFinite) -> FirstNonFinite | None:
+    """The first NaN or infinity of the forward pass among what the operands of a node are computed
+    from, whose gradient is not finite because they are not.
+    """
+    call = None if later.node is None else run.recorder.made.get(later.node)
+    if call is None or type(call.output) is not Tensor:
+        return None
+    flow = run.flow
+    operands = [step.source for step in flow.back.get(id(call.output), ())]
+    spoilt = [
+        key
+        for key in operands
+        if type(value := flow.values.get(key)) is Tensor and not is_finite(value.array)
+    ]
+    sources = {*spoilt, *flow.ingredients(spoilt)}
+    return next(
+        (
+            each
+            for each in watch.nonfinites
+            if each.phase not in (BACKWARD, SEED) and id(each.output) in sources
+        ),
+        None,
+    )
 
 
 def _of_the_step(nonfinites: Sequence[FirstNonFinite]) -> FirstNonFinite | None:

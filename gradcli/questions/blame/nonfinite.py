@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.arrays.backend import to_host
+from gradcli.arrays.backend import has_values, to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd import naming
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.tree import syntax as tree
@@ -350,12 +351,16 @@ def _shown(value: Any) -> str:
 
 
 def _held(array: Any) -> Any:
-    """An array with its numbers computed, in the host's memory."""
-    return to_host(forced(array))
+    """An array with its numbers computed, in the host's memory; of an example of vmap's those of
+    all examples.
+    """
+    return to_host(forced(unbatched(array)))
 
 
 def is_finite(array: Any) -> bool:
-    """Whether all numbers of an array are finite."""
+    """Whether all numbers of an array are finite; there may be none."""
+    if not has_values(array):
+        return True
     array = _held(array)
     if array.dtype.kind not in "fcV":
         return True

@@ -39,6 +39,7 @@ from gradcli.questions.why.detachments import beside
 from gradcli.recorded.names import arguments_of
 from gradcli.running.arguments.values import Argument
 from gradcli.running.arguments.words import UsageError
+from gradcli.running.recordings.operations import OtherInputsError
 from gradcli.running.report import seed_of
 from gradcli.running.rerun import evaluate, moments_of
 from gradcli.show.answer import Answer
@@ -89,6 +90,7 @@ def by_differences(
         raise _nothing_to_move()
     if options.wrt is not None:
         inputs = {name: array for name, array in inputs.items() if name in options.wrt}
+    inputs = _ahead_of_none(terminal, rerun, inputs)
     if order == 1:
 
         def function(values: Mapping[str, Any]) -> float:
@@ -120,6 +122,31 @@ def by_differences(
     )
     terminal.answer(shown, options.format)
     return int(failed)
+
+
+def _ahead_of_none(terminal: Terminal, rerun: Rerun, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs that can be moved: not those that reach the output through an operation whose
+    results are known from a recording alone; raises E204 where there is no other.
+    """
+    recording = rerun.options.recording
+    if recording is None or not recording.opaque:
+        return dict(inputs)
+    kept: dict[str, Any] = {}
+    behind: dict[str, OtherInputsError] = {}
+    for name, array in inputs.items():
+        try:
+            rerun.execute(values={name: array + _NUDGE * (1 + np.abs(array))}, dtype="float64")
+            kept[name] = array
+        except OtherInputsError as error:
+            behind[name] = error
+    for name, error in behind.items() if kept else ():
+        terminal.note(f"`{name}` is not checked: {error.message}")
+    if not kept:
+        raise next(iter(behind.values()))
+    return kept
+
+
+_NUDGE = 1e-3
 
 
 def _compared(

@@ -59,6 +59,10 @@ def derive(asked: Asked, target: str, matrices: str = "") -> int:
     """Show the gradients of a program as formulas, written for a target; or the matrices that they
     are products with.
     """
+    recording = asked.options.recording
+    if recording is not None:
+        # What stands behind the last backward pass, as an optimizer's step, is no part of it.
+        asked.program = Program(recording.ahead_of_step(asked.program.text()), asked.program.name)
     if matrices == "hessian":
         return _hessian(asked, target)
     return _derived(asked, target, matrices)

@@ -219,6 +219,9 @@ def _extras(
     if extras.saved:
         named = run.session.state.names().items()
         names = {name: each for name, each in named if type(each) is Tensor}
+        if run.replay is not None:
+            # The run had no name for most of what the lines of a recording assign.
+            names = {name: each for name, each in names.items() if each.grad_fn is None}
         saved = saved_values(graph, events, names)
         yield (
             "saved",

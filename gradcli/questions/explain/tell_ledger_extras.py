@@ -143,8 +143,20 @@ def saved_text(found: SavedValues, operands: Operands) -> str:
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         lines.append(("    " + "  ".join(cells)).rstrip())
+    if any(path for path, _ in found.by_module):
+        lines += ["", "by the module that saved it, what only the graph keeps:"]
+        width = max(len(path or _OUTSIDE) for path, _ in found.by_module)
+        lines += [
+            f"    {(path or _OUTSIDE).ljust(width)}  {_bytes(size).rjust(8)}"
+            f"  {size / max(found.peak, 1):4.0%}"
+            for path, size in found.by_module
+        ]
     lines.append(f"peak: {_bytes(found.peak)} that only the graph keeps, when backward begins")
     return "\n".join(lines)
+
+
+_OUTSIDE = "outside of all"
+"""Stands for a module where none saved a value."""
 
 
 def _saved_row(value: Saved, operands: Operands) -> list[str]:
@@ -181,6 +193,7 @@ def saved_document(found: SavedValues) -> dict[str, Any]:
             }
             for value in found.values
         ],
+        "by_module": [{"module": path, "bytes": size} for path, size in found.by_module],
         "peak_bytes": found.peak,
     }
 

@@ -13,6 +13,8 @@ from gradcli.language.tree import syntax as tree
 from gradcli.ops.binding.catalogue import modules
 from gradcli.questions.why.edits import (
     added,
+    calls_of,
+    edited,
     in_torch,
     instead,
     smooth,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from gradcli.recorded.dataflow import Flow
     from gradcli.recorded.recorded_run import Recorded
 
-_MODES = ("no_grad", "inference_mode", "set_grad_enabled")
+_MODES = ("no_grad", "inference_mode", "set_grad_enabled", "checkpoint(")
 
 _NUMBERS = ("item", "tolist")
 
@@ -160,13 +162,8 @@ def _no_grad_detachment(call: Any, program: Sequence[tree.Statement]) -> Detachm
     places = [call.span, *(place for _, place in call.stack)]
     for caller in places:
         if caller is not None and "checkpoint(" in caller.text:
-            return Detachment(
-                caller,
-                "a checkpoint with re-entry records nothing where none of its inputs requires grad",
-                "say `use_reentrant=False`, or let an input require grad",
-                (),
-                with_argument(caller, "use_reentrant=False"),
-            )
+            tries = with_argument(caller, "use_reentrant=False")
+            return Detachment(caller, _CHECKPOINTED, _LET_IN, (), tries)
     mode = "no_grad()"
     labels: tuple[Label, ...] = ()
     for place in places:
@@ -184,6 +181,10 @@ def _no_grad_detachment(call: Any, program: Sequence[tree.Statement]) -> Detachm
         return Detachment(call.span, _UNRECORDED.format(mode), help, (label,), tries)
     if labels:
         block = labels[0].span
+        if block.text.startswith("checkpoint("):
+            calls = [each.span for each in calls_of(program, "checkpoint")]
+            tries = edited(block, [(e.start, e.end, "torch.enable_grad()") for e in calls])
+            return Detachment(call.span, _CHECKPOINTED, _LET_IN, (), tries)
         new = "@torch.enable_grad()" if block.text.startswith("@") else "torch.enable_grad()"
         help, tries = "move it out of the block", instead(block, new)
         return Detachment(call.span, _UNRECORDED.format(mode), help, labels, tries)
@@ -191,6 +192,10 @@ def _no_grad_detachment(call: Any, program: Sequence[tree.Statement]) -> Detachm
         return step_detachment(call.span)
     return Detachment(call.span, _UNRECORDED.format(mode))
 
+
+_CHECKPOINTED = "a checkpoint with re-entry records nothing where none of its inputs requires grad"
+
+_LET_IN = "say `use_reentrant=False`, or let an input require grad"
 
 _UNRECORDED = "this runs under {}, and nothing is recorded"
 
@@ -208,7 +213,9 @@ def _switch(program: Sequence[tree.Statement], places: Sequence[Span | None]) ->
     """The last call of `set_grad_enabled` by itself that stands ahead of one of some places."""
     found = None
     for node in tree.nodes_of(list(program)):
-        if not isinstance(node, tree.Call) or not node.function.span.text.endswith(_MODES[-1]):
+        if not isinstance(node, tree.Call) or not node.function.span.text.endswith(
+            "set_grad_enabled"
+        ):
             continue
         if any(place is not None and node.span.end <= place.start for place in places):
             found = node.span

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradcli.arrays.backend import is_uninitialized
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
@@ -17,6 +18,7 @@ from gradcli.errors import Label
 from gradcli.language.provenance import targets_of
 from gradcli.language.tree import syntax as tree
 from gradcli.library.torch.nn.paths import module_paths
+from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.questions.why.detachments import (
     Detachment,
     beside,
@@ -43,7 +45,7 @@ from gradcli.questions.why.training import (
     skipped_hooks,
 )
 from gradcli.questions.why.zeros import EVERYWHERE, zeros_of
-from gradcli.recorded.gradients import STRUCTURAL_ZERO, ZERO
+from gradcli.recorded.gradients import NO_SHAPE, STRUCTURAL_ZERO, ZERO
 from gradcli.recorded.hooks import hook_calls
 from gradcli.recorded.patterns import holds
 from gradcli.recorded.recorded_run import Recorded, graph_of, path_to
@@ -266,6 +268,8 @@ class _Gradients:
         tensor = self.tensor
         if tensor.grad is not None:
             return self._carried()
+        if is_uninitialized(tensor.array):
+            return self._none("uninitialized", f"{self.name}: {NO_SHAPE}")
         if not tensor.requires_grad:
             found = without_grad(self.run, self.question, self.name, tensor)
             if self._is_a_gradient():
@@ -632,7 +636,7 @@ class _Gradients:
         found = self._linear(goals) or self._stepped(output)
         if found is not None:
             return found
-        used = flow.onward.get(id(tensor), [])
+        used = [each for each in flow.onward.get(id(tensor), ()) if not self._optimizes(each.place)]
         reached = flow.computed_from([id(tensor)])
         steps = [each for key in reached for each in flow.onward.get(key, ())]
         drawn = [each.place for each in steps if each.place and _SAMPLE in each.place.text]
@@ -654,8 +658,19 @@ class _Gradients:
             kept = sorted(by_place.values(), key=places.index)[:3]
             return self._none("unused", f"{output} is not computed from {name}", kept)
         detachment = never_called(run, name) if tensor.meta and tensor.meta.is_parameter else None
-        detachment = detachment or Detachment(run.creation(tensor), "made here, and read nowhere")
+        place = run.creation(tensor)
+        if place is not None and place.source.origins is not None and not place.origin:
+            # A recording has no line that made it.
+            detachment = detachment or Detachment(None, "no operation that was recorded reads it")
+        detachment = detachment or Detachment(place, "made here, and read nowhere")
         return self._none("unused", f"nothing is computed from {name}", [detachment])
+
+    def _optimizes(self, place: Span | None) -> bool:
+        """Whether a place is where an optimizer is given its parameters, which computes nothing."""
+        return place is not None and any(
+            isinstance(evaluation.value, Optimizer) and holds(statement.span, place)
+            for statement, evaluation in self.run.provenance.assignments
+        )
 
     def _sampled(self, reached: Collection[int]) -> list[Span]:
         """The draws from distributions that are made of some values."""

@@ -168,6 +168,7 @@ def _in_none(run: Recorded, name: str, tensor: Tensor, optimizers: Mapping[str, 
         _exhausted(run, name, called)
         or _in_a_list(run, name, tensor, optimizers)
         or _no_parameter(run, name, tensor)
+        or _of_another_model(run, name, optimizers)
         or _left_out(run, name, called)
     )
 
@@ -278,6 +279,40 @@ def _no_parameter(run: Recorded, name: str, tensor: Tensor) -> Why | None:
     )
 
 
+def _of_another_model(run: Recorded, name: str, optimizers: Mapping[str, Any]) -> Why | None:
+    """The answer where an optimizer holds parameters of a model's very shapes, and no operation
+    reads them.
+    """
+    owner = name.partition(".")[0]
+    module = run.values.get(owner)
+    wanted = [each.array.shape for each in getattr(module, "parameters", tuple)()]
+    for called, optimizer in optimizers.items():
+        held = [each for group in optimizer.param_groups for each in group["params"]]
+        if not wanted or [each.array.shape for each in held] != wanted:
+            continue
+        if any(
+            step.call is not None for each in held for step in run.flow.onward.get(id(each), ())
+        ):
+            continue
+        place = _assigned(run, called)
+        tries: tuple[str, ...] = ()
+        for each in calls_of(run.program, type(optimizer).__name__):
+            if each.arguments and place is not None and each.span.end == place.end:
+                tries = instead(each.arguments[0].span, f"{owner}.parameters()")
+        found = Detachment(
+            place,
+            f"what `{called}` holds has the shapes of `{owner}`'s parameters, and nothing reads it:"
+            f" it is of a model that `{owner}` was made from, or that it replaced",
+            f"make `{called}` behind the line that makes `{owner}` what it is",
+            (),
+            tries,
+        )
+        return _answer(
+            name, "old model", f"`{called}` holds the parameters of another model", [found]
+        )
+    return None
+
+
 def _left_out(run: Recorded, name: str, called: str) -> Why:
     """The answer for a parameter that the optimizer was not given."""
     written = re.sub(r"\.(\d+)", r"[\1]", name)
@@ -366,7 +401,7 @@ def never_called(run: Recorded, name: str) -> Detachment | None:
         return None
     if any(call.module is module for call in run.recorder.modules.values()):
         return None
-    place = _attribute_place(run, owner.rpartition(".")[2])
+    place = _attribute_place(run, owner.rpartition(".")[2]) or _assigned(run, owner)
     text = f"{owner} is made here, and no forward() that ran has called it"
     return Detachment(place, text, "call it in forward(), or do not make it")
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import to_host
+from gradcli.arrays.backend import has_values, to_host
 from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.questions.why.detachments import Detachment
 from gradcli.questions.why.finding import Why
@@ -136,7 +137,10 @@ def _alike(before: Output, after: Output) -> bool:
         return True  # a number of Python's is a tensor now
     if type(a) is not Tensor or type(b) is not Tensor:
         return True
-    first, second = (np.asarray(to_host(forced(each.array))) for each in (a, b))
+    arrays = [forced(unbatched(each.array)) for each in (a, b)]
+    if not all(map(has_values, arrays)):
+        return True
+    first, second = (np.asarray(to_host(each)) for each in arrays)
     if first.dtype.kind not in "fc" or first.shape != second.shape:
         return first.dtype.kind not in "fc"
     return bool(np.allclose(first, second, rtol=1e-4, atol=1e-6, equal_nan=True))

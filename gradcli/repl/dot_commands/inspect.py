@@ -1,5 +1,5 @@
 """Dot-commands that look at the session: `.help .vars .grads .trace .explain .derive .show .why
-.blame .check`, and `x?`.
+.blame .flow .check`, and `x?`.
 """
 
 from __future__ import annotations
@@ -218,6 +218,11 @@ def why(run: Run, line: Line) -> None:
 def blame(run: Run, _line: Line) -> None:
     """Find the first NaN or infinity."""
     run.session.emit(Asked("blame"))
+
+
+def flow(run: Run, _line: Line) -> None:
+    """Show how gradients fare in each layer."""
+    run.session.emit(Asked("flow"))
 
 
 def check(run: Run, _line: Line) -> None:

@@ -9,7 +9,7 @@ from gradcli.arrays.files.writing import replace
 from gradcli.errors import GradcliError, SyntaxErrors
 from gradcli.recorded.gradients import Gradient
 from gradcli.repl.dot_commands.line import Line
-from gradcli.running.arguments.files import read_program
+from gradcli.running.arguments.files import RECORDING, program_in, read_program
 from gradcli.running.report import advising_seed, gradient_text, warn_of_nonfinite
 from gradcli.show.diagnostics.snippet import location
 from gradcli.show.style import counted
@@ -47,12 +47,24 @@ def read(run: Run, line: Line) -> None:
         raise GradcliError(
             "E601", f"{path} is being read already: the files read each other", span=line.words[1]
         )
+    is_recording = path.endswith(RECORDING)
+    if is_recording and run.options.recording is not None:
+        held = run.options.recording.path
+        raise line.wrong(
+            f"the session holds the recording {held} already",
+            line.words[1],
+            "`.reset` forgets it, with all values",
+        )
     with line.placing_errors(1):
-        text = read_program(path)
+        text = program_in(path, run.options) if is_recording else read_program(path)
+    if is_recording:
+        run.begin_replay()
     run.reading.append(inside)
     try:
         for _ in run.follow(run.session.parse(text, path)):
             pass
+        if is_recording:
+            run.tell_replay()
     except GradcliError as error:
         last = error.errors[-1] if isinstance(error, SyntaxErrors) else error
         last.notes = (*last.notes, f"`.read` runs this file at {location(line.words[0])}")
@@ -80,7 +92,7 @@ def undo(run: Run, line: Line) -> None:
     last = run.transcript.last()
     if last is None:
         raise line.wrong("there is no statement to take back", line.words[0])
-    *kept, _ = run.session.parse(run.transcript.program(), "session")
+    *kept, _ = run.session.parse(run.transcript.program(), run.name_so_far())
     arguments = [(name, run.session.values[name]) for name in run.given()]
     failed = run.transcript.failed
     run.reset()
@@ -97,7 +109,8 @@ def undo(run: Run, line: Line) -> None:
 
 
 def reset(run: Run, _line: Line) -> None:
-    """Forget all values and what `.save` would write."""
+    """Forget all values and what `.save` would write, and a recording."""
+    run.options.recording = run.replay = None
     run.reset()
 
 

@@ -12,7 +12,7 @@ from gradcli.language.objects.repr import display
 from gradcli.recorded.walk import Walk
 from gradcli.repl.dot_commands.line import Line
 from gradcli.running.replay import explained
-from gradcli.running.report import advising_seed
+from gradcli.running.report import advising_seed, differentiated
 from gradcli.show.graph.walk import KEYS, gradients_text, list_text, stop_text
 
 if TYPE_CHECKING:
@@ -24,16 +24,25 @@ _PROMPT = "step> "
 
 
 def step(run: Run, line: Line) -> None:
-    """Walk through the backward pass of a tensor. No `.grad` changes, and the graph is kept.
+    """Walk through the backward pass of a tensor: of what `backward()` was last called on if none
+    is named, or of the one assigned last. No `.grad` changes, and the graph is kept.
 
     Raises E402 for a tensor without a graph, and what a backward pass raises.
     """
-    name, output = line.tensor(run, 1)
+    if len(line.words) > 1:
+        name, output = line.tensor(run, 1)
+    else:
+        recorder = run.session.state.recorder
+        last = None if recorder is None else differentiated(run.session)
+        last = last or run.session.last_tensor()
+        if last is None:
+            raise line.wrong("no tensor has been assigned yet", line.words[0])
+        name, output = last[0] or "the output", last[1]
     if not output.requires_grad:
         raise GradcliError(
             "E402",
             f"`{name}` does not require grad: there is no backward pass to walk through",
-            span=line.words[1],
+            span=line.words[-1],
         )
     seed = line.seed(run, 2, output)
     with advising_seed(output, f".step {name} {{}}"):

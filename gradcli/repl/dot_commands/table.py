@@ -61,9 +61,8 @@ TABLE = {
         DotCommand(
             ".step",
             step,
-            "walk through the backward pass of a tensor",
+            "walk through a backward pass, step by step",
             [("NAME", "tensor"), ("SEED", "expression")],
-            needed=1,
         ),
         DotCommand(
             ".why",
@@ -73,9 +72,14 @@ TABLE = {
             needed=1,
         ),
         DotCommand(".blame", inspect.blame, "where the first NaN or infinity comes from"),
+        DotCommand(".flow", inspect.flow, "how gradients fare in each layer"),
         DotCommand(".check", inspect.check, "check the gradients against differences"),
         DotCommand(
-            ".read", session.read, "run a file in this session", [("FILE", "file")], needed=1
+            ".read",
+            session.read,
+            "run a file, or a recording, in this session",
+            [("FILE", "file")],
+            needed=1,
         ),
         DotCommand(
             ".save",

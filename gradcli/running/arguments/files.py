@@ -50,7 +50,7 @@ def program_in(path: str, options: Options) -> str:
     from gradcli.arrays.files.recording import Recording  # lazy: start-up: few are recordings
 
     options.recording = Recording(path)
-    return options.recording.program
+    return options.recording.program_in(options.dtype)
 
 
 def _checked(data: bytes, name: str) -> bytes:

@@ -22,23 +22,36 @@ _CLOSE = 2e-2
 """How far a gradient may be from the recorded one, as a share of its largest element."""
 
 
+class OtherInputsError(GradcliError):
+    """Other values than those of the run reach an operation that is not computed anew."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            "E204",
+            f"{name} was computed by PyTorch, and its results are known for the values of the run"
+            " alone",
+            help="other inputs and differences cannot pass through it",
+        )
+
+
 def opaque_operation(
     recording: Recording,
     number: Any,
     inputs: Sequence[Any],
-    shaped: Callable[[str], Tensor] | None = None,
+    read: Callable[[str], Any],
+    has_numbers: bool,
 ) -> Any:
     """The results of an operation that is not computed anew, joined to the graph by the gradients
     that PyTorch computed. Raises as `opaque_name`.
 
     Args:
-        shaped: what stands for an array of the recording by its name, where no numbers are read.
+        read: gives an array of the recording by its name, in the dtype of the replay.
+        has_numbers: whether these arrays hold numbers, and not shapes alone.
     """
     opaque_name(recording, number)
     given = recording.opaque[number]
-    read = shaped or (lambda name: _tensor(recording.array(name)))
-    results = tuple(read(name) for name, _ in given.results)
-    function = _function(recording, given, results, len(inputs), shaped)
+    results = tuple(_tensor(read(name)) for name, _ in given.results)
+    function = _function(read, given, results, len(inputs), has_numbers)
     found = function.apply(*inputs)
     return found if len(results) > 1 else found[0]
 
@@ -55,14 +68,15 @@ def _tensor(array: Any) -> Tensor:
 
 
 def _function(
-    recording: Recording,
+    read: Callable[[str], Any],
     given: Opaque,
     results: tuple[Tensor, ...],
     count: int,
-    shaped: Callable[[str], Tensor] | None,
+    has_numbers: bool,
 ) -> type[Function]:
     """The custom function of one opaque operation."""
     passes = iter(given.passes)
+    former: list[Any] = []
 
     def forward(ctx: Any, *inputs: Any) -> Any:
         ctx.mark_non_differentiable(
@@ -71,19 +85,18 @@ def _function(
         return results
 
     def backward(ctx: Any, *grads: Any) -> Any:
-        recorded = next(passes, None)
-        if recorded is None:
+        # A pass that a question adds is the last one again, if what arrives is the same.
+        former[:] = [next(passes, None)] if not former else [next(passes, former[0])]
+        if former[0] is None:
             raise runtime_error(
-                f"the derivative of {given.name} is known from the recording alone, for the passes"
-                f" of the run: {len(given.passes)}"
+                f"the derivative of {given.name} is not known: no backward pass of the run came"
+                " through it"
             )
-        arrived, left = recorded
-        if shaped is not None:
-            return tuple(None if name is None else shaped(name) for name in left[:count])
+        arrived, left = former[0]
         for name, grad in zip(arrived, grads, strict=False):
-            if name is not None:
-                _check_arrived(given.name, recording.array(name), grad)
-        made = [None if name is None else _tensor(recording.array(name)) for name in left]
+            if name is not None and has_numbers:
+                _check_arrived(given.name, read(name), grad)
+        made = [None if name is None else _tensor(read(name)) for name in left]
         return tuple(made[:count])
 
     name = given.node.removesuffix("Backward0").removesuffix("Backward") or "Opaque"

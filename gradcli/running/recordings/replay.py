@@ -8,6 +8,7 @@ import re
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +18,18 @@ from gradcli.arrays.dtypes import DTYPES, cast
 from gradcli.arrays.files.recording import BLOCKS, SAMPLES
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.storage import return_freed_memory
+from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, Span, Warned, runtime_error
+from gradcli.errors import GradcliError, Span, Warned
 from gradcli.record import Record
-from gradcli.running.recordings.operations import cell, opaque_name, opaque_operation, recurrent
+from gradcli.running.recordings.operations import (
+    OtherInputsError,
+    cell,
+    opaque_name,
+    opaque_operation,
+    recurrent,
+)
 from gradcli.running.recordings.shapes import SMALL, Shapes
 from gradcli.running.recordings.statements import check_statement
 
@@ -100,6 +108,7 @@ class Replay:
         self._calls: list[tuple[int, ModuleCall]] = []
         session.values["recorded"] = lambda name: self._recorded(name)
         session.values["opaque"] = lambda number, *inputs: self._opaque(number, inputs)
+        session.values["checkpoint"] = lambda use_reentrant: NoGrad()
         for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
             session.values[name] = partial(recurrent, name)
             session.values[f"{name}_cell"] = partial(cell, f"{name}_cell")
@@ -117,7 +126,7 @@ class Replay:
     def _recorded(self, name: Any) -> Tensor:
         """A tensor that came from outside."""
         if self.shapes is not None:
-            return self._shaped(str(name))
+            return Tensor(self._shape(str(name)))
         path = str(name).replace("[", ".").replace("]", "")
         array = self._replaced.get(path)
         if array is None:
@@ -126,15 +135,19 @@ class Replay:
             array = np.array(array, DTYPES[self.recording.entries[str(name)].dtype].numpy_dtype)
         else:
             array = np.array(array)
-        if self.dtype is not None and array.dtype.kind == "f":
-            array = cast(array, DTYPES[self.dtype])
+        array = self._cast(array)
         return Tensor(array if array.ndim else array[()])
 
-    def _shaped(self, name: str) -> Tensor:
-        """What stands for a tensor of the recording."""
+    def _shape(self, name: str) -> Any:
+        """What stands for an array of the recording."""
         assert self.shapes is not None
         entry = self.recording.entry(name)
-        return Tensor(self.shapes.array(entry.shape, DTYPES[entry.dtype].numpy_dtype))
+        return self.shapes.array(entry.shape, DTYPES[entry.dtype].numpy_dtype)
+
+    def _cast(self, array: Any) -> Any:
+        """An array of the recording in the dtype that the replay runs in."""
+        floating = array.dtype.kind == "f" or array.dtype.name == "bfloat16"
+        return cast(array, DTYPES[self.dtype]) if self.dtype is not None and floating else array
 
     def _opaque(self, number: Any, inputs: tuple[Any, ...]) -> Any:
         """The results of an operation that is not computed anew, joined to the graph.
@@ -142,14 +155,22 @@ class Replay:
         Raises E204 where other values than those of the run may reach it.
         """
         if self.shapes is not None:
-            return opaque_operation(self.recording, number, inputs, self._shaped)
-        if self._replaced or self.dtype is not None or self._given():
-            raise runtime_error(
-                f"{opaque_name(self.recording, number)} was computed by PyTorch, and its results"
-                " are known for the values of the run alone",
-                help="other inputs, differences and another dtype cannot pass through it",
-            )
-        return opaque_operation(self.recording, number, inputs)
+            return opaque_operation(self.recording, number, inputs, self._shape, False)
+        name = opaque_name(self.recording, number)
+        if self._given():
+            raise OtherInputsError(name)
+        if self._replaced or self.dtype is not None:
+            read = b"".join(_hash(each) for each in inputs)
+            known = self.recording.opaque_inputs.get((number, self.dtype))
+            if known is None and not self._replaced:
+                self.recording.opaque_inputs[number, self.dtype] = read
+            elif known != read:
+                raise OtherInputsError(name)
+
+        def read(array: str) -> Any:
+            return self._cast(self.recording.array(array))
+
+        return opaque_operation(self.recording, number, inputs, read, True)
 
     def let_go(self) -> None:
         """Keep no result longer than the program reads it, but for the output."""
@@ -183,7 +204,7 @@ class Replay:
                 help="`gradcli why`, `explain --saved`, `info` and pictures in SVG answer without",
             )
         source = statement.span.source
-        if source.name != self.recording.path:
+        if source.name != self.recording.path or not self._is_own(statement):
             return
         if source.origins is None:
             source.origins = self.recording.origins
@@ -201,6 +222,10 @@ class Replay:
             module = self._at(self.recording.calls[number][0])
             have.append((number, ModuleCall(module)))
         state.calls[:] = [call for _, call in have if call.module is not None]
+
+    def _is_own(self, statement: Statement) -> bool:
+        """Whether a statement is the recording's; behind it a session may have its own."""
+        return statement.span.line < len(self.recording.origins)
 
     def after(self, statement: Statement) -> None:
         """Compare the results of a line with PyTorch's."""
@@ -333,6 +358,11 @@ class Replay:
         for each in recording.notes[:MOST_NAMED]:
             said += f"\n  {each}"
         return said
+
+
+def _hash(tensor: Tensor) -> bytes:
+    """What tells whether a tensor is another one."""
+    return blake2b(np.ascontiguousarray(to_host(forced(tensor.array))).tobytes()).digest()
 
 
 def digest(array: Any) -> Any:

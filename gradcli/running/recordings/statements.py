@@ -32,7 +32,7 @@ _NODES = (
 _RECURRENT = ("gru", "lstm", "rnn_relu", "rnn_tanh")
 
 _NAMES = frozenset(
-    {"F", "math", "nn", "opaque", "recorded", "torch", *_RECURRENT}
+    {"F", "checkpoint", "math", "nn", "opaque", "recorded", "torch", *_RECURRENT}
     | {f"{name}_cell" for name in _RECURRENT}
 )
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.graph import Edge, GraphNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.show.style import Style, one_line
+from gradcli.state import active
 
 
 def source_of(node: GraphNode) -> str:
@@ -123,5 +128,12 @@ def value_text(value: Any, style: Style, column: int) -> str:
 
 
 def gradient_text(array: Any) -> str:
-    """A gradient in a backward pass; `None` for an undefined one."""
-    return "None" if array is None else format_tensor(array)
+    """A gradient in a backward pass; `None` for an undefined one, and of one that is printed with
+    `...` its shape and size.
+    """
+    if array is None:
+        return "None"
+    if array.size <= active.state.print_options.threshold:
+        return format_tensor(array)
+    norm = float(np.linalg.norm(np.abs(to_host(forced(array))).astype(np.float64)))
+    return f"tensor of shape {tuple(array.shape)}, norm {norm:.4g}"

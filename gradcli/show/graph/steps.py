@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.graph import Graph
 from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event, Step
 from gradcli.recorded.hooks import before_hooks
@@ -107,8 +106,8 @@ def _fitting(raw: Any, fitted: Any) -> str:
 def _sum(lead: str, old: Any, incoming: Any, new: Any) -> str:
     """`old + incoming = new`, or just the gradient where there was none before."""
     if old is None:
-        return block(lead, format_tensor(new))
-    texts = [format_tensor(array) for array in (old, incoming, new)]
+        return block(lead, gradient_text(new))
+    texts = [gradient_text(array) for array in (old, incoming, new)]
     if not any("\n" in text for text in texts):
         return f"{lead}{' + '.join(texts[:2])} = {texts[2]}"
     blanks = " " * (len(lead) - 2)

@@ -130,8 +130,8 @@ def _kept(run: Run, name: str, frames: dict[str, Variables]) -> Run:
         try:
             return run(variables)
         finally:
-            del frames[name]
-            frames[name] = variables
+            if frames.pop(name, None) is not None:  # not forgotten by a call inside
+                frames[name] = variables
 
     return run_and_keep
 
