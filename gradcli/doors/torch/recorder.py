@@ -550,6 +550,7 @@ class Window:
         self.steps: list[Step] = []
         self.backwards = 0
         self.transforms = 0
+        self.sets_grads = False
 
     def outside(self) -> list[Value]:
         """The values that came from outside, in the order in which they were seen."""
@@ -563,11 +564,51 @@ class Window:
             if value.origin != "grad" and is_differentiable_leaf(value.tensor)
         ]
 
-    def keep(self) -> None:
+    def keep(self, pool: Pool) -> None:
         """Copy what came from outside before it changes."""
         for value in self.outside():
             if value.data is None and value.version == version_of(value.tensor):
-                value.data = value.tensor.detach().clone()
+                value.data = pool.copy(value.tensor)
+
+
+class Pool:
+    """Copies of tensors, made in the memory of copies that nobody needs any more: new memory costs
+    more than the copying.
+    """
+
+    def __init__(self) -> None:
+        self.free: dict[tuple[Any, ...], list[Any]] = {}
+
+    def copy(self, tensor: Any) -> Any:
+        """A copy of a tensor, of which nothing else knows."""
+        tensor = tensor.detach()
+        found = self.free.get(_kind_of(tensor)) if tensor.numel() > SMALL else None
+        return found.pop().copy_(tensor) if found else tensor.clone()
+
+    def take_back(self, window: Window, but: Window) -> None:
+        """Take the large copies of a window that is over, but for those that another one shares."""
+        shared = {id(value.data) for value in but.known.values()}
+        copies = [value.data for value in window.known.values() if value.data is not None]
+        copies += [
+            each
+            for step in window.steps
+            for _, kept in step.state
+            for each in kept.values()
+            if isinstance(each, torch.Tensor)
+        ]
+        self.free.clear()
+        for each in copies:
+            if id(each) not in shared and each.layout is torch.strided and each.numel() > SMALL:
+                self.free.setdefault(_kind_of(each), []).append(each)
+        window.known.clear()
+        window.steps.clear()
+
+
+def _kind_of(tensor: Any) -> tuple[Any, ...]:
+    """What two tensors have in common of which one can hold a copy of the other."""
+    if tensor.layout is not torch.strided:
+        return (tensor.layout,)
+    return tensor.shape, tensor.stride(), tensor.dtype, tensor.device
 
 
 class Step:
@@ -602,13 +643,13 @@ class Step:
         self.state: list[tuple[Value, dict[str, Any]]] = []
         self.after: list[tuple[Value, Any, int]] = []
 
-    def begin(self, optimizer: Any, of: Callable[[Any], Value]) -> None:
+    def begin(self, optimizer: Any, of: Callable[[Any], Value], pool: Pool) -> None:
         """Keep what the step starts from."""
         self.ran = True
         for parameter, kept in optimizer.state.items():
             if isinstance(parameter, torch.Tensor) and isinstance(kept, dict):
                 copies = {
-                    name: each.detach().clone() if isinstance(each, torch.Tensor) else each
+                    name: pool.copy(each) if isinstance(each, torch.Tensor) else each
                     for name, each in kept.items()
                 }
                 self.state.append((of(parameter), copies))
@@ -682,6 +723,10 @@ class Recorder:
         self.replaced: list[tuple[Any, str, Any]] = []
         self.creations: Any = weakref.WeakKeyDictionary()
         self.mode: Any = None
+        self.is_aside = False
+        self.pool = Pool()
+        self.hints: dict[int, tuple[Any, str]] = {}
+        self.devices = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
 
     # --- beginning and end ------------------------------------------------------------------------
 
@@ -811,7 +856,8 @@ class Recorder:
             mode, self.mode = self.mode, None
             for handle in self.handles:
                 handle.remove()
-            mode.__exit__(None, None, None)
+            if not self.is_aside:
+                mode.__exit__(None, None, None)
 
     def chosen(self) -> Window | None:
         """The window that is written: the one asked for, or the last with a backward pass."""
@@ -847,11 +893,25 @@ class Recorder:
             known = self.window.known.get(id(args[0]))
             hint = known.hint if known is not None and known.hint else "a tensor"
             self.window.notes.append(f"a hook of {hint} ran, and is not run again")
+        if spec.name == "grad" and self._is_idle(spec, args):
+            return function(*args, **kwargs)
         if spec.kind == "item":
             return self._item(spec, function, args, kwargs)
         if spec.name.rpartition(".")[2] in COMPOSITES:
             return self._opened(function, args, kwargs)
         return self._op(spec, function, args, kwargs)
+
+    def _is_idle(self, spec: Spec, args: Any) -> bool:
+        """Whether a use of `.grad` leaves no trace in the program: a read, or what clears the
+        gradients of the window before.
+        """
+        if spec.kind == "attribute":
+            return True
+        if spec.kind != "assign":
+            return False
+        window = self.window
+        window.sets_grads = window.sets_grads or args[1] is not None
+        return not window.backwards and not window.sets_grads
 
     def _op(self, spec: Spec, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         try:
@@ -898,10 +958,11 @@ class Recorder:
             place,
             self.stack[-1] if self.stack else -1,
         )
-        event.modes = self._modes(args, kwargs)
+        tensors = list(tensors_in([*args, *kwargs.values()] if kwargs else args))
+        event.modes = self._modes(tensors)
         event.state = torch.get_rng_state() if spec.draws else None
         self.backwards += spec.kind == "grad"
-        event.before = [(each, version_of(each)) for each in tensors_in([args, kwargs])]
+        event.before = [(each, version_of(each)) for each in tensors]
         event.is_plain = all(_is_plain(each) for each in [*args, *kwargs.values()])
         if spec.name in RNNS - CELLS and len(args) > 3 and not isinstance(args[3], bool):
             event.is_plain = False  # packed sequences
@@ -1024,16 +1085,14 @@ class Recorder:
         self.window.known[id(result)] = value
         return value
 
-    def _modes(self, args: Any, kwargs: dict[str, Any]) -> tuple[str, ...]:
-        """What an op runs under that changes its result, as the `with` that the program needs."""
+    def _modes(self, tensors: list[Any]) -> tuple[str, ...]:
+        """What an op on some tensors runs under that changes its result, as the `with` that the
+        program needs.
+        """
         found: list[str] = []
-        if (
-            not torch.is_grad_enabled()
-            and not self.recomputed
-            and any(needs_grad(each) for each in tensors_in([args, kwargs]))
-        ):
+        if not torch.is_grad_enabled() and not self.recomputed and any(map(needs_grad, tensors)):
             found.append(UNRECORDED_CHECKPOINT if self.unrecorded else "torch.no_grad()")
-        for device in ("cpu", "cuda"):
+        for device in self.devices:
             if torch.is_autocast_enabled(device):
                 dtype = torch.get_autocast_dtype(device)
                 found.append(f'torch.autocast("cpu", dtype={dtype})')
@@ -1249,6 +1308,10 @@ class Recorder:
     def _after_backward(self, event: Event) -> None:
         """Keep the gradients behind a backward pass."""
         window = self.window
+        if not window.backwards and self.found is not None:
+            # This window is the one that is written from now on.
+            self.pool.take_back(self.found, window)
+            self.found = self.previous = None
         window.backwards += 1
         for value in event.leaves:
             grad = value.tensor.grad
@@ -1348,14 +1411,29 @@ class Recorder:
         if self.is_done:
             return None
         self.silent += 1
+        self._stand_aside()
         if self.window.backwards:
-            self.window.keep()
-            self._step_of(optimizer).begin(optimizer, self._parameter)
+            self.window.keep(self.pool)
+            self._step_of(optimizer).begin(optimizer, self._parameter, self.pool)
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
         if closure is None:
             return None
         rest = {name: each for name, each in kwargs.items() if name != "closure"}
         return (args[0], self._heard_closure(closure)), rest
+
+    def _stand_aside(self) -> None:
+        """Hear nothing while an optimizer steps: its many small operations cost most of what a mode
+        costs. Not where the program has a mode of its own on top.
+        """
+        stack = torch.overrides._get_current_function_mode_stack()
+        if self.silent == 1 and stack and stack[-1] is self.mode:
+            self.mode.__exit__(None, None, None)
+            self.is_aside = True
+
+    def _stand_again(self) -> None:
+        if self.is_aside and self.mode is not None:
+            self.is_aside = False
+            self.mode.__enter__()
 
     def _step_of(self, optimizer: Any) -> Step:
         """Enter an optimizer into the window, with the name that the program has for it."""
@@ -1384,14 +1462,18 @@ class Recorder:
                     return closure()
             finally:
                 self.silent = before + 1
-                self.window.keep()
+                self.window.keep(self.pool)
                 self.silent = before
 
         return call
 
     def _step_ends(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        if self.is_done or not self.silent:
-            return
+        if not self.is_done and self.silent:
+            self._stepped()
+        self._stand_again()
+
+    def _stepped(self) -> None:
+        """End the window behind a step."""
         self.silent -= 1
         self.steps += 1
         self.previous = self.window
@@ -1408,7 +1490,7 @@ class Recorder:
     def _finish(self) -> None:
         """End with this window."""
         self.is_done = True  # what is copied now is not heard
-        self.window.keep()
+        self.window.keep(self.pool)
         for step in self.window.steps:
             step.keep()
         self._list_optimizers(self.window)
@@ -1452,12 +1534,18 @@ class Recorder:
 
     def _name_of(self, tensor: Any) -> str:
         """The name that the outermost of the user's frames has for a tensor."""
+        is_parameter = type(tensor) is torch.nn.Parameter
+        known = self.hints.get(id(tensor)) if is_parameter else None
+        if known is not None and known[0]() is tensor:
+            return known[1]
         frame: Any = sys._getframe(3)
         found = ""
         while frame is not None:
             if not self._is_internal(frame.f_code.co_filename):
                 found = _held_name(frame, tensor) or found
             frame = frame.f_back
+        if is_parameter:
+            self.hints[id(tensor)] = weakref.ref(tensor), found
         return found
 
 
