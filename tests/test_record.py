@@ -116,6 +116,20 @@ def test_results_are_let_go_once_they_are_read(
     assert {*run.replay.worst} == {"value", "gradient"}
 
 
+def test_json_has_the_users_place(gradcli: CommandLine) -> None:
+    path = json.loads(gradcli("why", "net.fc1.weight", recording("mlp"), "--json").out)["path"]
+    (relu,) = [each for each in path if each["name"] == "ReluBackward0"]
+    assert relu["file"] == recording("mlp")
+    assert relu["origin"] == "mlp.py:17 in forward"
+
+
+def test_check_says_what_it_takes(gradcli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradcli.questions.check.find._SECONDS", 1e-6)
+    shown = gradcli("check", recording("mlp"))
+    assert "all 4 inputs are moved at once, along 1 random direction, in about" in shown.err
+    assert shown.code == 0, shown.out
+
+
 def test_blame_finds_the_row_that_is_masked_whole(gradcli: CommandLine) -> None:
     shown = gradcli("blame", recording("row"))
     assert shown.code == 1
