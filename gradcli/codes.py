@@ -117,4 +117,5 @@ WARNINGS: dict[str, Code] = {
     "W025": _warning("nothing is compiled"),
     "W026": _warning("a schedule steps before its optimizer"),
     "W027": _warning("a replay that differs from the run"),
+    "W028": _warning("a gradient keeps its graph alive", "differentiating"),
 }

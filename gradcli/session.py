@@ -261,7 +261,7 @@ class Session:
     def rehearse(self, output: Tensor, seed: Tensor | None = None) -> list[Event]:
         """The events of a backward pass from an output, which leaves no trace."""
         with self.running():
-            from gradcli.autograd.recording.rehearsal import rehearse  # lazy: start-up
+            from gradcli.autograd.recording.recorder import rehearse  # lazy: start-up
 
             return rehearse(output, seed)
 

@@ -68,7 +68,8 @@ def test_the_output_of_a_program_in_a_function_is_what_it_differentiated(
     path.write_text(_TRAINING)
     document = json.loads(gradcli("run", str(path), "--json").out)
     assert [each["name"] for each in document["outputs"]] == ["loss"]
-    assert [each["name"] for each in document["gradients"]] == ["m.c.bias", "m.c.weight"]
+    names = sorted(each["name"] for each in document["gradients"])
+    assert names == ["m.c.bias", "m.c.weight"]
     assert gradcli("run", str(path), "--trace").out.startswith("loss = tensor(0.")
     picture = tmp_path / "loss.svg"
     assert gradcli("run", str(path), "-o", str(picture)).code == 0
@@ -114,7 +115,7 @@ def test_a_network_is_drawn_without_a_name(gradcli: CommandLine, tmp_path: Path)
     path = Path(__file__).parent.parent / "examples" / "network.grad"
     picture = tmp_path / "net.svg"
     shown = gradcli("run", str(path), "-o", str(picture))
-    assert (shown.code, shown.err) == (0, "")
+    assert (shown.code, shown.err.count("\n")) == (0, 1)  # where it was written
     assert "BinaryCrossEntropyWithLogits" in picture.read_text()
 
 
@@ -189,10 +190,21 @@ def test_what_a_program_handles_ends_no_question(
         (
             "y = F.max_pool1d(x, 2).sum()",
             "x=[[1,1]]",
-            "MaxPool2DWithIndicesBackward0: not examined",
+            "[0, 0, 1] = 1 gets 0; another choice gives 1",
         ),
-        ("y = x.cummax(0).values.sum()", "x=[1,1]", "CummaxBackward0: not examined"),
-        ("y = torch.cdist(x, x + 0).sum()", "x=[[1,1]]", "CdistBackward0: not examined"),
+        ("y = F.max_pool1d(x, 2).sum()", "x=[[1,2]]", "no element is on a kink or a tie"),
+        ("y = x.cummax(0).values.sum()", "x=[1,1]", "x[1] = 1 gets 1; another choice gives 0"),
+        ("y = torch.cdist(x, x + 0).sum()", "x=[[1,1]]", "[0, 0] = 1 gets 0; another choice"),
+        ("y = x.norm(1)", "x=[0,1]", "x[0] = 0 gets 0; another choice gives -1 or 1"),
+        ("y = x.std()", "x=[1,1]", "the slopes to the two sides differ"),
+        ("y = x.std()", "x=[1,2]", "no element is on a kink or a tie"),
+        ("y = F.prelu(x, tensor([0.25])).sum()", "x=[0,1]", "x[0] = 0 gets 0.25; another choice"),
+        (
+            "y = F.multi_margin_loss(x, tensor([0]))",
+            "x=[[1.,0.]]",
+            "x[0, 1] = 0 gets 0; another choice gives 0.5",
+        ),
+        ("y = F.max_pool1d(x, 2).sum()", "x=ones(1,400)", "Backward0: not examined"),
     ],
 )
 def test_kinks_are_found_or_not_examined(

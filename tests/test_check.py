@@ -328,3 +328,26 @@ def test_a_function_without_a_second_derivative_is_named(gradcli: CommandLine) -
 def test_a_whole_factor_may_be_a_norm(gradcli: CommandLine) -> None:
     shown = gradcli("check", "y = (x ** 2).sum().sqrt()", "x=[3,4]", "--equals", "x")
     assert "it is 5 times too large: a factor, such as the norm of `x`," in shown.out
+
+
+def test_bfloat16_moves_by_steps_that_it_holds(gradcli: CommandLine) -> None:
+    shown = gradcli(
+        "check", "x = tensor([1., 2.], dtype=bfloat16, requires_grad=True); y = (x * x).sum()"
+    )
+    assert (shown.code, "wrong" in shown.out) == (0, False), shown.out
+
+
+@pytest.mark.parametrize(
+    "draw", ["Gamma(a, 1.).rsample((3,))", "Beta(a, 2.).rsample()", "Chi2(a).rsample()"]
+)
+def test_implicit_gradients_of_draws_are_not_compared(draw: str, gradcli: CommandLine) -> None:
+    head = "a = tensor(2., requires_grad=True); b = tensor(3., requires_grad=True)\n"
+    shown = gradcli("check", f"{head}y = (torch.distributions.{draw} * b).sum()")
+    assert "`a` is not checked: numbers are drawn by rejection with it" in shown.err
+    assert (shown.code, shown.out.count("fine")) == (0, 1)
+    assert gradcli("check", f"{head}y = torch.distributions.{draw}.sum()").code == 3
+
+
+def test_an_output_that_is_a_leaf_is_refused(gradcli: CommandLine) -> None:
+    shown = gradcli("check", "x = tensor(1., requires_grad=True)\nwith no_grad(): x -= 0.5")
+    assert (shown.code, "the output is a leaf" in shown.err) == (3, True)

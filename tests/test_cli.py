@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,8 @@ from gradcli.recorded.result import Result
 from gradcli.running.arguments.name_uses import name_uses
 from gradcli.running.arguments.words import joined
 from gradcli.session import Session
-from gradcli.show.result_table import table
 from gradcli.show.style import Style
+from gradcli.show.values import table
 from tests.command_line import CommandLine, process, start
 from tests.machine import PATIENCE
 
@@ -227,6 +228,29 @@ def test_json_has_the_values_of_a_trace_whole(gradcli: CommandLine) -> None:
     assert found["AccumulateGrad"][0] == (9,)
 
 
+NETWORK = """
+net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+loss = net(torch.ones(5, 3)).pow(2).mean()
+"""
+
+
+def test_gradients_come_in_the_order_of_the_parameters(gradcli: CommandLine) -> None:
+    shown = gradcli(NETWORK, "--no-trace").out
+    named = re.findall(r"^(net\S+)\.grad", shown, re.MULTILINE)
+    assert named == ["net.0.weight", "net.0.bias", "net.2.weight", "net.2.bias"]
+
+
+def test_steps_tell_shape_and_norm_of_what_is_large(gradcli: CommandLine) -> None:
+    brief = gradcli(NETWORK, "--trace=steps").out.partition("\n 1. ")[2]
+    assert "tensor of shape (5, 4), norm" in brief
+    assert len(gradcli(NETWORK, "--trace=steps", "--full").out) > len(brief)
+    loop = NETWORK + "for i in range(40): loss = loss * 1.01 + 1"
+    steps = gradcli(loop, "--trace=steps").out.partition("\n 1. ")[2].split("\n")
+    assert 80 < len(steps) < 100
+    long = gradcli(loop, "--trace=steps", "--full").out.partition("\n 1. ")[2].split("\n")
+    assert len(long) > 300
+
+
 ASKING = [
     # (lines, whether `gradcli run` of a file, which records nothing, knows values without names)
     (["y = x * x + 1", "trace(y, 'values')"], False),
@@ -242,8 +266,8 @@ def test_values_asked_for_in_programs_and_sessions(
 ) -> None:
     words = [word for line in lines for word in ("-e", line)]
     shown = gradcli(*words, "x=3", "-q").out
-    assert "├─[0] MulBackward0                 = 9.      grad 1.   x * x\n" in shown
-    assert "└─[1] None                         = 1\n" in shown
+    assert "├0 MulBackward0   = 9.      grad 1.   x * x\n" in shown
+    assert "└1 None           = 1\n" in shown
     file = tmp_path / "p.grad"
     file.write_text("x = tensor(3., requires_grad=True)\n" + "\n".join(lines))
     shown = gradcli("run", str(file)).out

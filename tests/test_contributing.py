@@ -78,7 +78,7 @@ ADDITIONS = {
         {
             "gradcli/library/builtins.py": (
                 FOLLOWED,
-                "\n@_builtin\ndef twice_(value: Any, /) -> Any:\n    return value * 2\n",
+                "\n@_builtin\ndef builtin_twice(value: Any, /) -> Any:\n    return value * 2\n",
             )
         },
         "twice",

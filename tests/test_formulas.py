@@ -41,6 +41,7 @@ WRITTEN = {
     "mm": {"self": "grad @ t(mat2)", "mat2": "t(self) @ grad"},
     "softmax": {"self": "grad * result - result * (grad * result).sum((dim,), True)"},
     "select": {"self": "select_backward(grad, self.shape, dim, index)"},
+    "max": {"self": "where(self == result, grad / (self == result).sum(), 0)"},
     "sign": {"self": "0"},
     "floor_divide": {"self": "None", "other": "None"},
     "cat": {"tensors": "CatBackward0 rule of (grad, tensors.shape, dim)"},

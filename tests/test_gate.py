@@ -16,7 +16,7 @@ import pytest
 from gradcli.cli.group import gradcli
 from gradcli.library.load_save import FILES
 from gradcli.limits import Limits
-from gradcli.repl.history import EntryHistory
+from gradcli.repl.editor import EntryHistory
 from tests.command_line import ROOT, CommandLine
 from tests.house import parsed
 from tests.running import run
@@ -35,8 +35,8 @@ OF_ITS_OWN = {
     "running/process/interruption.py": "the temporary files of what is being written",
     "running/process/memory.py": "/proc and /sys",
     "repl/candidates.py": "completion, which asks whether files are out of bounds",
-    "repl/history.py": "the history",
-    "arrays/files/appending.py": "the gate for what grows line by line",
+    "repl/editor.py": "the history",
+    "cli/sweep/sinks.py": "results that are added to a file line by line",
     "arrays/files/cache.py": "cache files",
     "arrays/files/gate.py": "the gate",
     "arrays/files/writing.py": "the gate for writing",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.limits import Limits
-from gradcli.repl.history import EntryHistory
+from gradcli.repl.editor import EntryHistory
 from tests.command_line import CommandLine
 from tests.rows import each_row
 from tests.running import run as run_program

@@ -282,3 +282,38 @@ def test_a_gain_is_the_norm_of_the_weight_where_the_layer_only_scales(
     )
     rows = json.loads(gradcli("explain", "--flow", "--json", program).out)["parameters"]
     assert {each["name"]: each["gain"] for each in rows}["net.1.weight"] == pytest.approx(3)
+
+
+@pytest.mark.parametrize(
+    ("program", "names", "said"),
+    [
+        (
+            "W = [torch.ones(2, 2, requires_grad=True) for i in range(2)]\n"
+            "x = torch.ones(1, 2)\nfor w in W:\n    x = torch.tanh(x @ w)\nloss = x.sum()",
+            ["W[0]", "W[1]"],
+            "",
+        ),
+        (
+            "net = nn.Linear(2, 1)\nx = torch.ones(3, 2)\nloss = net(x).sum()\nloss.backward()\n"
+            "loss2 = (net(x) ** 2).sum()\nloss2.backward()",
+            ["net.weight", "net.bias"],
+            "shown is the last of 2 backward passes",
+        ),
+        (
+            "for seed in range(2):\n    net = nn.Linear(2, 1)\n"
+            "    loss = (net(torch.ones(3, 2)) ** 2).sum()\n    loss.backward()",
+            ["net.weight", "net.bias"],
+            "",
+        ),
+    ],
+)
+def test_flow_has_the_leaves_of_the_last_pass(
+    gradcli: CommandLine, program: str, names: list[str], said: str
+) -> None:
+    """Leaves in a list; of several passes the last; no model that another one replaced."""
+    found = json.loads(gradcli("explain", "--flow", "--json", program).out)
+    assert [row["name"] for row in found["parameters"]] == names
+    assert all(row["norm"] is not None for row in found["parameters"])
+    text = gradcli("explain", "--flow", program).out
+    assert said in text
+    assert said or "shown is" not in text

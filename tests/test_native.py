@@ -25,8 +25,7 @@ from gradcli.arrays.kernels import recurrent
 from gradcli.arrays.kernels.windows import convolution, max_pool
 from gradcli.arrays.kernels.windows.windows import Windows
 from gradcli.arrays.native import dispatch, half
-from gradcli.arrays.random.box_muller import fill_blocks
-from gradcli.arrays.random.generator import Generator
+from gradcli.arrays.random.generator import Generator, fill_blocks
 from gradcli.arrays.threads import TILE
 from gradcli.library.torch.optim.adam import Adam
 from gradcli.library.torch.optim.arithmetic import add_scaled

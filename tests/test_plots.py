@@ -6,6 +6,7 @@ import json
 import math
 import re
 import struct
+import sys
 import xml.etree.ElementTree as ET
 import zlib
 from base64 import b64decode
@@ -19,9 +20,8 @@ from gradcli.errors import GradcliError
 from gradcli.language.drawing import Mark, Plot, bounds, panel
 from gradcli.language.events import Plotted, Sparkline
 from gradcli.session import Session
-from gradcli.show.plots.contours import heights, segments
 from gradcli.show.plots.json import plot_document
-from gradcli.show.plots.scales import Scale, ticks_of
+from gradcli.show.plots.scales import Scale, heights, segments, ticks_of
 from gradcli.show.plots.svg import png, svg
 from gradcli.show.plots.text import DOTS, kind_of, plot_text, sparkline
 from gradcli.show.style import Style
@@ -454,7 +454,7 @@ def test_savefig_goes_through_the_gate(
     assert [path.name for path in tmp_path.iterdir()] == ["p.py"]
 
 
-@pytest.mark.parametrize("name", ["x.png", "x", "x.pdf", "x.jpg"])
+@pytest.mark.parametrize("name", ["x.pdf", "x.jpg"])
 def test_an_svg_stands_for_what_is_not_made_here(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -468,6 +468,35 @@ def test_an_svg_stands_for_what_is_not_made_here(
     assert not Path(name).exists()
 
 
+@pytest.mark.parametrize("name", ["x.png", "x"])
+def test_a_png_without_its_package_says_what_installs_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    Path("p.py").write_text(f"{HEAD}plt.plot([1])\nplt.savefig('{name}')\n")
+    finished = invoke("run", "p.py")
+    assert finished.code == 5
+    assert "pip install 'gradcli[png]'" in finished.stderr
+    assert not Path("x.png").exists()
+
+
+def test_the_package_makes_the_png(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = pytest.importorskip("resvg_py")
+    monkeypatch.chdir(tmp_path)
+    Path("p.py").write_text(f"{HEAD}plt.plot([1, 3, 2])\nplt.savefig('x.png')\n")
+    finished = invoke("run", "p.py")
+    if "no font" in finished.stderr:
+        pytest.skip("the machine has no font")
+    assert (finished.code, finished.stderr) == (0, "")
+    assert Path("x.png").read_bytes().startswith(b"\x89PNG")
+    monkeypatch.setattr(package, "svg_to_bytes", lambda **_: b"")
+    finished = invoke("run", "p.py")
+    assert finished.code == 5
+    assert "no font" in finished.stderr
+
+
 def test_a_converter_at_hand_makes_the_png(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     converter = tmp_path / "bin" / "rsvg-convert"
@@ -475,6 +504,7 @@ def test_a_converter_at_hand_makes_the_png(tmp_path: Path, monkeypatch: pytest.M
     converter.write_text("#!/bin/sh\nprintf '\\211PNG'; grep -c '<svg'\n")
     converter.chmod(0o755)
     monkeypatch.setenv("PATH", f"{converter.parent}:/usr/bin:/bin")
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
     Path("p.py").write_text(f"{HEAD}plt.plot([1])\nplt.savefig('x.png')\n")
     finished = invoke("run", "p.py")
     assert (finished.code, finished.stderr) == (0, "")

@@ -12,8 +12,8 @@ from prompt_toolkit.document import Document
 
 from gradcli.repl.completion import EntryCompleter
 from gradcli.repl.dispatch import HANDLERS
+from gradcli.repl.editor import EntryHistory, history_path
 from gradcli.repl.highlighting import pieces
-from gradcli.repl.history import EntryHistory, history_path
 from gradcli.repl.plain import pasted, plain_reader
 from gradcli.repl.repl import repl, run_entry
 from gradcli.running.arguments.options import Options
@@ -61,6 +61,16 @@ def test_errors_leave_values_intact(run: Run, capsys: pytest.CaptureFixture[str]
     assert entered(run, capsys, "x, y") == "(2, [1])\n"
     entered(run, capsys, "with no_grad():\n    1 / 0")
     assert entered(run, capsys, "is_grad_enabled()") == "True\n"
+
+
+def test_a_second_pass_in_a_session_is_told_of_retain_graph(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text in ("x = tensor(2., requires_grad=True)", "y = x * x", "y.backward()"):
+        run_entry(run, text, f"entry {text[0]}")
+    capsys.readouterr()
+    run_entry(run, "y.backward()", "entry 4")
+    assert "pass retain_graph=True to the first backward()" in capsys.readouterr().err
 
 
 def test_plain_reader(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from gradcli.language.objects.attributes import (
     get_attribute,
 )
 from gradcli.language.objects.borders import SCALARS
-from gradcli.language.objects.classes.super_lookup import OF_COLLECTIONS, OF_OBJECT
+from gradcli.language.objects.classes.definition import OF_COLLECTIONS, OF_OBJECT
 from gradcli.language.objects.types import LanguageType
 from gradcli.library import namespace
 from gradcli.library.namespace import MODULES, PREDEFINED

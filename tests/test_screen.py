@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import struct
 import sys
 import termios
@@ -143,9 +144,35 @@ def test_nothing_commands_the_terminal_from_the_sandbox(tmp_path: Path) -> None:
     assert "train:" not in shown
 
 
+LAYERS = """
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
+loss = net(torch.ones(5, 4)).pow(2).mean()
+"""
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize(
+    "words", [["explain", LAYERS], [LAYERS, "--trace=values", "--wrt", "loss"]]
+)
+def test_a_network_fits_the_terminal(words: list[str], columns: int) -> None:
+    shown, code = on_terminal(words, columns=columns)
+    assert code == 0
+    lines = re.sub(r"\x1b\[[\d;?]*\w", "", shown).split("\r\n")
+    assert [line for line in lines if len(line) > columns] == []
+
+
 def test_bars_work_in_the_session() -> None:
     typed = b"from tqdm import tqdm\nfor i in tqdm(range(2), desc='t'): pass\n\n.quit\n"
     shown, code = on_terminal(["repl"], typed)
     assert code == 0
     assert "t: 100%|" in shown
     assert "\\x0d" not in shown
+
+
+def test_a_paste_that_the_terminal_does_not_mark_keeps_its_margins() -> None:
+    typed = b"for i in range(2):\n    if i:\n        print('b', i)\n\nprint('after')\n.quit\n"
+    shown, code = on_terminal(["repl"], typed)
+    assert code == 0
+    assert "b 1" in shown
+    assert "after" in shown
+    assert "error" not in shown

@@ -106,7 +106,7 @@ class Interpreter:
         folder = self.state.library.get("folder")
         if known is not None or folder is None:
             return known
-        from gradcli.arrays.files.programs import (  # lazy: start-up: one file is the rule
+        from gradcli.arrays.files.gate import (  # lazy: start-up: one file is the rule
             program_beside,
         )
 

@@ -25,7 +25,7 @@ from gradcli.language.objects.attributes import (
     get_attribute,
     set_attribute,
 )
-from gradcli.language.objects.classes.definition import make_class
+from gradcli.language.objects.classes.definition import Super, make_class
 from gradcli.language.objects.classes.descriptors import (
     MISSING,
     ClassMethod,
@@ -33,7 +33,6 @@ from gradcli.language.objects.classes.descriptors import (
     StaticMethod,
 )
 from gradcli.language.objects.classes.instance_attributes import attributes_of
-from gradcli.language.objects.classes.super_lookup import Super
 from gradcli.language.objects.classes.user_classes import OBJECT, UserClass, is_dunder
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.formatting import ascii_of, format_value
@@ -537,10 +536,10 @@ _KNOWN_BY_MODULE = names("""AxisError FrozenInstanceError GradcheckError JSONDec
 def _group(name: str) -> Callable[..., Raised]:
     def make(message: Any, exceptions: Any, /) -> Raised:
         from gradcli.language.objects.classes.exception_instances import (  # lazy: start-up
-            made_group,
+            new_group,
         )
 
-        return made_group(name, message, exceptions)
+        return new_group(name, message, exceptions)
 
     return called(name, make)
 

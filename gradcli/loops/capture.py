@@ -372,7 +372,7 @@ class Capture(Reader):
     def _is_own(self, tensor: Tensor) -> bool:
         """Whether the iteration made a tensor, and was not given it."""
         builder = self.builder
-        return builder.is_made(tensor) and builder.of(tensor) not in builder.trace.inputs
+        return builder.is_of_iteration(tensor) and builder.of(tensor) not in builder.trace.inputs
 
 
 def _is_filled(owner: Tensor, at: Any, value: Any) -> bool:

@@ -158,7 +158,7 @@ class CompiledIteration:
         return overlap(self.updated, looked_at)
 
     def fits(self, variables: Variables, steps: Steps) -> bool:
-        """Whether an iteration is given what this one is for, and will not end in its middle."""
+        """Whether the inputs are of the kinds that were recorded, and the steps last to the end."""
         return steps.left >= self.steps and all(each.fits(variables) for each in self.inputs)
 
     def enter(self, variables: Variables) -> None:
@@ -186,8 +186,8 @@ class CompiledIteration:
         return [each.array if type(each) is Tensor else each for each in shown]
 
     def show(self, left: Arrays, variables: Variables) -> None:
-        """Let a program see what an iteration left, with the recorded one's graph, whose values are
-        freed.
+        """Store the results of an iteration where the program reads them. Tensors get the graph of
+        the recorded iteration, without its saved values.
         """
         arrays = self.finish(left)
         formers = [*[each.former for each in self.named], *self.bases]

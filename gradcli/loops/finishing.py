@@ -60,7 +60,7 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
     bases = _bases_of(walk, formers)
     # A tensor that the iteration is given, or that has escaped, is shown itself.
     trace.outputs = [
-        builder.given_as(each) or builder.escapes.get(each) or builder.of(each)
+        builder.input_for(each) or builder.escapes.get(each) or builder.of(each)
         for each in (*formers, *bases)
     ]
     trace.outputs += walk.gradients.unseen.values()
@@ -79,7 +79,7 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
         counted,
         updated,
         steps,
-        late is None and _may_be_left_drawn(trace.instructions),
+        late is None and _may_exit_after_drawing(trace.instructions),
         late is not None,
     )
 
@@ -109,8 +109,8 @@ def _check_undone(
         )
 
 
-def _may_be_left_drawn(instructions: Sequence[Instruction]) -> bool:
-    """Whether the iteration may be left by what draws random numbers, or behind that."""
+def _may_exit_after_drawing(instructions: Sequence[Instruction]) -> bool:
+    """Whether a side exit may happen while random numbers are drawn, or after."""
     drawn = False
     for each in instructions:
         drawn = drawn or Effect.RANDOM in each.effects
@@ -142,7 +142,11 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
     for key, (place, value) in walk.stored.items():
         if isinstance(place, Name) and place.name in walk.plan.targets:
             raise GraphBreak(f"the iteration binds `{place.name}`, which the loop binds too")
-        if type(value) is Tensor and walk.builder.is_made(value) and key not in walk.carried:
+        if (
+            type(value) is Tensor
+            and walk.builder.is_of_iteration(value)
+            and key not in walk.carried
+        ):
             _check_named(walk, place, value)
             named.append(Named(place, value))
             continue
@@ -162,7 +166,7 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
 
 
 def _bases_of(walk: Capture, named: Sequence[Tensor]) -> list[Tensor]:
-    """What named tensors are on the memory of, and is another tensor in every iteration."""
+    """The tensors, new in every iteration, whose memory named tensors share."""
     known, candidates = set(named), dict.fromkeys([each.base for each in named])
     objects = walk.builder.objects
     inputs = {each.storage: each for each in objects if each.storage is not None}
@@ -172,7 +176,9 @@ def _bases_of(walk: Capture, named: Sequence[Tensor]) -> list[Tensor]:
     return [
         each
         for each in candidates
-        if each is not None and each not in known and (each in bases or walk.builder.is_made(each))
+        if each is not None
+        and each not in known
+        and (each in bases or walk.builder.is_of_iteration(each))
     ]
 
 
@@ -180,7 +186,7 @@ def _are_recorded(walk: Capture, value: Any) -> bool:
     """Whether a value is a tuple or list of tensors that the iteration made, some with graphs."""
     return (
         type(value) in (tuple, list)
-        and all(type(each) is Tensor and walk.builder.is_made(each) for each in value)
+        and all(type(each) is Tensor and walk.builder.is_of_iteration(each) for each in value)
         and any(each.requires_grad for each in value)
     )
 
@@ -208,7 +214,7 @@ def _text(walk: Capture, place: Location, value: Any, operands: list[Operand]) -
     """The text of a value that is stored in every iteration."""
     builder = walk.builder
     kind = type(value)
-    if kind is Tensor and walk.builder.is_made(value):
+    if kind is Tensor and walk.builder.is_of_iteration(value):
         freed = value.grad_fn is not None and not holds_values(value.grad_fn, walk.since)
         if value.requires_grad and not is_new_leaf(value) and not (freed and not value.version):
             raise GraphBreak(

@@ -68,7 +68,7 @@ class Gradients:
     def arrive(self, leaf: Tensor, gradient: Value) -> None:
         """A backward pass is about to give a leaf a gradient, or to add to the one it has."""
         old = leaf.grad
-        if not self.builder.is_made(leaf):
+        if not self.builder.is_of_iteration(leaf):
             self.builder.tensor(leaf)
             self.find(leaf)
         if old is None:
@@ -86,11 +86,13 @@ class Gradients:
             self.now[leaf] = self.builder.value_of(old.array)
 
     def find(self, leaf: Tensor) -> None:
-        """Note whether the iteration found a leaf with a gradient."""
+        """Note whether a leaf had a gradient when the iteration began."""
         self.builder.guard.gradients.setdefault(leaf, leaf.grad is not None)
 
     def _old_gradient(self, leaf: Tensor, gradient: Tensor) -> Value:
-        """The array of a gradient that the iteration found, always the same tensor or any."""
+        """The array of a gradient from before the iteration; whether it is always the same tensor,
+        or another one each time, depends on its place.
+        """
         if ("gradient", id(leaf)) not in self.carried:
             self.builder.guard.lasting[leaf] = gradient
             return self.builder.tensor(gradient)
@@ -101,7 +103,7 @@ class Gradients:
         return self.builder.value_of(gradient.array)
 
     def check_arrived(self) -> None:
-        """Raise GraphBreak where the pass did not give what the text does."""
+        """Raise GraphBreak where the pass gave other gradients than the recorded instructions."""
         for leaf, gradient in self.now.items():
             if gradient is None or not leaf.requires_grad:
                 continue
@@ -127,7 +129,7 @@ class Gradients:
 
     def forget(self, leaf: Tensor) -> None:
         """`leaf.grad = None` is about to run."""
-        if self.builder.is_made(leaf):
+        if self.builder.is_of_iteration(leaf):
             self.now[leaf] = None
             return
         self.builder.tensor(leaf)
@@ -150,7 +152,7 @@ class Gradients:
         self.builder.effect(_SHARE, [storage_of, meta_of(leaf)], state=())
 
     def finish(self) -> None:
-        """Write what leaves leaves their gradients, but for those that are forgotten unread."""
+        """Write the instructions that set the gradients of leaves, but for those never read."""
         builder = self.builder
         had_gradient = self.builder.guard.gradients
         for leaf, gradient in self.now.items():

@@ -1,4 +1,4 @@
-"""What a compiled iteration relies on, which interpreted ones and other code could change."""
+"""What a compiled iteration relies on and checks, since other code could change it."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def is_new_leaf(tensor: Tensor) -> bool:
 
 
 class Input(NamedTuple):
-    """What an iteration is given that may be another thing in every one.
+    """A value that an iteration reads from outside and that may differ from iteration to iteration.
 
     Attributes:
-        is_leaf: whether it is a leaf, which a pass gives a gradient.
-        is_detached: whether the iteration takes it out of whatever graph it has.
+        is_leaf: whether it is a leaf, whose gradient a backward pass sets.
+        is_detached: whether the iteration detaches it from its graph.
     """
 
     read: Callable[[Variables], Any]
@@ -92,7 +92,7 @@ class Guard:
         self.training: dict[Any, bool] = {}
 
     def rely_on(self, parts: Callable[[], list[Any]]) -> None:
-        """Rely on what a function gives to stay the same values."""
+        """Rely on a function to return the same values in every iteration."""
         self.facts.append((parts, parts()))
 
     def rely_on_contents(self, values: Any) -> None:
@@ -137,7 +137,9 @@ class Guard:
         return _modes(self.state) == self.modes
 
     def finds_gradients(self) -> bool:
-        """Whether the leaves with gradients are those of the capture, and written ones the same."""
+        """Whether the same leaves have gradients as at the capture; those that the iteration writes
+        to have to be the same tensors.
+        """
         return all((leaf.grad is not None) is had for leaf, had in self.gradients.items()) and all(
             leaf.grad is gradient for leaf, gradient in self.lasting.items()
         )

@@ -49,14 +49,15 @@ class HotLoop:
     """A loop whose iterations may be compiled.
 
     Attributes:
-        interpreted: how many iterations were interpreted, since one was captured or the loop began.
-        attempts: how often one may be captured yet without being worth it.
+        interpreted: how many iterations were interpreted since the last capture, or the beginning.
+        attempts: how many more captures may turn out useless before the loop stays interpreted.
         paths: the ways through the body that are compiled, the last one that ran first.
-        carried: the places that hold another value in every iteration.
-        lasting: those of tensors that are written to: others when the loop begins, not within it.
+        carried: the places whose values differ from iteration to iteration.
+        lasting: the places of tensors that are written to: they change when the loop begins again,
+            and not within it.
         between: what may run between two iterations.
-        unsteady: how often an iteration was left because a number was another one that was taken
-            for constant, by the span of what took it.
+        unsteady: how often a side exit was taken because a number had changed that was compiled as
+            a constant, by the span of the expression that reads it.
     """
 
     def __init__(
@@ -88,15 +89,15 @@ class HotLoop:
     def begin(
         self, variables: Variables, length: Length | None, between: Between
     ) -> Iterations | None:
-        """The loop begins, perhaps once more.
+        """Prepare for a run of the loop; it may have run before.
 
         Args:
             length: how many iterations it will have, None where that cannot be known.
             between: what may run between two iterations.
 
         Returns:
-            What runs an iteration, and what lets the program see what the last one left; None
-            where all are interpreted, as when somebody follows the program step by step.
+            Two functions: one runs an iteration, the other stores the results of the last one for
+            the program. None where all are interpreted, as when the program is stepped through.
         """
         if self.compiler.interpreter.provenance is not None or active.state.autocast is not None:
             return None
@@ -210,14 +211,14 @@ class HotLoop:
         return left
 
     def _note(self, side_exit: SideExit) -> None:
-        """An iteration was left."""
+        """Count a side exit."""
         self._last_exit = side_exit.with_traceback(None)  # whose frames hold the iteration's arrays
         if side_exit.reason == CHANGED and side_exit.span is not None:
             self.unsteady[side_exit.span.start, side_exit.span.end] += 1
 
     def _check_whole(self, error: BaseException) -> None:
-        """Raise where an iteration was interrupted, or failed in the middle of its effects, which
-        is a bug of ours.
+        """Raise where an iteration was interrupted, or failed between its effects, which is a bug
+        of gradcli.
         """
         state = self.compiler.state
         in_effects, state.is_in_effects = state.is_in_effects, False
@@ -285,7 +286,7 @@ class HotLoop:
             self._start_over()
 
     def _start_over(self) -> None:
-        """No path is left: one may be captured again, unless that has been tried too often."""
+        """Allow a new capture after the last path was discarded, unless there were too many."""
         self.interpreted = 0
         if self.attempts <= 0:
             reason = "what the iterations rely on changes too often"
@@ -297,7 +298,7 @@ class HotLoop:
         self.refused = True
 
     def _show(self, variables: Variables) -> None:
-        """Let what the iteration before left be seen, if it was a compiled one."""
+        """Store the results of the last iteration for the program, if it was a compiled one."""
         if self.unshown is not None:
             path, arrays = self.unshown
             self.unshown = None

@@ -91,7 +91,7 @@ Location = Name | Attribute | Item
 
 
 class Part:
-    """One of the items of a tuple or list that a place is given as a whole, the last one last."""
+    """An item of a tuple or list: the place gets the whole value with its last item."""
 
     __slots__ = ("items", "key", "kind", "number", "place")
 
@@ -132,13 +132,13 @@ def _variable(name: Name, operands: list[Operand]) -> str:
 
 
 class LoopPlan(NamedTuple):
-    """What the syntax of a loop tells of its iterations.
+    """What can be read from the syntax of a loop.
 
     Attributes:
-        leaves: whether the program may look at what an iteration left that is not the last one:
-            where it does not always run to its end, or nobody knows which one is the last.
-        anew: the names that every iteration binds anew before it may end, so that nobody looks at
-            what an iteration before left in them.
+        leaves: whether the program may read the results of an iteration before the last one: an
+            iteration may end early, or it is not known which one is the last.
+        anew: the names that every iteration binds before it can end, so that no value of an earlier
+            iteration is read.
     """
 
     targets: frozenset[str]

@@ -31,8 +31,8 @@ SUM_TO = Kernel("sum_to", accumulate.sum_to, raises=False)
 def write_backward(
     text: IterationBuilder, root: Node, seed: Any, since: int
 ) -> dict[AccumulateGrad, Value]:
-    """Write the pass that begins with a gradient of the root's only output. The program's own
-    `backward` of a custom function runs for it, and is heard; the pass itself finds what it gave.
+    """Write the pass that begins with a gradient of the root's only output. The
+    `backward` of a custom function is run and recorded; the pass reads the gradients it returned.
 
     Args:
         since: the sequence number that the iteration began with: nodes made before are not its own.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_optimizer(optimizer: Any) -> None:
-    """Raise GraphBreak for what is no optimizer of ours that steps as they all do."""
+    """Raise GraphBreak unless it is one of torch.optim's and its `step` is the one of them all."""
     kind = type(optimizer)
     if (
         not kind.__module__.startswith("gradcli.library.torch.optim.")
@@ -29,8 +29,8 @@ def check_optimizer(optimizer: Any) -> None:
 
 
 def parts_of(optimizer: Optimizer) -> list[Any]:
-    """What a compiled iteration takes for constant of an optimizer. Its settings are read; that
-    they, and what it remembers, are of the same kinds is why a step does not fail.
+    """The parts of an optimizer that a compiled iteration takes for constant. Settings are read in
+    each step; it is enough that they, and the state, keep their kinds: a step cannot fail then.
     """
     parts: list[Any] = [optimizer.param_groups, *optimizer._hooks[0], *optimizer._hooks[1]]
     for group in optimizer.param_groups:
@@ -45,8 +45,8 @@ def _kinds(values: dict[str, Any] | None) -> tuple[Any, ...]:
 
 
 def _kind(value: Any) -> Any:
-    """What a step relies on: a number may be another one, but the rates of a pair are divided by
-    what is missing of them to 1.
+    """What must stay the same of a setting. A number may change; a rate of a pair must stay below
+    1, as a step divides by the difference.
     """
     if value is None or isinstance(value, (bool, str)):
         return value

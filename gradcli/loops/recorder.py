@@ -36,14 +36,14 @@ from gradcli.trace.ir import GraphBreak, Guard, Inline, Kernel, Kind, Value, sam
 
 
 class Recorder(Listener):
-    """Hears what an iteration runs, and records it.
+    """Listens to the ops, writes and passes of an iteration, and records them.
 
     Attributes:
-        muted: whether what runs is recorded by somebody else.
-        taken: the arrays whose one number was taken out, while somebody asks for them.
+        muted: whether the caller records what runs now.
+        taken: the arrays whose only element was read as a number, while a caller collects them.
         escaped: the tensors that the iteration puts into lists which outlive it.
-        changed_inputs: what the iteration is given and writes to.
-        borrowed: the tensors that it takes out of lists, at places that vary.
+        changed_inputs: the inputs of the iteration that it writes to.
+        borrowed: the tensors that it reads from lists, at positions that vary.
     """
 
     in_ops = True
@@ -199,7 +199,7 @@ class Recorder(Listener):
             builder.call(called, operands, result=result)
 
     def _is_unknown(self, base: Tensor | None) -> bool:
-        """Whether what a view shows was made inside the call that gave the view."""
+        """Whether the base of a view was made inside the call that returned the view."""
         return (
             base is not None
             and not self.builder.has(base)
@@ -293,7 +293,7 @@ class Recorder(Listener):
             builder.call(kernel, values, result=result)
 
     def _know(self, tensor: Tensor) -> None:
-        """Let the trace know a constant tensor that no op made: a saved number, a pass's ones."""
+        """Enter a constant tensor that no op returned: a saved number, the seed of a pass."""
         if type(tensor.array) is BatchedArray:
             self._know(tensor.array.value)
         elif not self.builder.has(tensor):
@@ -429,7 +429,7 @@ class Recorder(Listener):
         return is_input or self._is_kept(value)
 
     def _check_no_input(self, target: Value) -> None:
-        """Raise GraphBreak for a write to what the iteration is given."""
+        """Raise GraphBreak for a write to an input of the iteration."""
         if target in self.builder.trace.inputs:
             self.changed_inputs.append(target)
             raise GraphBreak(

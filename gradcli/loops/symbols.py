@@ -167,14 +167,14 @@ class IterationBuilder(TraceBuilder):
 
     def tensor(self, tensor: Tensor) -> Value:
         """The value of a tensor that was there before, or of one that the iteration made."""
-        if self.is_made(tensor):
+        if self.is_of_iteration(tensor):
             return self.of(tensor)
         if tensor.grad_fn is not None:
             raise of_older_graph()
         self.guard.watch(tensor)
         return self.constant(tensor.array)
 
-    def is_made(self, tensor: Tensor) -> bool:
+    def is_of_iteration(self, tensor: Tensor) -> bool:
         """Whether the iteration made a tensor."""
         return self.has(tensor) and not self.is_constant(self.of(tensor))
 
@@ -432,20 +432,20 @@ class IterationBuilder(TraceBuilder):
         return stand_in
 
     def _base_of(self, tensor: Tensor) -> Any:
-        """What a tensor is a view of: a tensor from outside or one that is given, or the array of
-        one that the iteration made; None for none.
+        """The base of a view: a tensor from outside or an input, or the array of one that the
+        iteration made; None where it is no view.
         """
         base = tensor.base
         if base is None:
             return self.shares_memory_with(tensor)
-        input = self.given_as(base)
+        input = self.input_for(base)
         if input is not None:
             return input
         return self.escaped(base) if base not in self.guard.tensors and self.has(base) else base
 
     def shares_memory_with(self, tensor: Tensor) -> Any:
-        """The tensor from outside, or one that is given, whose storage a tensor has too without
-        being its view, as what `detach()` gives; None for none.
+        """The tensor from outside, or the input, that shares its storage with a tensor without
+        being its base, as after `detach()`; None where there is none.
         """
         storage = tensor.storage
         if storage is None:
@@ -455,7 +455,7 @@ class IterationBuilder(TraceBuilder):
                 return self.object(*self.objects[each])
         return next((each for each in self.guard.tensors if each.storage is storage), None)
 
-    def given_as(self, tensor: Tensor) -> Value | None:
+    def input_for(self, tensor: Tensor) -> Value | None:
         """The very tensor that stands for one that the iteration was given, or for the base of one;
         None for all others.
         """
@@ -519,7 +519,7 @@ def tensor_like(array: Any, former: Tensor, base: Any = None) -> Tensor:
 
 
 def on_memory_of(tensor: Tensor, base: Tensor, former: TensorMeta, storage: Storage | None) -> None:
-    """Let a tensor be a view of another one, as a former one was, whose storage is given."""
+    """Make a tensor a view of `base`, as a former tensor was a view with this storage."""
     meta = meta_of(tensor)
     meta.base, meta.creation, meta.loose = base, former.creation, former.loose
     tensor.storage, tensor.array = storage_of(base), np.asarray(tensor.array)
@@ -575,13 +575,13 @@ def _kinds_in(result: Any) -> list[Any]:
 
 
 class OnTensors:
-    """A function of tensors as one of arrays.
+    """A function of tensors as a function of arrays.
 
     Attributes:
-        arguments, keywords: what with, slots where an operand goes.
-        based: the numbers of the tensors whose bases it gives too, behind them.
-        is_quiet: whether it drew no random numbers, for numbers for which it might.
-        kinds: how what it gives lies in memory, in every iteration.
+        arguments, keywords: the arguments, with slots in place of the operands.
+        based: which results are views whose bases are returned behind all results.
+        is_quiet: whether it drew no random numbers when it was recorded.
+        kinds: dtype, shape and layout of the results, the same in every iteration.
     """
 
     def __init__(

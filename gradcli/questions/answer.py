@@ -11,27 +11,83 @@ from gradcli.questions.notes.error_notes import note_arguments, note_detachments
 from gradcli.running.run import Run
 
 if TYPE_CHECKING:
+    from gradcli.language.provenance import Rounds
     from gradcli.language.tree.syntax import Statement
     from gradcli.recorded.result import Result
     from gradcli.running.source import Asked
     from gradcli.show.answer import Answer
 
 
+class NotRecorded(Exception):
+    """An answer needs iterations of long loops that were not recorded.
+
+    Attributes:
+        wanted: those iterations, None for all.
+    """
+
+    def __init__(self, wanted: frozenset[Rounds] | None = None) -> None:
+        super().__init__()
+        self.wanted = wanted
+
+
+AnswerOf = Callable[[Run, "Sequence[Statement]", Any], int]
+"""Given the run, the statements and the value of the last of them, writes the answer and gives the
+exit code.
+"""
+
+AfterError = Callable[[Run, "Sequence[Statement]", GradcliError], None]
+"""Answers from what ran before the error."""
+
+
 def answer_from_run(
     asked: Asked,
     record: str,
-    answer: Callable[[Run, Sequence[Statement], Any], int],
+    answer: AnswerOf,
     prepare: Callable[[Run], None] = lambda run: None,
-    after_error: Callable[[Run, Sequence[Statement], GradcliError], None] | None = None,
+    after_error: AfterError | None = None,
+    *,
+    of_last_rounds: bool = False,
 ) -> int:
     """Run a program and let a command answer from the run.
 
     Args:
-        answer: given the run, the statements and the value of the last of them, writes the answer
-            and gives the exit code.
         prepare: called with the run before the program.
-        after_error: called where the program failed, to answer from what ran before.
+        after_error: called where the program failed.
+        of_last_rounds: whether the answer may do with the first and the last iterations of long
+            loops; where it raises `NotRecorded`, the program runs again.
     """
+    wanted: frozenset[Rounds] | None = frozenset() if of_last_rounds else None
+    while True:
+        try:
+            return _answered(asked, record, (answer, prepare, after_error), wanted)
+        except NotRecorded as needed:
+            wanted = needed.wanted
+
+
+def record_rounds(run: Run, wanted: frozenset[Rounds] | None) -> None:
+    """Let a run record the first and the last iterations of long loops, and those wanted; all for
+    None.
+    """
+    provenance = run.session.interpreter.provenance
+    if provenance is not None:
+        provenance.wanted, provenance.recorder = wanted, run.session.state.recorder
+
+
+def check_recorded(run: Run) -> None:
+    """Raise `NotRecorded` where the program left a long loop in an iteration that was not."""
+    provenance = run.session.interpreter.provenance
+    if provenance is not None and provenance.missed:
+        raise NotRecorded(None if provenance.wanted else provenance.windows())
+
+
+def _answered(
+    asked: Asked,
+    record: str,
+    does: tuple[AnswerOf, Callable[[Run], None], AfterError | None],
+    wanted: frozenset[Rounds] | None,
+) -> int:
+    """The exit code of the answer from one run."""
+    answer, prepare, after_error = does
     run = Run(asked.terminal, asked.options, record)
     run.muted = True
     statements: Sequence[Statement] = ()
@@ -40,7 +96,11 @@ def answer_from_run(
         with run.limited():
             statements = run.session.parse(asked.program.text(), asked.program.name)
             prepare(run)
-            value = run.execute(statements, asked.arguments)
+            record_rounds(run, wanted)
+            try:
+                value = run.execute(statements, asked.arguments)
+            finally:
+                check_recorded(run)
             has_run = True
             run.tell_replay()
             with run.within_memory():

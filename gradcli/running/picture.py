@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NoReturn
 
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
@@ -12,6 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.recorded.annotated_graph import AnnotatedGraph, follows_leaves
 from gradcli.recorded.ledger import ledger
 from gradcli.recorded.result import Result
+from gradcli.running.arguments.words import unknown
 from gradcli.show.graph.markup import dot, mermaid
 from gradcli.show.page.document import page_document
 from gradcli.show.page.page import page
@@ -82,12 +84,16 @@ def annotated_graph(session: Session, result: Result, has_numbers: bool = True) 
 
 
 def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:
-    """The picture laid out, folded as the options ask; raises E602 where it is too large.
+    """The picture laid out, folded as the options ask.
+
+    Raises:
+        GradcliError: E602 where it is too large.
+        UsageError: a module that is to be folded is not in the graph.
 
     Unless everything is to be expanded, modules are folded, the innermost and largest first, until
     the picture can be read as a whole; then those are opened again that need not be folded.
     """
-    asked = frozenset(tuple(path.split(".")) for path in options.fold)
+    asked = _asked(annotated, options)
 
     def made(folded: Iterable[Path]) -> LaidOut | None:
         """The picture where it has few enough boxes to be laid out."""
@@ -121,12 +127,40 @@ def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:
     return best
 
 
+def _asked(annotated: AnnotatedGraph, options: Options) -> frozenset[Path]:
+    """The modules that are to be folded: by their paths, or by patterns such as `blocks.*`."""
+    if not options.fold:
+        return frozenset()
+    known = {".".join(path): path for path in part_counts(annotated, frozenset(), True) if path}
+    found: set[Path] = set()
+    for pattern in options.fold:
+        matching = [path for name, path in known.items() if fnmatchcase(name, pattern)]
+        if not matching:
+            raise unknown("module in the graph", pattern, [*known])
+        found.update(matching)
+    return frozenset(found)
+
+
 def _modules(sizes: Counter[Path]) -> list[Path]:
     """The modules of a picture in the order in which they are folded: inner ones before those they
-    stand in, and of one depth those with the most boxes, the last of them first.
+    stand in, and of one depth those with the most boxes, the last of them first. A list of modules
+    comes behind those beside it: what it holds is what one wants to see.
     """
     order = {path: number for number, path in enumerate(sizes) if path}
-    return sorted(order, key=lambda path: (-len(path), -sizes[path], -order[path]))
+    inside: Counter[Path] = Counter()
+    for path in order:
+        inside[path[:-1]] += sizes[path]
+    lists = {path for path in order if len(path) > 1 and inside[path] == sizes[path]}
+
+    def key(path: Path) -> tuple[int, bool, int, int]:
+        return (
+            (1 - len(path) if path in lists else -len(path)),
+            path in lists,
+            -sizes[path],
+            -order[path],
+        )
+
+    return sorted(order, key=key)
 
 
 def _refused(annotated: AnnotatedGraph, options: Options, folded: frozenset[Path]) -> NoReturn:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import value_error
 from gradcli.running.arguments.files import write_text
-from gradcli.running.process.converter import has_converter
 from gradcli.show.plots.svg import svg
 from gradcli.show.plots.text import kind_of, plot_text, sparkline
 from gradcli.show.style import Style
@@ -66,7 +65,7 @@ def _save(terminal: Terminal, plot: Plot, path: str) -> None:
             text=f"Format {suffix[1:]!r} is not supported",
             help=".svg is shown by browsers and word processors, .png is made of it",
         )
-    if suffix in _OTHERS or (suffix == ".png" and not has_converter()):
+    if suffix in _OTHERS:
         suffix = ".svg"
         terminal.note(f"nothing is here that makes {path}, so {stem}.svg is written")
     write_text(f"{stem}{suffix}", svg(plot))

@@ -216,8 +216,11 @@ def _wanted(
             wanted.append((name, value))
             seen.add(value)
     # A parameter that gets no gradient is what people look for.
-    missing = [each for each in parameters_of(session) if each[1] not in seen]
-    return [*missing, *wanted]
+    parameters = parameters_of(session)
+    missing = [each for each in parameters if each[1] not in seen]
+    order = {id(tensor): number for number, (_, tensor) in enumerate(parameters)}
+    own = iter(sorted((e for e in wanted if id(e[1]) in order), key=lambda e: order[id(e[1])]))
+    return [*missing, *(next(own) if id(each[1]) in order else each for each in wanted)]
 
 
 def parameters_of(session: Session) -> list[tuple[str, Tensor]]:
@@ -286,7 +289,7 @@ def show(terminal: Terminal, session: Session, options: Options, result: Result)
             terminal.write(picture_text(session, options, result, options.format))
             return
         if options.format == "table":
-            from gradcli.show.result_table import table  # lazy: start-up: few tables
+            from gradcli.show.values import table  # lazy: start-up: few tables
 
             terminal.write(table(result, terminal.style, full=options.full))
             return

@@ -47,8 +47,9 @@ class Code:
             yield from self._statement(instruction)
 
     def piece(self, instructions: Sequence[Instruction], wanted: set[Value], where: str) -> Piece:
-        """Some instructions as a function of the values that they are given, which returns those
-        among theirs that are wanted. Instructions that differ in values alone share a function.
+        """Some instructions as a function: its arguments are the values they read from before, and
+        it returns those of their results that are wanted. Instructions that differ in values alone
+        share a function.
         """
         every_result = [value for each in instructions for value in each.results]
         self._local = {value: f"v{number}" for number, value in enumerate(every_result)}
@@ -73,12 +74,12 @@ class Code:
         Args:
             on_failure: the statement that leaves the function where a guard does not hold.
         """
-        made_by = dict.fromkeys([*known, *self._constants], 0)
+        made_after = dict.fromkeys([*known, *self._constants], 0)
         for number, instruction in enumerate(self.trace.instructions, 1):
-            made_by.update(dict.fromkeys(instruction.results, number))
+            made_after.update(dict.fromkeys(instruction.results, number))
         ready: dict[int, list[Guard]] = {}
         for guard in self.trace.guards:
-            place = max([made_by[value] for value in guard.values], default=0)
+            place = max([made_after[value] for value in guard.values], default=0)
             ready.setdefault(place, []).append(guard)
         for number in range(len(self.trace.instructions) + 1):
             if number:
@@ -97,7 +98,7 @@ class Code:
         return f"{'c' if value in self._constants else 'v'}{value.number}"
 
     def share(self, value: Value, other: Value) -> None:
-        """Give a value the name of another one that is not read after this one is made."""
+        """Let a value take over the variable of another that is not read any more."""
         self._shared[value] = other
 
     def tuple_of(self, values: Iterable[Value]) -> str:

@@ -44,7 +44,7 @@ _COMMITS = frozenset({Effect.WRITES, Effect.GRAD, Effect.STATE, Effect.SHOWS})
 
 
 def commits(instruction: Instruction) -> bool:
-    """Whether it has an effect that outlives a run which is left in its middle."""
+    """Whether it has an effect that remains where a side exit follows."""
     return not _COMMITS.isdisjoint(instruction.effects)
 
 

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from gradcli.language.objects.attributes import attribute_names
-from gradcli.language.objects.classes.super_lookup import OF_COLLECTIONS
+from gradcli.language.objects.classes.definition import OF_COLLECTIONS
 from gradcli.library.modules import LIBRARY
 from gradcli.library.namespace import MODULES, PREDEFINED
 from gradcli.library.numpy.load import NUMPY

@@ -23,19 +23,25 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 
 
+def fields_of(text: str) -> tuple[str, dict[str, list[str]]]:
+    """The title of a record, and the lines of its fields."""
+    title, _, body = text.partition("\n")
+    fields: dict[str, list[str]] = {}
+    name = ""
+    for line in body.split("\n"):
+        if line.startswith("    "):
+            fields[name].append(line[4:])
+        elif line:
+            name, _, rest = line.partition(":")
+            fields[name] = [rest.strip()] if rest.strip() else []
+    return title, fields
+
+
 class Pain:
     """A record."""
 
     def __init__(self, text: str) -> None:
-        self.title, _, body = text.partition("\n")
-        fields: dict[str, list[str]] = {}
-        name = ""
-        for line in body.split("\n"):
-            if line.startswith("    "):
-                fields[name].append(line[4:])
-            elif line:
-                name, _, rest = line.partition(":")
-                fields[name] = [rest.strip()] if rest.strip() else []
+        self.title, fields = fields_of(text)
         self.thread = " ".join(fields.get("thread", ()))
         self.ask = fields["ask"][0].split()
         self.answer = " ".join(fields["answer"])

@@ -19,8 +19,7 @@ import numpy as np
 
 from gradcli.arrays.dtypes import DTYPES
 from gradcli.arrays.files.data_file import DataFile, is_shape, unreadable
-from gradcli.arrays.files.gate import opened
-from gradcli.arrays.files.programs import LARGEST_PROGRAM
+from gradcli.arrays.files.gate import LARGEST_PROGRAM, opened
 from gradcli.errors import GradcliError
 from gradcli.limits import in_bytes
 from gradcli.record import Record

@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.arrays.backend import address_of
 from gradcli.arrays.fusion.write_barrier import write_barrier
-from gradcli.arrays.layout.views import window
+from gradcli.arrays.layout.strides import window
 
 Reflection = tuple[bool, bool]
 """Whether memory is conjugated, and whether it is negated."""

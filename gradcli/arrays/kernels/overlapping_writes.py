@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import address_of
-from gradcli.arrays.layout.strides import broadcast_strides, outermost_first
-from gradcli.arrays.layout.views import strides_of, window
+from gradcli.arrays.layout.strides import broadcast_strides, outermost_first, strides_of, window
 from gradcli.record import Record
 
 BLOCK_BYTES = 64

@@ -1,15 +1,111 @@
-"""Strides: the memory layout of copies and results, as PyTorch chooses it."""
+"""Strides: the memory layout of views, copies and results, as PyTorch chooses it.
+
+A view without elements NumPy lays out unlike PyTorch: it gives a new array none, and lets an empty
+part begin where the whole does.
+
+PyTorch recognises channels last, the memory format of images whose channels are contiguous, by the
+strides alone. Its kernels for images then lay out their results the same way, so that a network
+keeps the format of its input.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import DType, cast
 from gradcli.arrays.gpu.array import ARRAYS
-from gradcli.arrays.layout.views import row_strides, strides_from, strides_of, window
+
+
+class _Memory:
+    """Another window on an array's memory, in the form that NumPy makes arrays from."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, owner: Any, size: Sequence[int], stride: Sequence[int], offset: int) -> None:
+        interface = dict(owner.__array_interface__)
+        address, protected = interface["data"]
+        interface["data"] = (address + offset * owner.itemsize, protected)
+        interface["shape"] = tuple(size)
+        interface["strides"] = tuple(step * owner.itemsize for step in stride)
+        self.owner = owner
+        self.__array_interface__ = interface
+
+
+def window(array: Any, size: Sequence[int], stride: Sequence[int], offset: int) -> Any:
+    """A view of the memory that an array begins in: strides and offset in elements."""
+    if module_of(array) is not np:
+        steps = [step * array.itemsize for step in stride]
+        return module_of(array).ndarray(size, array.dtype, array, offset * array.itemsize, steps)
+    if type(array) is np.ndarray and array.flags.c_contiguous:
+        steps = [step * array.itemsize for step in stride]
+        try:
+            return np.ndarray(size, array.dtype, array, offset * array.itemsize, steps)
+        except ValueError:  # the window reaches beyond the array
+            pass
+    memory = _Memory(array, size, stride, offset)
+    shown = np.asarray(memory)
+    del memory.__array_interface__  # which was read: the view keeps the owner alive
+    return shown if shown.dtype == array.dtype else shown.view(array.dtype)
+
+
+def row_strides(shape: Sequence[int]) -> list[int]:
+    """The strides of a new tensor, in elements: row order, a size of 0 counted as 1."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return strides[::-1]
+
+
+def strides_of(array: Any) -> list[int]:
+    """An array's strides in elements, as PyTorch gives them."""
+    return strides_from(array.shape, array.strides, array.itemsize)
+
+
+def strides_from(sizes: tuple[int, ...], steps: tuple[int, ...], itemsize: int) -> list[int]:
+    """The same of an array's shape, its strides in bytes and the bytes of an element."""
+    strides = [step // itemsize for step in steps]
+    if not any(strides):
+        count = prod(sizes)
+        if count > 1:
+            return strides  # one element, expanded
+        if not count:
+            strides = row_strides(sizes)
+    for dim in reversed(range(len(sizes))):
+        # NumPy gives a new dimension of one element no stride; PyTorch the size of what is below.
+        if sizes[dim] == 1 and not strides[dim]:
+            strides[dim] = sizes[dim + 1] * strides[dim + 1] if dim + 1 < len(sizes) else 1
+    return strides
+
+
+def with_strides(array: Any) -> Any:
+    """The array, or where NumPy gives it strides that PyTorch would not, a view with the latter."""
+    if array.size and 0 not in array.strides:
+        return array
+    strides = strides_of(array)
+    if [step * array.itemsize for step in strides] == [*array.strides]:
+        return array
+    return window(array, array.shape, strides, 0)
+
+
+def sliced(array: Any, dim: int, start: int, end: int, step: int) -> Any:
+    """The part of an array along a dimension, as a view."""
+    dim %= array.ndim
+    if array.size and 0 in array.strides:
+        array = with_strides(array)
+    shown = array[(*(slice(None),) * dim, slice(start, end, step), ...)]
+    if shown.size:
+        return shown
+    strides = strides_of(array)
+    offset = slice(start, end, step).indices(array.shape[dim])[0] * strides[dim]
+    strides[dim] *= step
+    return window(array, shown.shape, strides, offset)
 
 
 @lru_cache(256)
@@ -221,3 +317,71 @@ def _apart(
             if shape[inner] > shape[outer]:
                 return 1
     return 0
+
+
+# --- channels last --------------------------------------------------------------------------------
+
+
+def channels_are_last(array: Any) -> bool:
+    """Whether a batch of lines, images or volumes, (samples, channels, sizes…), has its channels
+    innermost; False where sizes of 1 leave that open.
+    """
+    if array.ndim < 3 or not array.size:
+        return False
+    strides, reach = strides_of(array), 0
+    for dim in (1, *range(array.ndim - 1, 1, -1), 0):
+        if strides[dim] < reach or (dim == 0 and reach == strides[1]):
+            return False
+        reach = strides[dim] * array.shape[dim]
+    return strides[1] != 0
+
+
+def in_format_of(result: Any, *arrays: Any) -> Any:
+    """A result computed from batches: with channels last if one of them has them last, else in row
+    order.
+    """
+    if result.ndim < 3 or not result.size or not any(map(channels_are_last, arrays)):
+        return in_row_order(result)
+    return with_channels_last(result)
+
+
+def in_suggested_format(result: Any, *arrays: Any) -> Any:
+    """A result computed from batches of images or volumes: with channels last if all of them have
+    them last, else in row order. PyTorch takes no other tensors to have a format.
+    """
+    first = arrays[0]
+    if (
+        first.ndim in (4, 5)
+        and first.strides[1] <= first.strides[-1]  # a quick look, which row order seldom passes
+        and result.size
+        and all(map(channels_are_last, arrays))
+    ):
+        return with_channels_last(result)
+    return in_row_order(result)
+
+
+def is_channels_last(array: Any) -> bool:
+    """Whether a batch of images or volumes lies in memory with channels last, without gaps; sizes
+    of 1 leave that open.
+    """
+    step = array.itemsize
+    for dim in (1, *range(array.ndim - 1, 1, -1), 0):
+        if array.shape[dim] != 1:
+            if array.strides[dim] != step:
+                return False
+            step *= array.shape[dim]
+    return True
+
+
+def with_channels_last(array: Any) -> Any:
+    """A batch, copied unless its channels are innermost already."""
+    strides, step = [1] * array.ndim, 1
+    for dim in (1, *range(array.ndim - 1, 1, -1), 0):
+        strides[dim] = step
+        step *= array.shape[dim]
+    return laid_out(array, strides)
+
+
+def in_format_of_images(result: Any, self: Any, ndim: int) -> Any:
+    """The same for the result of a pool over `ndim` dimensions; only for a batch of images."""
+    return in_format_of(result, self) if ndim == 2 and self.ndim == 4 else in_row_order(result)

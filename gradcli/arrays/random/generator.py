@@ -1,7 +1,13 @@
 """Random numbers: the Mersenne Twister, and PyTorch's methods of making numbers from its bits.
 
 Every method takes as many draws in the same order as PyTorch's on the CPU, so that a seeded program
-gets the same numbers from both.
+gets the same numbers from both. For tensors on `meta` nothing is drawn. The twister is that of the
+kernels in C, or NumPy's, whose import takes longer than most programs draw.
+
+Normally distributed numbers come from uniform ones, in blocks of 16: eight give radii and eight
+give angles. In float32 PyTorch's vectorised code takes logarithm, sine and cosine from the
+polynomials of the Cephes library, evaluated with fused multiply-adds; so does this, to the last
+bit.
 """
 
 from __future__ import annotations
@@ -14,10 +20,97 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.arrays.backend import located
+from gradcli.arrays.layout.meta import creation
 from gradcli.arrays.layout.sizes import Device
-from gradcli.arrays.random.twister import WORDS, twister
+from gradcli.arrays.native.dispatch import kernel
 from gradcli.arrays.threads import over_tiles
 from gradcli.state import active
+
+WORDS = 624
+
+_LOW = np.uint64(2**24 - 1)
+
+Standing = tuple[bytes, int]
+"""The words, and how many of them were drawn."""
+
+
+def twister() -> Twister:
+    """One that has not been seeded."""
+    return Twister() if kernel("mersenne_words") is not None else _OfNumpy()
+
+
+class Twister:
+    """Draws words of 32 bits."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self) -> None:
+        self._state = np.zeros(WORDS + 1, np.uint32)
+
+    def seed(self, seed: int) -> None:
+        """Start again from a seed of 32 bits."""
+        self._call("mersenne_seed", seed)
+
+    def words(self, count: int) -> Any:
+        """The next words, as uint64."""
+        drawn = np.empty(count, np.int64)
+        self._call("mersenne_words", drawn)
+        return drawn.view(np.uint64)
+
+    def singles(self, count: int) -> Any:
+        """The next numbers in [0, 1), float32 of 24 bits."""
+        drawn = np.empty(count, np.float32)
+        self._call("mersenne_uniform", drawn)
+        return drawn
+
+    @property
+    def standing(self) -> Standing:
+        """Where it stands; may be set."""
+        return self._state[:-1].tobytes(), int(self._state[-1])
+
+    @standing.setter
+    def standing(self, standing: Standing) -> None:
+        words, self._state[-1] = standing
+        self._state[:-1] = np.frombuffer(words, np.uint32)
+
+    def _call(self, name: str, operand: Any) -> None:
+        compute = kernel(name)
+        assert compute is not None
+        compute(self._state, operand)
+
+
+class _OfNumpy(Twister):
+    __slots__ = ("_bits",)
+
+    def __init__(self) -> None:
+        from numpy.random import MT19937  # lazy: start-up: random numbers
+
+        self._bits: Any = MT19937(0)
+
+    def seed(self, seed: int) -> None:
+        from numpy.random import RandomState  # lazy: start-up: random numbers
+
+        RandomState(self._bits).seed(seed)  # in the old way, which is PyTorch's
+
+    def words(self, count: int) -> Any:
+        return self._bits.random_raw(count)
+
+    def singles(self, count: int) -> Any:
+        values = (self.words(count) & _LOW).astype(np.float32)
+        values *= np.float32(2.0**-24)
+        return values
+
+    @property
+    def standing(self) -> Standing:
+        state: Any = self._bits.state["state"]
+        return state["key"].tobytes(), state["pos"]
+
+    @standing.setter
+    def standing(self, standing: Standing) -> None:
+        words, position = standing
+        state = {"key": np.frombuffer(words, np.uint32), "pos": position}
+        self._bits.state = {"bit_generator": "MT19937", "state": state}
+
 
 DEFAULT_SEED = 67280421310721
 """The seed of a `torch.Generator()` that was given none."""
@@ -185,7 +278,6 @@ class Generator:
         if count < 16 or not in_blocks:
             drawn = np.array([self._one_normal() for _ in range(count)])
             return drawn * deviation + mean
-        from gradcli.arrays.random.box_muller import fill_blocks  # lazy: start-up: normal numbers
 
         whole = count - count % 16
         if dtype.itemsize == 2 and whole != count:  # draws for whole blocks only
@@ -243,3 +335,116 @@ KINDS: dict[str, Callable[[], type[Generator]]] = {"cpu": lambda: Generator}
 
 OF_TENSORS: dict[str, Callable[..., Any]] = {}
 """The methods of generators that take and give tensors, by name."""
+
+
+# --- on meta --------------------------------------------------------------------------------------
+
+
+class ValuelessGenerator(Generator):
+    """A source of arrays without values, in the dtypes of the numbers of other generators."""
+
+    __slots__ = ()
+
+    def words(self, count: int) -> Any:
+        """Draws of 32 bits, as uint64."""
+        return creation.empty(count, np.uint64)
+
+    def uniform(self, count: int, dtype: Any) -> Any:
+        """Numbers in [0, 1), float64 or float32."""
+        return creation.empty(count, np.float64 if dtype == np.float64 else np.float32)
+
+    def normal(self, count: int, dtype: Any, *more: Any, **settings: Any) -> Any:
+        """Normally distributed numbers, float64 or float32."""
+        return self.uniform(count, dtype)
+
+    def permutation(self, count: int) -> Any:
+        """The integers below `count`."""
+        return creation.empty(count, np.int64)
+
+
+_SINGLE = np.float32
+
+
+def fill_blocks(blocks: Any, mean: float, deviation: float) -> None:
+    """Turn rows of 16 uniform numbers, float32 or float64, into normal ones in place."""
+    kind = blocks.dtype.type
+    in_c = kernel("box_muller") if kind is _SINGLE and blocks.flags.c_contiguous else None
+    if in_c is not None:
+        in_c(blocks, mean, deviation)
+        return
+    first, second = kind(1) - blocks[:, :8], blocks[:, 8:]
+    if kind is _SINGLE:
+        radius = np.sqrt(_SINGLE(-2) * _logarithm(first))
+        sine, cosine = _sine_and_cosine(_SINGLE(2 * math.pi) * second)
+    else:
+        radius = np.sqrt(-2 * np.log(first))
+        angle = 2 * math.pi * second
+        sine, cosine = np.sin(angle), np.cos(angle)
+    blocks[:, :8] = _fused(radius * cosine, deviation, mean)
+    blocks[:, 8:] = _fused(radius * sine, deviation, mean)
+
+
+def _fused(factor: Any, other: Any, addend: Any) -> Any:
+    """factor * other + addend, rounded once; float64 holds the product of two float32 exactly."""
+    if factor.dtype.type is not _SINGLE:
+        return factor * other + addend
+    exact = factor.astype(np.float64) * _as_single(other) + _as_single(addend)
+    return exact.astype(_SINGLE)
+
+
+def _as_single(value: Any) -> Any:
+    """A value of float32 precision, as float64."""
+    return np.asarray(value, _SINGLE).astype(np.float64)
+
+
+def _polynomial(x: Any, first: float, *coefficients: float) -> Any:
+    value = np.full_like(x, first)
+    for coefficient in coefficients:
+        value = _fused(value, x, coefficient)
+    return value
+
+
+def _logarithm(x: Any) -> Any:
+    """log(x) of positive normal float32 numbers: x is 2**exponent times a number near 1."""
+    bits = x.view(np.uint32)
+    exponent = ((bits >> 23).astype(np.int32) - 126).astype(_SINGLE)
+    near = ((bits & 0x007FFFFF) | 0x3F000000).view(_SINGLE)
+    small = near < _SINGLE(math.sqrt(0.5))
+    exponent -= small
+    x = near - _SINGLE(1) + np.where(small, near, _SINGLE(0))
+    square = x * x
+    series = _polynomial(
+        x,
+        7.0376836292e-2,
+        -1.1514610310e-1,
+        1.1676998740e-1,
+        -1.2420140846e-1,
+        1.4249322787e-1,
+        -1.6668057665e-1,
+        2.0000714765e-1,
+        -2.4999993993e-1,
+        3.3333331174e-1,
+    )
+    # log(2) in two parts, so that the larger one times the exponent is exact.
+    rest = _fused(series * x, square, exponent * _SINGLE(-2.12194440e-4))
+    return _fused(exponent, 0.693359375, x + _fused(square, -0.5, rest))
+
+
+def _sine_and_cosine(x: Any) -> tuple[Any, Any]:
+    """sin(x) and cos(x) of float32 numbers that are not negative."""
+    octant = ((x * _SINGLE(4 / math.pi)).astype(np.int32) + 1) & ~1
+    turns = octant.astype(_SINGLE)
+    for part in (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8):  # of pi / 4
+        x = _fused(turns, part, x)
+    square = x * x
+    series = _polynomial(square, 2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
+    cosine = _fused(series * square, square, -(square * _SINGLE(0.5))) + _SINGLE(1)
+    series = _polynomial(square, -1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
+    sine = _fused(series * square, x, x)
+    quarter = (octant >> 1) & 3
+    odd = (quarter & 1).astype(np.bool_)
+    return (
+        np.where(odd, cosine, sine) * np.where(quarter & 2, _SINGLE(-1), _SINGLE(1)),
+        np.where(odd, sine, cosine)
+        * np.where((quarter == 1) | (quarter == 2), _SINGLE(-1), _SINGLE(1)),
+    )

@@ -9,9 +9,9 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.storage import InferenceStorage
+from gradcli.autograd.hooks import Pack, Packed, SavedTensor, Unpack
 from gradcli.autograd.inplace.writes import check_inplace, rebase
 from gradcli.autograd.node import FREED, Node, freed, modified, printed_number
-from gradcli.autograd.saved_tensor import Pack, Packed, SavedTensor, Unpack
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, meta_of, storage_of, with_history
 from gradcli.errors import GradcliError, Label, Span, type_error
 from gradcli.state import active

@@ -1,21 +1,24 @@
-"""`backward` and `grad`: the entry points of the engine."""
+"""`backward` and `grad`: the entry points of the engine.
+
+They begin at tensors, or at edges of the graph, which are where the gradient of a tensor flows,
+without the tensor.
+"""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.layout.strides import copied_as_it_lies
-from gradcli.autograd.edge import GradientEdge
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.engine.engine import Root, Target, run_backward
 from gradcli.autograd.engine.identity_map import IdentityMap
-from gradcli.autograd.node import extra_of
+from gradcli.autograd.node import Node, extra_of
 from gradcli.autograd.tensor import (
     AccumulateGrad,
     Tensor,
@@ -23,9 +26,53 @@ from gradcli.autograd.tensor import (
     meta_of,
     not_installed,
     refuse_transformed,
+    with_history,
 )
 from gradcli.errors import GradcliError, Label, runtime_error, type_error, value_error
 from gradcli.state import active
+
+
+class GradientEdge(tuple[Any, ...]):
+    """`torch.autograd.graph.GradientEdge(node, output_nr)`: an edge in place of a tensor."""
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "torch.autograd.graph.GradientEdge"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"node", "output_nr"})
+
+    def __new__(cls, node: Node, output_nr: int, ownership_token: Any = None) -> GradientEdge:
+        return super().__new__(cls, (node, output_nr, ownership_token))
+
+    @property
+    def node(self) -> Node:
+        """The node."""
+        return self[0]
+
+    @property
+    def output_nr(self) -> int:
+        """Which of its outputs."""
+        return self[1]
+
+    def __repr__(self) -> str:
+        return f"GradientEdge(node={self[0]!r}, output_nr={self[1]}, ownership_token={self[2]!r})"
+
+    __str__ = __repr__
+
+    def tensor(self) -> Tensor:
+        """A tensor with this history and no values, for code that reads only the history."""
+        shape, dtype = self.node.metadata[self.output_nr]
+        return with_history(np.zeros(shape, dtype)[()], self.node, self.output_nr)
+
+
+def get_gradient_edge(tensor: Any) -> GradientEdge:
+    """Where the gradient of a tensor flows; raises E402 for one that does not require grad."""
+    if not isinstance(tensor, Tensor):
+        raise type_error(f"get_gradient_edge() takes a tensor, not {type(tensor).__name__}")
+    node, output_nr = gradient_edge(tensor)
+    if node is None:
+        raise GradcliError("E402", "get_gradient_edge() needs a tensor that requires grad")
+    return GradientEdge(node, output_nr)
+
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -190,6 +237,10 @@ def backward(
     refuse_transformed("backward()", _IN_TRANSFORM)
     outputs = _several(tensors, "tensors")
     seeds = None if grad_tensors is None else _several(grad_tensors, "the seed")
+    if create_graph:
+        from gradcli.autograd.engine.lints import warn_of_cycle  # lazy: start-up: few roots
+
+        warn_of_cycle()
     recorder = active.state.recorder
     if recorder is not None:
         recorder.differentiated(outputs, False)

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import address_of
-from gradcli.arrays.layout.strides import overlaps_itself
-from gradcli.arrays.layout.views import strides_of
+from gradcli.arrays.layout.strides import overlaps_itself, strides_of
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError

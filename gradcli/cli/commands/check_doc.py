@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gradcli.arrays.files.programs import DOCUMENTS
+from gradcli.arrays.files.gate import DOCUMENTS
 from gradcli.running.arguments.click_options import (
     options_of,
     terminal_of,

@@ -9,7 +9,7 @@ from contextlib import closing, redirect_stderr, redirect_stdout
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from gradcli.arrays.files.programs import DOCUMENTS
+from gradcli.arrays.files.gate import DOCUMENTS
 from gradcli.errors import GradcliError
 from gradcli.questions.notes.error_notes import note_arguments, note_detachments
 from gradcli.running.arguments.files import STDIN, decoded_lines, program_in, read_program

@@ -1,17 +1,23 @@
-"""Runs a document and compares the outputs that stand in it with what its programs print."""
+"""Runs a document and compares the outputs that stand in it with what its programs print.
+
+An output is what a program prints whatever the blanks, with `...` standing for anything, and a
+number of four digits or more to a unit of its last one. What differs is told as text, and as JSON
+of the schema `gradcli.document/1`.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
+from difflib import ndiff
 from typing import Any
 
 from gradcli.arrays.files.writing import replace
 from gradcli.cli.documents import markdown, notebook
 from gradcli.cli.documents.cells import Output
 from gradcli.cli.documents.comments import comment_of
-from gradcli.cli.documents.comparison import same
-from gradcli.cli.documents.report import Compared, document_json, document_text
 from gradcli.cli.documents.running import Parsed, parsed
 from gradcli.errors import GradcliError
 from gradcli.language.tree.syntax import ExpressionStatement, Statement
@@ -21,6 +27,109 @@ from gradcli.running.arguments.options import Options
 from gradcli.running.process.terminal import Terminal
 from gradcli.running.run import Run
 from gradcli.session import StatementResult
+
+SCHEMA = "gradcli.document/1"
+
+
+class Compared(Record):
+    """An output of a document beside what is printed there.
+
+    Attributes:
+        place: the document and the line, or the cell.
+        expected: the output that stands in the document.
+    """
+
+    place: str
+    expected: str
+    printed: str
+    same: bool
+
+
+def document_text(path: str, outputs: Sequence[Compared], updated: bool) -> str:
+    """The outputs that differ, `-` what stands there and `+` what is printed, and how many."""
+    lines = []
+    differing = [each for each in outputs if not each.same]
+    for each in [] if updated else differing:
+        lines.append(f"{each.place}: the output differs")
+        both = each.expected.split("\n"), each.printed.split("\n")
+        lines += [f"    {line}".rstrip() for line in ndiff(*both) if not line.startswith("?")]
+    if not outputs:
+        lines.append(f"{path}: it ran, and no output stands in it")
+    elif not differing:
+        agrees = "the output agrees" if len(outputs) == 1 else f"all {len(outputs)} outputs agree"
+        lines.append(f"{path}: {agrees}")
+    else:
+        verb = "written" if updated else "differ" if len(differing) > 1 else "differs"
+        lines.append(f"{path}: {len(differing)} of {len(outputs)} outputs {verb}")
+    return "\n".join(lines) + "\n"
+
+
+def document_json(path: str, compared: Sequence[Compared], updated: bool) -> str:
+    """The same as one object, with the outputs that agree."""
+    outputs = [
+        {
+            "place": each.place,
+            "expected": each.expected,
+            "printed": each.printed,
+            "same": each.same,
+        }
+        for each in compared
+    ]
+    document = {"schema": SCHEMA, "file": path, "updated": updated, "outputs": outputs}
+    return json.dumps(document, ensure_ascii=False) + "\n"
+
+
+_NUMBER = re.compile(r"(?<![\w.])([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?!\w)")
+_ROUNDED = 4
+"""Digits of a number whose last one may differ."""
+
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
+
+
+def same(expected: str, printed: str, alone: bool = False) -> bool:
+    """Whether an output is as expected.
+
+    Args:
+        alone: whether a part may stand for all: a number for the only one of the output, `# 4.0`
+            for `tensor(4.)`, and the last words of a line for the line, `# True` for `y True`.
+    """
+    left, right = _lines(expected), _lines(printed)
+    if left == right:
+        return True
+    if len(left) == len(right) and all(map(_same_line, left, right)):
+        return True
+    if alone and len(left) == len(right) == 1 and right[0].endswith(f" {left[0]}"):
+        return True
+    if alone and _NUMBER.fullmatch(expected.strip()):
+        numbers = _NUMBER.findall(printed)
+        return len(numbers) == 1 and _same_number(expected.strip(), numbers[0])
+    if "..." in expected:
+        parts = map(re.escape, "\n".join(left).split("..."))
+        return re.fullmatch(".*?".join(parts), "\n".join(right), re.DOTALL) is not None
+    return False
+
+
+def _lines(text: str) -> list[str]:
+    lines = [" ".join(line.split()) for line in _ADDRESS.sub("0x", text).strip("\n").split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _same_line(expected: str, printed: str) -> bool:
+    left, right = _NUMBER.split(expected), _NUMBER.split(printed)
+    return len(left) == len(right) and all(
+        _same_number(one, other) if number % 2 else one.replace(" ", "") == other.replace(" ", "")
+        for number, (one, other) in enumerate(zip(left, right, strict=True))
+    )
+
+
+def _same_number(expected: str, printed: str) -> bool:
+    digits, _, exponent = expected.lower().partition("e")
+    if "." not in digits or len(re.sub(r"\D", "", digits).lstrip("0")) < _ROUNDED:
+        return float(expected) == float(printed)
+    unit = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
+    return abs(float(expected) - float(printed)) <= unit * 1.001
 
 
 class _Shown(Record):

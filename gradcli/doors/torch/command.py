@@ -34,6 +34,9 @@ _ROOMS = {
     "torch.nn.init": "nn.init.",
 }
 
+_PRIVATE = ("torch._weight_norm",)
+"""Functions without a public name that modules of PyTorch call."""
+
 _MOMENT = re.compile(r"(backward|step):([1-9]\d{0,8})|(first-nonfinite)")
 
 
@@ -60,11 +63,8 @@ _MOMENT = re.compile(r"(backward|step):([1-9]\d{0,8})|(first-nonfinite)")
     " last stepped, up to the last backward pass.",
 )
 @click.option(
-    "--no-data",
-    is_flag=True,
-    help="Leave arrays, numbers of the run, texts and arguments out of the recording.",
+    "--no-data", is_flag=True, help="Leave arrays, the run's numbers, texts and arguments out."
 )
-@click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m` does.")
 @click.option(
     "--sandbox", is_flag=True, help="Refused: the script runs as any program of the host does."
 )
@@ -74,14 +74,14 @@ def command(
     output: str | None,
     at: str | None,
     no_data: bool,
-    module: str | None,
     sandbox: bool,
     words: Sequence[str],
 ) -> int:
     """Record what PyTorch runs, to be asked about as a program.
 
     The script runs under its own Python, which has PyTorch; what it prints and its exit code stay
-    its own. All questions take the recording where they take a file.
+    its own. `-m MODULE` runs a module, as `python -m` does; the words behind it are the module's.
+    All questions take the recording where they take a file.
     """
     if sandbox:
         raise GradcliError(
@@ -89,18 +89,28 @@ def command(
             "`gradcli record` runs the script by Python, and --sandbox forbids that",
             help="a recording that was made elsewhere can be asked about in the sandbox",
         )
-    script = ["-m", module, *words] if module is not None else list(words)
-    if not script:
+    script = list(words)
+    module = script[1] if script[:1] == ["-m"] and len(script) > 1 else None
+    if not script or script == ["-m"]:
         raise UsageError("`gradcli record` needs a script of Python, or -m MODULE")
     if output is None:
-        name = module.rpartition(".")[2] if module is not None else Path(script[0]).stem
-        output = f"{name}.gradrun"
+        output = f"{_name_of(module, script)}.gradrun"
     elif not output.endswith(".gradrun"):
         raise UsageError(f"the suffix of {output} is not .gradrun")
     program = python_of(python)
     shown = module if module is not None else script[0]
     Terminal().note(f"runs {shown} by {program}, and writes {output}")
     return record(program, script, output, at, data=not no_data)
+
+
+def _name_of(module: str | None, words: Sequence[str]) -> str:
+    """The name of what runs: of a launcher's script, a module, or a script."""
+    if module is None:
+        return Path(words[0]).stem
+    scripts = [word for word in words if word.endswith(".py")]
+    if module in ("torch.distributed.run", "torch.distributed.launch") and scripts:
+        return Path(scripts[0]).stem
+    return module.rpartition(".")[2]
 
 
 def python_of(given: str | None) -> str:
@@ -167,7 +177,10 @@ def record(
 def known_functions() -> list[str]:
     """The functions and methods that a recorded program may call, as the recorder spells them."""
     return [
-        f"{prefix}{name}"
-        for namespace, prefix in _ROOMS.items()
-        for name in names_in(namespace, load)
+        *(
+            f"{prefix}{name}"
+            for namespace, prefix in _ROOMS.items()
+            for name in names_in(namespace, load)
+        ),
+        *_PRIVATE,
     ]

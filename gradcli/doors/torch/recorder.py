@@ -23,13 +23,17 @@ import inspect
 import json
 import keyword
 import math
+import multiprocessing.process
+import operator
 import os
+import runpy
 import signal
 import struct
 import sys
 import tempfile
 import traceback
 import types
+import warnings
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -272,8 +276,21 @@ CELLS = frozenset(
     {"torch.lstm_cell", "torch.gru_cell", "torch.rnn_tanh_cell", "torch.rnn_relu_cell"}
 )
 
-RNNS = frozenset({"torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu"}) | CELLS
-"""Functions that the language has for recordings alone."""
+TRANSFORMS = ("grad", "grad_and_value", "vmap", "jacrev", "jacfwd", "hessian")
+"""Functions of `torch.func` that return a function."""
+
+RNNS = frozenset({"torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu"})
+
+RECORDED = {
+    **{name: name.removeprefix("torch.") for name in RNNS | CELLS},
+    "torch._pack_padded_sequence": "pack_padded_sequence",
+    "torch._pad_packed_sequence": "pad_packed_sequence",
+    "torch._amp_foreach_non_finite_check_and_unscale_": "unscale",
+    "torch._amp_update_scale_": "update_scale",
+}
+"""Functions that the language has for recordings alone, and their names there."""
+
+ATTENTION = "F.scaled_dot_product_attention"
 
 COMPOSITES = frozenset({"multi_head_attention_forward", "gumbel_softmax"})
 """Functions written in Python of several steps, of which one may draw or make a NaN: what they
@@ -336,7 +353,7 @@ class Specs:
             known = known or name in ("__getitem__", "__setitem__") or self._has(f".{name}")
             return Spec("method", name, known)
         full = self.names.get(function)
-        known = full is not None and (self._has(full) or full in RNNS)
+        known = full is not None and (self._has(full) or full in RECORDED)
         return Spec("op", full or str(function), known)
 
 
@@ -419,12 +436,13 @@ class Event:
         version: that of the result's memory behind it.
         written: the operands that were written to.
         is_plain: whether all operands have a text in the language.
+        hook: of its registration, the hook.
         edges: what hears the gradients of an op that is not computed anew.
         leaves: those that a backward pass may give gradients to.
         before, state: the versions of the operands and the generator's state ahead of the call.
     """
 
-    __slots__ = ("after", "args", "before", "call", "edges", "grads", "is_plain", "kwargs",
+    __slots__ = ("after", "args", "before", "call", "edges", "grads", "hook", "is_plain", "kwargs",
                  "leaves", "modes", "note", "place", "results", "spec", "state", "version",
                  "written")  # fmt: skip
 
@@ -442,6 +460,7 @@ class Event:
         self.note = ""
         self.is_plain = True
         self.edges: Edges | None = None
+        self.hook: Hook | None = None
         self.version = 0
         self.written: list[Any] = []
         self.before: list[tuple[Any, int]] = []
@@ -467,15 +486,17 @@ class Edges:
         self.current = current
         self.passes: dict[int, tuple[list[Any], list[Any]]] = {}
         self.node = ""
+        self.ends: list[tuple[Any, dict[int, int]]] = []
+        self.handles: list[Any] = []
         targets = {_edge_of(each.tensor): number for number, each in enumerate(inputs)}
-        nodes = []
+        seen = set()
         for number, each in enumerate(results):
             if each is not None and each.tensor.grad_fn is not None:
                 node, output = _edge_of(each.tensor)
                 self.node = self.node or type(node).__name__
                 node.register_prehook(self._arrived(number, output))
-                nodes.append(node)
-        seen = set(nodes)
+                seen.add(node)
+        nodes = list(seen)
         while nodes:
             node = nodes.pop()
             ends: dict[int, int] = {}
@@ -486,7 +507,21 @@ class Edges:
                     seen.add(edge[0])
                     nodes.append(edge[0])
             if ends:
-                node.register_hook(self._left(ends))
+                self.ends.append((node, ends))
+
+    def listen(self) -> None:
+        """Hear what leaves in the pass that begins now, behind all hooks that the program set."""
+        for handle in self.handles:
+            handle.remove()
+        self.handles = [node.register_hook(self._left(ends)) for node, ends in self.ends]
+
+    def is_identity(self) -> bool:
+        """Whether what left was what arrived, in each pass."""
+        return len(self.inputs) == len(self.results) and all(
+            a is b or (a is not None and b is not None and torch.equal(a, b))
+            for arrived, left in self.passes.values()
+            for a, b in zip(arrived, left, strict=True)
+        )
 
     def _pass(self) -> tuple[list[Any], list[Any]]:
         number = self.current()
@@ -515,8 +550,45 @@ class Edges:
 
 def _edge_of(tensor: Any) -> tuple[Any, int]:
     """The edge of the graph that a tensor's gradient flows along."""
-    edge = torch.autograd.graph.get_gradient_edge(tensor)
-    return edge.node, edge.output_nr
+    if hasattr(torch.autograd.graph, "get_gradient_edge"):
+        edge = torch.autograd.graph.get_gradient_edge(tensor)
+        return edge.node, edge.output_nr
+    node = tensor.grad_fn
+    if node is None:  # a leaf, whose node its readers know
+        with torch.enable_grad():
+            node = tensor.view_as(tensor).grad_fn.next_functions[0][0]
+    return node, tensor.output_nr
+
+
+class Hook:
+    """A hook of a tensor, which PyTorch runs and which keeps what it took and returned.
+
+    Attributes:
+        calls: for each window and pass the gradients before and behind it, where they differ.
+    """
+
+    def __init__(
+        self, tensor: Any, hook: Callable[[Any], Any], place: Place, now: Callable[[], Any]
+    ) -> None:
+        self.tensor = weakref.ref(tensor)
+        self.hook = hook
+        self.place = place
+        self.now = now
+        self.calls: list[tuple[Any, Any, Any]] = []
+
+    def __call__(self, grad: Any) -> Any:
+        taken = grad.detach().clone()
+        returned = self.hook(grad)
+        window, _ = self.now()
+        self.calls = [each for each in self.calls if each[0] is window]
+        behind = grad if returned is None else returned
+        if not torch.equal(taken, behind):
+            self.calls.append((window, taken, behind.detach().clone()))
+        return returned
+
+    def calls_in(self, window: Any) -> list[tuple[Any, Any]]:
+        """The gradients before and behind it in a window."""
+        return [(taken, behind) for each, taken, behind in self.calls if each is window]
 
 
 class Window:
@@ -669,6 +741,18 @@ class Step:
         ]
 
 
+_recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
+
+
+def _leave_all() -> None:
+    for each in list(_recorders):
+        each.leave()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_all)
+
+
 def tensors_in(value: Any) -> Iterator[Any]:
     """The tensors in what a function took or gave."""
     if isinstance(value, torch.Tensor):
@@ -712,6 +796,8 @@ class Recorder:
         self.steps = 0
         self.backwards = 0
         self.silent = 0
+        self.has_late_hooks = False
+        self.hooks: list[Hook] = []
         self.recomputed = 0
         self.unrecorded = 0
         self.failure = ""
@@ -726,7 +812,11 @@ class Recorder:
         self.is_aside = False
         self.pool = Pool()
         self.hints: dict[int, tuple[Any, str]] = {}
-        self.devices = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+        self.rank: int | None = None
+        self.local: dict[int, Any] = {}
+        self.distributed: set[int] = set()
+        self.notes: list[str] = []
+        self.restores: list[Callable[[], Any]] = []
 
     # --- beginning and end ------------------------------------------------------------------------
 
@@ -740,21 +830,69 @@ class Recorder:
         self.mode.__enter__()
         modules = torch.nn.modules.module
         optimizers = importlib.import_module("torch.optim.optimizer")
+        if not hasattr(optimizers, "register_optimizer_step_pre_hook"):
+            raise RuntimeError(f"PyTorch 2.0 is needed, and this is {torch.__version__}")
+        returned = self._guarded(self._module_returned)
+        always = _defaults(modules.register_module_forward_hook)
+        if always:  # since 2.1: also where the call ends in an error
+            always = {"always_call": True}
         self.handles = [
             modules.register_module_forward_pre_hook(self._guarded(self._module_called)),
-            modules.register_module_forward_hook(
-                self._guarded(self._module_returned), always_call=True
-            ),
+            modules.register_module_forward_hook(returned, **always),
             optimizers.register_optimizer_step_pre_hook(self._guarded(self._step_begins)),
             optimizers.register_optimizer_step_post_hook(self._guarded(self._step_ends)),
         ]
-
         self._replace(torch.autograd.Function, "apply", self._applying)
         self._replace(torch.autograd, "backward", self._differentiating)
+        for name in TRANSFORMS:
+            self._replace(torch.func, name, self._transforming)
+        self._replace(torch, "vmap", self._transforming)
         self._replace(torch.optim.Optimizer, "__init__", self._optimizing)
         self._replace(torch.nn.Module, "__init__", self._constructing)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             self._replace(torch.nn.utils, name, self._clipping)
+        if hasattr(torch, "compile"):
+            self._replace(torch, "compile", self._compiling)
+        if torch.distributed.is_available():
+            self._replace(torch.distributed, "init_process_group", self._grouping)
+        _recorders.add(self)
+
+    def leave(self) -> None:
+        """Hear nothing in a process that was forked: a worker that loads data."""
+        self.is_done, self.found = True, None
+        self.window = Window()
+
+    def _compiling(self, former: Any) -> Any:
+        def compile(*args: Any, **kwargs: Any) -> Any:
+            self._leave_uncompiled()
+            return former(*args, **kwargs)
+
+        return functools.wraps(former)(compile)
+
+    def _leave_uncompiled(self) -> None:
+        """Let what is compiled run as it is written: the compiled code is not heard."""
+        if self.notes:
+            return
+        self.notes.append("torch.compile was left out: what it compiles ran uncompiled")
+        # PyTorch says of each compiled module that our hooks hear it twice.
+        warnings.filterwarnings("ignore", "Using `torch.compile.module.` when there are global")
+        stance = getattr(torch.compiler, "set_stance", None) if hasattr(torch, "compiler") else None
+        if stance is not None:
+            stance("force_eager")
+            self.restores.append(lambda: stance("default"))
+        else:
+            settings = importlib.import_module("torch._dynamo.config")
+            self.restores.append(functools.partial(setattr, settings, "disable", False))
+            settings.disable = True  # type: ignore[attr-defined]
+
+    def _grouping(self, former: Any) -> Any:
+        def init(*args: Any, **kwargs: Any) -> Any:
+            result = former(*args, **kwargs)
+            if torch.distributed.get_world_size() > 1:
+                self.rank = torch.distributed.get_rank()
+            return result
+
+        return functools.wraps(former)(init)
 
     def _replace(self, room: Any, name: str, made: Callable[[Any], Any]) -> None:
         """Put what hears a function into its place."""
@@ -776,6 +914,50 @@ class Recorder:
                 return recorder._op(spec, functools.partial(apply, cls), args, kwargs)
 
         return classmethod(hear)
+
+    def _transforming(self, former: Any) -> Any:
+        """A transform of `torch.func`, the call of whose function is heard as one operation."""
+
+        def transform(function: Any, *args: Any, **kwargs: Any) -> Any:
+            transformed = former(function, *args, **kwargs)
+
+            def call(*inner: Any, **named: Any) -> Any:
+                nested = torch._C._functorch.peek_interpreter_stack() is not None
+                if nested or self.silent or self.is_done or self.mode is None:
+                    return transformed(*inner, **named)
+                spec = Spec("op", f"torch.func.{former.__name__}", False)
+                try:
+                    event = self._begun(spec, inner, named)
+                except Exception as error:
+                    self._fail(error)
+                    return transformed(*inner, **named)
+                self.silent += 1
+                try:
+                    result = transformed(*inner, **named)
+                finally:
+                    self.silent -= 1
+                self._transformed(event, result)
+                return result
+
+            return functools.wraps(transformed)(call)
+
+        return functools.wraps(former)(transform)
+
+    def _transformed(self, event: Event, result: Any) -> None:
+        """Enter the call of a transformed function, whose closure may hold any leaf."""
+        try:
+            event.results = [self._result(event, each) for each in tensors_in(result)]
+            event.note = "nested"
+            event.before, event.is_plain = [], False
+            event.args = [
+                *values_in([event.args, list(event.kwargs.values())]),
+                *self.window.leaves(),
+            ]
+            event.kwargs = {}
+            if event.results:
+                self._enter(event)
+        except Exception as error:
+            self._fail(error)
 
     def _checkpointed(self, apply: Any, cls: Any, args: Any, kwargs: Any) -> Any:
         """A checkpointed region, which is recorded as if it kept its values."""
@@ -852,6 +1034,9 @@ class Recorder:
         for room, name, former in reversed(self.replaced):
             setattr(room, name, former)
         self.replaced.clear()
+        for restore in self.restores:
+            restore()
+        self.restores.clear()
         if self.mode is not None:
             mode, self.mode = self.mode, None
             for handle in self.handles:
@@ -889,11 +1074,17 @@ class Recorder:
             return function(*args, **kwargs)
         if spec.kind == "backward":
             return self._backward(function, args, kwargs)
-        if spec.name == "register_hook" and args:
-            known = self.window.known.get(id(args[0]))
-            hint = known.hint if known is not None and known.hint else "a tensor"
-            self.window.notes.append(f"a hook of {hint} ran, and is not run again")
         if spec.name == "grad" and self._is_idle(spec, args):
+            return function(*args, **kwargs)
+        if spec.name == "register_hook" and len(args) == 2:
+            return self._hooked(function, args[0], args[1])
+        if spec.name == "register_post_accumulate_grad_hook":
+            self.has_late_hooks = True
+        if (
+            spec.kind == "assign"
+            and spec.name == "requires_grad"
+            and args[0].requires_grad == args[1]
+        ):
             return function(*args, **kwargs)
         if spec.kind == "item":
             return self._item(spec, function, args, kwargs)
@@ -912,6 +1103,21 @@ class Recorder:
         window = self.window
         window.sets_grads = window.sets_grads or args[1] is not None
         return not window.backwards and not window.sets_grads
+
+    def _hooked(self, function: Any, tensor: Any, hook: Callable[[Any], Any]) -> Any:
+        """Register a hook of a tensor so that what it takes and returns is kept."""
+        place = self._place(sys._getframe(2))
+        heard = Hook(tensor, hook, place, lambda: (self.window, self.backwards))
+        self.hooks.append(heard)
+        handle = function(tensor, heard)
+        event = Event(HOOK, [self._value(tensor, place)], {}, place, self._call_now())
+        event.hook = heard
+        self.window.events.append(event)
+        return handle
+
+    def _call_now(self) -> int:
+        """The number of the module call that is running, -1 for none."""
+        return self.stack[-1] if self.stack else -1
 
     def _op(self, spec: Spec, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         try:
@@ -964,8 +1170,6 @@ class Recorder:
         self.backwards += spec.kind == "grad"
         event.before = [(each, version_of(each)) for each in tensors]
         event.is_plain = all(_is_plain(each) for each in [*args, *kwargs.values()])
-        if spec.name in RNNS - CELLS and len(args) > 3 and not isinstance(args[3], bool):
-            event.is_plain = False  # packed sequences
         return event
 
     def _ended(self, event: Event, args: Any, kwargs: dict[str, Any], result: Any) -> None:
@@ -1092,11 +1296,9 @@ class Recorder:
         found: list[str] = []
         if not torch.is_grad_enabled() and not self.recomputed and any(map(needs_grad, tensors)):
             found.append(UNRECORDED_CHECKPOINT if self.unrecorded else "torch.no_grad()")
-        for device in self.devices:
-            if torch.is_autocast_enabled(device):
-                dtype = torch.get_autocast_dtype(device)
-                found.append(f'torch.autocast("cpu", dtype={dtype})')
-                break
+        dtype = _autocast_dtype()
+        if dtype is not None:
+            found.append(f'torch.autocast("cpu", dtype={dtype})')
         return tuple(found)
 
     def _wrote(self, tensor: Any) -> None:
@@ -1134,6 +1336,12 @@ class Recorder:
         if found is None:
             return self._outside(tensor, place)
         version = version_of(tensor)
+        if found.origin == "outside" and not found.reads:
+            if found.hint in ("", "random"):
+                found.hint = self._name_of(tensor) or found.hint
+            if version != found.version and tensor.grad_fn is None:  # it was still being filled
+                found.data, found.version = None, version
+                self._hold(found)
         if version != found.version:
             if window.written.get(_storage(tensor)) != version:
                 self._changed_unseen(found, tensor, place)
@@ -1232,11 +1440,10 @@ class Recorder:
         if torch.equal(state, torch.get_rng_state()):
             return
         event.note = "drawn"
-        if event.spec.name in DROPOUTS and isinstance(result, torch.Tensor):
-            mask = _mask(event.spec.name, state, args, kwargs, result)
-            if mask is not None:
-                event.grads = [(event.args[0], mask)]
-                event.note = "mask"
+        masks = _masks(event.spec.name, state, args, kwargs, result)
+        if masks:
+            event.grads = [(event.args[0], mask) for mask in masks]
+            event.note = "mask"
 
     def _item(self, spec: Spec, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         result = function(*args, **kwargs)
@@ -1295,6 +1502,11 @@ class Recorder:
             -1,
         )
         self._enter_held(sys._getframe(3))
+        for each in window.events:
+            if each.edges is not None:
+                each.edges.listen()
+        if self.has_late_hooks:
+            window.keep(self.pool)
         event.leaves = self._leaves()
         for value in event.leaves:
             grad = value.tensor.grad
@@ -1313,16 +1525,42 @@ class Recorder:
             self.pool.take_back(self.found, window)
             self.found = self.previous = None
         window.backwards += 1
+        averaged = Event(GRADS_AVERAGED, [], {}, NOWHERE, -1)
         for value in event.leaves:
             grad = value.tensor.grad
             if grad is not None:
-                event.after.append((value, grad.detach().clone()))
+                held = grad.detach().clone()
+                local = self.local.pop(id(value.tensor), held)
+                event.after.append((value, local))
+                if local is not held and not torch.equal(local, held):
+                    averaged.args.append(value)
+                    averaged.grads.append((value, held))
                 known = window.known[id(grad)] = Value(grad, "grad")
                 known.of = value
+        if self.has_late_hooks:
+            self._after_late_hooks(event)
+        if averaged.grads:
+            window.events.append(averaged)
+            window.notes.append(
+                f"{len(averaged.grads)} gradients were averaged with those of other processes"
+            )
         at = self.settings.at
         is_reached = at == "backward" and self.backwards >= self.settings.number
         if is_reached or (at == "first-nonfinite" and not self._is_finite(event)):
             self._finish()
+
+    def _after_late_hooks(self, event: Event) -> None:
+        """Enter what hooks behind the accumulation wrote to leaves, and the gradients they took."""
+        for value in event.leaves:
+            tensor = value.tensor
+            if version_of(tensor) == value.version:
+                continue
+            self._changed_unseen(value, tensor, event.place)
+            self.window.events[-1].note = WRITTEN_BY_HOOK
+            if tensor.grad is None:
+                cleared = Event(Spec("assign", "grad"), [value, None], {}, event.place, -1)
+                cleared.note = "cleared"
+                self.window.events.append(cleared)
 
     def _is_finite(self, event: Event) -> bool:
         """Whether what a backward pass began with and all its gradients are finite."""
@@ -1362,10 +1600,13 @@ class Recorder:
             self.window.idle.discard(id(roots[id(module)][0]))
             return
         frame: Any = sys._getframe(2)
-        first, found = module, None
+        first, found, wrapped = module, None, ""
+        module = self._unwrapped(module)
         while frame is not None:
             if not self._is_internal(frame.f_code.co_filename):
                 holder = frame.f_locals.get("self")
+                if module is not first:
+                    wrapped = wrapped or _held_name(frame, first)
                 if (
                     isinstance(holder, torch.nn.Module)
                     and holder is not module
@@ -1376,9 +1617,44 @@ class Recorder:
                 if not found:
                     module, found = _holder_in(frame, module)
             frame = frame.f_back
-        name = found or type(module).__name__.lower()
+        name = found or wrapped or type(module).__name__.lower()
         roots[id(module)] = module, name
         roots.setdefault(id(first), (module, name))
+
+    def _unwrapped(self, module: Any) -> Any:
+        """The program's own module inside of those that compile it or distribute it."""
+        while type(module).__module__.startswith("torch."):
+            kind = type(module).__name__
+            if kind == "DistributedDataParallel":
+                self._hear_local_gradients(module.module)
+            inner = getattr(module, WRAPPERS.get(kind, ""), None)
+            if not isinstance(inner, torch.nn.Module):
+                break
+            module = inner
+        return module
+
+    def _hear_local_gradients(self, module: Any) -> None:
+        """Keep the gradients of this process before they are averaged with those of others."""
+        for parameter in module.parameters():
+            if not parameter.requires_grad or id(parameter) in self.distributed:
+                continue
+            self.distributed.add(id(parameter))
+            if hasattr(parameter, "register_post_accumulate_grad_hook"):
+                hear = self._guarded(self._accumulated)
+                self.handles.append(parameter.register_post_accumulate_grad_hook(hear))
+            else:  # PyTorch 2.0
+                arrived = functools.partial(self._arrived, parameter)
+                self.handles.append(parameter.register_hook(self._guarded(arrived)))
+
+    def _arrived(self, parameter: Any, grad: Any) -> None:
+        if not self.is_done:
+            before = parameter.grad
+            local = grad.detach().clone()
+            self.local[id(parameter)] = local if before is None else local.add_(before.detach())
+
+    def _accumulated(self, parameter: Any) -> None:
+        if not self.is_done:
+            self.local[id(parameter)] = parameter.grad.detach().clone()
 
     def _enter_held(self, frame: Any) -> None:
         """Enter the modules and parameters that the user's frames hold and that nothing has used:
@@ -1389,8 +1665,9 @@ class Recorder:
         while frame is not None:
             held = [] if self._is_internal(frame.f_code.co_filename) else _objects_of(frame)
             modules = [(n, each) for n, each in held if isinstance(each, torch.nn.Module)]
-            for name, module in modules:
-                inner = {id(each) for _, other in modules if other is not module
+            for name, wrapper in modules:
+                module = self._unwrapped(wrapper)
+                inner = {id(each) for _, other in modules if self._unwrapped(other) is not module
                          for each in other.modules()}  # fmt: skip
                 if id(module) in parts | inner or not any(True for _ in module.parameters()):
                     continue
@@ -1419,7 +1696,7 @@ class Recorder:
         if closure is None:
             return None
         rest = {name: each for name, each in kwargs.items() if name != "closure"}
-        return (args[0], self._heard_closure(closure)), rest
+        return (args[0], self._heard_closure(optimizer, closure)), rest
 
     def _stand_aside(self) -> None:
         """Hear nothing while an optimizer steps: its many small operations cost most of what a mode
@@ -1448,11 +1725,15 @@ class Recorder:
         found = self.window.known.get(id(tensor))
         return self._outside(tensor, NOWHERE) if found is None else found
 
-    def _heard_closure(self, closure: Callable[[], Any]) -> Callable[[], Any]:
-        """A closure of an optimizer: each call begins a window of its own inside the step."""
+    def _heard_closure(self, optimizer: Any, closure: Callable[[], Any]) -> Callable[[], Any]:
+        """A closure of an optimizer, which runs inside the step. Where the optimizer calls it more
+        than once each call begins a window of its own.
+        """
+        several = type(optimizer).__name__ in UNSTEPPED
 
         def call() -> Any:
-            self.window = Window()
+            if several or self.window.steps:
+                self.window = Window()
             before, self.silent = self.silent, 0
             depth = torch._C._len_torch_function_stack()
             try:
@@ -1462,21 +1743,29 @@ class Recorder:
                     return closure()
             finally:
                 self.silent = before + 1
-                self.window.keep(self.pool)
+                self._guarded(step)()
                 self.silent = before
+
+        def step() -> None:
+            self.window.keep(self.pool)
+            if self.window.backwards and not several:
+                self._step_of(optimizer).begin(optimizer, self._parameter, self.pool)
 
         return call
 
-    def _step_ends(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    def _step_ends(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         if not self.is_done and self.silent:
-            self._stepped()
+            self._stepped(optimizer)
         self._stand_again()
 
-    def _stepped(self) -> None:
+    def _stepped(self, optimizer: Any) -> None:
         """End the window behind a step."""
         self.silent -= 1
         self.steps += 1
         self.previous = self.window
+        if self.window.backwards and not self.window.steps:
+            # Its closure began a window of its own, behind what the step began with.
+            self._step_of(optimizer).ran = True
         if self.window.steps:
             self.window.steps[-1].end()
         if self.window.backwards:
@@ -1515,6 +1804,9 @@ class Recorder:
         while frame is not None:
             code = frame.f_code
             file = code.co_filename
+            if file == __file__:  # it returns what it heard, from inside a block
+                frame = frame.f_back
+                continue
             is_internal = internal.get(file)
             if is_internal is None:
                 is_internal = self._is_internal(file)
@@ -1557,31 +1849,129 @@ UNRECORDED_CHECKPOINT = "checkpoint(use_reentrant=True)"
 
 NOWHERE = Place([], ())
 UNSEEN_WRITE = Spec("unseen write", "copy_")
+WRITTEN_BY_HOOK = "written to by a hook, which is not run again"
+HOOK = Spec("hook", "register_hook")
 GRAD_BEFORE = Spec("grad before", "grad")
+GRADS_AVERAGED = Spec("grads averaged", "grad")
+WRAPPERS = {"OptimizedModule": "_orig_mod", "DistributedDataParallel": "module",
+            "DataParallel": "module"}  # fmt: skip
+"""PyTorch's modules around one of the program's, and where they hold it."""
+
 BACKWARD_OF_SEVERAL = Spec("backward", "autograd.backward")
 
 DROPOUTS = {"F.dropout": None, "torch.dropout": None, "F.dropout1d": 1, "F.dropout2d": 2,
-            "F.dropout3d": 3, "torch.feature_dropout": 2}  # fmt: skip
+            "F.dropout3d": 3, "torch.feature_dropout": 2, "torch.dropout_": None}  # fmt: skip
 
 
-def _mask(name: str, state: Any, args: Any, kwargs: Any, result: Any) -> Any:
-    """The mask that dropout drew, drawn once more; None where that does not give the result."""
-    x = args[0] if args else kwargs.get("input")
-    p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+def _masks(name: str, state: Any, args: Any, kwargs: Any, result: Any) -> list[Any]:
+    """The masks that an op with dropout drew, scaled, drawn once more; none where they do not give
+    the result.
+    """
+    if name in RNNS:
+        plan = _recurrent_masks(*args) if len(args) == 9 else None
+    elif name == ATTENTION:
+        plan = _attention_mask(*args, **kwargs)
+    elif name in DROPOUTS:
+        plan = _dropout_mask(name, args, kwargs)
+    else:
+        plan = None
+    if plan is None:
+        return []
+    likes, p = plan
     after = torch.get_rng_state()
     try:
         torch.set_rng_state(state)
-        shape = list(x.shape)
-        if DROPOUTS[name] is not None:
-            shape = shape[:2] + [1] * (len(shape) - 2)
         with torch.no_grad():
-            plain = DROPOUTS[name] is None
-            mask = torch.empty_like(x) if plain else x.new_empty(shape)
-            mask = mask.bernoulli_(1 - p)
-            mask = mask.div_(1 - p) if p < 1 else mask
-            return mask if torch.equal(x * mask, result) else None
+            masks = [like.bernoulli_(1 - p) for like in likes]
+            same = torch.equal(torch.get_rng_state(), after)
+            masks = [mask.div_(1 - p) if p < 1 else mask for mask in masks]
+            same = same and _give(name, masks[0], args, kwargs, result)
     finally:
         torch.set_rng_state(after)
+    return masks if same else []
+
+
+def _give(name: str, mask: Any, args: Any, kwargs: Any, result: Any) -> bool:
+    """Whether a mask gives the result of dropout, or the first matrix of attention."""
+    if name in RNNS:
+        return True
+    if name != ATTENTION:
+        x = args[0] if args else kwargs["input"]
+        made = result * (mask != 0) if x is result else x * mask
+        return bool(torch.allclose(made, result, rtol=0, atol=0, equal_nan=True))
+    operands = {**dict(zip(OPERANDS, args, strict=False)), **kwargs}
+    made = _first_attended(
+        _first_matrix(mask), **{key: _first_matrix(each) for key, each in operands.items()}
+    )
+    near = 1e-3 if result.dtype in (torch.float32, torch.float64) else 3e-2
+    return bool(torch.allclose(made, _first_matrix(result), near, near, equal_nan=True))
+
+
+OPERANDS = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
+
+
+def _first_matrix(given: Any) -> Any:
+    """The first matrix of a tensor of them, with as many dimensions."""
+    if not isinstance(given, torch.Tensor):
+        return given
+    return given.detach()[(slice(0, 1),) * (given.dim() - 2)]
+
+
+def _first_attended(
+    drop: Any, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+) -> Any:  # fmt: skip
+    """Attention whose weights are multiplied with `drop`."""
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = query @ key.transpose(-2, -1) * scale
+    if is_causal:
+        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    if attn_mask is not None and attn_mask.dtype is torch.bool:
+        scores = scores.masked_fill(~attn_mask, -math.inf)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    return torch.softmax(scores, -1) * drop @ value
+
+
+def _dropout_mask(name: str, args: Any, kwargs: Any) -> tuple[list[Any], float]:
+    """What dropout draws its mask into, and how much of it is dropped."""
+    x = args[0] if args else kwargs["input"]
+    p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+    if DROPOUTS[name] is None:
+        return [torch.empty_like(x)], p
+    return [x.new_empty([*x.shape[:2], *[1] * (x.dim() - 2)])], p
+
+
+def _attention_mask(
+    query: Any, key: Any, _value: Any, attn_mask: Any = None, dropout_p: float = 0.0, *_: Any,
+    **kwargs: Any,
+) -> tuple[list[Any], float] | None:  # fmt: skip
+    """As `_dropout_mask`, for the weights of attention, which are computed step by step."""
+    leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+    return [query.new_empty([*leading, query.shape[-2], key.shape[-2]])], dropout_p
+
+
+def _recurrent_masks(
+    x: Any, state: Any, weights: Any, _biases: Any, layers: Any, p: float, _train: Any,
+    bidirectional: Any, batch_first: Any,
+) -> tuple[list[Any], float] | None:  # fmt: skip
+    """As `_dropout_mask`, for the outputs of all layers of a recurrent one but the last."""
+    if isinstance(weights, torch.Tensor):  # packed sequences
+        return None
+    first = state[0] if isinstance(state, (list, tuple)) else state
+    length, batch = (x.shape[1], x.shape[0]) if batch_first else (x.shape[0], x.shape[1])
+    sizes = (length, batch, first.shape[-1] * (2 if bidirectional else 1))
+    return [x.new_empty(sizes) for _ in range(layers - 1)], p
+
+
+def _autocast_dtype() -> Any:
+    """The dtype that autocast casts to now, None where it does not."""
+    if hasattr(torch, "get_autocast_dtype"):
+        on = [device for device in ("cpu", "cuda") if torch.is_autocast_enabled(device)]
+        return torch.get_autocast_dtype(on[0]) if on else None
+    if torch.is_autocast_cpu_enabled():
+        return torch.get_autocast_cpu_dtype()
+    return torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None
 
 
 def _storage(tensor: Any) -> int:
@@ -1630,8 +2020,9 @@ def _holder_in(frame: Any, wanted: Any) -> tuple[Any, str]:
 # --- the program --------------------------------------------------------------------------------
 
 RESERVED = frozenset(
-    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "checkpoint", "print", "float",
-     "slice", "_", *(name.removeprefix("torch.") for name in RNNS), *keyword.kwlist}
+    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "checkpoint", "recorded_step",
+     "recorded_hook", "print", "float", "slice", "_", "attention", *RECORDED.values(),
+     *keyword.kwlist}
 )  # fmt: skip
 
 FOREVER = 1 << 60
@@ -1675,8 +2066,15 @@ class Line:
 class Writer:
     """Writes a window as a program and its tables."""
 
-    def __init__(self, window: Window, settings: Settings, creations: Mapping[Any, Place]) -> None:
+    def __init__(
+        self,
+        window: Window,
+        settings: Settings,
+        creations: Mapping[Any, Place],
+        hooks: Sequence[Hook],
+    ) -> None:
         self.window = window
+        self.hooks = hooks
         self.settings = settings
         self.creations = creations
         self.lines: list[Line] = []
@@ -1692,6 +2090,7 @@ class Writer:
         self.modules: dict[int, str] = {}
         self.counts: dict[str, int] = {}
         self.has_grad: set[int] = set()
+        self.hooked: list[Hook] = []
         self.stepping: set[str] = set()
         self.read_numbers: list[str] = []
         self.output = ""
@@ -1720,6 +2119,9 @@ class Writer:
                     found[id(value.of)] = number
                 if event.spec.name == "retain_grad" or event.spec.kind in ("backward", "grad"):
                     found[id(value)] = FOREVER
+            found.update((id(value), FOREVER) for value, _ in event.after)
+        for step in self.window.steps:
+            found.update((id(each), FOREVER) for group, _ in step.groups for each in group)
         return found
 
     def keep(self, name: str, tensor: Any) -> str:
@@ -1748,17 +2150,31 @@ class Writer:
                 self._outside(value)
         for step in self.window.steps:
             self._optimizer(step)
+        registered = [each.hook for each in self.window.events if each.hook is not None]
+        for hook in self.hooks:
+            known = self.window.known.get(id(hook.tensor()))
+            if known is not None and known.text and hook not in registered:
+                self._hook(hook, known)  # it was registered in an earlier window
         for number, event in enumerate(self.window.events):
             self._event(number, event)
         for step in self.window.steps:
-            if step.ran and step.name in self.stepping:
-                line = Line(f"{step.name}.step()", step.place)
+            if step.ran:
+                computed = step.name in self.stepping
+                text = f"{step.name}.step()" if computed else self._recorded_step(step)
+                line = Line(text, step.place)
                 line.checks = [
                     (self.text(value), "step", tensor)
                     for value, tensor, version in step.after
-                    if version_of(tensor) == version and not self._is_idle(value)
+                    if computed and version_of(tensor) == version and not self._is_idle(value)
                 ]
                 self.lines.append(line)
+
+    def _recorded_step(self, step: Step) -> str:
+        """The step of an optimizer that gradcli does not have: what it left in the parameters."""
+        for number, (value, tensor, version) in enumerate(step.after):
+            if version_of(tensor) == version and not self._is_idle(value):
+                self.keep(f"{step.name} after {number}", tensor)
+        return f"recorded_step({step.name}, {step.name!r})"
 
     def _optimizer(self, step: Step) -> None:
         """An optimizer with its groups, settings and what it kept of its parameters."""
@@ -1779,11 +2195,11 @@ class Writer:
             texts = [groups[0][0], *(f"{k}={v}" for k, v in groups[0][1].items())]
         else:
             texts = [f"[{', '.join(_group(held, given) for held, given in groups)}]"]
-        made = kind
-        if not standard:
-            made, texts = "SGD", [*texts, "lr=0.0"]
+        if standard:
+            text = f"{step.name} = torch.optim.{kind}({', '.join(texts)})"
+        else:
+            text = f"{step.name} = torch.optim.SGD({', '.join(texts)}, lr=1.0)  # stands for {kind}"
             self.notes.append(f"the step of {step.name}, a {kind}, is not computed again")
-        text = f"{step.name} = torch.optim.{made}({', '.join(texts)})"
         self.lines.append(Line(text, step.creation))
         if standard and step.ran:
             self.stepping.add(step.name)
@@ -1916,22 +2332,45 @@ class Writer:
         spec = event.spec
         if spec is UNSEEN_WRITE:
             self._unseen_write(event)
-        elif spec is GRAD_BEFORE:
-            value, grad = event.grads[0]
-            data = self.keep(f"{value.text}.grad", grad)
-            self.lines.append(Line(f"{value.text}.grad = {data}", event.place))
-            self.has_grad.add(id(value))
+        elif spec in (GRAD_BEFORE, GRADS_AVERAGED):
+            for value, grad in event.grads:
+                data = self.keep(self._fresh(f"{value.text}.grad"), grad)
+                self.lines.append(Line(f"{value.text}.grad = {data}", event.place))
+                self.has_grad.add(id(value))
+        elif spec is HOOK:
+            if event.hook is not None and event.hook not in self.hooked:
+                self._hook(event.hook, event.args[0])
         elif spec.kind == "backward":
             self._backward(event)
         else:
             self._op(number, event)
 
+    def _hook(self, hook: Hook, value: Value) -> None:
+        """A hook of a tensor, by the gradients that PyTorch's run of it took and returned."""
+        self.hooked.append(hook)
+        calls = hook.calls_in(self.window)
+        if not calls:
+            return  # it changed nothing
+        number = len(self.hooked)
+        names = []
+        for count, (taken, behind) in enumerate(calls):
+            before, after = f"hook {number} took {count}", f"hook {number} returned {count}"
+            self.keep(before, taken)
+            self.keep(after, behind)
+            names.append((before, after))
+        listed = ", ".join(f"({before!r}, {after!r})" for before, after in names)
+        text = f"{self._operand(value)}.register_hook(recorded_hook([{listed}]))"
+        self.lines.append(Line(text, hook.place))
+        self.notes.append(f"what the hook of {value.text} returned is read from the recording")
+
     def _unseen_write(self, event: Event) -> None:
         value, data = event.grads[0]
         name = self._fresh(f"{value.text} written")
-        line = Line(f"{value.text}.data.copy_({self.keep(name, data)})", event.place, event.call)
-        self.lines.append(line)
-        self.notes.append(f"{value.text} was written to by something that was not recorded")
+        text = f"{value.text}.data.copy_({self.keep(name, data)})"
+        if event.note == WRITTEN_BY_HOOK:  # which counts as a version
+            text = f"with torch.no_grad(): {value.text}.copy_({self.keep(name, data)})"
+        self.lines.append(Line(text, event.place, event.call))
+        self.notes.append(f"{value.text} was {event.note}")
 
     def _fresh(self, name: str) -> str:
         """A name for an array that no other has."""
@@ -1954,7 +2393,7 @@ class Writer:
     def _op(self, number: int, event: Event) -> None:
         if event.spec.kind == "assign" and event.spec.name == "grad":
             held = id(event.args[0])
-            if event.args[1] is None and held not in self.has_grad:
+            if event.args[1] is None and held not in self.has_grad and event.note != "cleared":
                 return
             self.has_grad.add(held)
         results = [event.results] if isinstance(event.results, Value) else event.results or []
@@ -1962,8 +2401,13 @@ class Writer:
         if not event.args and not event.kwargs and not self._is_read(results):
             return
         try:
-            text = self._mask(event) if event.note == "mask" else self._call(event)
+            text = self._masked(event) if event.note == "mask" else self._call(event)
+            if self._passes_on(event, results):
+                operand = self._operand(event.args[-1])
+                text = f"{operand}.view_as({operand})"
+                text = text if isinstance(event.results, Value) else f"({text},)"
             computed = event.spec.known and event.is_plain and not drawn
+            computed = computed or self._passes_on(event, results)
             if not computed or event.note in ("nested", "unseen"):
                 raise Unwritable(event.spec.name)
         except Unwritable as reason:
@@ -1975,6 +2419,16 @@ class Writer:
                 self.unwritten.append(str(reason))
         self._named(number, event, results)
         self._line(event, results, text, drawn)
+
+    def _passes_on(self, event: Event, results: list[Any]) -> bool:
+        """Whether an op is what a module's hooks hear gradients by, and none changed one."""
+        edges = event.edges
+        return (
+            event.spec.name == "BackwardHookFunction"
+            and len(results) == len(event.args) == 1
+            and edges is not None
+            and edges.is_identity()
+        )
 
     def _is_read(self, results: list[Any]) -> bool:
         return any(id(each) in self.last_use for each in results)
@@ -2076,11 +2530,19 @@ class Writer:
         operands = ", ".join([str(number), *map(self.text, edges.inputs)])
         return f"{targets} = opaque({operands})"
 
-    def _mask(self, event: Event) -> str:
-        value, mask = event.grads[0]
-        name = self._fresh("dropout")
-        self.drawn.append(name)
-        return f"{self.text(value)} * {self.keep(name, mask)}"
+    def _masked(self, event: Event) -> str:
+        """An op that drew masks, with those masks."""
+        masks = []
+        for _, mask in event.grads:
+            name = self._fresh("dropout")
+            self.drawn.append(name)
+            masks.append(self.keep(name, mask))
+        if event.spec.name == ATTENTION:
+            return f"attention({masks[0]}, {self._arguments(event, 0)})"
+        if event.spec.name in RNNS:
+            return f"{self._call(event)[:-1]}, [{', '.join(masks)}])"
+        sign = "*=" if event.written else "*"
+        return f"{self.text(event.grads[0][0])} {sign} {masks[0]}"
 
     # --- text -------------------------------------------------------------------------------------
 
@@ -2088,11 +2550,9 @@ class Writer:
         spec, args = event.spec, event.args
         if spec.kind == "op" or spec.kind == "grad":
             name = "torch.autograd.grad" if spec.kind == "grad" else spec.name
-            if name in RNNS:
-                if len(args) != (6 if name in CELLS else 9):
-                    raise Unwritable(name)
-                name = name.removeprefix("torch.")
-            return f"{name}({self._arguments(event, 0)})"
+            if name in RNNS | CELLS and len(args) != (6 if name in CELLS else 9):
+                raise Unwritable(name)
+            return f"{RECORDED.get(name, name)}({self._arguments(event, 0)})"
         if spec.kind == "read":
             return self._read_back(event)
         if spec.kind == "attribute":
@@ -2367,7 +2827,8 @@ def save(recorder: Recorder) -> bool:
     window = recorder.chosen()
     if window is None or not window.events:
         return False
-    writer = Writer(window, recorder.settings, recorder.creations)
+    writer = Writer(window, recorder.settings, recorder.creations, recorder.hooks)
+    writer.notes += recorder.notes
     writer.write()
     tables = Tables(writer, recorder.settings)
     write_recording(recorder.settings.path, tables.index(), writer.arrays)
@@ -2408,6 +2869,7 @@ class Session:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.recorder: Recorder | None = None
+        self.passed_on = False
 
     def begin(self) -> None:
         """Record from now on."""
@@ -2417,20 +2879,27 @@ class Session:
 
         torch, np = imported, numpy
         self.recorder = Recorder(self.settings)
-        self.recorder.begin()
+        try:
+            self.recorder.begin()
+        except Exception as error:
+            self.recorder.end()
+            self.recorder._fail(error)
 
     def end(self) -> str:
         """Write the recording; what is to be said of it."""
         recorder = self.recorder
         if recorder is None:
-            return "nothing was recorded: the script did not import torch"
+            return "" if self.passed_on else "nothing was recorded: the script did not import torch"
         if recorder.process != os.getpid():
             return ""
         recorder.end()
         if recorder.failure:
             return f"nothing was recorded: the recorder failed: {recorder.failure}"
+        if recorder.rank is not None:
+            path, _, suffix = self.settings.path.rpartition(".")
+            self.settings.path = f"{path}.rank{recorder.rank}.{suffix}"
         if not save(recorder):
-            return "nothing was recorded: " + self._missing()
+            return "" if self.passed_on else "nothing was recorded: " + self._missing()
         return f"wrote {self.settings.path}"
 
     def _missing(self) -> str:
@@ -2441,22 +2910,119 @@ class Session:
         return "PyTorch ran nothing"
 
 
+class Itself:
+    """This file's functions by name, as a process that is started anew reads them from a pickle:
+    this file is no module that it could import.
+    """
+
+    def __reduce__(self) -> Any:
+        return runpy.run_path, (os.path.abspath(__file__), None, "gradcli_recorder")
+
+
+class RankedClass:
+    """`Ranked`, as a pickle says it."""
+
+    def __reduce__(self) -> Any:
+        return operator.getitem, (Itself(), "Ranked")
+
+    def __call__(self, *words: Any) -> Ranked:
+        return Ranked(*words)
+
+
+class Ranked:
+    """What a process of the program's runs, recorded from where it joins a group of several.
+
+    Args:
+        settings: the recording's settings, as `settings_of` takes them.
+        target: what the process was to run.
+    """
+
+    def __init__(self, settings: dict[str, Any], target: Callable[..., Any]) -> None:
+        self.settings = settings
+        self.target = target
+
+    def __reduce__(self) -> Any:
+        return RankedClass(), (self.settings, self.target)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        session = Session(settings_of(self.settings))
+        import torch.distributed as group
+
+        former = group.init_process_group
+
+        def init(*words: Any, **named: Any) -> Any:
+            group.init_process_group = former
+            result = former(*words, **named)
+            if group.get_world_size() > 1:
+                session.begin()
+                assert session.recorder is not None
+                session.recorder.rank = group.get_rank()
+            return result
+
+        group.init_process_group = init
+        try:
+            return self.target(*args, **kwargs)
+        finally:
+            if session.recorder is not None:
+                _say(session)
+
+
+def _is_own(target: Any) -> bool:
+    """Whether what a process is to run is the program's own, and no loader of data."""
+    module = str(getattr(target, "__module__", ""))
+    return not module.startswith(("torch.utils.", "multiprocessing", "concurrent."))
+
+
+def _pass_on(session: Session) -> None:
+    """Let the processes that the program starts record themselves where they form a group."""
+    former = multiprocessing.process.BaseProcess.start
+
+    def start(process: Any) -> None:
+        target = getattr(process, "_target", None)
+        if target is not None and _is_own(target):
+            process._target = Ranked(settings_in(session.settings), target)
+            session.passed_on = True
+        former(process)
+
+    multiprocessing.process.BaseProcess.start = start  # type: ignore[method-assign]
+
+
+def _launched(command: list[str], settings: Settings) -> list[str]:
+    """`-m torch.distributed.run` with this recorder in each of the processes that it launches."""
+    launcher = importlib.import_module("torch.distributed.run")
+    parsed = launcher.parse_args(command[2:])
+    if parsed.no_python or parsed.run_path:
+        return command
+    script = [parsed.training_script, *parsed.training_script_args]
+    first = [word for word in command[: len(command) - len(script)] if word != "--module"]
+    words = ["-m", *script] if parsed.module else script
+    own = [sys.executable, "-u", os.path.abspath(__file__), json.dumps(settings_in(settings))]
+    return [*first, "--no-python", *own, *words]
+
+
+LAUNCHERS = (["torch.distributed.run"], ["torch.distributed.launch"])
+
+
 def run(command: Sequence[str], settings: Settings) -> int:
     """Run `SCRIPT ARGS…` or `-m MODULE ARGS…` as `python` does; its exit code."""
     session = Session(settings)
-    sys.meta_path.insert(0, Watcher(session.begin))
+    command = list(command)
+    if command[:1] == ["-m"] and command[1:2] in LAUNCHERS:
+        command = _launched(command, settings)
+        session.passed_on = True
+    else:
+        sys.meta_path.insert(0, Watcher(session.begin))
+        _pass_on(session)
     code, interrupted = 0, False
     try:
-        _execute(list(command))
+        _execute(command)
     except SystemExit as ending:
         code = _exit_code(ending.code)
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)
         code = 1
-        trace = error.__traceback__
-        while trace is not None and trace.tb_frame.f_code.co_filename in (__file__,):
-            trace = trace.tb_next
-        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        _leave_own_frames(error, set())
+        sys.excepthook(type(error), error, error.__traceback__)
     _say(session)
     if interrupted:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -2476,6 +3042,26 @@ def _say(session: Session) -> None:
             if stream is not None:
                 stream.flush()
         print(f"gradcli record: {said}", file=sys.stderr)
+
+
+def _leave_own_frames(error: BaseException | None, seen: set[int]) -> None:
+    """Take this file's frames out of the traceback of an error, and of those that led to it."""
+    if error is None or id(error) in seen:
+        return
+    seen.add(id(error))
+    entries: list[types.TracebackType] = []
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename != __file__:
+            entries.append(trace)
+        elif entries and entries[-1].tb_frame.f_code.co_name == "handle_torch_function":
+            del entries[-2:]  # a function in Python that handed itself to this file
+        trace = trace.tb_next
+    for each in reversed(entries):
+        trace = types.TracebackType(trace, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    error.__traceback__ = trace
+    for other in (error.__cause__, error.__context__, *getattr(error, "exceptions", ())):
+        _leave_own_frames(other, seen)
 
 
 def _exit_code(code: Any) -> int:
@@ -2522,18 +3108,41 @@ def _execute(command: list[str]) -> None:
     main.__file__ = path
     main.__builtins__ = __builtins__  # type: ignore[attr-defined]
     main.__annotations__ = {}
+    main.__cached__ = None  # type: ignore[attr-defined]
     sys.modules["__main__"] = main
     exec(code, main.__dict__)
 
 
-def main(words: list[str]) -> int:
-    """Run what the words of a command line say: settings as JSON, and the script's words."""
-    given = json.loads(words[0])
+def settings_in(settings: Settings) -> dict[str, Any]:
+    """Settings as data that another process reads."""
+    known = settings.catalogue
+    return {
+        "path": settings.path,
+        "at": settings.at,
+        "number": settings.number,
+        "data": settings.data,
+        "argv": settings.argv,
+        "known": None if known is None else sorted(known),
+        "catalogue": None,
+    }
+
+
+def settings_of(given: dict[str, Any]) -> Settings:
+    """The settings that data says."""
     settings = Settings(given["path"], given["at"], given["number"], given["data"])
-    settings.argv = words[1:]
+    settings.argv = given.get("argv", [])
+    if given.get("known") is not None:
+        settings.catalogue = frozenset(given["known"])
     if given["catalogue"] is not None:
         with open(given["catalogue"], encoding="utf-8") as file:  # a descriptor or a path
             settings.catalogue = frozenset(file.read().split())
+    return settings
+
+
+def main(words: list[str]) -> int:
+    """Run what the words of a command line say: settings as JSON, and the script's words."""
+    settings = settings_of(json.loads(words[0]))
+    settings.argv = words[1:]
     return run(words[1:], settings)
 
 

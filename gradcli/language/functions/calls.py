@@ -372,9 +372,9 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         kwargs = dict(zip(kwargs, for_op(function, tuple(kwargs.values())), strict=True))
     for name in kwargs:
         if name in _FLAGS and type(kwargs[name]) is not bool and _is_catalogue(function):
-            from gradcli.language.hints import argument_types  # lazy: start-up
+            from gradcli.language.hints import arguments  # lazy: start-up
 
-            wrong = argument_types.wrong_flag(_name(function), function, name, kwargs[name])
+            wrong = arguments.wrong_flag(_name(function), function, name, kwargs[name])
             if wrong is not None:
                 raise wrong
     try:
@@ -458,8 +458,8 @@ def call_failed(
     kwargs: dict[str, Any],
     method: str | None = None,
 ) -> Exception:
-    """What a program sees of an exception that came out of a call; a bug of ours as it is. Where
-    the first argument is what a method is called on, `method` is the method's name.
+    """The error that a program sees for an exception of a call; a bug of gradcli stays as it is.
+    Where the first argument is what a method is called on, `method` is the method's name.
     """
     seen = _call_failed(error, function, args, kwargs)
     if isinstance(seen, GradcliError) and seen.code in ("E201", "E202"):
@@ -497,9 +497,9 @@ def _call_failed(
             receiver = getattr(function, "__self__", None)
             return _lacking(error, function, [receiver, *args, *kwargs.values()]) or error
         return converted(error) if isinstance(error, HOST_ERRORS) else error
-    from gradcli.language.hints import argument_types  # lazy: start-up
+    from gradcli.language.hints import arguments  # lazy: start-up
 
-    wrong = argument_types.wrong_operand(_name(function), function, args, kwargs)
+    wrong = arguments.wrong_operand(_name(function), function, args, kwargs)
     if wrong is not None:
         return _by_arguments(wrong, function, args, kwargs)
     if isinstance(error, (AttributeError, TypeError)):
@@ -568,13 +568,13 @@ def _by_arguments(
         function = catalogue.modules["torch.nn.functional"][of_layer]
     if not _is_catalogue(function):
         return error
-    from gradcli.language.hints import argument_types  # lazy: start-up
+    from gradcli.language.hints import arguments  # lazy: start-up
 
     if error.raises != "AttributeError":  # an op that raises this has found the operand
-        error = argument_types.wrong_operand(_name(function), function, args, kwargs) or error
+        error = arguments.wrong_operand(_name(function), function, args, kwargs) or error
     if error.code != "E202":
-        return argument_types.wrong_argument(_name(function), function, args, kwargs) or error
-    if error.raises == "TypeError" and argument_types.lacks_attribute(function, args, kwargs):
+        return arguments.wrong_argument(_name(function), function, args, kwargs) or error
+    if error.raises == "TypeError" and arguments.lacks_attribute(function, args, kwargs):
         error.raises = "AttributeError"
     return error
 

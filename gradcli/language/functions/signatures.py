@@ -94,7 +94,7 @@ def _of_program(function: Function) -> list[Parameter]:
 
 
 def _takes_anything(function: Any) -> bool:
-    """Whether a function passes on what it is given."""
+    """Whether a function takes any arguments and passes them on."""
     code = getattr(function, "__code__", None)
     return code is not None and bool(code.co_flags & inspect.CO_VARARGS)
 

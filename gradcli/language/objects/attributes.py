@@ -12,7 +12,12 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.hints.spelling import suggestion
-from gradcli.language.objects.classes.definition import make_class
+from gradcli.language.objects.classes.definition import (
+    OF_COLLECTIONS,
+    OF_OBJECT,
+    make_class,
+    new_object,
+)
 from gradcli.language.objects.classes.descriptors import MISSING
 from gradcli.language.objects.classes.instance_attributes import attribute_names as names_of_class
 from gradcli.language.objects.classes.instance_attributes import (
@@ -23,7 +28,6 @@ from gradcli.language.objects.classes.instance_attributes import (
     set_instance_attribute,
 )
 from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
-from gradcli.language.objects.classes.super_lookup import OF_COLLECTIONS, OF_OBJECT, new_object
 from gradcli.language.objects.classes.user_classes import OBJECT, Instance, UserClass, find_init
 from gradcli.language.objects.exceptions import exception_attribute
 from gradcli.language.objects.methods import (

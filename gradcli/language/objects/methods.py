@@ -182,7 +182,7 @@ def _keyed(name: str, method: Function) -> Function:
 
 
 def dict_of(*values: Any, **named: Any) -> dict[Any, Any]:
-    """`dict(pairs or another dict, **named)`; raises E202, E303 for pairs that are none."""
+    """`dict(pairs or another dict, **named)`; raises E202, E303 where an item is no pair."""
     if len(values) > 1:
         raise GradcliError("E201", f"dict() takes at most one value by position, not {len(values)}")
     entries: dict[Any, Any] = {}

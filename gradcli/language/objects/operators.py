@@ -155,7 +155,9 @@ OPERATOR_ERRORS: tuple[type[Exception], ...] = (*HOST_ERRORS, AttributeError)
 
 
 def operator_failed(symbol: str, left: Any, right: Any, error: Exception) -> Exception:
-    """What a program sees of a host exception of an operator; a bug of ours as it is."""
+    """The error that a program sees for a host exception of an operator; a bug of gradcli stays as
+    it is.
+    """
     tensors = (type(left) is Tensor) + (type(right) is Tensor)
     if tensors == 2 or (isinstance(error, AttributeError) and not tensors):
         return error

@@ -1,18 +1,218 @@
-"""`matplotlib.pyplot`, and the other modules of matplotlib as far as they are drawn."""
+"""`matplotlib.pyplot`, and the other modules of matplotlib as far as they are drawn; and figures:
+panels in a grid, shown on the terminal or written to a file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
+import numpy as np
+
+from gradcli.errors import value_error
+from gradcli.language.drawing import Plot, panel
+from gradcli.language.events import Plotted
 from gradcli.language.limits import check_collection
 from gradcli.language.objects.attributes import Module
-from gradcli.language.objects.types import called, define, names
-from gradcli.library.drawing.axes import Axes
-from gradcli.library.drawing.figure import Figure
+from gradcli.language.objects.types import called, check_kind, define, names
+from gradcli.library.drawing.arguments import numbers, words_of
+from gradcli.library.drawing.axes import Artist, Axes
 from gradcli.library.drawing.maps import MAPS, color_map
-from gradcli.library.drawing.undrawn import Anything, Undrawn, undrawn
+from gradcli.library.drawing.undrawn import Anything, Undrawn, not_drawn, undrawn
+from gradcli.library.python.system.pathlib import Path
+from gradcli.record import Record
 from gradcli.state import active
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+_INCH = 100.0
+"""Pixels of an inch, as matplotlib counts."""
+
+_SMALLEST, _LARGEST = 50.0, 20_000.0
+
+_FIGURE_LOOKS = names("""align_labels autofmt_xdate canvas dpi draw legend patch set_dpi
+    set_facecolor set_tight_layout subplots_adjust tight_layout set_constrained_layout""")
+
+
+class Grid(Record):
+    """The axes of `plt.subplots(rows, columns)`, arranged as there: an array of things to draw on.
+
+    Attributes:
+        array: what there is, by row and column.
+    """
+
+    array: Any
+
+    language_name: ClassVar[str] = "numpy.ndarray"
+    language_attributes = names("T flat flatten ndim ravel reshape shape size tolist")
+
+    @property
+    def flat(self) -> Grid:
+        """All in a row."""
+        return Grid(self.array.ravel())
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.language_attributes:
+            raise AttributeError(name)
+        attribute = getattr(self.array, name)
+        if not callable(attribute):
+            return _one_or_more(attribute)
+        return called(name, lambda *shape: _one_or_more(attribute(*shape)))
+
+    def __getitem__(self, index: Any) -> Any:
+        for each in index if isinstance(index, tuple) else (index,):
+            check_kind(each, (int, slice), "an index of axes is a number")
+        return _one_or_more(self.array[index])
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(_one_or_more, self.array)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+
+def _one_or_more(picked: Any) -> Any:
+    return Grid(picked) if isinstance(picked, np.ndarray) else picked
+
+
+class Figure:
+    """`matplotlib.figure.Figure`."""
+
+    __slots__ = ("axes", "current", "number", "plot")
+
+    language_name: ClassVar[str] = "matplotlib.figure.Figure"
+    language_attributes = names("""add_axes add_subplot axes clear clf colorbar gca number savefig
+        set_size_inches show subplots suptitle""")
+
+    def __init__(self, number: int, figsize: Any = None) -> None:
+        width, height = (6.4, 4.8) if figsize is None else numbers(figsize, "figsize").ravel()
+        self.plot = Plot(_pixels(width), _pixels(height), [])
+        self.axes: list[Axes] = []
+        self.current: Axes | None = None
+        self.number = number
+
+    def language_getattr(self, name: str) -> Undrawn:
+        """What gradcli does not draw."""
+        return undrawn(name, quiet=name in _FIGURE_LOOKS)
+
+    def __repr__(self) -> str:
+        return f"<Figure size {self.plot.width:g}x{self.plot.height:g} with {len(self.axes)} Axes>"
+
+    def gca(self) -> Axes:
+        """The axes that were made or named last."""
+        return self.current or self.add_subplot()
+
+    def add_subplot(self, *args: Any, projection: Any = None, **looks: Any) -> Any:
+        """`add_subplot(rows, columns, index)`, or the three digits in one: axes in a grid."""
+        if projection not in (None, "rectilinear"):
+            not_drawn(f"a {projection} projection")
+            return undrawn("axes", quiet=True)
+        if len(args) == 1 and isinstance(args[0], int):
+            args = tuple(map(int, str(args[0])))
+        if args and (len(args) != 3 or not all(isinstance(each, int) for each in args[:2])):
+            raise value_error("add_subplot() takes rows, columns and an index")
+        rows, columns, index = args or (1, 1, 1)
+        first, last = index if isinstance(index, tuple) else (index, index)
+        check_collection(rows * columns)
+        if not 1 <= first <= last <= rows * columns:
+            raise value_error(
+                f"num must be an integer with 1 <= num <= {rows * columns}, not {index}"
+            )
+        (row, column), (end, right) = divmod(first - 1, columns), divmod(last - 1, columns)
+        cell = _in_grid(self.plot, rows, columns, (row, column, end + 1, right + 1))
+        same = next((each for each in self.axes if each.panel.cell == cell), None)
+        return self._with(same or Axes(self, panel(cell)))
+
+    def add_axes(self, *args: Any, **looks: Any) -> Any:
+        """Axes in the whole figure; where they are to stand is not kept."""
+        return self.add_subplot(**looks)
+
+    def _with(self, axes: Axes) -> Axes:
+        if axes not in self.axes:
+            self.axes.append(axes)
+            self.plot.panels.append(axes.panel)
+        self.current = axes
+        return axes
+
+    def subplots(
+        self, nrows: int = 1, ncols: int = 1, *, squeeze: bool = True, **settings: Any
+    ) -> Any:
+        """One axes, or an array of them."""
+        for count in (nrows, ncols):
+            if not isinstance(count, int) or count < 1:
+                raise value_error(f"subplots() takes positive numbers, not {count!r}")
+        check_collection(nrows * ncols)
+        axes = np.empty((nrows, ncols), object)
+        flat = (settings.get("subplot_kw") or {}).get("projection")
+        for row in range(nrows):
+            for column in range(ncols):
+                index = row * ncols + column + 1
+                axes[row, column] = self.add_subplot(nrows, ncols, index, projection=flat)
+        if squeeze:
+            axes = axes.squeeze()
+        return axes.item() if axes.ndim == 0 else Grid(axes)
+
+    def suptitle(self, t: Any, **looks: Any) -> None:
+        """The title above all panels."""
+        self.plot.title = words_of(t)
+
+    def colorbar(self, mappable: Any = None, *args: Any, **looks: Any) -> Undrawn:
+        """A scale of the colours of an image, of contours or of points."""
+        axes = mappable.axes if isinstance(mappable, Artist) else self.current
+        if isinstance(axes, Axes):
+            axes.panel.bar = words_of(looks.get("label") or "")
+        return undrawn("colorbar", quiet=True)
+
+    def set_size_inches(self, w: Any, h: Any = None, **looks: Any) -> None:
+        """Another size."""
+        both = numbers(w if h is None else [w, h], "set_size_inches()").ravel()
+        self.plot.width, self.plot.height = _pixels(both[0]), _pixels(both[1])
+
+    def clf(self, *args: Any) -> None:
+        """Take everything away."""
+        self.plot.panels.clear()
+        self.axes.clear()
+        self.current = None
+
+    clear = clf
+
+    def savefig(self, fname: Any, **looks: Any) -> None:
+        """Write the figure to a file, .svg or .png."""
+        check_kind(fname, (str, Path), "savefig() takes the name of a file here")
+        active.state.emit(Plotted(self.plot, str(fname)))
+
+    def show(self, *args: Any, **looks: Any) -> None:
+        """Show the figure on the terminal."""
+        active.state.emit(Plotted(self.plot, None))
+
+
+def _pixels(inches: float) -> float:
+    size = float(inches) * _INCH
+    if not size > 0:
+        raise value_error(f"figure size must be positive finite, not {inches}")
+    return min(max(size, _SMALLEST), _LARGEST)
+
+
+def _in_grid(
+    plot: Plot, rows: int, columns: int, cell: tuple[int, int, int, int]
+) -> tuple[int, int, int, int]:
+    """A cell in the figure's grid, which is made finer where another one is asked for."""
+    before = plot.grid
+    grid = int(np.lcm(before[0], rows)), int(np.lcm(before[1], columns))
+    check_collection(grid[0] * grid[1])
+    if grid != before:
+        plot.grid = grid
+        by = grid[0] // before[0], grid[1] // before[1]
+        for each in plot.panels:
+            top, left, bottom, right = each.cell
+            each.cell = top * by[0], left * by[1], bottom * by[0], right * by[1]
+    down, across = grid[0] // rows, grid[1] // columns
+    return cell[0] * down, cell[1] * across, cell[2] * down, cell[3] * across
+
+
+# --- what pyplot has ------------------------------------------------------------------------------
+
 
 _LOOKS = names("""clabel draw get_current_fig_manager ion ioff isinteractive locator_params margins
     minorticks_on pause rc rcParams rcdefaults rc_context setp style subplots_adjust switch_backend

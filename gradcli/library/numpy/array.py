@@ -320,7 +320,7 @@ class Session:
     Attributes:
         options: what `np.set_printoptions` set.
         random: the generator behind `np.random`, None before its first use.
-        made: how many generators were made without a seed.
+        generators_seeded: how many generators were made without a seed.
         warns: whether floating-point errors are warned of.
     """
 

@@ -51,10 +51,10 @@ def _elements(name: str, at: int, values: list[Any], named: dict[str, Any]) -> t
     rejection method that is not finite.
     """
     size = named.get("size", values[at] if len(values) > at else None)
-    given_in = [*values[:at], *[value for key, value in named.items() if key != "size"]]
-    arrays = [value for value in given_in if isinstance(value, (np.ndarray, list, tuple))]
+    parameters = [*values[:at], *[value for key, value in named.items() if key != "size"]]
+    arrays = [value for value in parameters if isinstance(value, (np.ndarray, list, tuple))]
     if name not in _OF_ANY_FLOAT:
-        for value in given_in:
+        for value in parameters:
             if not isinstance(value, (str, bool, type(None), np.dtype)) and not np.all(
                 np.isfinite(np.asarray(value))
             ):
@@ -66,7 +66,7 @@ def _elements(name: str, at: int, values: list[Any], named: dict[str, Any]) -> t
     if name == "choice":
         replaces = named.get("replace", values[2] if len(values) > 2 else True)
         if not replaces and not arrays:
-            inner = room(given_in[0])
+            inner = room(parameters[0])
         elif arrays and np.ndim(arrays[0]) > 1:
             drawn *= held(arrays[0])
     return max(drawn, inner), inner

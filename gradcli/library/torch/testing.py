@@ -124,7 +124,7 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: dict[str, Any]) 
 
 
 def _greatest(numbers: Any) -> tuple[int, ...]:
-    """Where the greatest of some numbers stands, or the first that is none."""
+    """The position of the greatest number, or of the first nan."""
     flat = int(np.argmax(np.where(np.isnan(numbers), np.inf, numbers)))
     return tuple(map(int, np.unravel_index(flat, numbers.shape)))
 

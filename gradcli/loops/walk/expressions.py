@@ -303,7 +303,7 @@ def _collected(walk: Capture, node: Expression, scope: Scope) -> Evaluate | None
     def run(variables: Variables) -> Any:
         collection = collect(variables)
         if type(collection) is list:
-            return walk.made_list(collection)
+            return walk.new_list(collection)
         if type(collection) in (dict, set):
             walk.local[id(collection)] = collection
         return collection

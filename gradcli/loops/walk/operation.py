@@ -117,7 +117,9 @@ _SIZES = frozenset(
 
 
 def host_call(walk: Capture, callee: Callee) -> Any:
-    """A function of ours: what it does is heard; what it gives must be known then."""
+    """A call of a function of the library: the recorder hears what it does, and the results have to
+    be among the values that were recorded.
+    """
     for each in callee.passed:
         walk.rely_on(each, deep=True)
         if isinstance(each, module_class()):
@@ -170,7 +172,7 @@ def _record_whole(walk: Capture, callee: Callee, value: Any) -> None:
 
 
 def _check_parts(walk: Capture, callee: Callee, values: Any) -> None:
-    """What a call gives in a tuple or list must be known."""
+    """Check that the tensors in a returned tuple or list were recorded."""
     unknown = [each for each in values if type(each) is Tensor and not walk.builder.has(each)]
     others = [each for each in values if type(each) is not Tensor]
     if isinstance(values, tuple) and type(callee.receiver) is Tensor and callee.name in _SIZES:
@@ -189,8 +191,8 @@ def _check_parts(walk: Capture, callee: Callee, values: Any) -> None:
 
 
 def _is_replayed(walk: Capture, callee: Callee) -> bool:
-    """Whether a function of ours is called again in every iteration, with numbers that vary: one
-    without effects, on tensors that are in no graph. All others are given numbers that are guarded.
+    """Whether a function of the library is called again in every iteration, with numbers that vary:
+    one without effects, on tensors outside of graphs. For all others the numbers are guarded.
     """
     arguments = callee.passed
     return (

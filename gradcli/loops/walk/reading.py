@@ -55,19 +55,19 @@ class Drawn:
 
 
 class Reader(Compiler):
-    """Reads what an iteration finds where values outlive it, and records that.
+    """Reads the values that an iteration takes from places which outlive it, and records the reads.
 
     Attributes:
         guard: what the iteration relies on.
         stored: what it binds or sets in places that outlive it, by place.
-        carried: the places that are known to hold another value in every iteration.
-        loads: the places whose values it loads anew.
-        loaded: of the tensors among these, the places by value.
-        generated: what generator expressions gave, with symbols.
-        constants: those that it read in places, to see whether they are carried after all.
+        carried: the places whose values are known to differ from iteration to iteration.
+        loads: the places that are read again in every iteration.
+        loaded: the place of each tensor among their values.
+        generated: the items of generator expressions, with symbols.
+        constants: the values that were read as constants, by place, to compare them later.
         lasting: the lists and dicts from outside that it has met, by their ids.
-        unsteady: how often compiled iterations were left since a number was another one, by the
-            span of what takes it.
+        unsteady: how often a side exit was taken because a number had changed, by the span of the
+            expression that reads it.
     """
 
     def __init__(
@@ -280,16 +280,14 @@ class Reader(Compiler):
         return self.builder.known(value) if loaded is None else loaded
 
     def _holds_older(self, value: Any) -> bool:
-        """Whether a value is a tensor with a graph that was made before the iteration, or tensors
-        of which one is such.
-        """
+        """Whether a value is, or holds, a tensor whose graph was made before the iteration."""
         if type(value) in (tuple, list):
             return all(type(e) is Tensor for e in value) and any(map(self._holds_older, value))
         node = value.grad_fn if type(value) is Tensor else None
         return node is not None and node.sequence_nr <= self.since
 
     def _load(self, place: Location, value: Any) -> Any:
-        """A value that the iteration is given."""
+        """Read a value that may differ from iteration to iteration."""
         self.loads.add(place.key)
         known = self.symbols.get(place.key)
         if known is not None:
@@ -339,9 +337,7 @@ class Reader(Compiler):
         self.inputs.append(Input(read, kind_of(tensor.array), is_leaf, is_older))
 
     def _give_again(self, tensor: Tensor, op: Inline, operands: Sequence[Any]) -> None:
-        """A tensor that the iteration has from another place too, in other iterations perhaps not:
-        it is checked.
-        """
+        """Check that a tensor which was read from two places is one tensor in every iteration."""
         place = tensor, op.text, *map(id, operands)
         source = self.builder.objects.get(tensor)
         if place in self._also or (source is not None and source[0].text == op.text):
@@ -437,7 +433,7 @@ class Reader(Compiler):
             self.refuse("what a tensor has of a graph of an earlier iteration is looked at")
         before = self.recorder.write_count
         value = read()
-        if name == "grad" and owner.grad_fn is None and not self.builder.is_made(owner):
+        if name == "grad" and owner.grad_fn is None and not self.builder.is_of_iteration(owner):
             self.attempt(self.gradients.read, owner)
         elif type(value) is Tensor or name in _METADATA or callable(value):
             pass
@@ -461,7 +457,7 @@ class Reader(Compiler):
                 if type(owner) is list and type(at) is slice:
                     self.local[id(value)] = value
                 return self.builder.known(value)
-            return parts[at] if type(at) is int else self.made_list(parts[at])
+            return parts[at] if type(at) is int else self.new_list(parts[at])
         if isinstance(owner, tuple):
             return self.constant(value)
         if isinstance(owner, module_class()):
@@ -552,11 +548,11 @@ class Reader(Compiler):
             self.symbols.pop(place.key, None)
 
     def symbol_at(self, place: Location, value: Any) -> Any:
-        """The value with symbols that a place holds; None where it holds another one, or none."""
+        """The symbol that stands for the value of a place; None if the value has changed since."""
         symbol = self.symbols.get(place.key)
         return symbol if symbol is not None and is_same_value(concrete(symbol), value) else None
 
-    def made_list(self, values: list[Any]) -> list[Any]:
+    def new_list(self, values: list[Any]) -> list[Any]:
         """A list that the iteration makes."""
         new = [concrete(each) for each in values]
         self.local[id(new)] = new

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.layout.views import strides_of
+from gradcli.arrays.layout.strides import strides_of
+from gradcli.autograd.hooks import Pack, Packed, SavedTensor, Unpack
 from gradcli.autograd.node import FREED, Node, detached, freed, modified
-from gradcli.autograd.saved_tensor import Pack, Packed, SavedTensor, Unpack
 from gradcli.autograd.tensor import AccumulateGrad, Tensor, gradient_edge, refresh, with_history
 from gradcli.ops.definition.op import Op, parameters_of
 from gradcli.state import active

@@ -10,13 +10,15 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import located, module_of, moved
 from gradcli.arrays.dtypes import DTYPES, DType
-from gradcli.arrays.layout.memory_format import (
+from gradcli.arrays.layout.sizes import Device
+from gradcli.arrays.layout.strides import (
+    cast_in_order,
     channels_are_last,
+    copied_in_order,
     is_channels_last,
+    laid_out_like,
     with_channels_last,
 )
-from gradcli.arrays.layout.sizes import Device
-from gradcli.arrays.layout.strides import cast_in_order, copied_in_order, laid_out_like
 from gradcli.arrays.scalars import checked_cast
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.inplace import writes

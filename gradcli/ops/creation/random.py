@@ -16,9 +16,15 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.layout.strides import inverse_order, outermost_first
-from gradcli.arrays.random.generator import KINDS, OF_TENSORS, Generator, session_seed
+from gradcli.arrays.random.generator import (
+    KINDS,
+    OF_TENSORS,
+    Generator,
+    ValuelessGenerator,
+    session_seed,
+)
+from gradcli.arrays.scalars import finfo, iinfo
 from gradcli.arrays.threads import over_tiles
-from gradcli.arrays.typeinfo import finfo, iinfo
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error, value_error
 from gradcli.ops.binding.catalogue import function, modules
@@ -46,13 +52,7 @@ def _generator_of_gpus() -> type[Generator]:
     return PhiloxGenerator
 
 
-def _generator_without_values() -> type[Generator]:
-    from gradcli.arrays.random.valueless import ValuelessGenerator  # lazy: start-up: only on meta
-
-    return ValuelessGenerator
-
-
-KINDS.update(cuda=_generator_of_gpus, meta=_generator_without_values)
+KINDS.update(cuda=_generator_of_gpus, meta=lambda: ValuelessGenerator)
 
 
 def get_state(generator: Generator) -> Tensor:

@@ -6,8 +6,7 @@ from typing import Any
 
 from gradcli.arrays.backend import address_of
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.arrays.layout.memory_format import is_channels_last
-from gradcli.arrays.layout.views import strides_of
+from gradcli.arrays.layout.strides import is_channels_last, strides_of
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd import anomaly, hooks, modes
 from gradcli.autograd.batched import BatchedArray

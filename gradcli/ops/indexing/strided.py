@@ -1,4 +1,9 @@
-"""`as_strided`: a window on the memory that a tensor shares; `fill_diagonal_`."""
+"""`as_strided`: a window on the memory that a tensor shares; `fill_diagonal_`; and writes to a part
+of a value that a derivative rule has just made.
+
+Where PyTorch's formula writes in place, the graph of a gradient has a `CopySlices`; so has ours
+when the rule does the same.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +12,59 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.layout.strides import copied_as_it_lies, overlaps_itself
-from gradcli.arrays.layout.views import row_strides, window
+from gradcli.arrays.layout.strides import copied_as_it_lies, overlaps_itself, row_strides, window
 from gradcli.autograd.inplace import views, writes
 from gradcli.autograd.inplace.views import extent
-from gradcli.autograd.inplace.writes import base_array
+from gradcli.autograd.inplace.writes import base_array, write
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.runtime import type_name
-from gradcli.ops.creation.copies import fill_, row_order
+from gradcli.ops.creation.copies import copy_, fill_, row_order
 from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.select import index_add
-from gradcli.ops.shape.partial_writes import assign
+from gradcli.ops.shape.slicing import diagonal, slice_op
 from gradcli.ops.shape.views import reshape, squeeze_dim
+
+
+def matrix_diagonal_of(value: Any) -> Any:
+    """The diagonals of matrices, a view."""
+    return diagonal(value, 0, value.ndim - 2, value.ndim - 1)
+
+
+def block_of(value: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+    """The block of matrices between two rows and two columns, a view."""
+    part = slice_op(value, value.ndim - 2, *rows, 1)
+    return slice_op(part, value.ndim - 1, *columns, 1)
+
+
+def assign(part: Any, value: Any) -> None:
+    """Write a value into a view; its history becomes part of that of the view's base."""
+    if type(part) is Tensor:
+        copy_(part, value)
+    else:
+        part[...] = value
+
+
+def fill(part: Any, number: float) -> None:
+    """Write a number into each element of a view."""
+    if type(part) is Tensor:
+        fill_(part, number)
+    else:
+        part[...] = number
+
+
+def scale(part: Any, number: float) -> None:
+    """Multiply each element of a view by a number."""
+    if type(part) is Tensor:
+        write(part, part * number)
+    else:
+        part *= number
+
 
 Sizes = tuple[int, ...]
 

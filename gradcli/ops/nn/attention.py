@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, sqrt
 from typing import Any
 
@@ -22,7 +23,7 @@ from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_nam
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.products.matmul import matmul
 from gradcli.ops.nn.dropout import dropout
-from gradcli.ops.nn.softmax import softmax_, softmax_backward
+from gradcli.ops.nn.softmax import softmax_backward, softmax_op
 from gradcli.ops.shape.views import transpose
 
 # --- step by step -------------------------------------------------------------------------------
@@ -32,25 +33,33 @@ def _safe_softmax_array(self: Any, dim: int) -> Any:
     """The softmax; a row of minus infinities, where nothing is attended to, gives zeros."""
     masked = np.all(self == -np.inf, axis=dim, keepdims=True)
     if not masked.any():
-        return softmax_(self, dim)
+        return softmax_op(self, dim)
     with np.errstate(invalid="ignore"):
-        return np.where(masked, self.dtype.type(0), softmax_(self, dim))
+        return np.where(masked, self.dtype.type(0), softmax_op(self, dim))
 
 
 safe_softmax: Op = op(
     "_safe_softmax",
     _safe_softmax_array,
-    decomposition=lambda self, dim: softmax_.apply(self, dim),
+    decomposition=lambda self, dim: softmax_op.apply(self, dim),
     self=lambda grad, result, dim: softmax_backward(grad, result, dim),
     raises=BY_KINDS,
 )
 
 
 def _attended(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, p: float, scale: float
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    drop: Callable[[Tensor], Tensor] | None,
+    scale: float,
 ) -> Tensor:
     """Attention composed of its ops. Query and key each take the root of the scale. Half precision
     is computed in float32.
+
+    Args:
+        drop: what leaves out some of the weights.
     """
     own = query.dtype
     if own.itemsize == 2:
@@ -62,8 +71,8 @@ def _attended(
     if mask is not None:
         scores = add.apply(scores, mask)
     weights = safe_softmax.apply(scores, scores.array.ndim - 1)
-    if p > 0:
-        weights = dropout(weights, p)
+    if drop is not None:
+        weights = drop(weights)
     product = matmul(weights, value)
     return cast_to_floating.apply(product, own) if own.itemsize == 2 else product
 
@@ -96,7 +105,7 @@ def _weights(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> T
     """How much each query attends to each key."""
     last = key.array.ndim - 1
     scores = matmul(query, transpose.apply(key, last - 1, last)) * scale
-    return softmax_.apply(scores if mask is None else scores + mask, scores.array.ndim - 1)
+    return softmax_op.apply(scores if mask is None else scores + mask, scores.array.ndim - 1)
 
 
 def _fused_decomposed(
@@ -210,6 +219,21 @@ def scaled_dot_product_attention(
         F.scaled_dot_product_attention(tensor([[2., 1.], [1., 3.]]), tensor([[2., 1.], [1., 3.]]),
             tensor([[1., 0.], [2., 1.]]))
     """
+    drop = (lambda weights: dropout(weights, dropout_p)) if dropout_p > 0 else None
+    return attention(query, key, value, attn_mask, drop, is_causal, scale, enable_gqa)
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    drop: Callable[[Tensor], Tensor] | None,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> Tensor:
+    """`scaled_dot_product_attention`, with what leaves out some of the weights. Raises as it."""
     name = "scaled_dot_product_attention"
     if enable_gqa:
         raise GradcliError("E205", f"{name}(): enable_gqa is outside the catalogue")
@@ -233,7 +257,7 @@ def scaled_dot_product_attention(
         scale = 1 / sqrt(features) if features else inf
     fused = (
         ranks == [4, 4, 4]
-        and dropout_p == 0
+        and drop is None
         and (mask is None or not mask.requires_grad)
         and query.array.shape[:2] == key.array.shape[:2] == value.array.shape[:2]
         and query.array.shape[-1] == key.array.shape[-1] == value.array.shape[-1]
@@ -241,4 +265,4 @@ def scaled_dot_product_attention(
     )
     if fused:
         return fused_attention.apply(query, key, value, mask, scale)
-    return _attended(query, key, value, mask, dropout_p, scale)
+    return _attended(query, key, value, mask, drop, scale)

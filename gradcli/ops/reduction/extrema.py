@@ -1,4 +1,5 @@
-"""Maxima and minima: `max min amax amin aminmax argmax argmin`.
+"""Maxima and minima: `max min amax amin aminmax argmax argmin`; those of truths, `any all`, and
+`count_nonzero`.
 
 Over the whole tensor, ties share the gradient; over a dimension, the element whose index is
 returned gets it all.
@@ -157,8 +158,8 @@ def _extreme(name: str, binary: Op, of_all: Op, along: Op) -> Function:
     return extreme
 
 
-max_ = _extreme("max", maximum, max_all, max_dim)
-min_ = _extreme("min", minimum, min_all, min_dim)
+_max = _extreme("max", maximum, max_all, max_dim)
+_min = _extreme("min", minimum, min_all, min_dim)
 
 # --- over dimensions ----------------------------------------------------------------------------
 
@@ -193,8 +194,8 @@ def _extreme_over(name: str, ufunc: Any) -> tuple[Op, Function]:
     return entry, extreme
 
 
-amax, amax_ = _extreme_over("amax", np.maximum)
-amin, amin_ = _extreme_over("amin", np.minimum)
+amax, amax_op = _extreme_over("amax", np.maximum)
+amin, amin_op = _extreme_over("amin", np.minimum)
 
 
 def _aminmax_array(self: Any, dims: tuple[int, ...], keepdim: bool) -> tuple[Any, Any]:
@@ -272,3 +273,50 @@ def _index_of_extreme(name: str, argument: Function) -> Function:
 
 argmax = _index_of_extreme("argmax", np.argmax)
 argmin = _index_of_extreme("argmin", np.argmin)
+
+
+# --- any, all, counts -----------------------------------------------------------------------------
+
+
+def _truth(name: str, ufunc: Any) -> Function:
+    """`any` or `all`: a bool, or uint8 for a uint8 tensor."""
+
+    def forward(self: Any, dims: tuple[int, ...] | None, keepdim: bool) -> Any:
+        truth = fold(ufunc, self.astype(np.bool_), dims, keepdim)
+        return truth.astype(np.uint8) if self.dtype == np.uint8 else truth
+
+    entry = op(name, forward, constant=("self",), raises=BY_KINDS)
+
+    @reduction(name)
+    def reduce(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Any:
+        check_reduced(name, input, keepdim)
+        return entry.apply(input, normal_dims(name, input, dim), keepdim)
+
+    describe(
+        reduce,
+        f"Whether {name} elements are nonzero, over the given dimensions.",
+        f"torch.{name}(tensor([True, False, True]))",
+    )
+    return reduce
+
+
+_any = _truth("any", np.logical_or)
+_all = _truth("all", np.logical_and)
+
+
+_count_nonzero = op(
+    "count_nonzero",
+    lambda self, dims: fold(np.add, self != 0, dims, dtype=np.int64),
+    constant=("self",),
+    raises=BY_KINDS,
+)
+
+
+@reduction("count_nonzero")
+def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
+    """How many elements are not zero, over the given dimensions; int64.
+
+    Example: torch.count_nonzero(tensor([True, False, True]))
+    """
+    check_reduced("count_nonzero", input)
+    return _count_nonzero.apply(input, normal_dims("count_nonzero", input, dim))

@@ -9,8 +9,7 @@ import numpy as np
 
 from gradcli.arrays.backend import on_the_host
 from gradcli.arrays.kernels import selection
-from gradcli.arrays.kernels.sums.cascade_sum import wide
-from gradcli.arrays.kernels.sums.variance import mean_and_squares, squares_about
+from gradcli.arrays.kernels.sums.cascade_sum import mean_and_squares, squares_about, wide
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.dims import normal_dim, normal_dims
@@ -215,10 +214,10 @@ def _spread(entry: Op, words: str) -> Function:
     return spread
 
 
-var_ = _spread(var, "The variance")
-std_ = _spread(std, "The standard deviation")
-var_mean_ = _spread(var_mean, "The variance and the mean")
-std_mean_ = _spread(std_mean, "The standard deviation and the mean")
+_var = _spread(var, "The variance")
+_std = _spread(std, "The standard deviation")
+_var_mean = _spread(var_mean, "The variance and the mean")
+_std_mean = _spread(std_mean, "The standard deviation and the mean")
 
 # --- the middle and the most frequent -----------------------------------------------------------
 

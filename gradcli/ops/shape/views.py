@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import DType, of_array
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.arrays.layout.views import window, with_strides
+from gradcli.arrays.layout.strides import window, with_strides
 from gradcli.autograd.inplace.writes import check_graph, replace_layout
 from gradcli.autograd.tensor import Tensor, alias
 from gradcli.errors import GradcliError, dtype_error, shape_error

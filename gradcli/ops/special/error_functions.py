@@ -1,4 +1,5 @@
-"""Special functions: `erf lgamma digamma sinc logit xlogy` and their like.
+"""Special functions: `erf lgamma digamma sinc logit xlogy` and their like; the normal
+distribution's, `ndtr ndtri log_ndtr erfcx`, and the entropy `entr`.
 
 SciPy computes most of them, and is imported when one is first used.
 """
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import on_the_host
-from gradcli.arrays.kernels import vector_math
+from gradcli.arrays.kernels import half_precision, vector_math
 from gradcli.arrays.kernels.in_c import elementwise
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
@@ -25,11 +26,11 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import expose, expose_written, function, in_place, method
 from gradcli.ops.definition.doc import SCALAR, Hazard, describe
-from gradcli.ops.definition.dtype_support import COMPLEX
-from gradcli.ops.definition.half_precision import numbers_rounded, rounded_once
+from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
+from gradcli.ops.definition.half_precision import by_kernel, numbers_rounded, rounded_once
 from gradcli.ops.definition.op import Function, Op, node_name_of, pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
-from gradcli.ops.elementwise.unary import cos, exp, sin
+from gradcli.ops.elementwise.unary import cos, exp, log, sin
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.packages import imported
 
@@ -336,7 +337,7 @@ def _times_logarithm(
     return of_tensors, product
 
 
-xlogy, xlogy_ = _times_logarithm(
+xlogy, _xlogy = _times_logarithm(
     "xlogy",
     lambda other: np.log(other) if type(other) is float else vector_math.log(other),
     0,
@@ -355,14 +356,14 @@ def xlogy(x, y):
 """,
 )
 describe(
-    xlogy_,
+    _xlogy,
     "`input * log(other)`, 0 where the input is 0; one of the two may be a number.",
     conventions="Where the input is 0, so is the result, unless `other` is nan.",
 )
-function("xlogy", module="torch.special")(xlogy_)
-function("xlogy", method=True, inplace_function=True)(xlogy_)
+function("xlogy", module="torch.special")(_xlogy)
+function("xlogy", method=True, inplace_function=True)(_xlogy)
 
-_, xlog1py_ = _times_logarithm(
+_, _xlog1py = _times_logarithm(
     "special_xlog1py",
     lambda other: np.log1p(other) if type(other) is float else vector_math.log1p(other),
     -1,
@@ -373,9 +374,9 @@ def xlog1py(x, y):
 """,
 )
 describe(
-    xlog1py_, "`input * log1p(other)`, 0 where the input is 0; one of the two may be a number."
+    _xlog1py, "`input * log1p(other)`, 0 where the input is 0; one of the two may be a number."
 )
-function("xlog1py", module="torch.special")(xlog1py_)
+function("xlog1py", module="torch.special")(_xlog1py)
 
 
 for _entry in (erf, erfc, sinc, logit):
@@ -387,3 +388,65 @@ for _entry in (erf, erfc, erfinv, digamma, sinc, logit):
 expose(lgamma, inplace=True)
 expose(lgamma, "gammaln", module="torch.special", method=False)
 expose(digamma, "psi", module="torch.special", method=False)
+
+
+# --- the normal distribution ----------------------------------------------------------------------
+
+
+@function("ndtr", module="torch.special")
+def ndtr(input: Tensor) -> Tensor:
+    """The share of a standard normal distribution below the input."""
+    return (erf.apply(input * math.sqrt(0.5)) + 1) * 0.5
+
+
+ndtri = pointwise(
+    "special_ndtri",
+    by_scipy("ndtri"),
+    floating=True,
+    unsupported=dtype_names("half", "complex"),
+    self=lambda grad, result: grad * math.sqrt(2 * math.pi) * exp(result**2 / 2),
+    doc="The point below which a share of a normal distribution lies.",
+    example="torch.special.ndtri(tensor([0.2, 0.5, 0.9]))",
+)
+
+log_ndtr = pointwise(
+    "special_log_ndtr",
+    by_scipy("log_ndtr"),
+    floating=True,
+    unsupported=dtype_names("half", "complex"),
+    self=lambda grad, self, result: grad / math.sqrt(2 * math.pi) * exp(-(result + self**2 / 2)),
+    doc="The logarithm of `ndtr`, also far below 0.",
+)
+
+erfcx: Op = pointwise(
+    "special_erfcx",
+    by_scipy("erfcx"),
+    floating=True,
+    unsupported=dtype_names("half", "complex"),
+    self=lambda grad, self, result: (self * 2 * result - 2 / math.sqrt(math.pi)) * grad,
+    doc="`erfc` times `exp(input ** 2)`.",
+)
+
+
+def _entropy(self: Any) -> Any:
+    entropy = np.where(self > 0, -self * np.log(self), np.where(self == 0, 0.0, -np.inf))
+    # What is nan is neither above, at nor below 0.
+    return np.where(np.isnan(self), self, entropy).astype(self.dtype)[()]
+
+
+entr = pointwise(
+    "special_entr",
+    lambda self: in_single(_entropy, self),
+    floating=True,
+    half=by_kernel(half_precision.entr),
+    unsupported=COMPLEX,
+    self=lambda grad, self: grad * -(log(self) + 1),
+    doc="`-input * log(input)`; 0 at 0, -inf below.",
+    hazard=Hazard(
+        values=((lambda self: self < 0, "entr of a negative", "entr is -inf below 0"),),
+        slopes=((lambda self: self == 0, "the slope of entr at 0 is infinite"),),
+    ),
+)
+
+for _name, _entry in (("ndtri", ndtri), ("log_ndtr", log_ndtr), ("erfcx", erfcx), ("entr", entr)):
+    expose(_entry, _name, module="torch.special", method=False)

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradcli.errors import GradcliError
-from gradcli.questions.answer import answer_from_run
+from gradcli.questions.answer import NotRecorded, answer_from_run
 from gradcli.running.arguments.click_options import with_answer_file, with_json, with_program
 from gradcli.running.run import Run
 from gradcli.running.source import Asked, asked_of
 
 if TYPE_CHECKING:
+    from gradcli.language.provenance import Provenance
     from gradcli.language.tree.syntax import Statement
     from gradcli.questions.blame.finding import Blame
+    from gradcli.questions.blame.nonfinite import Watch
     from gradcli.recorded.result import Result
 
 
@@ -47,16 +49,20 @@ def blame(
     there is such a number.
     """
     from gradcli.questions.blame.find import blame as find  # lazy: command: its body
-    from gradcli.questions.blame.nonfinite import Watch  # lazy: command: its body
+    from gradcli.questions.blame.nonfinite import Sentinel, Watch  # lazy: command: its body
 
     if _is_sound(asked, all):
         return 0
-    watch = Watch()
+    watch, attempts = Watch(), 0
 
     def prepare(run: Run) -> None:
+        nonlocal watch, attempts
+        watch = Watch()
         with run.session.running():
             provenance = run.session.interpreter.provenance
             assert provenance is not None
+            provenance.listener = None if attempts else Sentinel(provenance.miss)
+            attempts += 1
             watch.rounds = provenance.rounds
             watch.install()
         if run.replay is not None:
@@ -66,7 +72,9 @@ def blame(
         gradients = () if result is None else [(g.name, g.tensor) for g in result.gradients]
         with run.session.running():
             watch.remove()
-        found = find(run.recorded(statements, None, False), watch, gradients)
+        recorded = run.recorded(statements, None, False)
+        found = find(recorded, watch, gradients)
+        _check_first(recorded.provenance, watch, found)
         if found.first is not None and result is not None:
             _find_cure(asked, run, found, statements, result)
         _show(asked, run, found, all)
@@ -86,7 +94,26 @@ def blame(
         if watch.nonfinites:
             report(run, statements, None)
 
-    return answer_from_run(asked, "values", answer, prepare, after_error)
+    return answer_from_run(asked, "values", answer, prepare, after_error, of_last_rounds=not all)
+
+
+def _check_first(provenance: Provenance, watch: Watch, found: Blame) -> None:
+    """Raise `NotRecorded` where iterations that were not recorded may have made the first number
+    that is not finite.
+    """
+    if not provenance.unheard:
+        return
+    events = [each for each in watch.nonfinites if each.phase in ("forward", "backward")]
+    if not events and (provenance.wanted or found.first is not None):
+        raise NotRecorded  # what was flagged was none, or what is there came unseen
+    chosen = [] if found.first is None else [found.first.nonfinite]
+    for each in (*events[:1], *chosen):
+        if not provenance.heard(tuple((span.start, number) for span, number, _ in each.rounds)):
+            raise NotRecorded
+
+
+_SECONDS, _LONG, _SECONDS_OF_LONG = 8.0, 0.5, 2.5
+"""So many seconds the program runs again and again for a cure; fewer where it takes long itself."""
 
 
 def _is_sound(asked: Asked, all: bool) -> bool:
@@ -139,21 +166,27 @@ def _find_cure(
     """Look for a rewrite that is finite and right."""
     from gradcli.questions.blame.rewrites import rewrites  # lazy: command: its body
     from gradcli.questions.blame.verification import (  # lazy: command: its body
+        OutOfTime,
         all_finite,
         find_fix,
         in_float64,
+        within,
     )
     from gradcli.running.rerun import leaves_of, outcome_of, rerun_of  # lazy: command: its body
 
     first = found.first
     assert first is not None
-    rerun = rerun_of(asked)
+    seconds = _SECONDS if run.seconds <= _LONG else _SECONDS_OF_LONG
+    rerun = within(seconds, rerun_of(asked))
     text = in_float64(asked.program.text())
-    exact = rerun(text, dtype="float64")
-    if exact is not None and getattr(exact.output, "dtype", None) == "float64":
-        first.too_large = not all_finite(exact)
-    changes = rewrites(first, found.others, statements)
-    first.fix = find_fix(changes, outcome_of(result), exact, rerun, leaves_of(run), text)
+    try:
+        exact = rerun(text, dtype="float64")
+        if exact is not None and getattr(exact.output, "dtype", None) == "float64":
+            first.too_large = not all_finite(exact)
+        changes = rewrites(first, found.others, statements)
+        first.fix = find_fix(changes, outcome_of(result), exact, rerun, leaves_of(run), text)
+    except OutOfTime:
+        first.untried = True
     if first.fix is not None:
         first.fix.chooses = first.cause in _WITHOUT_VALUE
 

@@ -40,12 +40,16 @@ _CLOSE = 1e-5
 def explain_by_context(run: Recorded, blamed: Blamed) -> None:
     """Let a number that is not finite say what the run around it shows of its cause."""
     nonfinite = blamed.nonfinite
-    found = _determinant(run, nonfinite) or _equal_eigenvalues(run, nonfinite)
+    found = (
+        _determinant(run, nonfinite)
+        or _equal_eigenvalues(run, nonfinite)
+        or _nothing_to_add(run, nonfinite)
+    )
     if found is not None:
         blamed.cause, blamed.text = found
     lost = _lost(run, nonfinite)
     if lost is not None:
-        blamed.text += f"; {lost} is 0 in {nonfinite.dtype}"
+        blamed.text += f"; {lost} in {nonfinite.dtype}"
     blamed.computed = _is_computed(run, nonfinite)
     if blamed.cause == "overflow" and blamed.diverges and not nonfinite.stepped:
         # What diverges has grown for rounds; a formula may overflow in a later one by itself.
@@ -113,15 +117,33 @@ def _matrices(values: Any) -> list[Any]:
     return [e for e in arrays if e.ndim >= 2 and e.dtype.kind == "f" and np.isfinite(e).all()]
 
 
+def _nothing_to_add(run: Recorded, nonfinite: FirstNonFinite) -> tuple[str, str] | None:
+    """A logsumexp of nothing but -inf, whose slopes divide 0 by 0."""
+    call = None if nonfinite.node is None else run.recorder.call_of.get(nonfinite.node)
+    if call is None or name_of(nonfinite) != "logsumexp" or type(call.output) is not Tensor:
+        return None
+    if not np.isneginf(np.asarray(to_host(forced(call.output.array)))).any():
+        return None
+    text = "all that logsumexp adds up there is exp(-inf) = 0: its slopes divide 0 by 0"
+    return "nothing but -inf", text
+
+
 def _lost(run: Recorded, nonfinite: FirstNonFinite) -> str | None:
-    """A small constant in the expression that is 0 in half precision."""
+    """What half precision makes of a small constant in the expression: `1e-8 is 0`, `1 - 1e-6 is
+    1`.
+    """
     if nonfinite.dtype.char != "e" or nonfinite.place is None:
         return None
     for whole in around(run.program, nonfinite.place)[:1]:
         for each in tree.nodes_of(whole):
             value = each.value if isinstance(each, tree.Constant) else None
             if isinstance(value, float) and value and not np.float16(value):
-                return each.span.text
+                return f"{each.span.text} is 0"
+            if isinstance(each, tree.Binary) and len(each.rest) == 1:
+                first, (operator, second) = each.first, each.rest[0]
+                a, b = (getattr(side, "value", None) for side in (first, second))
+                if operator == "-" and a == 1 and isinstance(b, float) and np.float16(1 - b) == 1:
+                    return f"{each.span.text} is 1"
     return None
 
 

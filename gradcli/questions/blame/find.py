@@ -68,7 +68,7 @@ def _behind(run: Recorded, watch: Watch, later: FirstNonFinite) -> FirstNonFinit
     """The first NaN or infinity of the forward pass among what the operands of a node are computed
     from, whose gradient is not finite because they are not.
     """
-    call = None if later.node is None else run.recorder.made.get(later.node)
+    call = None if later.node is None else run.recorder.call_of.get(later.node)
     if call is None or type(call.output) is not Tensor:
         return None
     flow = run.flow
@@ -103,7 +103,9 @@ def _of_the_step(nonfinites: Sequence[FirstNonFinite]) -> FirstNonFinite | None:
 
 def _mask(run: Recorded, nonfinite: FirstNonFinite) -> Mask | None:
     """The first `where` between a number and the output."""
-    if nonfinite.phase in (DATA, SEED) or nonfinite.place is None:
+    if nonfinite.phase == SEED or nonfinite.place is None:
+        return None
+    if nonfinite.phase == DATA and nonfinite.value != nonfinite.value:
         return None
     if nonfinite.incoming is not None and nonfinite.incoming != 0:
         return None

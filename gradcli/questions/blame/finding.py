@@ -91,6 +91,7 @@ class Blamed:
             does not overflow by that.
         made: where the tensor was made that holds it, of one that entered so.
         too_large: whether it was run in float64, and is not finite there either.
+        untried: whether there was no time to run what may cure it.
     """
 
     def __init__(self, nonfinite: FirstNonFinite, mask: Mask | None, spoilt: Sequence[str]) -> None:
@@ -100,6 +101,7 @@ class Blamed:
         self.spoilt = spoilt
         self.diverges: Sequence[Tensor] = ()
         self.fix: Fix | None = None
+        self.untried = False
         self.computed = False
         self.grows = ""
         self.made: Span | None = None

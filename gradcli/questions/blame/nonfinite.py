@@ -6,7 +6,7 @@ result that is computed from a non-finite number is a consequence, and not repor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -309,6 +309,35 @@ class Sentry(Watch):
         """A gradient that reached a leaf."""
         super().leaf(node, old, incoming, new)
         self.is_suspicious = self.is_suspicious or bool(self.arrived)
+
+
+class Sentinel(Listener):
+    """Hears whether any result or gradient is not finite, and says so of the first of each."""
+
+    __slots__ = ("_tell", "_told")
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        super().__init__()
+        self._tell = tell
+        self._told: set[str] = set()
+
+    def _check(self, phase: str, arrays: Iterable[Any]) -> None:
+        if phase not in self._told and not all(is_finite(e) for e in arrays if e is not None):
+            self._told.add(phase)
+            self._tell()
+
+    def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
+        """A call of an op."""
+        outputs = output if type(output) is tuple else (output,)
+        self._check(FORWARD, (each.array for each in outputs if type(each) is Tensor))
+
+    def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
+        """A node that ran."""
+        self._check(BACKWARD, map(_array, fitted))
+
+    def leaf(self, node: Any, old: Any, incoming: Any, new: Any) -> None:
+        """A gradient that reached a leaf."""
+        self._check(BACKWARD, (_array(new),))
 
 
 def _masks(op: Any, entry: FirstNonFinite) -> bool:

@@ -36,7 +36,9 @@ def rewrites(
         return []
     if blamed.nonfinite.phase == DATA:
         value = blamed.nonfinite.value
-        return list(_without_nan(blamed, chain)) if value != value else []
+        if value != value:
+            return list(_without_nan(blamed, chain))
+        return list(_masked_data(blamed, program))
     definitions = Definitions(program)
     # The widest formula first: what stands for a part of it may not stand for the whole.
     found = [
@@ -189,6 +191,26 @@ def _masked(
     )
 
 
+def _masked_data(blamed: Blamed, program: Sequence[tree.Statement]) -> Iterator[Rewrite]:
+    """What is infinite, masked where it goes into the branch that is not taken."""
+    chain = [] if blamed.mask is None else around(program, blamed.mask.place)
+    call = call_of(chain[0], "where") if chain else None
+    if call is None or len(call.operands) != 3:
+        return
+    for branch in call.operands:
+        for each in tree.nodes_of(branch):
+            if isinstance(each, tree.Name) and each.name == blamed.nonfinite.called:
+                condition = _condition(chain[0], each)
+                if condition is None or each is branch or condition[0] == inner(branch):
+                    continue
+                parts = f"{each.name}, 1" if condition[1] else f"1, {each.name}"
+                yield Rewrite(
+                    each.span,
+                    f"torch.where({condition[0]}, {parts})",
+                    "mask what goes into the branch that is not taken: its slope is finite then",
+                )
+
+
 def _condition(where: Expression, node: Expression) -> tuple[str, bool] | None:
     """The text of the condition, and whether the op stands in the branch where it is true."""
     call = call_of(where, "where")
@@ -254,6 +276,11 @@ def _guarded(blamed: Blamed, node: Expression) -> Iterator[Rewrite]:
         return
     target = _risky(node)
     if target is None:
+        return
+    divergence = call_of(node, "kl_div")
+    if name == "xlogy" and divergence is not None and len(divergence.operands) > 1:
+        reason = f"the slope of p · log p at 0 is infinite: keep the target above {tiny}"
+        yield _clamped(divergence.operands[1], f"min={tiny}", reason)
         return
     if blamed.cause in ("infinite slope", "0*inf") and _is_root(node, name):
         yield _rooted(node, target)

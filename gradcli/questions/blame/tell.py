@@ -20,6 +20,8 @@ _HINTS = {
     "overflow": "no cure: no wider dtype that was tried helps; scale what goes in",
     "overflow, float64": "no cure: the result is too large for float64 too; scale what goes in",
     "log of zero": "no cure: the value is -inf; mask the argument, or keep it above 0",
+    "log1p of zero": "no cure: the value is -inf; keep what goes in above -1, by a bound that the"
+    " dtype holds",
     "equal eigenvalues": "no cure: what depends on the choice of eigenvectors has no gradient here;"
     " what does not has one, such as the sum of the eigenvalues",
     "equal singular values": "no cure: what depends on the choice of singular vectors has no"
@@ -28,6 +30,10 @@ _HINTS = {
     " 0, which is another function",
     "0/0, var": "no cure: one number has no variance with correction=1; with `correction=0` it is"
     " 0, which is another function",
+    "0/0, nll_loss": "no cure: a mean over no targets has no value; leave such a batch out, or"
+    " divide the sum of the losses, `reduction='sum'`, by the number of targets, and by at least 1",
+    "nothing but -inf": "no cure: the sum of nothing has no slope; leave such rows out,"
+    " or write a large negative number, such as -1e9, for -inf",
     "log of a negative, logdet": "no cure: `torch.linalg.slogdet` gives the sign, and the logarithm"
     " of the absolute value",
     "log of zero, logdet": "no cure: the value is -inf; a matrix that is regular has one, `A + eps"
@@ -103,7 +109,10 @@ def _blamed(blamed: Blamed, style: Style) -> list[str]:
         cause = cause or (_COMPUTED.get(blamed.cause) if blamed.computed else None)
         hint = cause or (_HINTS.get(f"{blamed.cause}, float64") if blamed.too_large else None)
         hint = hint or _HINTS.get(
-            blamed.cause, "no rewrite that was tried keeps it finite and right"
+            blamed.cause,
+            "no time to try rewrites: the program runs too long"
+            if blamed.untried
+            else "no rewrite that was tried keeps it finite and right",
         )
         parts.append(wrapped(hint))
     return [part for part in parts if part]
@@ -139,7 +148,9 @@ def _place(blamed: Blamed, style: Style) -> str:
     labels: tuple[Label, ...] = ()
     if blamed.mask is not None:
         labels = (Label(blamed.mask.place, "this hides it from the value, not the gradient"),)
-        if blamed.nonfinite.phase != BACKWARD:
+        if blamed.nonfinite.phase == DATA:
+            labels = ()
+        elif blamed.nonfinite.phase != BACKWARD:
             labels = (Label(blamed.mask.place, "it goes in here"),)
     if blamed.made is not None:
         labels = (*labels, Label(blamed.made, "it is made here"))

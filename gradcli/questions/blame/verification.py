@@ -26,8 +26,22 @@ _NO_MASKS: Arrays = {}
 
 _CLOSE = {"e": 1e-2, "f": 1e-4, "d": 1e-7}
 
-_SECONDS = 10.0
-"""After so long no further rewrite is run."""
+
+class OutOfTime(Exception):
+    """Rewrites have been run for as long as they may."""
+
+
+def within(seconds: float, rerun: Rerun) -> Rerun:
+    """A rerun that raises `OutOfTime` once so many seconds are over."""
+    ends = monotonic() + seconds
+
+    def run(*args: Any, **kwargs: Any) -> Outcome | None:
+        if monotonic() > ends:
+            raise OutOfTime
+        return rerun(*args, **kwargs)
+
+    return run
+
 
 _SHRINKS = (0.9, 0.7, 0.5, 0.3, 0.1, 0.03)
 """What inputs whose results are too large are multiplied by: where float64 holds the results."""
@@ -81,10 +95,7 @@ def find_fix(
     """
     points: list[_Point] | None = None
     reference: Rerun = rerun
-    ends = monotonic() + _SECONDS
     for rewrite in rewrites:
-        if monotonic() > ends:
-            break
         outcome = rerun(rewrite.program(), dtype=rewrite.dtype)
         if outcome is None or outcome.output is None or not all_finite(outcome):
             continue

@@ -88,6 +88,7 @@ def by_differences(
         del inputs[name]
     if not inputs:
         raise _nothing_to_move()
+    _leave_out_draws(terminal, here, inputs)
     if options.wrt is not None:
         inputs = {name: array for name, array in inputs.items() if name in options.wrt}
     inputs = _ahead_of_none(terminal, rerun, inputs)
@@ -139,8 +140,8 @@ def _ahead_of_none(terminal: Terminal, rerun: Rerun, inputs: Mapping[str, Any]) 
             kept[name] = array
         except OtherInputsError as error:
             behind[name] = error
-    for name, error in behind.items() if kept else ():
-        terminal.note(f"`{name}` is not checked: {error.message}")
+    for name, reason in behind.items() if kept else ():
+        terminal.note(f"`{name}` is not checked: {reason.message}")
     if not kept:
         raise next(iter(behind.values()))
     return kept
@@ -250,8 +251,43 @@ def _precision(executed: Executed) -> float:
     """The relative rounding error of the coarsest dtype in the graph."""
     assert executed.output is not None
     nodes = executed.run.session.graph(executed.output).nodes
-    kinds = {dtype for node in nodes for _, dtype in node.node.metadata if dtype.kind == "f"}
-    return max((float(np.finfo(dtype).eps) for dtype in kinds), default=0.0)
+    kinds = {dtype for node in nodes for _, dtype in node.node.metadata if dtype.kind in "fV"}
+    errors = [_BFLOAT16 if each.kind == "V" else float(np.finfo(each).eps) for each in kinds]
+    return max(errors, default=0.0)
+
+
+_BFLOAT16 = 2.0**-7
+"""The rounding error of bfloat16, of which NumPy knows nothing."""
+
+_IMPLICIT = ("DirichletBackward", "StandardGammaBackward")
+"""Nodes of draws by rejection, whose gradients are implicit ones."""
+
+
+def _leave_out_draws(terminal: Terminal, here: Executed, inputs: dict[str, Any]) -> None:
+    """Leave out the inputs of draws by rejection; raises E413 where no other is there."""
+    for name in sorted(_drawn_by_rejection(here) & inputs.keys()):
+        terminal.note(
+            f"`{name}` is not checked: numbers are drawn by rejection with it, and their gradient"
+            " is an implicit one, which differences of the draws do not show"
+        )
+        del inputs[name]
+    if not inputs:
+        raise GradcliError("E413", "no input is left whose gradient differences show")
+
+
+def _drawn_by_rejection(executed: Executed) -> set[str]:
+    """The inputs that reach the output through a draw whose gradient differences do not show."""
+    assert executed.output is not None
+    graph = executed.run.session.graph(executed.output)
+    waiting = [node for node in graph.nodes if node.name.lstrip("_").startswith(_IMPLICIT)]
+    below = {node.id: node for node in waiting}
+    for node in waiting:
+        for edge in node.edges:
+            if edge.node is not None and edge.node.id not in below:
+                below[edge.node.id] = edge.node
+                waiting.append(edge.node)
+    reached = {id(node.leaf) for node in below.values() if node.leaf is not None}
+    return {name for name, leaf in executed.leaves.items() if id(leaf) in reached}
 
 
 def _executed(rerun: Rerun) -> Executed:
@@ -259,6 +295,12 @@ def _executed(rerun: Rerun) -> Executed:
     found = rerun.execute(dtype="float64", record="steps")
     if found.output is None or not found.output.requires_grad or not found.leaves:
         raise _nothing_to_move()
+    if found.output.grad_fn is None:
+        raise GradcliError(
+            "E402",
+            "the output is a leaf, and nothing is computed between it and an input",
+            help="`--of NAME` chooses another output",
+        )
     return found
 
 

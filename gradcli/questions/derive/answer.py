@@ -12,6 +12,7 @@ from gradcli.errors import GradcliError, Source
 from gradcli.language.objects.types import LanguageType
 from gradcli.language.parser.parser import parse_program
 from gradcli.language.provenance import record_provenance
+from gradcli.language.tree.syntax import Name
 from gradcli.library.namespace import table_of
 from gradcli.questions.derive import tell as derivation
 from gradcli.questions.derive.conditions import conditions_of
@@ -22,12 +23,12 @@ from gradcli.questions.derive.program import is_pattern, is_written
 from gradcli.questions.derive.tell import derivation_document
 from gradcli.questions.derive.textbook import textbook
 from gradcli.recorded.symbols.text import text_of
-from gradcli.running.arguments.name_uses import called_names, free_names, operand_names
+from gradcli.running.arguments.name_uses import called_names, calls_in, free_names, operand_names
 from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument
 from gradcli.running.rerun import Rerun, rerun_of
 from gradcli.running.run import Run
-from gradcli.running.source import run_program
+from gradcli.running.source import Program, run_program
 from gradcli.show.answer import Answer
 from gradcli.show.style import PLAIN, Style
 
@@ -42,6 +43,17 @@ if TYPE_CHECKING:
 
 
 _GRADIENT_OF = "gradient_of_"
+
+_OF_MATRICES = {
+    "tr": "torch.trace",
+    "trace": "torch.trace",
+    "inv": "torch.linalg.inv",
+    "pinv": "torch.linalg.pinv",
+}
+"""Functions of matrices that have a longer name in programs, or another meaning."""
+
+_SEED = 3
+"""Of the numbers that symbols stand for."""
 
 _CLASSES = (type, LanguageType)
 
@@ -70,9 +82,28 @@ def symbols(statements: Sequence[Statement], arguments: Sequence[Argument]) -> l
 
     given = [argument.name for argument in arguments]
     names = free_names(statements, given, is_builtin)
-    random = np.random.default_rng(0)
+    # No name is near 1, where `log(x)` and `x - 1` are near 0 and sums cancel.
+    random = np.random.default_rng(_SEED)
     words = {name: f"{name}={random.uniform(0.3, 1.4):.4f}" for name in names}
     return [Argument(name, False, word, len(name) + 1) for name, word in words.items()]
+
+
+def with_functions_of_matrices(asked: Asked) -> None:
+    """Let `tr(A)`, `trace(A)` and `inv(A)` in a program that has no such names be what they are in
+    a formula of matrices.
+    """
+    text = asked.program.text()
+    if not any(f"{name}(" in text for name in _OF_MATRICES):
+        return
+    statements = parse_program(Source(asked.program.name, text))
+    given = [argument.name for argument in asked.arguments]
+    free = free_names(statements, given, lambda name: name not in _OF_MATRICES)
+    calls = [call.function for call in calls_in(statements) if isinstance(call.function, Name)]
+    for name in sorted(calls, key=lambda each: -each.span.start):
+        if name.name in free:
+            before, after = text[: name.span.start], text[name.span.end :]
+            text = f"{before}{_OF_MATRICES[name.name]}{after}"
+    asked.program = Program(text, asked.program.name)
 
 
 def seed_for(asked: Asked, named: bool) -> str | None:
@@ -161,8 +192,10 @@ _TOLD = 5.0
 """Seconds beyond which a recording says beforehand how long they take."""
 
 
-def formulas(run: Run, result: Result, program: str, target: str, matrices: str = "") -> Answer:
-    """The formulas of a result.
+def formulas_of(
+    run: Run, result: Result, program: str, target: str, matrices: str = ""
+) -> Derivation:
+    """The formulas of a result, not yet written.
 
     Args:
         target: "gradcli", "latex", "numpy", "jax" or "torch".
@@ -182,7 +215,31 @@ def formulas(run: Run, result: Result, program: str, target: str, matrices: str 
         if matrices:
             found = jacobians(found, run_program, matrices, result.output.array.size)
         found.conditions = conditions
+    return found
 
+
+def formulas_at(asked: Asked, target: str, matrices: str = "") -> Derivation:
+    """The formulas of a program, which is run for them without an answer.
+
+    Raises:
+        GradcliError: as `formulas_of`; E413 where the program has no result with a graph.
+    """
+    statements = parse_program(Source(asked.program.name, asked.program.text()))
+    arguments = [*asked.arguments, *symbols(statements, asked.arguments)]
+    seed = asked.options.seed
+    asked.options.seed = seed_for(asked, False) if seed is None else seed
+    run = Run(asked.terminal, asked.options, "all")
+    run.muted = True
+    record_values(run)
+    with run.limited():
+        result = run.result(run.execute(statements, arguments))
+        if result is None:
+            raise GradcliError("E413", "the program has no gradient at other sizes")
+        return formulas_of(run, result, asked.program.text(), target, matrices)
+
+
+def answer_of(found: Derivation, run: Run, result: Result, program: str, target: str) -> Answer:
+    """The formulas of a result, written for a target."""
     output = (result.name or "L").removeprefix(_GRADIENT_OF)
 
     def text(_: Style) -> str:
@@ -223,9 +280,9 @@ def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
     with again.limited():
         result = again.result(again.execute(statements, run.arguments()))
         assert result is not None  # a name holds the tensor
-        found = formulas(again, result, program, "gradcli")
+        found = formulas_of(again, result, program, "gradcli")
         with again.session.running():
-            return found.text(PLAIN)
+            return answer_of(found, again, result, program, "gradcli").text(PLAIN)
 
 
 def _values_in(run: Run, is_short: Callable[[Any], bool]) -> IsValue:

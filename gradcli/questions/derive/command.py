@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("derive")
-@click.option("--shape", is_flag=True, help="Values are shapes: x=3,4 is random, 3 by 4.")
+@click.option("--shape", is_flag=True, help="Values are shapes: x=3,4, or x=n,4 for any n.")
 @click.option(
     "--to",
     "target",
@@ -47,50 +49,100 @@ def command(
     suffix = os.path.splitext(given["output"] or "")[1]
     target = target or {".tex": "latex", ".py": "numpy"}.get(suffix, "gradcli")
     asked = asked_of("derive", words, file, given)
-    if shape:
-        asked.arguments = with_shapes(asked.arguments)
     if jacobian and hessian:
         raise click.UsageError("--jacobian and --hessian exclude each other")
     matrices = "jacobian" if jacobian else "hessian" if hessian else ""
-    return asked.terminal.checked(derive(asked, target, matrices))
+    sizes: list[dict[str, int]] = []
+    others: list[Asked] = []
+    if shape:
+        asked, *others = at_sizes(asked, sizes)
+    return asked.terminal.checked(derive(asked, target, matrices, others, sizes))
 
 
-def derive(asked: Asked, target: str, matrices: str = "") -> int:
+def derive(
+    asked: Asked,
+    target: str,
+    matrices: str = "",
+    others: Sequence[Asked] = (),
+    sizes: Sequence[dict[str, int]] = (),
+) -> int:
     """Show the gradients of a program as formulas, written for a target; or the matrices that they
     are products with.
+
+    Args:
+        others: the program at other sizes of its inputs, where these have names.
+        sizes: the sizes of each of these, those of the first before them.
     """
-    recording = asked.options.recording
-    if recording is not None:
-        # What stands behind the last backward pass, as an optimizer's step, is no part of it.
-        asked.program = Program(recording.ahead_of_step(asked.program.text()), asked.program.name)
+    from gradcli.questions.derive.answer import (  # lazy: command: its body
+        with_functions_of_matrices,
+    )
+
+    for each in (asked, *others):
+        with_functions_of_matrices(each)
     if matrices == "hessian":
-        return _hessian(asked, target)
-    return _derived(asked, target, matrices)
+        return _hessian(asked, target, others, sizes)
+    return _derived(asked, target, matrices, others, sizes)
 
 
-def _hessian(asked: Asked, target: str) -> int:
+def at_sizes(asked: Asked, found: list[dict[str, int]]) -> list[Asked]:
+    """A program whose arguments are shapes, with random tensors; where sizes have names, once for
+    each of the sizes that these stand for, which are added to a list.
+    """
+    from gradcli.questions.derive.sizes import (  # lazy: command: its body
+        RUNS,
+        sizes_of_run,
+        with_shapes,
+    )
+
+    runs = []
+    for number in range(RUNS):
+        sizes = sizes_of_run(asked.arguments, number)
+        found.append(sizes)
+        # A size that the program reads is a number of Python in it.
+        words = set(re.findall(r"\w+", asked.program.text()))
+        values = [(f"{name}:const={sizes[name]}", name) for name in sizes if name in words]
+        read = [Argument(name, True, word, word.index("=") + 1) for word, name in values]
+        arguments = [*with_shapes(asked.arguments, sizes), *read]
+        options = copy(asked.options)
+        runs.append(Asked(asked.terminal, asked.command, copy(asked.program), arguments, options))
+        if not sizes:
+            break
+    return runs
+
+
+def _hessian(
+    asked: Asked, target: str, others: Sequence[Asked], sizes: Sequence[dict[str, int]]
+) -> int:
     """Show the second derivatives of a number: by each pair of names where there are several."""
     from gradcli.questions.derive.answer import with_gradients  # lazy: command: its body
 
-    programs = with_gradients(asked)
+    runs = [asked, *others]
+    programs = [with_gradients(each) for each in runs]
     is_whole = target not in ("gradcli", "latex") or asked.options.format == "json"
-    if len(programs) > 1 and (is_whole or isinstance(asked.terminal, AnswerFile)):
-        names = ", ".join(programs)
+    if len(programs[0]) > 1 and (is_whole or isinstance(asked.terminal, AnswerFile)):
+        names = ", ".join(programs[0])
         raise GradcliError(
             "E413", f"a file or JSON has the Hessian by one name, and these are {names}",
             help="choose the name with --wrt",
         )  # fmt: skip
     code = 0
-    arguments, seed = list(asked.arguments), asked.options.seed
-    for name, text in programs.items():
-        asked.program = Program(text, asked.program.name)
-        asked.arguments, asked.options.seed = list(arguments), seed
-        only = "hessian" if len(programs) == 1 else f"hessian_{name}"
-        code = code or _derived(asked, target, only)
+    before = [(list(each.arguments), each.options.seed) for each in runs]
+    for name in programs[0]:
+        for each, texts, (arguments, seed) in zip(runs, programs, before, strict=True):
+            each.program = Program(texts[name], each.program.name)
+            each.arguments, each.options.seed = list(arguments), seed
+        only = "hessian" if len(programs[0]) == 1 else f"hessian_{name}"
+        code = code or _derived(asked, target, only, others, sizes)
     return code
 
 
-def _derived(asked: Asked, target: str, matrices: str) -> int:
+def _derived(
+    asked: Asked,
+    target: str,
+    matrices: str,
+    others: Sequence[Asked],
+    sizes: Sequence[dict[str, int]],
+) -> int:
     asked.arguments = arguments = list(asked.arguments)
 
     def prepare(run: Run) -> None:
@@ -107,22 +159,18 @@ def _derived(asked: Asked, target: str, matrices: str) -> int:
         record_values(run)
 
     def show(run: Run, result: Result) -> Answer:
-        from gradcli.questions.derive.answer import formulas  # lazy: command: after the text
+        from gradcli.questions.derive.answer import (  # lazy: command: after the text
+            answer_of,
+            formulas_at,
+            formulas_of,
+        )
+        from gradcli.questions.derive.sizes import of_any_size  # lazy: command: after the text
 
-        return formulas(run, result, asked.program.text(), target, matrices)
+        text = asked.program.text()
+        found = formulas_of(run, result, text, target, matrices)
+        if others:
+            at_others = [formulas_at(each, target, matrices) for each in others]
+            found = of_any_size([found, *at_others], sizes)
+        return answer_of(found, run, result, text, target)
 
     return show_explanation(asked, show, prepare)
-
-
-def with_shapes(arguments: Sequence[Argument]) -> list[Argument]:
-    """Arguments, those whose values are shapes, `x=3,4`, as random tensors."""
-    found = []
-    for argument in arguments:
-        sizes = argument.text.strip("() ").removesuffix(",")
-        words = [each.strip() for each in sizes.split(",")] if sizes else []
-        if not argument.file and all(each.isdecimal() for each in words):
-            kind = ":const" if argument.constant else ""
-            word = f"{argument.name}{kind}=randn({', '.join(words) or '()'})"
-            argument = Argument(argument.name, argument.constant, word, word.index("=") + 1)
-        found.append(argument)
-    return found

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import GradcliError
-from gradcli.questions.derive.algebra import number_of
+from gradcli.questions.derive.algebra.matrices import Matrices, argument
+from gradcli.questions.derive.algebra.numbers import number_of
 from gradcli.questions.derive.derive import Program, agrees
-from gradcli.questions.derive.matrices import Matrices, argument
 from gradcli.questions.derive.program import Derivation, Line
 from gradcli.questions.derive.textbook import other_inputs
 from gradcli.recorded.symbols.substitution import rebuilt, substituted

@@ -47,11 +47,16 @@ IsValue = Callable[[str, Any], bool]
 
 
 class Line(Record):
-    """`name = formula`, and the array that it came to in the run."""
+    """`name = formula`, and the array that it came to in the run.
+
+    Attributes:
+        dims: the texts of its sizes, where these have names.
+    """
 
     name: str
     formula: Symbol
     array: Any
+    dims: tuple[str, ...] = ()
 
 
 class Derivation(Record):
@@ -68,6 +73,7 @@ class Derivation(Record):
             down, draws and what they are drawn from.
         described: what inputs are that the program has no names for.
         paths: the path of each parameter of a module among them: `m_0_weight` is `m.0.weight`.
+        sizes: for each name of a size the input, and the dimension of it, that has the size.
     """
 
     inputs: dict[str, Any]
@@ -81,6 +87,7 @@ class Derivation(Record):
     described: dict[str, str] = {}  # noqa: RUF012
     kind: str = "gradient"
     conditions: list[str] = []  # noqa: RUF012
+    sizes: dict[str, tuple[str, int]] = {}  # noqa: RUF012
 
 
 def derivation(
@@ -490,7 +497,7 @@ def _one_hot(array: Any) -> Symbol | None:
         return None  # the factor makes the integers of `one_hot` floating numbers
     places = Call("tensor", (Constant(where.argmax(1).tolist()),))
     found = Call("F.one_hot", (places, Constant(array.shape[1])))
-    if _is_unit(where):
+    if len(array) == array.shape[1] and _is_unit(where):
         found = Call("eye", (Constant(len(array)),))
     return Operation("*", Constant(shortest(number[0])), found)
 

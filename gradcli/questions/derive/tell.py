@@ -130,8 +130,10 @@ def torch_text(found: Derivation, program: str) -> str:
 
 def _noted(text: str, line: Line) -> str:
     """A formula with its shape in a comment."""
-    shape = tuple(line.array.shape)
-    return f"{text.ljust(_COMMENT_COLUMN)}  # {shape}" if shape else text
+    shape = str(tuple(line.array.shape))
+    if line.dims:
+        shape = f"({', '.join(line.dims)}{',' * (len(line.dims) == 1)})"
+    return f"{text.ljust(_COMMENT_COLUMN)}  # {shape}" if line.array.ndim else text
 
 
 def _function(found: Derivation, program: str, body: list[str]) -> str:
@@ -141,6 +143,7 @@ def _function(found: Derivation, program: str, body: list[str]) -> str:
         [
             f"def {_PLURALS[found.kind]}({parameters}):",
             f'    """The {_TITLES[found.kind]} of `{_in_docstring(program)}`{_held(found)}."""',
+            *(f"    {name} = {of}.shape[{dim}]" for name, (of, dim) in found.sizes.items()),
             *(f"    {line}" for line in body),
             f"    return {{{returned}}}",
         ]
@@ -240,6 +243,7 @@ def derivation_document(found: Derivation, output: str | None) -> dict[str, Any]
         "output": output,
         "kind": found.kind,
         "conditions": found.conditions,
+        "sizes": {name: {"of": of, "dim": dim} for name, (of, dim) in found.sizes.items()},
         "inputs": [{"name": name, **_array_object(array)} for name, array in found.inputs.items()],
         "lines": [
             {

@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import GradcliError
-from gradcli.questions.derive.algebra import number_of, simplified
+from gradcli.questions.derive.algebra.matrices import Matrices
+from gradcli.questions.derive.algebra.numbers import number_of
+from gradcli.questions.derive.algebra.products import simplified
+from gradcli.questions.derive.algebra.scalars import Scalars
 from gradcli.questions.derive.derive import agrees
-from gradcli.questions.derive.matrices import Matrices
 from gradcli.questions.derive.program import MANY, Derivation, Line, is_sum
 from gradcli.recorded.symbols.substitution import rebuilt, substituted
 from gradcli.recorded.symbols.text import text_of
@@ -81,7 +83,11 @@ def _simplest(
     """Lines rewritten by the first rules that running confirms."""
     ranks = {name: array.ndim for name, array in made.inputs.items()}
     ranks |= {line.name: line.array.ndim for line in lines}
-    for rules in (Matrices(ranks), simplified):
+    shapes = {name: tuple(array.shape) for name, array in made.inputs.items()}
+    shapes |= {line.name: tuple(line.array.shape) for line in lines}
+    matrices = Matrices(ranks)
+    scalars = Scalars(shapes, matrices.rank)
+    for rules in (lambda formula: scalars(matrices(formula)), matrices, simplified):
         found = _rewritten(lines, set(made.gradients.values()), rules)
         if found is not None and _agree(made, found, points, run):
             _measure(found, made, run)
@@ -158,7 +164,8 @@ def _rewritten(
         for line in given:
             formula = substituted(line.formula, whole)
             is_short = sum(1 for _ in formula.walk()) <= _MOST_PARTS
-            if _AUTOMATIC.fullmatch(line.name) and is_short:
+            is_number = line.name in gradients and not line.array.ndim
+            if is_short and (is_number or _AUTOMATIC.fullmatch(line.name)):
                 whole[line.name] = formula
             # Simplifying takes long where there are many parts, and no short formula comes of it.
             simple = rules(formula) if is_short else formula
@@ -176,7 +183,7 @@ def _rewritten(
     lines, closed = _used(lines, gradients), _used(closed, gradients)
     texts = [text_of(line.formula) for line in closed]
     are_numbers = not any(line.array.ndim for line in given)
-    longer, longest = (3.0, 84) if are_numbers else (_LONGER, _LONGEST)
+    longer, longest = (3.0, 96) if are_numbers else (_LONGER, _LONGEST)
     room = max(longer * sum(len(text_of(line.formula)) for line in lines), longest)
     fits = max(map(len, texts), default=0) <= longest and sum(map(len, texts)) <= room
     return closed if fits else lines
@@ -238,9 +245,12 @@ def other_inputs(made: Derivation) -> Iterable[dict[str, Any]]:
 
 
 def _agree(made: Derivation, lines: list[Line], points: list[dict[str, Any]], run: Program) -> bool:
-    """Whether both give the same gradients wherever the former ones can be run."""
+    """Whether both give the same gradients wherever the former ones can be run, and finite ones far
+    away from there too.
+    """
     before, after = _text(made.lines), _text(lines)
-    for point in points:
+    far = [_far(made.inputs, factor) for factor in (100.0, -100.0)]
+    for number, point in enumerate([*points, *far]):
         try:
             former = run(before, point)
         except GradcliError:
@@ -251,9 +261,40 @@ def _agree(made: Derivation, lines: list[Line], points: list[dict[str, Any]], ru
             return False
         for name in made.gradients.values():
             a, b = found.get(name), former[name]
-            if a is None or a.dtype != b.dtype or not agrees(a, b, 1e-4, former.values()):
+            if a is None or a.dtype != b.dtype or a.shape != b.shape:
+                return False
+            # In single precision a sum that cancels may have no digit in common with its value.
+            if number < len(points) and not (
+                agrees(a, b, 1e-4, former.values())
+                or (number > 0 and _agree_in_double(name, before, after, point, run))
+            ):
+                return False
+            if np.any(np.isfinite(b) & ~np.isfinite(a)):
                 return False
     return True
+
+
+def _agree_in_double(
+    name: str, before: str, after: str, point: dict[str, Any], run: Program
+) -> bool:
+    """Whether two programs have the same value of a name, computed in double precision."""
+    wide = {
+        each: array.astype(np.float64) if array.dtype.kind == "f" else array
+        for each, array in point.items()
+    }
+    try:
+        former, found = run(before, wide), run(after, wide)
+    except GradcliError:
+        return False
+    return bool(agrees(found[name], former[name], 1e-6, former.values()))
+
+
+def _far(inputs: dict[str, Any], factor: float) -> dict[str, Any]:
+    """Inputs at which functions that grow quickly overflow in single precision."""
+    return {
+        name: (np.ones_like(array) * factor)[()] if array.dtype.kind == "f" else array
+        for name, array in inputs.items()
+    }
 
 
 def _text(lines: list[Line]) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd import naming
-from gradcli.autograd.recording.rehearsal import apart
+from gradcli.autograd.recording.recorder import apart
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.questions.explain import tell_ledger_extras as rendering
 from gradcli.questions.explain.derivatives import tables
-from gradcli.questions.explain.flow import finding, flows
+from gradcli.questions.explain.flow import finding, flows, in_use, passes_of
 from gradcli.questions.explain.kinks import kinks as kinks_of
 from gradcli.questions.explain.kinks import unexamined
 from gradcli.questions.explain.paths import paths_to
@@ -111,21 +111,38 @@ def _result(run: Run, tensor: Tensor, events: Sequence[Event]) -> Result:
 
 def flow_of(run: Run, result: Result) -> Answer:
     """The flow of gradients through the modules of a run."""
-    parameters = parameters_of(run.session)
-    if not parameters:
-        parameters = [
-            (name, value)
-            for name, value in run.session.state.names().items()
-            if type(value) is Tensor and value.is_leaf and value.requires_grad
-        ]
+    names = run.session.state.names()
     with run.session.running():
         modules = dict(naming.module_paths().values())
+        every = run.session.recorder.events or ()
+        parameters = parameters_of(run.session) or list(_leaves_in(names))
+        events = last_pass(result.graph, every)
+        parameters = in_use(parameters, events, names)
         owners = {name: modules.get(name.rpartition(".")[0]) for name, _ in parameters}
-        events = last_pass(result.graph, run.session.recorder.events or ())
         calls = run.session.recorder.modules
         rows = flows(parameters, result.gradients, events, calls, owners)
-        said = finding(rows, events)
+        said = finding(rows, events, passes_of(every))
     return Answer(lambda _: flow_text(rows, said), partial(flow_document, rows, said))
+
+
+def _leaves_in(values: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:
+    """The leaves among values and in lists and tables of them, each once: `W[0]`."""
+    seen: set[int] = set()
+    waiting = list(values.items())
+    # A list has the names of what is in it, which a loop's variable may have too.
+    waiting.sort(key=lambda pair: type(pair[1]) is Tensor)
+    while waiting:
+        name, value = waiting.pop(0)
+        if type(value) is Tensor and value.is_leaf and value.requires_grad:
+            if id(value) not in seen:
+                yield name, value
+            seen.add(id(value))
+        elif type(value) in (list, tuple) and id(value) not in seen:
+            seen.add(id(value))
+            waiting[:0] = [(f"{name}[{number}]", each) for number, each in enumerate(value)]
+        elif type(value) is dict and id(value) not in seen:
+            seen.add(id(value))
+            waiting[:0] = [(f"{name}[{key!r}]", each) for key, each in value.items()]
 
 
 def derivatives_of(run: Run, value: Any, kind: str, layout: str) -> Answer:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,27 @@ def flows(
     return rows
 
 
+def in_use(
+    parameters: Sequence[tuple[str, Tensor]], events: Sequence[Event], names: Collection[str]
+) -> list[tuple[str, Tensor]]:
+    """The parameters without those of a model that the program made before another one: nothing
+    names it, and no gradient reached it.
+    """
+    reached = {event.node.variable for event in events if isinstance(event, Arrival)}
+    kept = [
+        (path, tensor)
+        for path, tensor in parameters
+        if tensor in reached or path.partition(".")[0].partition("[")[0] in names
+    ]
+    return kept or list(parameters)
+
+
+def passes_of(events: Sequence[Event]) -> int:
+    """How many backward passes reached the same leaf."""
+    times = Counter(event.node.variable for event in events if isinstance(event, Arrival))
+    return max(times.values(), default=1)
+
+
 def _gains(events: Sequence[Event], calls: Mapping[Node, ModuleCall]) -> dict[int, float]:
     """For each module the length of the gradient that left it over that of the one that came."""
     came: dict[int, list[Measured]] = {}
@@ -141,10 +163,16 @@ def _norm(gradients: Sequence[Measured]) -> float:
     return float(np.sqrt(sum(each.squares for each in gradients)))
 
 
-def finding(rows: Sequence[Flow], events: Sequence[Event]) -> str:
-    """What the rows come to in a sentence: vanishing, exploding, lost; "" for a healthy flow."""
+def finding(rows: Sequence[Flow], events: Sequence[Event], passes: int = 1) -> str:
+    """What the rows come to in a sentence: vanishing, exploding, lost; "" for a healthy flow.
+
+    Args:
+        passes: how many backward passes the program ran, of which the last is shown.
+    """
     norms = [row.norm for row in rows if row.norm is not None]
     said = []
+    if passes > 1:
+        said.append(f"shown is the last of {passes} backward passes, without what `.grad` held")
     missing = sum(row.norm is None for row in rows)
     if missing:
         said.append(f"{missing} of {len(rows)} parameters get no gradient")

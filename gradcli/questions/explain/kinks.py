@@ -15,6 +15,7 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.recording.instructions import Call
 from gradcli.autograd.recording.recorder import Event, Step
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
 from gradcli.record import Record
 from gradcli.recorded.ledger import last_pass
 
@@ -53,6 +54,8 @@ def kinks(graph: Graph, events: Sequence[Event], calls: Mapping[Node, Call]) -> 
         node, call = graph.find(event.node), calls.get(event.node)
         if isinstance(event, Step) and node is not None and call is not None:
             find = _KINKS.get(call.op.name)
+            if find is None and call.op.name.startswith(_PROBED):
+                find = _by_differences
             if find is not None:
                 found += list(find(node, call, event))[:_MOST]
     return found
@@ -65,17 +68,27 @@ def unexamined(graph: Graph, calls: Mapping[Node, Call]) -> list[GraphNode]:
         call = calls.get(node.node)
         name = getattr(getattr(node.node, "op", None) if call is None else call.op, "name", "")
         is_own = isinstance(node.node, FunctionNode)
-        if is_own or (name.startswith(_UNEXAMINED) and name not in _KINKS):
+        is_probed = name.startswith(_PROBED) and name not in _KINKS
+        if is_own or (is_probed and (call is None or _wide_forward(call) is None)):
             found.append(node)
     return found
 
 
-_UNEXAMINED = (
+_PROBED = (
     "max_pool", "adaptive_max_pool", "fractional_max_pool", "cummax", "cummin", "aminmax", "cdist",
     "_pdist", "dist", "renorm", "multi_margin", "multilabel_margin", "_prelu", "rrelu", "fmod",
-    "remainder", "copysign", "linalg_svdvals", "linalg_matrix_norm",
+    "remainder", "copysign", "linalg_svdvals", "linalg_matrix_norm", "std", "grid_sampler",
 )  # fmt: skip
-"""How the names of these ops begin."""
+"""How the names of ops begin whose kinks and ties are looked for by differences to both sides."""
+
+_MOST_PROBED = 200
+"""Operands of more elements are not examined so."""
+
+_STEP, _APART = 1e-6, 1e-3
+"""The step of these differences, and how far apart the slopes of a kink are at least."""
+
+_STEEP = 1e3
+"""A larger slope is that of a jump, which has no other slopes beside it."""
 
 _EVENLY = "equal elements share the gradient evenly"
 
@@ -125,11 +138,97 @@ def _norm(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:
         return
     dims = call.arguments.get("dims", call.arguments.get("dim"))
     axes = tuple(range(array.ndim)) if dims in (None, ()) else dims
+    if call.arguments.get("ord", call.arguments.get("p", 2)) not in (2, None):
+        yield from _by_differences(node, call, step)
+        return
     zero = np.broadcast_to((array == 0).all(axis=axes, keepdims=True), array.shape)
     for index in np.argwhere(zero):
         place = tuple(map(int, index))
         words = "the slope of a norm at 0 is 0, where each direction has its own"
         yield Kink(node, "self", place, 0.0, words, float(passed[place]), [])
+
+
+Forward = Callable[[dict[str, Any]], list[Any]]
+
+
+def _wide_forward(call: Call) -> tuple[dict[str, Any], Forward] | None:
+    """The arguments of a call in double precision, and what computes its outputs of them; None for
+    what is no function of these, or too large.
+    """
+    arguments = {
+        name: _wide(_array(value)) if isinstance(value, Tensor) else value
+        for name, value in call.arguments.items()
+    }
+    sizes = [value.size for value in arguments.values() if isinstance(value, np.ndarray)]
+    if max(sizes, default=0) > _MOST_PROBED:
+        return None
+
+    def forward(operands: dict[str, Any]) -> list[Any]:
+        output = call.op.forward(*(operands.get(name) for name in call.op.parameters))
+        return list(output) if isinstance(output, (tuple, list)) else [output]
+
+    with np.errstate(all="ignore"):
+        try:
+            again = forward(arguments)
+        except (TypeError, ValueError, KeyError, AttributeError, GradcliError):
+            return None
+    output = call.output if isinstance(call.output, (tuple, list)) else [call.output]
+    same = len(again) == len(output) and all(
+        np.allclose(np.asarray(one), _array(other), rtol=1e-3, atol=1e-5, equal_nan=True)
+        for one, other in zip(again, output, strict=True)
+    )
+    return (arguments, forward) if same else None
+
+
+def _wide(array: Any) -> Any:
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _by_differences(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:
+    """Elements whose slopes to both sides differ, as differences have them."""
+    probe = _wide_forward(call)
+    if probe is None:
+        return
+    arguments, forward = probe
+    grads = [None if grad is None else _array(grad) for grad in step.grads]
+    words = "the slopes to the two sides differ"
+    for number, parameter in enumerate(call.op.inputs):
+        array = arguments.get(parameter)
+        passed = step.gradients[number] if number < len(step.gradients) else None
+        if passed is None or not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+            continue
+        gradient = _array(passed)
+        for index in np.ndindex(array.shape) if gradient.shape == array.shape else ():
+            sides = [_slope(arguments, parameter, index, each, forward, grads) for each in (-1, 1)]
+            size = max(1.0, *map(abs, sides))
+            if _APART * size < abs(sides[0] - sides[1]) and size < _STEEP:
+                used = float(gradient[index])
+                others = [each for each in sides if abs(each - used) > _APART * size]
+                yield Kink(
+                    node, parameter, index, float(array[index]), words, used,
+                    [float(f"{each:.4g}") + 0.0 for each in others],
+                )  # fmt: skip
+
+
+def _slope(
+    arguments: dict[str, Any],
+    parameter: str,
+    index: tuple[int, ...],
+    side: int,
+    forward: Forward,
+    grads: Sequence[Any],
+) -> float:
+    """How the outputs, times their gradients, change with one element to one side of it."""
+    moved = arguments[parameter].copy()
+    moved[index] += side * _STEP
+    with np.errstate(all="ignore"):
+        before, after = forward(arguments), forward({**arguments, parameter: moved})
+    change = sum(
+        float(np.sum((np.asarray(b) - np.asarray(a)) * grad))
+        for a, b, grad in zip(before, after, grads, strict=False)
+        if grad is not None
+    )
+    return change / (side * _STEP)
 
 
 def _elu_bends(given: dict[str, Any]) -> Sequence[Any]:

@@ -15,7 +15,11 @@ from gradcli.show.graph.nodes import source_of, title
 from gradcli.show.style import PLAIN, Style, block
 
 WIDTH = 80
-"""The columns that a line of the ledger keeps to where a tensor does not need more."""
+"""The columns that a line of the ledger keeps to where a tensor does not need more, on a terminal
+that has so many.
+"""
+
+_NARROWEST = 48
 
 _LARGEST = 24
 """A tensor of more elements is shown as its shape and one worked element."""
@@ -51,6 +55,11 @@ class _Writer(Record):
     element: tuple[int, ...] | None
     last: Visit | None = None
 
+    @property
+    def width(self) -> int:
+        """The columns that a line keeps to."""
+        return max(min(self.style.width or WIDTH, WIDTH), _NARROWEST)
+
     # --- a node ----------------------------------------------------------------------------------
 
     def visit(self, number: int, visit: Visit) -> list[str]:
@@ -58,9 +67,9 @@ class _Writer(Record):
         head = f"{number}. ".ljust(len(_INDENT))
         plain = head + title(visit.node, PLAIN)
         source = source_of(visit.node)
-        room = max(WIDTH - len(plain) - len(_GAP), 2 * len(_INDENT))
+        room = max(self.width - len(plain) - len(_GAP), 2 * len(_INDENT))
         source = source if len(source) <= room else f"{source[: room - 1]}…"
-        blanks = " " * max(len(_GAP), WIDTH - len(plain) - len(source))
+        blanks = " " * max(len(_GAP), self.width - len(plain) - len(source))
         lines = [f"{head}{title(visit.node, self.style)}{blanks}{source}".rstrip()]
         several = len(visit.grads) > 1
         for output, grad in enumerate(visit.grads):
@@ -80,7 +89,7 @@ class _Writer(Record):
         for share, each in zip(visit.shares, cells, strict=True):
             row = _GAP.join(cell.ljust(width) for cell, width in zip(each, widths, strict=True))
             row = f"{_INDENT}{row}".rstrip()
-            if each in short and len(row) <= WIDTH and not self._is_large(share.product):
+            if each in short and len(row) <= self.width and not self._is_large(share.product):
                 lines.append(row)
             else:
                 lines += self._stacked(visit, share)
@@ -116,8 +125,8 @@ class _Writer(Record):
         margin = f"{_INDENT}    "
         rule = "" if share.formula is None else f"{_GAP}{share.formula!r}"
         lines = [f"{_INDENT}[{share.number}] → {share.operand}{rule}"]
-        if len(lines[0]) > WIDTH:
-            lines = [lines[0][: -len(rule)], *_folded(margin, rule.strip())]
+        if len(lines[0]) > self.width:
+            lines = [lines[0][: -len(rule)], *_folded(margin, self.width, rule.strip())]
         if share.product is None:
             return [f"{lines[0]}{_GAP}no gradient"]
         if share.local is not None:
@@ -128,7 +137,7 @@ class _Writer(Record):
             else:
                 lines += self._equal(margin, share.left, named, share.local)
         elif share.named is not None and repr(share.named) != repr(share.formula):
-            lines += _folded(margin, f"= {share.named!r}")
+            lines += _folded(margin, self.width, f"= {share.named!r}")
         grad = visit.grads[0]
         if grad is not None and grad.shape == share.product.shape and (grad == share.product).all():
             lines.append(f"{margin}= the gradient in")
@@ -143,9 +152,9 @@ class _Writer(Record):
     def _equal(self, margin: str, left: str, formula: str, value: Any) -> list[str]:
         """`left = formula = value`, on several lines where it is long."""
         lead = f"{margin}{left} = {formula} = "
-        if len(lead) <= WIDTH:
+        if len(lead) <= self.width:
             return self._value(lead, value)
-        formulas = _folded(margin, f"= {formula}")
+        formulas = _folded(margin, self.width, f"= {formula}")
         return [f"{margin}{left}", *formulas, *self._value(f"{margin}= ", value)]
 
     def _fitting(self, share: Share) -> list[str]:
@@ -155,8 +164,8 @@ class _Writer(Record):
         if share.is_summed:
             shapes = f"{_shape(share.product)} to {_shape(share.passed)}"
             lead = f"{margin}summed from {shapes}, as {share.operand} was broadcast: "
-            if len(lead) > WIDTH // 2 + 14:
-                lines.append(lead.rstrip())
+            if len(lead) > self.width // 2 + 14:
+                lines += _folded(margin, self.width, lead.strip())
                 lead = f"{margin}= "
             lines += self._value(lead, share.passed)
         if share.is_cast:
@@ -166,7 +175,7 @@ class _Writer(Record):
 
     def _worked(self, margin: str, visit: Visit, share: Share) -> list[str]:
         worked = worked_element(visit, share, self.element)
-        return [] if worked is None else _folded(margin, _worked_text(worked))
+        return [] if worked is None else _folded(margin, self.width, _worked_text(worked))
 
     # --- sums ------------------------------------------------------------------------------------
 
@@ -182,7 +191,7 @@ class _Writer(Record):
             return self._value(lead, row.new)
         texts = [format_elements(each) for each in (row.old, row.incoming, row.new)]
         line = f"{lead}{texts[0]} + {texts[1]} = {texts[2]}"
-        if not self._is_large(row.new) and "\n" not in line and len(line) <= WIDTH:
+        if not self._is_large(row.new) and "\n" not in line and len(line) <= self.width:
             return [line]
         blanks = " " * (len(lead) - 2)
         return [
@@ -201,7 +210,13 @@ class _Writer(Record):
     # --- numbers ---------------------------------------------------------------------------------
 
     def _is_large(self, array: Any) -> bool:
-        return bool(array is not None and array.size > _LARGEST)
+        if array is None or array.size > _LARGEST:
+            return array is not None
+        room = self.width - 2 * len(_INDENT) - 2
+        return (
+            self.style.width is not None
+            and max(map(len, format_elements(array).split("\n"))) > room
+        )
 
     def _value(self, lead: str, array: Any) -> list[str]:
         """A lead and a value, whole if it is small; below the lead where the line is too short."""
@@ -210,18 +225,18 @@ class _Writer(Record):
         is_large = self._is_large(array)
         text = f"a tensor of shape {_shape(array)}" if is_large else format_elements(array)
         width = max(map(len, text.split("\n")))
-        if len(lead) + width <= WIDTH or len(lead) <= 2 * len(_INDENT):
+        if len(lead) + width <= self.width or len(lead) <= 2 * len(_INDENT):
             return block(lead, text).split("\n")
         margin = " " * (2 * len(_INDENT) + 2)
         return [lead.rstrip(), *block(margin, text).split("\n")]
 
 
-def _folded(margin: str, text: str) -> list[str]:
+def _folded(margin: str, width: int, text: str) -> list[str]:
     """A formula on lines that keep to the width where it has blanks to break at."""
     first, *words = text.split(" ")
     lines = [margin + first]
     for word in words:
-        if len(lines[-1]) + 1 + len(word) > WIDTH:
+        if len(lines[-1]) + 1 + len(word) > width:
             lines.append(f"{margin}  {word}")
         else:
             lines[-1] += f" {word}"

@@ -10,7 +10,7 @@ import builtins
 import os
 from typing import Any
 
-from gradcli.arrays.files.programs import program_beside
+from gradcli.arrays.files.gate import program_beside
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.language.objects.attributes import Module, get_attribute
 from gradcli.language.parser.parser import read_statements

@@ -11,7 +11,14 @@ import click
 
 from gradcli.errors import GradcliError, Source, type_error
 from gradcli.language.hints.spelling import closest
-from gradcli.questions.answer import NumbersNeeded, answer_from_graph, answer_from_run
+from gradcli.questions.answer import (
+    NotRecorded,
+    NumbersNeeded,
+    answer_from_graph,
+    answer_from_run,
+    check_recorded,
+    record_rounds,
+)
 from gradcli.record import Record
 from gradcli.running.arguments.click_options import with_answer_file, with_json, with_program
 from gradcli.running.arguments.words import UsageError
@@ -20,6 +27,7 @@ from gradcli.running.source import Asked, asked_of
 
 if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor
+    from gradcli.language.provenance import Provenance, Rounds
     from gradcli.language.tree.syntax import Statement
     from gradcli.questions.why.finding import Why
     from gradcli.questions.why.trial import Ran
@@ -101,7 +109,16 @@ def why(
     code = answer_from_graph(asked, "values", answer)
     if code is not None:
         return code
-    return answer_from_run(asked, "values", answer, after_error=after_error)
+    return answer_from_run(asked, "values", answer, _prepared, after_error, of_last_rounds=True)
+
+
+def _prepared(run: Run) -> None:
+    """Let a run note which leaves iterations use that are not recorded."""
+    from gradcli.questions.why.find import Uses  # lazy: command: its body
+
+    provenance = run.session.interpreter.provenance
+    assert provenance is not None
+    provenance.listener = Uses()
 
 
 def _numbers_beside_graph(asked: Asked, run: Run, answer: Why) -> Tensor | None:
@@ -164,7 +181,7 @@ def write_why(
     answer = _answer(run, question, found)
     if gradient is not None:
         answer.value = gradient
-    elif _is_small(answer.value) and run.seconds <= _LONGEST:
+    elif (_is_small(answer.value) or answer.kind == "zero") and run.seconds <= _LONGEST:
         # What contributed to it is seen where the nodes keep what they saved.
         kept = _again(asked, question, asked.program.text(), "kept")
         answer = answer if kept is None or kept.failed else kept.answer
@@ -173,6 +190,25 @@ def write_why(
     with run.session.running():
         shown = Answer(partial(why_text, answer), partial(why_document, answer))
         run.terminal.answer(shown, run.options.format)
+
+
+# fmt: off
+_WHENEVER = frozenset((
+    "buffer", "cleared", "constant", "cut", "dtype", "exhausted", "failed", "frozen", "hidden",
+    "left out", "no optimizer", "no parameter", "no rate", "non-leaf", "old model", "parametrized",
+    "rebound", "replaced", "returned", "undefined", "uninitialized",
+))
+# fmt: on
+"""Kinds of answers that give no gradient, and a reason that no iteration can make another one."""
+
+
+def _is_settled(answer: Why, tensor: Any, provenance: Provenance) -> bool:
+    """Whether an answer stays what it is where more iterations of a loop are recorded."""
+    if answer.kind == "unused":
+        return id(tensor) not in provenance.listener.leaves
+    if answer.value is None or answer.value is False:
+        return answer.kind in _WHENEVER
+    return answer.kind != "set"
 
 
 _LONGEST = 1.0
@@ -188,6 +224,18 @@ def _is_small(value: Any) -> bool:
 
 def _again(asked: Asked, question: Question, text: str, record: str = "values") -> Ran | None:
     """The answer about another text; None where there is none."""
+    wanted: frozenset[Rounds] | None = frozenset()
+    while True:
+        try:
+            return _ran(asked, question, text, record, wanted)
+        except NotRecorded as needed:
+            wanted = needed.wanted
+
+
+def _ran(
+    asked: Asked, question: Question, text: str, record: str, wanted: frozenset[Rounds] | None
+) -> Ran | None:
+    """The same, with the iterations of long loops that are wanted."""
     from gradcli.questions.why.trial import Ran  # lazy: command: its body
 
     run = Run(asked.terminal, asked.options, record)
@@ -198,8 +246,13 @@ def _again(asked: Asked, question: Question, text: str, record: str = "values") 
     try:
         with run.limited():
             statements = run.session.parse(text, asked.program.name)
+            _prepared(run)
+            record_rounds(run, wanted)
             try:
-                value = run.execute(statements, asked.arguments)
+                try:
+                    value = run.execute(statements, asked.arguments)
+                finally:
+                    check_recorded(run)
                 found = _recorded(asked, run, statements, value)
             except GradcliError:
                 found, failed = run.recorded(statements, None, False), True
@@ -248,6 +301,8 @@ def _answer(run: Run, question: Question, found: Recorded) -> Why:
         attribute = "trains" if optimized and tensor.is_leaf else "grad"
     with run.session.running():
         answer = explain(found, name, tensor, attribute)
+    if found.provenance.unheard and not _is_settled(answer, tensor, found.provenance):
+        raise NotRecorded
     if type(answer.value) is Tensor and not run.has_numbers:
         shape = ", ".join(map(str, answer.value.array.shape))
         answer.value = LeftOut(f"a tensor of shape ({shape}), whose numbers were left out")

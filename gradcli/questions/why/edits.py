@@ -119,6 +119,23 @@ def renamed(statement: tree.Statement | None, name: str) -> tuple[str, ...]:
     return ()
 
 
+def under_another_name(
+    program: Program, statement: tree.Statement | None, name: str
+) -> tuple[str, ...]:
+    """The program whose assignment binds another name, which stands in all that follows."""
+    if not isinstance(statement, tree.Assign):
+        return ()
+    edits = [
+        (each.span.start, each.span.end, f"{name}_new")
+        for each in tree.nodes_of(list(program))
+        if isinstance(each, tree.Name)
+        and each.name == name
+        and each.span.start >= statement.span.start
+        and not (statement.value.span.start <= each.span.start < statement.value.span.end)
+    ]
+    return edited(statement.span, edits)
+
+
 def without_inputs(place: Span | None) -> tuple[str, ...]:
     """The program whose pass writes to all leaves."""
     if place is None:
@@ -191,6 +208,9 @@ def smooth(program: Program, place: Span | None) -> tuple[str, ...]:
         scores = node.arguments[0].value.span.text
     chosen = f"torch.softmax({scores}, -1)"
     for number, each in enumerate(chain[1:]):
+        coded = call_of(each, "one_hot")
+        if coded is not None and coded.operands and coded.operands[0] is node:
+            return instead(each.span, chosen)
         if isinstance(each, tree.Comparison) and each.rest[0][0] == "==":
             wanted = each.rest[0][1].span.text
             outer = next((e for e in chain[number + 1 :] if e.span.text.endswith(".float()")), each)

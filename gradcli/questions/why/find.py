@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from gradcli.arrays.backend import is_uninitialized
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
+from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import AccumulateGrad, Tensor, gradient_edge
 from gradcli.errors import Label
@@ -32,6 +34,7 @@ from gradcli.questions.why.edits import (
     in_place,
     instead,
     renamed,
+    under_another_name,
     without_inputs,
 )
 from gradcli.questions.why.finding import Why
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from gradcli.autograd.recording.instructions import BackwardPass
     from gradcli.errors import Span
     from gradcli.language.provenance import Evaluation
+    from gradcli.recorded.dataflow import Flow
 
 ATTRIBUTES = ("grad", "requires_grad", "is_leaf", "trains")
 """What can be asked of a tensor; `trains` of a parameter."""
@@ -171,10 +175,10 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
                 if id(each) in ingredients and id(each) not in flow.back and each.name
             }
         )
-        shown = ", ".join(inputs) or "nothing with a name"
-        text = f"computed from {shown}"
+        shown = ", ".join(inputs)
+        text = f"computed from {shown}" if inputs else "computed here, of numbers alone"
         detachment = Detachment(made[0].span, text, _ask(inputs), (), _asking(run, inputs))
-        reason = f"nothing that it is computed from requires grad: {shown}"
+        reason = "nothing that it is computed from requires grad" + (f": {shown}" if shown else "")
         return Why(question, False, "constant", reason, [detachment])
     text = "nobody asked for a gradient here"
     detachment = Detachment(place, text, _ask([name]), (), _asking(run, [name]))
@@ -252,6 +256,43 @@ def _all_parts(evaluation: Evaluation) -> Iterator[Evaluation]:
         yield from part.parts
 
 
+def _parts_within(evaluation: Evaluation) -> Iterator[Evaluation]:
+    """The evaluations inside one, at any depth."""
+    for part in evaluation.parts:
+        yield part
+        yield from _parts_within(part)
+
+
+class Uses(Listener):
+    """Hears which leaves iterations read that are not recorded, and where gradients arrive.
+
+    Attributes:
+        leaves: those leaves, by identity.
+    """
+
+    __slots__ = ("leaves",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.leaves: dict[int, Tensor] = {}
+
+    def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
+        """A call of an op."""
+        for each in operands.values():
+            for part in each if type(each) in (list, tuple) else (each,):
+                if type(part) is Tensor and part.requires_grad and part.grad_fn is None:
+                    self.leaves[id(part)] = part
+
+    def leaf(self, node: Any, old: Any, incoming: Any, new: Any) -> None:
+        """A gradient that reached a leaf."""
+        self.leaves[id(node.variable)] = node.variable
+
+
+def _gives_number(step: Flow) -> bool:
+    """Whether a step makes a number of Python's."""
+    return step.evaluation is not None and type(step.evaluation.value) in (bool, int, float)
+
+
 class _Gradients:
     """The answer for `NAME.grad`."""
 
@@ -304,7 +345,10 @@ class _Gradients:
         arrivals = [e.old for e in self.events if isinstance(e, Arrival) and e.node is node]
         output = self._output_name(graph)
         if graph is None:
-            return Why(self.question, tensor.grad, "set", "the program set it itself")
+            reason = "the program set it itself"
+            if self._assignment_to_grad() is None:
+                reason = "it came with the tensor, as a copy or a conversion: no pass brought it"
+            return Why(self.question, tensor.grad, "set", reason)
         hooked: list[Detachment] = []
         if self.run.has_numbers:
             hooked = self._hooked(graph, node)
@@ -321,7 +365,9 @@ class _Gradients:
         places += self._kept_alive() + skipped_hooks(self.run)
         count = _added(arrivals) if self.run.has_numbers else len(arrivals)
         if count > 1:
-            reason += f"; {count} backward passes were added up"
+            many = "the" if self.run.provenance.unheard else f"{count}"
+            rounds = " of many rounds" if self.run.provenance.unheard else ""
+            reason += f"; {many} backward passes{rounds} were added up"
             places = [*self._passes(node, count), *places]
         return Why(self.question, tensor.grad, "carried", reason, places, path)
 
@@ -413,7 +459,8 @@ class _Gradients:
         found = []
         shares = " and ".join(self._mean_sizes(node, count))
         for span, times in Counter(each for each in spans if each is not None).items():
-            often = f", in each of {times} rounds" if times > 1 else ""
+            every = "each round" if self.run.provenance.unheard else f"each of {times} rounds"
+            often = f", in {every}" if times > 1 else ""
             found.append(Detachment(span, f"this adds to it{often}"))
         if shares and found:
             found[-1].text += (
@@ -486,13 +533,13 @@ class _Gradients:
             statement = self.run.provenance.last_assignment(name)
             at = place if statement is None else statement.span
             value = "None" if earlier.grad is None else "a gradient"
-            detachment = Detachment(
-                at,
-                f"from here on `{name}` is a new tensor, made by {node.node_name}",
-                f"change the leaf itself: `with torch.no_grad(): {name} -= …`",
-                (),
-                in_place(statement, name),
-            )
+            tries = in_place(statement, name)
+            help = f"change the leaf itself: `with torch.no_grad(): {name} -= …`"
+            if not tries:
+                tries = under_another_name(self.run.program, statement, name)
+                help = f"give the result another name: `{name}_new = …`"
+            text = f"from here on `{name}` is a new tensor, made by {node.node_name}"
+            detachment = Detachment(at, text, help, (), tries)
             reason = f"`{name}` is no longer the leaf of that name, which has {value} in its .grad"
             return self._none("rebound", reason, [detachment])
         help = f"call `{name}.retain_grad()` before the backward pass"
@@ -526,30 +573,49 @@ class _Gradients:
         return self._none("cleared", "a gradient arrived, and was cleared afterwards", [detachment])
 
     def _clearing(self) -> Span | None:
+        """What took the gradient away last: a call that is known to be about this tensor, or about
+        several; an assignment.
+        """
         for evaluation in reversed(self.run.provenance.evaluations):
             node = evaluation.node
-            if isinstance(node, tree.Call) and node.function.span.text.endswith(_CLEARS):
-                return node.span
-        for statement in tree.nodes_of(list(reversed(self.run.program))):
-            if isinstance(statement, tree.Assign) and any(
-                isinstance(target, tree.Attribute) and target.name == "grad"
-                for target in statement.targets
+            called = node.function.span.text if isinstance(node, tree.Call) else ""
+            if not called.endswith(_CLEARS):
+                continue
+            owner = called.partition(".grad.")[0] if ".grad." in called else ""
+            if not owner or any(
+                part.node.span.text == owner and part.value is self.tensor
+                for part in _parts_within(evaluation)
             ):
-                return statement.span
-        return None
+                return node.span
+        return self._assignment_to_grad()
+
+    def _assignment_to_grad(self) -> Span | None:
+        """The last assignment to a `.grad` in the text that may be this tensor's; one to what was
+        asked of comes first.
+        """
+        own = re.sub(r"\.(\d+)", r"[\1]", self.question)
+        assigned = [
+            (target.span.text != own, statement.span)
+            for statement in tree.nodes_of(list(reversed(self.run.program)))
+            if isinstance(statement, tree.Assign)
+            for target in statement.targets
+            if isinstance(target, tree.Attribute) and target.name == "grad"
+            if self.run.values.get(target.value.span.text, self.tensor) is self.tensor
+        ]
+        assigned.sort(key=lambda each: each[0])
+        return assigned[0][1] if assigned else None
 
     def _no_pass(self) -> Why | None:
         """No backward pass that writes gradients."""
         if self.passes:
             return None
         if self.run.recorder.passes:
-            detachment = Detachment(
-                self.run.recorder.passes[-1].span,
-                "grad() returns the gradients and leaves every .grad alone",
-                "use what it returns, or call `backward()`",
-                (),
-                self._backward_for_grad(),
-            )
+            tries = self._backward_for_grad()
+            text = "grad() returns the gradients and leaves every .grad alone"
+            help = "use what it returns, or call `backward()`" if tries else None
+            text = text if tries else f"{text}: use what it returns"
+            place = self.run.recorder.passes[-1].span
+            detachment = Detachment(place, text, help, (), tries)
             return self._none("returned", "no backward pass wrote to .grad", [detachment])
         output = self.run.output
         if output is not None and not output.requires_grad and output is not self.tensor:
@@ -558,14 +624,20 @@ class _Gradients:
             left = self._left_torch()
             if left is not None:
                 return left
-        place, help = None, "call `.backward()` on the output"
+        place, help = None, None
         if self.run.output_name is not None:
             statement = self.run.provenance.last_assignment(self.run.output_name)
             place = None if statement is None else statement.span
             help = f"call `{self.run.output_name}.backward()`"
         name = self.run.output_name
-        tries = () if name is None else appended(self.run.program, f"{name}.sum().backward()")
+        tries = ()
+        if name is not None:
+            # Behind the output, so that a step() finds the gradients; else at the end.
+            tries = added(self.run.program, place, f"{name}.sum().backward()")
+            tries = (*tries, *appended(self.run.program, f"{name}.sum().backward()"))
         text = "the last tensor that is computed; nothing differentiates it"
+        if name is None:
+            text = "the program ends with no tensor that has a name and a history"
         detachment = Detachment(place, text, help, (), tries)
         return self._none("no backward", "backward() was never called", [detachment])
 
@@ -636,7 +708,7 @@ class _Gradients:
         found = self._linear(goals) or self._stepped(output)
         if found is not None:
             return found
-        used = [each for each in flow.onward.get(id(tensor), ()) if not self._optimizes(each.place)]
+        used = [each for each in flow.onward.get(id(tensor), ()) if not self._optimizes(each)]
         reached = flow.computed_from([id(tensor)])
         steps = [each for key in reached for each in flow.onward.get(key, ())]
         drawn = [each.place for each in steps if each.place and _SAMPLE in each.place.text]
@@ -650,7 +722,10 @@ class _Gradients:
         if used:
             places = [
                 Detachment(
-                    step.place, f"`{name}` is used here, and {output} is not computed from it"
+                    step.place,
+                    f"a number outside the graph is made of `{name}` here"
+                    if _gives_number(step)
+                    else f"`{name}` is used here, and {output} is not computed from it",
                 )
                 for step in used
             ]
@@ -665,8 +740,9 @@ class _Gradients:
         detachment = detachment or Detachment(place, "made here, and read nowhere")
         return self._none("unused", f"nothing is computed from {name}", [detachment])
 
-    def _optimizes(self, place: Span | None) -> bool:
-        """Whether a place is where an optimizer is given its parameters, which computes nothing."""
+    def _optimizes(self, step: Flow) -> bool:
+        """Whether a step gives an optimizer its parameters, which computes nothing."""
+        place = None if _gives_number(step) else step.place
         return place is not None and any(
             isinstance(evaluation.value, Optimizer) and holds(statement.span, place)
             for statement, evaluation in self.run.provenance.assignments

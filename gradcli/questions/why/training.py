@@ -27,6 +27,7 @@ from gradcli.recorded.recorded_run import Recorded
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
+    from gradcli.language.provenance import Evaluation
 
 _MOST = 3
 
@@ -153,9 +154,16 @@ def _steps(run: Recorded, called: str) -> tuple[Span | None, bool]:
             found = False
         elif function.endswith("backward") or (function == f"{called}.step" and each.parts[1:]):
             found = True  # a closure that is given to step() runs the pass inside it
-        if function in (f"{called}.step", f"scaler.step({called})"):
+        recorded = function == "recorded_step" and _is_of(each, called)
+        if recorded or function in (f"{called}.step", f"scaler.step({called})"):
             step, used = each.node.span, used or found
     return step, used
+
+
+def _is_of(call: Evaluation, called: str) -> bool:
+    """Whether the first argument of a call is what a name holds."""
+    arguments = call.node.arguments if isinstance(call.node, tree.Call) else ()
+    return bool(arguments) and arguments[0].value.span.text == called
 
 
 def _in_none(run: Recorded, name: str, tensor: Tensor, optimizers: Mapping[str, Any]) -> Why:
@@ -182,7 +190,7 @@ def _replaced(run: Recorded, name: str, called: str) -> Why | None:
         targets = statement.targets if isinstance(statement, tree.Assign) else []
         paths = [_path(each.span.text) for each in targets]
         path = next((e for e in paths if name == e or name.startswith(f"{e}.")), None)
-        if number <= made or path is None:
+        if number <= made or path is None or not _held_it(run, called, path, made):
             continue
         maker = run.provenance.assignments[made][0]
         moved = [(maker.span.start, maker.span.end, "pass")]
@@ -208,6 +216,23 @@ def _replaced(run: Recorded, name: str, called: str) -> Why | None:
         kind = "old model" if whole else "replaced"
         return _answer(name, kind, f"`{called}` holds {held}", places)
     return None
+
+
+def _held_it(run: Recorded, called: str, path: str, made: int) -> bool:
+    """Whether an optimizer, made by the assignment of that number, was given something of what the
+    first name of a path stood for.
+    """
+    root = path.partition(".")[0]
+    if re.search(rf"\b{root}\b", run.provenance.assignments[made][0].span.text):
+        return True
+    groups = run.values[called].param_groups
+    return any(
+        _has(evaluation.value, each)
+        for statement, evaluation in run.provenance.assignments[:made]
+        if root in targets_of(statement)
+        for group in groups
+        for each in group["params"]
+    )
 
 
 def _last_of(run: Recorded, called: str) -> int | None:
@@ -401,9 +426,12 @@ def never_called(run: Recorded, name: str) -> Detachment | None:
         return None
     if any(call.module is module for call in run.recorder.modules.values()):
         return None
+    for each in run.provenance.evaluations:  # what it calls makes the nodes of a module
+        if isinstance(each.node, tree.Call) and each.parts and each.parts[0].value is module:
+            return None
     place = _attribute_place(run, owner.rpartition(".")[2]) or _assigned(run, owner)
     text = f"{owner} is made here, and no forward() that ran has called it"
-    return Detachment(place, text, "call it in forward(), or do not make it")
+    return Detachment(place, f"{text}: call it in forward(), or do not make it")
 
 
 def decayed(run: Recorded, tensor: Tensor) -> str | None:

@@ -79,7 +79,7 @@ def _help_that_helps(
     """
     ran: list[Ran] = []
     for text in tries:
-        one = again(text)
+        one = _differentiated(text, output, again)
         if one is not None and _helps(answer, offered, output, one):
             return _shown(offered, text)
         bare, name = _without_late_request(text, output[0])
@@ -97,6 +97,14 @@ def _help_that_helps(
                     place = "" if second.place is None else f" in line {second.place.line}"
                     return f"{offered.help}, and then{place}: {second.help}"
     return None
+
+
+def _differentiated(text: str, output: Output, again: Again) -> Ran | None:
+    """The answer about a text; where it calls no `backward()`, about it with one."""
+    one = again(text)
+    if one is None or one.answer.kind != "no backward" or output[0] is None:
+        return one
+    return again(f"{text.rstrip()}\n{output[0]}.sum().backward()\n")
 
 
 def _shown(offered: Detachment, text: str) -> str:

@@ -388,6 +388,7 @@ _NO_SLOPE: Mapping[str, tuple[str, str | None]] = {
         " arrives, the units are dead",
         "`leaky_relu` has a slope below 0 too",
     ),
+    "ProdBackward": ("more than one factor is 0, so that every product of all others is 0", None),
     "ThresholdBackward": ("no element is above the threshold, and below it the slope is 0", None),
     "HardtanhBackward": ("what goes in is outside the bounds, where the slope is 0", None),
     "ClampBackward": (

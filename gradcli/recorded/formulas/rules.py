@@ -13,7 +13,16 @@ from gradcli.errors import GradcliError
 from gradcli.ops.definition.op import Function, Op, parameters_of
 from gradcli.recorded.symbols.notation import in_language
 from gradcli.recorded.symbols.reading import Reading
-from gradcli.recorded.symbols.tree import Attribute, Opaque, Symbol, Unreadable, lifted
+from gradcli.recorded.symbols.tree import (
+    Attribute,
+    Call,
+    Constant,
+    Opaque,
+    Operation,
+    Symbol,
+    Unreadable,
+    lifted,
+)
 
 Arguments = Mapping[str, Any]
 _NONE: Arguments = MappingProxyType({})
@@ -56,8 +65,31 @@ def derivative_formulas(op: Op, arguments: Arguments = _NONE) -> dict[str, Symbo
         found = _rule(op, rule, arguments)
         if isinstance(found, (tuple, list)):
             found = _opaque(op, rule, arguments)
-        formulas[name] = None if found is None else lifted(found)
+        formulas[name] = None if found is None else as_read(lifted(found))
     return formulas
+
+
+def as_read(symbol: Symbol) -> Symbol:
+    """A formula with what a reader has shorter words for: `where` for zeros that are filled in
+    places, and equality without the case that both are NaN.
+    """
+    parts = tuple(map(as_read, symbol.parts))
+    made = symbol.of_parts(parts) if parts else symbol
+    if isinstance(made, Call) and made.function == "masked_fill" and len(parts) == 3:
+        zeros, mask, value = parts
+        if isinstance(zeros, Call) and zeros.function == "zeros":
+            return Call("where", (mask, value, Constant(0)))
+    if isinstance(made, Operation) and made.operator == "|" and _are_nan(*parts):
+        return parts[0]
+    return made
+
+
+def _are_nan(equal: Symbol, both: Symbol) -> bool:
+    """Whether two conditions are that two values are equal, and that neither is a number."""
+    if not isinstance(equal, Operation) or equal.operator != "==":
+        return False
+    one, other = map(str, equal.operands)
+    return str(both) == f"({one} != {one}) & ({other} != {other})"
 
 
 def _rule(op: Op, rule: Function, arguments: Arguments) -> Any:

@@ -35,7 +35,7 @@ SIGNS = {"neg": "-", "negative": "-", "bitwise_not": "~", "invert": "~"}
 _LOGIC = {"logical_and": "&", "logical_or": "|", "logical_not": "~"}
 """Functions of conditions, which are written as an operator too."""
 
-BUILTINS = frozenset({"all", "any", "complex", "max", "min", "round", "sum"})
+BUILTINS = frozenset({"all", "any", "complex", "max", "min", "round", "sum", "trace"})
 """Plain names that a program reads as Python's own functions."""
 
 _BOUNDS = {"maximum": "clamp_min", "minimum": "clamp_max"}

@@ -13,7 +13,7 @@ from gradcli.recorded.walk import Walk
 from gradcli.repl.dot_commands.line import Line
 from gradcli.running.replay import explained
 from gradcli.running.report import advising_seed, differentiated
-from gradcli.show.graph.walk import KEYS, gradients_text, list_text, stop_text
+from gradcli.show.graph.steps import KEYS, gradients_text, list_text, stop_text
 
 if TYPE_CHECKING:
     from gradcli.autograd.recording.recorder import Event

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from io import StringIO
 from typing import IO, TYPE_CHECKING, Any
 
-from gradcli.arrays.files.gate import opened
-from gradcli.arrays.files.programs import LARGEST_PROGRAM
+from gradcli.arrays.files.gate import LARGEST_PROGRAM, opened
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.running.arguments.options import DRAWN
 

@@ -54,8 +54,13 @@ def free_names(
 
 def called_names(part: Any) -> set[str]:
     """The names that a part of the tree calls as functions."""
-    calls = (each for each in _nodes(part) if isinstance(each, tree.Call))
-    return {each.function.name for each in calls if isinstance(each.function, tree.Name)}
+    functions = (call.function for call in calls_in(part))
+    return {each.name for each in functions if isinstance(each, tree.Name)}
+
+
+def calls_in(part: Any) -> Iterator[tree.Call]:
+    """The calls in a part of the tree."""
+    return (each for each in _nodes(part) if isinstance(each, tree.Call))
 
 
 def operand_names(part: Any) -> set[str]:

@@ -5,6 +5,7 @@ results PyTorch computed, and its functions of recurrent layers.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,15 @@ from gradcli.arrays.backend import to_host
 from gradcli.autograd.custom.function import Function, once_differentiable
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
+from gradcli.library.torch.nn.layers.recurrent.packed_sequences import (
+    PackedSequence,
+    pack_padded_sequence,
+    pad_packed_sequence,
+)
+from gradcli.ops.arithmetic.arithmetic import mul
 from gradcli.ops.binding.catalogue import modules
+from gradcli.ops.binding.functions import methods, torch
+from gradcli.ops.nn.attention import attention as attention_of
 
 if TYPE_CHECKING:
     from gradcli.arrays.files.recording import Opaque, Recording
@@ -95,7 +104,7 @@ def _function(
         arrived, left = former[0]
         for name, grad in zip(arrived, grads, strict=False):
             if name is not None and has_numbers:
-                _check_arrived(given.name, read(name), grad)
+                check_arrived(given.name, read(name), grad)
         made = [None if name is None else _tensor(read(name)) for name in left]
         return tuple(made[:count])
 
@@ -108,7 +117,7 @@ def _function(
     return type(name, (Function,), body)
 
 
-def _check_arrived(name: str, theirs: Any, grad: Any) -> None:
+def check_arrived(name: str, theirs: Any, grad: Any) -> None:
     """Raise E204 where the gradient that arrives is not the one that PyTorch computed with."""
     ours = np.zeros_like(theirs) if grad is None else np.asarray(to_host(grad.array))
     largest = float(np.abs(theirs.astype(np.float64)).max()) if theirs.size else 0.0
@@ -156,15 +165,56 @@ def recurrent(
     train: Any,
     bidirectional: Any,
     batch_first: Any,
+    masks: Sequence[Tensor] = (),
 ) -> Any:
-    """`torch.lstm` and its like: the layer of these weights, called."""
-    first = state[0] if name == "lstm" else state
+    """`torch.lstm` and its like: the layer of these weights, called.
+
+    Args:
+        masks: what dropout multiplied the outputs of all layers but the last with.
+    """
+    if isinstance(has_biases, list):  # packed sequences: their counts stand behind the input
+        counts, state, weights, has_biases, layers = state, weights, has_biases, layers, dropout
+        layer = _layer(name, state, weights, has_biases, layers, batch_first, False)
+        output, last = layer(PackedSequence(input, counts), state)
+        return (output.data, *last) if name == "lstm" else (output.data, last)
+    if not masks:
+        layer = _layer(name, state, weights, has_biases, layers, bidirectional, batch_first)
+        output, last = layer(input, state)
+        return (output, *last) if name == "lstm" else (output, last)
+    if batch_first:
+        input = methods.transpose(input, 0, 1)
+    directions, each = 2 if bidirectional else 1, len(weights) // layers
+    states, lasts = state if name == "lstm" else (state,), []
+    for number in range(layers):
+        held = weights[number * each : (number + 1) * each]
+        own = tuple(methods.narrow(s, 0, number * directions, directions) for s in states)
+        first = own if name == "lstm" else own[0]
+        layer = _layer(name, first, held, has_biases, 1, bidirectional, False)
+        input, last = layer(input, first)
+        lasts.append(last if name == "lstm" else (last,))
+        if number < layers - 1:
+            input = mul.apply(input, masks[number])
+    if batch_first:
+        input = methods.transpose(input, 0, 1)
+    return (input, *(torch.cat(list(parts), 0) for parts in zip(*lasts, strict=True)))
+
+
+def _layer(
+    name: str,
+    state: Any,
+    weights: Any,
+    has_biases: Any,
+    layers: Any,
+    bidirectional: Any,
+    batch_first: Any,
+) -> Any:
+    """The recurrent layer that has these weights."""
     sizes = {"input_size": weights[0].array.shape[1], "hidden_size": weights[1].array.shape[1]}
     if name == "lstm" and state[0].array.shape[-1] != state[1].array.shape[-1]:
         sizes = {
             "input_size": weights[0].array.shape[1],
             "hidden_size": state[1].array.shape[-1],
-            "proj_size": first.array.shape[-1],
+            "proj_size": state[0].array.shape[-1],
         }
     settings: dict[str, Any] = {
         **sizes,
@@ -178,5 +228,75 @@ def recurrent(
     layer = modules["torch.nn"][_LAYERS[name]](**settings, device="meta")
     for key, weight in zip(layer._flat_weights_names, weights, strict=True):
         layer._parameters[key] = weight
-    output, last = layer(input, state)
-    return (output, *last) if name == "lstm" else (output, last)
+    return layer
+
+
+def attention(
+    drop: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """`F.scaled_dot_product_attention`, whose weights dropout multiplied with `drop`."""
+    return attention_of(
+        query,
+        key,
+        value,
+        attn_mask,
+        lambda weights: mul.apply(weights, drop),
+        is_causal,
+        scale,
+        enable_gqa,
+    )
+
+
+def packed(input: Any, lengths: Any, batch_first: Any) -> Any:
+    """`torch._pack_padded_sequence`: the elements of sequences, and how many have each place."""
+    return pack_padded_sequence(input, lengths, batch_first)[:2]
+
+
+def padded(data: Any, counts: Any, batch_first: Any, padding: Any, length: Any) -> Any:
+    """`torch._pad_packed_sequence`: the sequences side by side, and their lengths."""
+    total = length if length > 0 else None
+    return pad_packed_sequence(PackedSequence(data, counts), batch_first, padding, total)
+
+
+def unscale(grads: Any, infinite: Any, inverse: Any) -> None:
+    """What `GradScaler.unscale_` does: gradients by the scale, and whether one is not finite."""
+    for grad in grads:
+        if not bool(methods.all(methods.isfinite(grad))):
+            methods.fill_(infinite, 1.0)
+        methods.mul_(grad, methods.to(inverse, grad.dtype))
+
+
+def update_scale(
+    scale: Any, tracker: Any, infinite: Any, growth: Any, backoff: Any, interval: Any
+) -> Any:
+    """What `GradScaler.update` does."""
+    if methods.item(infinite):
+        methods.mul_(scale, backoff)
+        methods.fill_(tracker, 0)
+    elif methods.item(tracker) + 1 == interval:
+        methods.mul_(scale, growth)
+        methods.fill_(tracker, 0)
+    else:
+        methods.add_(tracker, 1)
+    return scale
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    **{name: partial(recurrent, name) for name in _LAYERS},
+    **{f"{name}_cell": partial(cell, f"{name}_cell") for name in _LAYERS},
+    "attention": attention,
+    "pack_padded_sequence": packed,
+    "pad_packed_sequence": padded,
+    "unscale": unscale,
+    "update_scale": update_scale,
+}
+"""The functions that the programs of recordings have, by the names that they have there."""

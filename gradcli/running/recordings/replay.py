@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +17,19 @@ from gradcli.arrays.dtypes import DTYPES, cast
 from gradcli.arrays.files.recording import BLOCKS, SAMPLES
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.storage import return_freed_memory
+from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span, Warned
+from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.record import Record
 from gradcli.running.recordings.operations import (
+    OPERATIONS,
     OtherInputsError,
-    cell,
+    check_arrived,
     opaque_name,
     opaque_operation,
-    recurrent,
 )
 from gradcli.running.recordings.shapes import SMALL, Shapes
 from gradcli.running.recordings.statements import check_statement
@@ -50,7 +51,7 @@ SHARE_OF_LARGEST = 5e-3
 MOST_NAMED = 10
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_STEP = re.compile(r"[A-Za-z_]\w*\.step\(\)")
+_STEP = re.compile(r"[A-Za-z_]\w*\.step\(\)|recorded_step\(.*\)")
 
 TOLERANCES = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-4, "complex64": 2e-4,
               "float16": 1e-2, "bfloat16": 6e-2}  # fmt: skip
@@ -108,10 +109,10 @@ class Replay:
         self._calls: list[tuple[int, ModuleCall]] = []
         session.values["recorded"] = lambda name: self._recorded(name)
         session.values["opaque"] = lambda number, *inputs: self._opaque(number, inputs)
+        session.values["recorded_hook"] = self._hook
+        session.values["recorded_step"] = self._step
         session.values["checkpoint"] = lambda use_reentrant: NoGrad()
-        for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
-            session.values[name] = partial(recurrent, name)
-            session.values[f"{name}_cell"] = partial(cell, f"{name}_cell")
+        session.values.update(OPERATIONS)
         if shapes is not None:
             with session.running():
                 shapes.install()
@@ -126,7 +127,7 @@ class Replay:
     def _recorded(self, name: Any) -> Tensor:
         """A tensor that came from outside."""
         if self.shapes is not None:
-            return Tensor(self._shape(str(name)))
+            return Tensor(self._array(str(name)))
         path = str(name).replace("[", ".").replace("]", "")
         array = self._replaced.get(path)
         if array is None:
@@ -138,9 +139,10 @@ class Replay:
         array = self._cast(array)
         return Tensor(array if array.ndim else array[()])
 
-    def _shape(self, name: str) -> Any:
-        """What stands for an array of the recording."""
-        assert self.shapes is not None
+    def _array(self, name: str) -> Any:
+        """An array of the recording, or what stands for it."""
+        if self.shapes is None:
+            return self._cast(self.recording.array(name))
         entry = self.recording.entry(name)
         return self.shapes.array(entry.shape, DTYPES[entry.dtype].numpy_dtype)
 
@@ -155,7 +157,7 @@ class Replay:
         Raises E204 where other values than those of the run may reach it.
         """
         if self.shapes is not None:
-            return opaque_operation(self.recording, number, inputs, self._shape, False)
+            return opaque_operation(self.recording, number, inputs, self._array, False)
         name = opaque_name(self.recording, number)
         if self._given():
             raise OtherInputsError(name)
@@ -167,10 +169,7 @@ class Replay:
             elif known != read:
                 raise OtherInputsError(name)
 
-        def read(array: str) -> Any:
-            return self._cast(self.recording.array(array))
-
-        return opaque_operation(self.recording, number, inputs, read, True)
+        return opaque_operation(self.recording, number, inputs, self._array, True)
 
     def let_go(self) -> None:
         """Keep no result longer than the program reads it, but for the output."""
@@ -192,6 +191,35 @@ class Replay:
     def leaves_out(self, statement: Statement) -> bool:
         """Whether a statement does not run."""
         return statement.span.line in self._left_out
+
+    def _hook(self, calls: Any) -> Callable[[Tensor], Tensor]:
+        """A hook that returns what PyTorch's run of it did, for the gradients that it took there.
+
+        Args:
+            calls: the names of the two arrays, for each time that it ran.
+        """
+        pairs = [(str(taken), str(returned)) for taken, returned in calls]
+        waiting = iter(pairs)
+        former: list[tuple[str, str]] = []
+
+        def hook(grad: Tensor) -> Tensor:
+            former[:] = [next(waiting, former[0] if former else pairs[0])]
+            taken, returned = map(self._array, former[0])
+            if self.shapes is None:
+                check_arrived("a hook", taken, grad)
+            return Tensor(returned if returned.ndim else returned[()])
+
+        return hook
+
+    def _step(self, optimizer: Any, name: Any) -> None:
+        """Let the parameters of an optimizer be what PyTorch's step made of them."""
+        if not isinstance(optimizer, Optimizer):
+            raise GradcliError("E504", f"{self.recording.path}: {name!r} is no optimizer")
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        for number, parameter in enumerate(parameters):
+            after = f"{name} after {number}"
+            if after in self.recording.entries:
+                overwrite(parameter, self._array(after))
 
     # --- around each statement --------------------------------------------------------------------
 

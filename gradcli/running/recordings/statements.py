@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from gradcli.errors import GradcliError
 from gradcli.language.tree import syntax as tree
+from gradcli.running.recordings.operations import OPERATIONS
 
 _NODES = (
     tree.Argument,
@@ -29,11 +30,9 @@ _NODES = (
     tree.With,
 )
 
-_RECURRENT = ("gru", "lstm", "rnn_relu", "rnn_tanh")
-
 _NAMES = frozenset(
-    {"F", "checkpoint", "math", "nn", "opaque", "recorded", "torch", *_RECURRENT}
-    | {f"{name}_cell" for name in _RECURRENT}
+    {"F", "checkpoint", "math", "nn", "opaque", "recorded", "recorded_hook", "recorded_step"}
+    | {"torch", *OPERATIONS}
 )
 
 _FILES = frozenset({"hub", "load", "save", "serialization"})

@@ -127,13 +127,23 @@ def value_text(value: Any, style: Style, column: int) -> str:
     return text if fits else f"{shape} {value.dtype.name}"
 
 
+_SMALL, _LINES = 12, 3
+"""Elements and lines of a gradient that is shown by its numbers."""
+
+
+def is_printed_whole() -> bool:
+    """Whether tensors are printed whole, as `--full` asks for."""
+    return active.state.print_options.threshold == float("inf")
+
+
 def gradient_text(array: Any) -> str:
-    """A gradient in a backward pass; `None` for an undefined one, and of one that is printed with
-    `...` its shape and size.
+    """A gradient in a backward pass; `None` for an undefined one, and of a large one its shape and
+    norm, unless tensors are printed whole.
     """
     if array is None:
         return "None"
-    if array.size <= active.state.print_options.threshold:
+    lines = array.size // array.shape[-1] if array.size and array.ndim else 1
+    if (array.size <= _SMALL and lines <= _LINES) or is_printed_whole():
         return format_tensor(array)
     norm = float(np.linalg.norm(np.abs(to_host(forced(array))).astype(np.float64)))
     return f"tensor of shape {tuple(array.shape)}, norm {norm:.4g}"

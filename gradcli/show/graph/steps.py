@@ -1,17 +1,23 @@
-"""A backward pass step by step: `--trace=steps`."""
+"""A backward pass step by step: `--trace=steps`, and a stop of a walk through one, `.step`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.graph import Graph
 from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event, Step
 from gradcli.recorded.hooks import before_hooks
-from gradcli.show.graph.nodes import gradient_text, source_of, target, title
+from gradcli.recorded.walk import Walk
+from gradcli.show.diagnostics.snippet import location
+from gradcli.show.graph.nodes import gradient_text, is_printed_whole, source_of, target, title
 from gradcli.show.style import PLAIN, Style, block
 
 _GAP = 4
+
+_MOST = 80
+"""Events of a pass that are told with all that came in and went out; of more, each is a line."""
 
 
 def steps(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> str:
@@ -24,8 +30,11 @@ def steps(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> str:
     return "\n".join(event_texts(graph, events, style))
 
 
-def event_texts(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> list[str]:
-    """The text of each event, as `steps` shows it."""
+def event_texts(
+    graph: Graph, events: Sequence[Event], style: Style = PLAIN, brief: bool = True
+) -> list[str]:
+    """The text of each event, as `steps` shows it; `brief` for a line each where there are many."""
+    is_brief = brief and len(events) > _MOST and not is_printed_whole()
     heads = [_head(graph, event, style) for event in events]
     column = max((len(plain) for plain, _, _ in heads), default=0) + _GAP
     texts = []
@@ -46,6 +55,10 @@ def event_texts(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> 
             continue
         blanks = " " * (column - len(plain))
         right = style.shortened(source, 4 + column)
+        if is_brief:
+            came = ", ".join(map(gradient_text, event.grads)).replace("\n", " ")
+            texts.append(f"{count}{painted}{blanks}{' '.join(came.split())}")
+            continue
         lines = [f"{count}{painted}{blanks}{right}".rstrip(), *_step(graph, event, before)]
         texts.append("\n".join(lines))
     return texts
@@ -135,3 +148,49 @@ def next_functions(graph: Graph, name: str | None, style: Style = PLAIN) -> str:
             variable = "" if node.variable is None else f"{node.variable} = "
             lines.append(block(f"{shown}.variable = {variable}", repr(node.leaf)))
     return "\n".join(lines)
+
+
+KEYS = """\
+n [COUNT]   the next step; so does an empty line
+b [COUNT]   the step before
+NUMBER      go to that step
+break NAME  stop at a node or a variable; once more takes it back
+c           go on to the next break point
+g           the gradients so far
+l           all steps
+q           leave
+EXPRESSION  its value: x.grad, h * 2
+"""
+
+
+def stop_text(walk: Walk, style: Style = PLAIN) -> str:
+    """The current step with its span: the gradient that came in, and what was passed on."""
+    texts = event_texts(walk.graph, walk.events, style, False)
+    shown = "\n".join(texts[number] for number in walk.stops[walk.at])
+    span = walk.event().node.place
+    where = "" if span is None else f", {location(span)}"
+    return f"step {walk.at + 1} of {len(walk.stops)}{where}\n{shown}\n"
+
+
+def gradients_text(walk: Walk, style: Style = PLAIN) -> str:
+    """The gradients of the leaves up to the step at hand."""
+    gradients = walk.gradients()
+    if not gradients:
+        return "no gradient has reached a leaf yet\n"
+    lines = []
+    for name, array in gradients.items():
+        lead = f"{name}.grad = "
+        text = block(lead, format_tensor(array))[len(lead) :]
+        lines.append(f"{style.paint(f'{name}.grad', 'variable')} = {text}\n")
+    return "".join(lines)
+
+
+def list_text(walk: Walk) -> str:
+    """One line for each step; the one at hand has an arrow, break points a star."""
+    texts = event_texts(walk.graph, walk.events)
+    lines = []
+    for stop, numbers in enumerate(walk.stops):
+        arrow = "→" if stop == walk.at else " "
+        star = "*" if walk.names(stop) & walk.breaks else " "
+        lines.append(f"{arrow}{star}{texts[numbers[0]].partition(chr(10))[0]}".rstrip())
+    return "\n".join(lines) + "\n"

@@ -17,7 +17,6 @@ from gradcli.show.style import PLAIN, Style, columns, cut
 # chain do not grow with its length; on a terminal, so that a level of so many columns leaves room
 # for names and numbers.
 _DEEPEST = 30
-_LEVEL = 6
 _BESIDE_LEVELS = 46
 
 _FOLDED_FROM = 4
@@ -42,11 +41,13 @@ class TreeSettings(Record):
         depth: how many levels below the root, None for all.
         expand: whether each round of a loop is drawn.
         named: nodes whose numbers are shown besides those that are reached twice.
+        tight: whether a level takes three columns, `├0 `, and not six, `├─[0] `.
     """
 
     depth: int | None = None
     expand: bool = False
     named: frozenset[int] = frozenset()
+    tight: bool = False
 
 
 class Line(Record):
@@ -144,7 +145,9 @@ class _Drawing:
         self.numbered = {id for id, count in reached.items() if count > 1} | settings.named
         self.folded = {} if settings.expand else _folded(graph)
         self.most = settings.depth
-        room = _DEEPEST if style.width is None else (style.width - _BESIDE_LEVELS) // _LEVEL
+        self.tight = settings.tight
+        level = 3 if self.tight else 6
+        room = _DEEPEST if style.width is None else (style.width - _BESIDE_LEVELS) // level
         self.deepest = min(_DEEPEST, max(room, 2))
         self.met: set[int] = set()
 
@@ -171,7 +174,9 @@ class _Drawing:
             last = len(children) - 1
             branches = []
             for place, (each, number) in enumerate(zip(children, numbers, strict=True)):
-                branch = f"{'└' if place == last else '├'}─{number} "
+                branch = f"{'└' if place == last else '├'}{number.strip('[]')} "
+                if not self.tight:
+                    branch = f"{branch[0]}─{number} "
                 margin = f"{below}{' ' if place == last else '│'}{' ' * (len(branch) - 1)}"
                 branches.append((each, below + branch, margin, depth + 1))
             stack += reversed(branches)

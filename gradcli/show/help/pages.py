@@ -58,7 +58,7 @@ def topic(name: str, style: Style = PLAIN) -> str | None:
 
         return op_list(style=style)
     if name == "left-out":
-        from gradcli.show.help.left_out import left_out_page  # lazy: start-up: a session
+        from gradcli.show.help.op_list import left_out_page  # lazy: start-up: a session
 
         return left_out_page(style)
     text = source(name) or source(name.lower())

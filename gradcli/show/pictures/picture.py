@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
 from gradcli.autograd.graph import GraphNode
 from gradcli.record import Record
 from gradcli.recorded.annotated_graph import AnnotatedGraph
@@ -36,8 +38,8 @@ REFERRED = 4
 long edges across the whole picture would tell less.
 """
 
-TWO_COLUMNS, THREE_COLUMNS = 8, 24
-"""A folded module with more parameters lists them in as many columns."""
+MOST_LISTED = 8
+"""A folded module with more parameters says how many they are, and does not list them."""
 
 Path = tuple[str, ...]
 """Where a module stands: `("net", "0")`."""
@@ -143,7 +145,7 @@ _SHORT = {"value": "value", "gradient": "grad"}
 
 def _aligned(cells: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:
     """Parameters and their gradients as columns of equal widths."""
-    widths = [max(len(cell[at]) for cell in cells) + 2 for at in (0, 1)]
+    widths = [max((len(cell[at]) for cell in cells), default=0) + 2 for at in (0, 1)]
     return [
         [("value", name.ljust(widths[0])), ("gradient", gradient.ljust(widths[1]))]
         for name, gradient in cells
@@ -244,13 +246,14 @@ class _Drawing:
             Row("name", path_text(path)),
             Row("node", counted(len(members) - len(leaves), "node")),
         ]
-        cells = [*map(self._parameter, leaves)]
-        count = 1 + (len(cells) > TWO_COLUMNS) + (len(cells) > THREE_COLUMNS)
-        height = -(-len(cells) // count)
-        columns = [_aligned(cells[at : at + height]) for at in range(0, len(cells), height or 1)]
-        for place in range(height):
-            pieces = [piece for column in columns for piece in column[place : place + 1]]
-            (first, *more, (role, last)) = [each for piece in pieces for each in piece]
+        if len(leaves) > MOST_LISTED:
+            elements = sum(int(node.leaf.array.size) for node in leaves if node.leaf is not None)
+            text = f"{counted(len(leaves), 'parameter')}, {elements:,} elements  "
+            gradients = [self.annotated.gradient(node) for node in leaves]
+            squares = [float(np.square(np.abs(g)).sum()) for g in gradients if g is not None]
+            flowed = f"grad norm {sum(squares) ** 0.5:.4g}" if squares else ""
+            return [*rows, Row("value", text, [("gradient", flowed)])]
+        for first, *more, (role, last) in _aligned([*map(self._parameter, leaves)]):
             rows.append(Row(*first, [*more, (role, last.rstrip())]))
         return rows
 

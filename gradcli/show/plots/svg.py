@@ -14,13 +14,14 @@ import numpy as np
 from gradcli.language.drawing import COLORS, Mark, Panel, Plot
 from gradcli.language.drawing import panel as empty_panel
 from gradcli.library.drawing.maps import rgb
-from gradcli.show.plots.contours import heights, segments
 from gradcli.show.plots.scales import (
     Scale,
     color_range,
     colored,
+    heights,
     pieces,
     scale_of,
+    segments,
     thinned,
     ticks_of,
 )

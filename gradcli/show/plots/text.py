@@ -11,8 +11,15 @@ import numpy as np
 
 from gradcli.language.drawing import COLORS, Mark, Panel, Plot
 from gradcli.record import Record
-from gradcli.show.plots.contours import heights, segments
-from gradcli.show.plots.scales import colored, pieces, scale_of, thinned, ticks_of
+from gradcli.show.plots.scales import (
+    colored,
+    heights,
+    pieces,
+    scale_of,
+    segments,
+    thinned,
+    ticks_of,
+)
 from gradcli.show.style import PLAIN, Style, escaped
 
 ROWS = 16

@@ -11,12 +11,12 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.tile_kernels import choose_tile
 from gradcli.arrays.kernels import in_c
 from gradcli.arrays.kernels.windows.windows import Sizes, Windows
-from gradcli.arrays.layout.memory_format import (
+from gradcli.arrays.layout.strides import (
+    in_row_order,
     in_suggested_format,
     is_channels_last,
     with_channels_last,
 )
-from gradcli.arrays.layout.strides import in_row_order
 
 
 def _flat(places: list[Any], sizes: Sizes) -> Any:

@@ -16,8 +16,8 @@ from gradcli.language.functions.calls import call as call_value
 from gradcli.language.objects import borders
 from gradcli.language.objects.attributes import Method, get_attribute
 from gradcli.language.objects.borders import FOREIGN
+from gradcli.language.objects.classes.definition import Super
 from gradcli.language.objects.classes.descriptors import BoundMethod
-from gradcli.language.objects.classes.super_lookup import Super
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.subscripts import get_item
@@ -263,7 +263,7 @@ def _with_keywords(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
             value = evaluate(variables)
             if name is not None:
                 if name in named:
-                    raise _given_twice(name)
+                    raise _passed_twice(name)
                 named[name] = value
             elif not kind:
                 values.append(value)
@@ -310,11 +310,11 @@ def _merge(named: dict[str, Any], more: Any) -> None:
     for name, value in more.items():
         check_kind(name, str, "keywords are strings")
         if name in named:
-            raise _given_twice(name)
+            raise _passed_twice(name)
         named[name] = value
 
 
-def _given_twice(name: str) -> GradcliError:
+def _passed_twice(name: str) -> GradcliError:
     return GradcliError("E201", f"the keyword argument {name!r} is given twice")
 
 

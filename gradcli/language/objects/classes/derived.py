@@ -72,7 +72,7 @@ class DictInstance(Derived, dict[Any, Any]):
 
 
 class _Immutable(Derived):
-    """What those have whose value is given when they are made."""
+    """The base of instances of immutable built-in classes, whose value is set at creation."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         instance: Any = cls.language_value(*args, **kwargs)

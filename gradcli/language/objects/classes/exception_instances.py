@@ -101,7 +101,7 @@ class Group(Raised):
         if name in ("exceptions", "message"):
             return self.title if name == "message" else self.exceptions
         methods: dict[str, Callable[..., Any]] = {
-            "derive": lambda excs: made_group(self.raises, self.title, excs),
+            "derive": lambda excs: new_group(self.raises, self.title, excs),
             "split": lambda condition: self.split(_condition(condition)),
             "subgroup": lambda condition: self.split(_condition(condition))[0],
         }
@@ -120,8 +120,8 @@ def _condition(condition: Any) -> Fits:
     return lambda error: bool(condition(error))
 
 
-def made_group(kind: str, message: Any, exceptions: Any) -> Group:
-    """`ExceptionGroup(message, exceptions)`; raises E202, E204 for what is none."""
+def new_group(kind: str, message: Any, exceptions: Any) -> Group:
+    """`ExceptionGroup(message, exceptions)`; raises E202, E204 for other arguments."""
     if not isinstance(message, str):
         text = f"BaseExceptionGroup.__new__() argument 1 must be str, not {type_name(message)}"
         raise type_error(f"the message of a group is a string, not {type_name(message)}", text=text)

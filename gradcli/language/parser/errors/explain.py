@@ -58,7 +58,7 @@ HABITS = {
 
 
 def unreadable(location: Location) -> GradcliError | None:
-    """A token that is none."""
+    """A character or string that is no token."""
     kind, text, span = location.kind, location.text, location.here()
     if kind not in BAD_KINDS:
         return None

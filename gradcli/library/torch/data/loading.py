@@ -273,10 +273,10 @@ class DataLoader:
         "dataset",
         "drop_last",
         "generator",
-        "given_collate",
-        "given_sampler",
         "multiprocessing_context",
         "num_workers",
+        "own_collate",
+        "own_sampler",
         "persistent_workers",
         "pin_memory",
         "prefetch_factor",
@@ -288,7 +288,7 @@ class DataLoader:
     language_generic: ClassVar[bool] = True
     language_name: ClassVar[str] = "torch.utils.data.dataloader.DataLoader"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {*__slots__, "batch_sampler", "collate_fn"} - {"given_collate", "given_sampler"}
+        {*__slots__, "batch_sampler", "collate_fn"} - {"own_collate", "own_sampler"}
     )
 
     def __init__(
@@ -338,8 +338,8 @@ class DataLoader:
             drawn_by = RandomSampler(dataset, generator=generator) if shuffle else None
             sampler = drawn_by or SequentialSampler(dataset)
         self.sampler = sampler
-        self.given_sampler = batch_sampler
-        self.given_collate = collate_fn
+        self.own_sampler = batch_sampler
+        self.own_collate = collate_fn
         self.drop_last = drop_last
         self.generator = generator
         self.multiprocessing_context = multiprocessing_context
@@ -356,25 +356,25 @@ class DataLoader:
         a collate function of its own.
         """
         order = type(self.sampler) in (SequentialSampler, RandomSampler)
-        settings = (self.given_sampler, self.given_collate, self.worker_init_fn)
+        settings = (self.own_sampler, self.own_collate, self.worker_init_fn)
         return type(self.dataset) is not TensorDataset or not order or any(settings)
 
     @property
     def batch_sampler(self) -> Any:
         """What gives the lists of numbers; None without batches."""
-        if self.given_sampler is not None or self.batch_size is None or self.sampler is None:
-            return self.given_sampler
+        if self.own_sampler is not None or self.batch_size is None or self.sampler is None:
+            return self.own_sampler
         return BatchSampler(self.sampler, self.batch_size, self.drop_last)
 
     @property
     def collate_fn(self) -> Callable[[Any], Any]:
         """What makes a batch of a list of items, or of an item where there are no batches."""
         plain = default_convert if self.batch_size is None else default_collate
-        return self.given_collate or plain
+        return self.own_collate or plain
 
     def __len__(self) -> int:
-        if self.given_sampler is not None:
-            return len(self.given_sampler)
+        if self.own_sampler is not None:
+            return len(self.own_sampler)
         count = len(self.dataset if self.sampler is None else self.sampler)
         if self.batch_size is None:
             return count
@@ -385,7 +385,7 @@ class DataLoader:
         return self._batches()
 
     def _batches(self) -> Iterator[Any]:
-        collate, batch = self.given_collate, None
+        collate, batch = self.own_collate, None
         iterable = isinstance(self.dataset, IterableDataset)
         if self.batch_size is None:
             items = self.dataset if iterable else items_of(self.dataset, list(self.sampler))
@@ -405,8 +405,8 @@ class DataLoader:
 
     def _numbers(self) -> Iterator[list[Any]]:
         """The numbers of the items, batch by batch."""
-        if self.given_sampler is not None:
-            return map(list, self.given_sampler)
+        if self.own_sampler is not None:
+            return map(list, self.own_sampler)
         assert self.batch_size is not None
         return batches(iter(self.sampler), self.batch_size, self.drop_last)
 

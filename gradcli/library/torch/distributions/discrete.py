@@ -42,7 +42,7 @@ from gradcli.ops.binding.functions import F, methods, operators, torch
 
 
 def one_of(probs: Any, logits: Any) -> dict[str, Any]:
-    """The one that is given, by its name; raises E204 for both or none."""
+    """The one of `probs` and `logits` that was passed, by name; raises E204 for both or neither."""
     if (probs is None) == (logits is None):
         raise value_error("Either `probs` or `logits` must be specified, but not both.")
     return {"logits": logits} if probs is None else {"probs": probs}

@@ -82,7 +82,7 @@ class Distribution(Extensible):
     """The base of all, and of a program's own.
 
     Attributes:
-        given: the parameters, and what was computed of them, by name.
+        parameters: the parameters, and what was computed of them, by name.
         batch_shape: how many distributions there are, side by side.
         event_shape: the shape of what one draws.
     """

@@ -140,7 +140,7 @@ class TanhTransform(Transform):
 
 
 class AbsTransform(Transform):
-    """y = |x|, which has no inverse: one of two is given."""
+    """y = |x|, which has no inverse: `inv` returns one of the two solutions."""
 
     bijective = False
 
@@ -190,7 +190,7 @@ class SoftplusTransform(Transform):
 
 
 class SoftmaxTransform(Transform):
-    """y = exp(x) over its sum, which has no inverse: one of many is given."""
+    """y = exp(x) over its sum, which has no inverse: `inv` returns one of many."""
 
     bijective = False
     event_dim: ClassVar[int] = 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 from weakref import WeakSet
 
-from gradcli.arrays.layout.views import strides_of
+from gradcli.arrays.layout.strides import strides_of
 from gradcli.autograd.inplace.aliasing import check_places
 from gradcli.autograd.node import Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history

@@ -254,7 +254,7 @@ class _Check(Record):
                 raise _failed("backward cannot do without a gradient of an output") from error
 
     def check_zeros(self) -> None:
-        """Raise E412 where a gradient of zeros becomes another one."""
+        """Raise E412 where seeds of zeros give a gradient that is not zero."""
         outputs = [self.outputs[number] for number in self.differentiable]
         if outputs:
             self._check_zero(outputs, "although the outputs' are")

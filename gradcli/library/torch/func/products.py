@@ -172,7 +172,7 @@ def _constant_jacobian(name: str, number: int) -> GradcliError:
 
 
 def _not_tensors(name: str, what: str, value: Any, index: int | None) -> str:
-    """PyTorch's text for what is given or returned and is no tensor."""
+    """PyTorch's text for an argument or a result that is no tensor."""
     kind = what.partition(" ")[0]
     whole = f"{kind} of the user-provided function" if kind == "outputs" else kind
     at = f"the given {whole} has" if index is None else f"the value at index {index} has"

@@ -47,7 +47,7 @@ def register_base(home: str, name: str, kind: type[Module]) -> None:
 
 
 def bound(name: str, settings: Settings, args: tuple[Any, ...], kwargs: Settings) -> Settings:
-    """The settings of a layer that is made with the arguments given.
+    """The settings of a layer from the arguments of its constructor.
 
     Raises E201 for too many arguments, one that is given twice or missing, and an unknown name.
     """
@@ -167,7 +167,7 @@ def layer(
 
 
 def new_tensor(sizes: tuple[int, ...], device: Any = None, dtype: Any = None) -> Tensor:
-    """A tensor of zeros in a floating dtype, the default one if none is given."""
+    """A tensor of zeros in a floating dtype, by default the session's."""
     target = checked_dtype("empty", dtype, dtypes.default_dtype())
     plain = checked_sizes("empty", (sizes,))
     return tensor_of("Parameter", np.zeros(plain, target.numpy_dtype), device, False)

@@ -174,7 +174,7 @@ def _misfit(module: Any, shape: tuple[int, ...]) -> str:
 
 
 def _giver(outer: Any, module: Any, paths: dict[int, tuple[str, Any]]) -> str:
-    """The layer before it in a Sequential, whose output it is given."""
+    """The layer before it in a Sequential, whose output is its input."""
     if type(outer).__name__ != "Sequential":
         return ""
     layers = list(outer._modules.values())

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
+from gradcli.library.copy import clone
 from gradcli.library.torch.nn.attributes import shown
-from gradcli.library.torch.nn.copies import clone
 from gradcli.library.torch.nn.layers.normalisation import BatchNorm
 from gradcli.library.torch.nn.module import Module, check_module
 from gradcli.library.torch.optim.optimizer import Group, Optimizer

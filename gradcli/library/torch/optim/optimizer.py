@@ -177,7 +177,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         note_held(tensors)
 
     def _groups(self) -> list[Group]:
-        """The groups, which a program may change; raises E202 for one that is none."""
+        """The groups, which a program may have changed; raises E202 where one is no dict."""
         for group in self.param_groups:
             if not isinstance(group, dict):
                 raise type_error(f"a group is a dict, not {kind_of(group)}")
@@ -228,7 +228,9 @@ class Optimizer(Extensible, metaclass=Slotted):
         return RemovableHandle(self._state_hooks.setdefault(kind, {}), hook, prepend)
 
     def _called(self, kind: str, *arguments: Any) -> Any:
-        """What the hooks of a kind leave of what they are given, if anything."""
+        """Call the hooks of a kind, each with what the one before returned, if anything; returns
+        the last result.
+        """
         for hook in list(self._state_hooks.get(kind, {}).values()):
             returned = hook(self, *arguments)
             arguments = arguments if returned is None else (returned,)

@@ -1,10 +1,12 @@
-"""The primitive matrix products: `dot vdot mv mm bmm addmm addmv addr baddbmm`.
+"""The primitive matrix products: `dot vdot mv mm bmm addmm addmv addr baddbmm`; and maps along the
+last dimensions by a matrix for each, which pools, paddings and resamplings are as formulas.
 
 Operands need one dtype: nothing is promoted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -15,6 +17,7 @@ from gradcli.arrays.kernels import half_precision
 from gradcli.arrays.kernels.linalg.products import matrix_product
 from gradcli.arrays.layout.sizes import sizes_apart
 from gradcli.arrays.layout.strides import laid_out_like_operands
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, index_error, shape_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.arithmetic.half_precision import check_factor, factor_of_dtype
@@ -445,3 +448,20 @@ baddbmm = op(
 for _entry in (addmm, addr, baddbmm):
     expose(_entry, inplace=True)
 expose(addmv, inplace_function=True)
+
+
+def along_dims(value: Tensor, matrices: Sequence[Any]) -> Tensor:
+    """A tensor with its last dimensions multiplied by matrices, arrays of (before, after)."""
+    ndim = len(value.shape)
+    for dim, array in enumerate(matrices, ndim - len(matrices)):
+        if array.shape[0] == array.shape[1] and (array == np.eye(len(array))).all():
+            continue
+        matrix = Tensor(np.ascontiguousarray(array, value.array.dtype))
+        if dim == ndim - 1:
+            value = value @ matrix
+        elif dim == ndim - 2:
+            value = Tensor(np.ascontiguousarray(array.T, value.array.dtype)) @ value
+        else:
+            turned = transpose.apply(value, dim, ndim - 1) @ matrix
+            value = transpose.apply(turned, dim, ndim - 1)
+    return value

@@ -16,7 +16,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.kernels import half_precision
 from gradcli.arrays.kernels.sums.cascade_sum import LARGEST, wide
 from gradcli.arrays.kernels.sums.fused_multiply_add import multiply_add
-from gradcli.arrays.layout.memory_format import in_suggested_format
+from gradcli.arrays.layout.strides import in_suggested_format
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros

@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.arrays.kernels.layer_norm import LONGEST, row_variances
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.kernels.sums.fused_multiply_add import multiply_add
-from gradcli.arrays.layout.memory_format import in_suggested_format
+from gradcli.arrays.layout.strides import in_suggested_format
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros

@@ -16,7 +16,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.kernels.windows.windows import Sizes
-from gradcli.arrays.layout.memory_format import channels_are_last, in_format_of_images
+from gradcli.arrays.layout.strides import channels_are_last, in_format_of_images
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, type_error
 from gradcli.ops.binding.arguments import check_floating, check_not_integral

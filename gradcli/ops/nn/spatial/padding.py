@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.layout.memory_format import in_suggested_format
+from gradcli.arrays.layout.strides import in_suggested_format
 from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, type_error, value_error
@@ -21,9 +21,9 @@ from gradcli.ops.creation.copies import copy_
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.nn.spatial.matrices import along_dims
+from gradcli.ops.linalg.products.matrix_products import along_dims
 from gradcli.ops.nn.spatial.numpy_forms import PADDING
-from gradcli.ops.shape.slicing import slice_
+from gradcli.ops.shape.slicing import slice_op
 
 Sizes = tuple[int, ...]
 """Pairs of sizes, before and after, for the dimensions from the last one on."""
@@ -165,7 +165,7 @@ def _circular(input: Tensor, pad: Sizes) -> Tensor:
 
     def part(tensor: Tensor, bounds: Any) -> Tensor:
         for dim, start, end in bounds:
-            tensor = slice_.apply(tensor, dim, start, end, 1)
+            tensor = slice_op.apply(tensor, dim, start, end, 1)
         return tensor
 
     copy_(part(whole, reversed(inner)), part(input, reversed(taken)))

@@ -1,5 +1,5 @@
-"""Pooling: the maximum or the mean of every window, `max_pool2d avg_pool2d` and their like in 1 to
-3 dimensions.
+"""Pooling: the maximum, the mean or the norm of every window, `max_pool2d avg_pool2d lp_pool2d` and
+their like in 1 to 3 dimensions.
 
 A pool of one dimension is one of two, over a tensor with a dimension of size 1 put in.
 """
@@ -16,22 +16,25 @@ from gradcli.arrays.kernels import in_c
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.kernels.windows.max_pool import largest_of_windows
 from gradcli.arrays.kernels.windows.windows import Sizes, Windows
-from gradcli.arrays.layout.memory_format import (
+from gradcli.arrays.layout.strides import (
     channels_are_last,
     in_format_of_images,
     in_suggested_format,
 )
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, runtime_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
+from gradcli.ops.arithmetic.arithmetic import mul, zeros
 from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import out_of_range
 from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, LAST, SAMPLES, describe, in_numpy
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.elementwise.power import power
+from gradcli.ops.elementwise.unary import abs_op, sign
 from gradcli.ops.indexing.gather import gather, scatter_add
-from gradcli.ops.nn.spatial.matrices import along_dims
+from gradcli.ops.linalg.products.matrix_products import along_dims
+from gradcli.ops.nn.piecewise_activations import relu_op
 from gradcli.ops.nn.spatial.numpy_forms import average_pool, max_pool
 from gradcli.ops.nn.spatial.unfold import check_counts, per_dimension
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
@@ -532,3 +535,34 @@ _expose_max_pool(1)
 for _ndim in (2, 3):
     _expose_max_pool(_ndim)
     _expose_avg_pool(_ndim)
+
+
+def _expose_lp_pool(ndim: int) -> None:
+    name = f"lp_pool{ndim}d"
+
+    def lp_pool(
+        input: Tensor,
+        norm_type: Any,
+        kernel_size: Any,
+        stride: Any = None,
+        ceil_mode: bool = False,
+    ) -> Tensor:
+        if ndim == 1 and type(kernel_size) is not int:
+            raise type_error(f"{name}(): kernel_size must be an integer")
+        windows = windows_of(name, ndim, kernel_size, stride, 0)
+        count = prod(windows.kernel)
+        averaging = Averaging(windows, ceil_mode, True, None)
+        pooled = averaged(name, power(input, norm_type), ndim, averaging)
+        positive = mul.apply(sign.apply(pooled), relu_op.apply(abs_op.apply(pooled)))
+        return power(mul.apply(positive, count), 1.0 / norm_type)
+
+    describe(
+        lp_pool,
+        f"The p-norm of each window of the last {LAST[ndim]}.",
+        f"F.{name}({SAMPLES[ndim]}, 2, 2)",
+    )
+    function(name, module="torch.nn.functional")(lp_pool)
+
+
+for _ndim in (1, 2, 3):
+    _expose_lp_pool(_ndim)

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
-from gradcli.library.torch.nn.copies import clone
+from gradcli.library.copy import clone
 from gradcli.library.torch.nn.init import xavier_uniform_
 from gradcli.library.torch.nn.layer import FUNCTIONS, register
+from gradcli.library.torch.nn.layers.activations import Dropout
 from gradcli.library.torch.nn.layers.attention import MultiheadAttention
 from gradcli.library.torch.nn.layers.containers import ModuleList
-from gradcli.library.torch.nn.layers.dropout import Dropout
 from gradcli.library.torch.nn.layers.linear import Linear
 from gradcli.library.torch.nn.layers.normalisation import LayerNorm
 from gradcli.library.torch.nn.module import Module

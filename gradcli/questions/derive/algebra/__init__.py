@@ -1,0 +1,1 @@
+"""Rules for formulas: sums of products, quotients of polynomials, products of matrices."""

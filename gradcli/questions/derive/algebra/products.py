@@ -1,0 +1,465 @@
+"""The algebra of formulas: sums of products of powers, with numbers in front.
+
+It is real arithmetic and may change a last digit: what it rewrites is run beside what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from fractions import Fraction
+from itertools import permutations
+
+from gradcli.questions.derive.algebra.numbers import constant, factors_of, is_fraction, number_of
+from gradcli.recorded.symbols.substitution import rebuilt
+from gradcli.recorded.symbols.text import text_of
+from gradcli.recorded.symbols.tree import Call, Constant, Item, Name, Operation, Symbol
+
+_LINEAR = frozenset(
+    {
+        "t",
+        "sum",
+        "reshape",
+        "expand",
+        "unsqueeze",
+        "squeeze",
+        "transpose",
+        "outer",
+        "diag",
+    }
+)
+"""Functions that a number goes through."""
+
+
+_TINY = Fraction(1, 10**30)
+"""A bound that is lower is there for the sake of a logarithm alone."""
+
+
+class Product:
+    """A number times powers of formulas.
+
+    Attributes:
+        powers: the exponent of each formula, by its text.
+    """
+
+    def __init__(self, number: Fraction, powers: Mapping[str, Fraction]) -> None:
+        self.number = number
+        self.powers = {key: power for key, power in powers.items() if power}
+
+    def times(self, other: Product, power: int = 1) -> Product:
+        """The product with a power of another one."""
+        powers = dict(self.powers)
+        for key, exponent in other.powers.items():
+            powers[key] = powers.get(key, Fraction(0)) + exponent * power
+        return Product(self.number * other.number**power, powers)
+
+    @property
+    def key(self) -> frozenset[tuple[str, Fraction]]:
+        """What tells products apart that differ in more than their number."""
+        return frozenset(self.powers.items())
+
+
+def simplified(symbol: Symbol, numbers: Collection[str] = ()) -> Symbol:
+    """A formula as a textbook prints it.
+
+    Args:
+        numbers: names of numbers, which go through matrix products and sums as constants do.
+    """
+    algebra = _Algebra(numbers)
+    found = algebra.written(algebra.product(symbol))
+    complement = _complement(found)
+    return found if complement is None else complement
+
+
+def _part(symbol: Symbol) -> Symbol:
+    """A part of a formula that is no arithmetic; a number in it stays as the program has it."""
+    return symbol if isinstance(symbol, Constant) else simplified(symbol)
+
+
+class _Algebra:
+    """The formulas that stand in products, by their text."""
+
+    def __init__(self, numbers: Collection[str] = ()) -> None:
+        self.atoms: dict[str, Symbol] = {}
+        self._numbers = numbers
+
+    def _atom(self, symbol: Symbol) -> Product:
+        key = text_of(symbol)
+        self.atoms.setdefault(key, symbol)
+        return Product(Fraction(1), {key: Fraction(1)})
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def product(self, symbol: Symbol) -> Product:
+        """A formula as a number and powers of formulas."""
+        number = number_of(symbol)
+        if number is not None:
+            front, factors = factors_of(number)
+            found = Product(front, {})
+            for factor, power in factors:
+                found = found.times(self._atom(factor), power)
+            return found
+        if isinstance(symbol, Operation):
+            return self._operation(symbol)
+        if isinstance(symbol, Call):
+            return self._call(symbol)
+        if isinstance(symbol, Item):
+            inside = self.product(symbol.value)
+            head = self.written(Product(Fraction(1), inside.powers))
+            return Product(inside.number, self._atom(Item(head, symbol.index)).powers)
+        parts = tuple(map(_part, symbol.parts))
+        return self._atom(rebuilt(symbol, parts) if parts else symbol)
+
+    def _operation(self, symbol: Operation) -> Product:
+        operator, operands = symbol.operator, symbol.operands
+        if len(operands) == 1:
+            inner = self.product(operands[0])
+            if operator == "-":
+                return Product(-inner.number, inner.powers)
+            return self._atom(Operation(operator, simplified(operands[0])))
+        if operator in ("+", "-"):
+            return self._sum(symbol)
+        left, right = map(self.product, operands)
+        if operator == "*":
+            return self._merged(left.times(right))
+        if operator == "/":
+            return self._merged(left.times(right, -1)) if right.number else self._atom(symbol)
+        exponent = number_of(operands[1])
+        if exponent is None or operator != "**" or exponent.denominator > 1:
+            exponent = Fraction(0)
+        if exponent > 0 or (exponent and left.number):
+            return Product(Fraction(1), {}).times(left, int(exponent))
+        if operator == "@":
+            fronts, sides = zip(*map(self._parted, (left, right)), strict=True)
+            found = self._atom(Operation("@", *map(self.written, sides)))
+            return found.times(fronts[0]).times(fronts[1])
+        return self._atom(Operation(operator, *map(_part, operands)))
+
+    def _call(self, symbol: Call) -> Product:
+        name, arguments = symbol.function, symbol.arguments
+        if name == "reciprocal":
+            return Product(Fraction(1), {}).times(self.product(arguments[0]), -1)
+        if name == "square":
+            return Product(Fraction(1), {}).times(self.product(arguments[0]), 2)
+        if name in ("clamp", "clamp_min") and len(arguments) == 2:
+            least = number_of(arguments[1])
+            if least is not None and 0 < least < _TINY:
+                return self.product(arguments[0])
+        total = _total_of_numbers(symbol)
+        if total is not None:
+            return Product(total, {})
+        one_hot = _one_hot(symbol)
+        if one_hot is not None:
+            return Product(one_hot[0], self._atom(one_hot[1]).powers)
+        summed = _one_hot(arguments[0]) if name == "sum" and len(arguments) == 3 else None
+        if summed is not None:
+            return Product(summed[0], {})
+        if name == "exp" and isinstance(arguments[0], Call):
+            inner = arguments[0]
+            if inner.function == "log_softmax":
+                return self._atom(Call("softmax", inner.arguments, inner.method))
+        if name == "exp":
+            softmax = _softmax(arguments[0])
+            if softmax is not None:
+                return self._atom(softmax)
+        if name in _LINEAR and arguments:
+            inside = self.product(arguments[0])
+            head = self.written(Product(Fraction(1), inside.powers))
+            is_one_hot = isinstance(head, Call) and head.function == "F.one_hot"
+            if name == "sum" and is_one_hot and list(map(text_of, arguments[1:2])) == ["(1,)"]:
+                return Product(inside.number, {})
+            made = self._atom(Call(name, (head, *arguments[1:]), symbol.method))
+            return Product(inside.number, made.powers)
+        return self._atom(Call(name, tuple(map(_part, arguments)), symbol.method))
+
+    def _parted(self, product: Product) -> tuple[Product, Product]:
+        """The numbers in a product, and the rest of it."""
+        inside = {key: power for key, power in product.powers.items() if key in self._numbers}
+        rest = {key: power for key, power in product.powers.items() if key not in inside}
+        return Product(product.number, inside), Product(Fraction(1), rest)
+
+    def _spread(self, product: Product) -> Product | None:
+        """A product multiplied out where that cancels every denominator of a sum in it, and leaves
+        no more terms: `p * ((1 - t) / (1 - p) - t / p) * (1 - p)` is `p - t`.
+        """
+        for key, power in product.powers.items():
+            symbol = self.atoms[key]
+            if power != 1 or not isinstance(symbol, Operation) or symbol.operator not in "+-":
+                continue
+            terms = list(self._terms(symbol, 1))
+            rest = {k: v for k, v in product.powers.items() if k != key}
+            below = [{k for k, v in term.powers.items() if v < 0} for term in terms]
+            if len(terms) < 2 or not all(each and each <= rest.keys() for each in below):
+                continue
+            outer = Product(product.number, rest)
+            found: dict[frozenset[tuple[str, Fraction]], Product] = {}
+            for term in terms:
+                for each in self._multiplied_out(outer.times(term)):
+                    number = each.number + (found[each.key].number if each.key in found else 0)
+                    found[each.key] = Product(number, each.powers)
+            left = [each for each in found.values() if each.number]
+            if 0 < len(left) <= len(terms):
+                total = self.written(left[0])
+                for each in left[1:]:
+                    total = Operation("+", total, self.written(each))
+                return self.product(total)
+        return None
+
+    def _multiplied_out(self, product: Product) -> list[Product]:
+        for key, power in product.powers.items():
+            symbol = self.atoms[key]
+            if power == 1 and isinstance(symbol, Operation) and symbol.operator in "+-":
+                rest = Product(
+                    product.number, {k: v for k, v in product.powers.items() if k != key}
+                )
+                return [
+                    each
+                    for term in self._terms(symbol, 1)
+                    for each in self._multiplied_out(rest.times(term))
+                ]
+        return [product]
+
+    def _merged(self, product: Product) -> Product:
+        """The product with quotients of exponentials as the functions that they are."""
+        spread = self._spread(product)
+        if spread is not None:
+            return spread
+        for key in list(product.powers):
+            symbol, power = self.atoms[key], product.powers[key]
+            if power >= 1 and isinstance(symbol, Call) and symbol.function == "sigmoid":
+                turned = simplified(Operation("-", symbol.arguments[0]))
+                exponent = text_of(Call("exp", (turned,)))
+                if product.powers.get(exponent) == 1:
+                    powers = {**product.powers, key: power - 1, exponent: Fraction(0)}
+                    found = self._atom(Call("sigmoid", (turned,)))
+                    return Product(product.number, powers).times(found)
+            grown = _one_plus_exp(symbol)
+            if grown is not None and power >= 1:
+                inverse = text_of(Call("sigmoid", (simplified(Operation("-", grown)),)))
+                if product.powers.get(inverse, 0) >= 1:
+                    powers = {**product.powers, key: power - 1}
+                    powers[inverse] -= 1
+                    return self._merged(Product(product.number, powers))
+            if power > -1 or power.denominator > 1:
+                continue
+            if grown is not None:
+                exponent = text_of(Call("exp", (grown,)))
+                powers = {**product.powers, key: power + 1}
+                if powers.get(exponent) == 1:
+                    del powers[exponent]
+                    found = self._atom(Call("sigmoid", (grown,)))
+                else:
+                    found = self._atom(Call("sigmoid", (simplified(Operation("-", grown)),)))
+                return self._merged(Product(product.number, powers).times(found))
+            if power < -1:
+                continue
+            if isinstance(symbol, Call) and symbol.function == "sum" and len(symbol.arguments) == 1:
+                inner = symbol.arguments[0]
+                is_exp = isinstance(inner, Call) and inner.function == "exp"
+                if is_exp and product.powers.get(text_of(inner)) == 1:
+                    gone = (key, text_of(inner))
+                    powers = {k: v for k, v in product.powers.items() if k not in gone}
+                    made = Call("softmax", (inner.parts[0], Constant(0)), True)
+                    return Product(product.number, powers).times(self._atom(made))
+        return product
+
+    def _sum(self, symbol: Operation) -> Product:
+        """A sum: like terms together, and a number that all have in front of it."""
+        terms: dict[frozenset[tuple[str, Fraction]], Product] = {}
+        for term in self._terms(symbol, 1):
+            known = terms.get(term.key)
+            number = term.number + (known.number if known is not None else 0)
+            terms[term.key] = Product(number, term.powers)
+        left = self._shorter([term for term in terms.values() if term.number])
+        if not left:
+            return Product(Fraction(0), {})
+        if len(left) == 1:
+            return left[0]
+        sizes = {abs(term.number) for term in left}
+        common = sizes.pop() if len(sizes) == 1 else Fraction(1)
+        if all(term.number < 0 for term in left):
+            common = -common
+        scaled = [Product(term.number / common, term.powers) for term in left]
+        scaled.sort(key=lambda term: term.number < 0)
+        first, *rest = scaled
+        unsigned = [(t.number, self.written(Product(abs(t.number), t.powers))) for t in rest]
+        found = _joined([(first.number, self.written(first)), *unsigned])
+        return Product(common, self._atom(found).powers)
+
+    def _shorter(self, terms: list[Product]) -> list[Product]:
+        """Terms multiplied out where that leaves no more of them, and simpler ones: `s - y` for
+        `(1 - y) * s - y * (1 - s)`.
+        """
+        found: dict[frozenset[tuple[str, Fraction]], Product] = {}
+        for term in terms:
+            for each in self._multiplied_out(term):
+                number = each.number + (found[each.key].number if each.key in found else 0)
+                found[each.key] = Product(number, each.powers)
+        left = [each for each in found.values() if each.number]
+        whole = self._over_one_line(terms)
+        if whole is not None:
+            return [whole]
+        lengths = [sum(len(key) for each in part for key in each.powers) for part in (left, terms)]
+        return left if len(left) <= len(terms) and lengths[0] < lengths[1] else terms
+
+    def _over_one_line(self, terms: list[Product]) -> Product | None:
+        """Fractions with powers of sums below the line as one, where one term is left above it:
+        `2 / (x + 1) ** 2` for `1 / (x + 1) - (x - 1) / (x + 1) ** 2`.
+        """
+        below: dict[str, Fraction] = {}
+        has_sum = False
+        for term in terms:
+            for key, power in term.powers.items():
+                symbol = self.atoms[key]
+                if power < 0:
+                    below[key] = min(power, below.get(key, Fraction(0)))
+                    has_sum |= isinstance(symbol, Operation) and symbol.operator in "+-"
+        if not has_sum or len(terms) < 2:
+            return None
+        line = Product(Fraction(1), below)
+        found: dict[frozenset[tuple[str, Fraction]], Product] = {}
+        for term in terms:
+            for each in self._multiplied_out(term.times(line, -1)):
+                number = each.number + (found[each.key].number if each.key in found else 0)
+                found[each.key] = Product(number, each.powers)
+        left = [each for each in found.values() if each.number]
+        if len(left) == 1:
+            return left[0].times(line)
+        for order in permutations(left) if len(left) == 2 else ():
+            first, second = map(self.written, order)
+            total = text_of(Operation("+", first, second))
+            if total in below:
+                return Product(Fraction(1), {total: Fraction(1)}).times(line)
+        return None
+
+    def _terms(self, symbol: Symbol, sign: int) -> Iterable[Product]:
+        if isinstance(symbol, Operation) and symbol.operator in ("+", "-"):
+            if len(symbol.operands) == 1 and symbol.operator == "-":
+                yield from self._terms(symbol.operands[0], -sign)
+                return
+            if len(symbol.operands) == 2:
+                first, second = symbol.operands
+                yield from self._terms(first, sign)
+                yield from self._terms(second, sign if symbol.operator == "+" else -sign)
+                return
+        found = self.product(symbol)
+        yield Product(found.number * sign, found.powers)
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def written(self, product: Product) -> Symbol:
+        """A product as a formula: number, numerator, denominator."""
+        order = sorted(product.powers, key=lambda key: not isinstance(self.atoms[key], Name))
+        above = [self._power(k, product.powers[k]) for k in order if product.powers[k] > 0]
+        below = [self._power(k, -product.powers[k]) for k in order if product.powers[k] < 0]
+        number = abs(product.number)
+        is_divisor = number.denominator > 1 and is_fraction(number)
+        if is_divisor and (below or (above and number.numerator == 1)):
+            below.insert(0, Constant(number.denominator))
+            number = Fraction(number.numerator)
+        if number != 1 or not above:
+            above.insert(0, constant(number))
+        made = _negated(above[0]) if product.number < 0 else above[0]
+        for factor in above[1:]:
+            # A number in front of a matrix product needs no brackets around it.
+            is_number = all(isinstance(each, (Operation, Constant)) for each in made.walk())
+            if is_number and isinstance(factor, Operation) and factor.operator == "@":
+                left, right = factor.operands
+                made = Operation("@", Operation("*", made, left), right)
+            else:
+                made = Operation("*", made, factor)
+        if below:
+            divisor = below[0]
+            for factor in below[1:]:
+                divisor = Operation("*", divisor, factor)
+            made = Operation("/", made, divisor)
+        return made
+
+    def _power(self, key: str, power: Fraction) -> Symbol:
+        symbol = self.atoms[key]
+        return symbol if power == 1 else Operation("**", symbol, Constant(int(power)))
+
+
+def _negated(symbol: Symbol) -> Symbol:
+    """A factor with its sign turned, a number as a number."""
+    if isinstance(symbol, Constant):
+        return Constant(-symbol.value)
+    if isinstance(symbol, Operation) and symbol.operator == "/" and number_of(symbol.operands[0]):
+        return Operation("/", _negated(symbol.operands[0]), symbol.operands[1])
+    return Operation("-", symbol)
+
+
+def _joined(terms: list[tuple[Fraction, Symbol]]) -> Symbol:
+    """A sum of terms, given each with its number; the number's sign is that of the term."""
+    made = terms[0][1]
+    for number, term in terms[1:]:
+        made = Operation("-" if number < 0 else "+", made, term)
+    return made
+
+
+def _one_plus_exp(symbol: Symbol) -> Symbol | None:
+    """The exponent in `exp(u) + 1`."""
+    if not isinstance(symbol, Operation) or symbol.operator != "+" or len(symbol.operands) != 2:
+        return None
+    for one, other in (symbol.operands, symbol.operands[::-1]):
+        if number_of(one) == 1 and isinstance(other, Call) and other.function == "exp":
+            return other.arguments[0]
+    return None
+
+
+def _complement(symbol: Symbol) -> Symbol | None:
+    """`sigmoid(-u)` for `1 - sigmoid(u)`."""
+    if isinstance(symbol, Operation) and symbol.operator == "-" and len(symbol.operands) == 2:
+        one, other = symbol.operands
+        if number_of(one) == 1 and isinstance(other, Call) and other.function == "sigmoid":
+            return Call("sigmoid", (simplified(Operation("-", other.arguments[0])),))
+    return None
+
+
+def _total_of_numbers(symbol: Call) -> Fraction | None:
+    """The sum of a vector of whole numbers that is written out."""
+    inner = symbol.arguments[0] if symbol.function == "sum" and symbol.arguments else None
+    if not isinstance(inner, Call) or inner.function != "tensor":
+        return None
+    numbers = inner.arguments[0].value if isinstance(inner.arguments[0], Constant) else None
+    if not isinstance(numbers, list) or not all(
+        isinstance(each, (int, float)) and float(each).is_integer() for each in numbers
+    ):
+        return None
+    return Fraction(int(sum(numbers)))
+
+
+def _softmax(symbol: Symbol) -> Symbol | None:
+    """`z.softmax(d)` for the exponent `z - z.logsumexp((d,)).unsqueeze(d)`."""
+    if not isinstance(symbol, Operation) or symbol.operator != "-" or len(symbol.operands) != 2:
+        return None
+    logits, total = symbol.operands
+    if isinstance(total, Call) and total.function == "logsumexp":
+        # The first dimension needs no unsqueeze.
+        is_whole = [text_of(part) for part in total.parts] == [text_of(logits), "(0,)"]
+        return Call("softmax", (logits, Constant(0)), True) if is_whole else None
+    if isinstance(total, Call) and total.function == "unsqueeze":
+        inner, dim = total.arguments
+        is_total = isinstance(inner, Call) and inner.function == "logsumexp"
+        if is_total and [text_of(p) for p in inner.parts] == [
+            text_of(logits),
+            f"({text_of(dim)},)",
+        ]:
+            return Call("softmax", (logits, dim), True)
+    return None
+
+
+def _one_hot(symbol: Symbol) -> tuple[Fraction, Symbol] | None:
+    """`zeros((n, k)).scatter(1, t.unsqueeze(1), c)` as a number and `F.one_hot(t, k)`."""
+    if not isinstance(symbol, Call) or symbol.function != "scatter" or len(symbol.arguments) != 4:
+        return None
+    empty, dim, index, value = symbol.arguments
+    is_full = isinstance(value, Call) and value.function == "full"
+    number = number_of(value.parts[1] if is_full else value)
+    if number is None or number_of(dim) != 1 or not isinstance(empty, Call):
+        return None
+    if empty.function != "zeros" or not isinstance(empty.arguments[0], Constant):
+        return None
+    shape = empty.arguments[0].value
+    if len(shape) != 2 or not isinstance(index, Call) or index.function != "unsqueeze":
+        return None
+    return number, Call("F.one_hot", (index.arguments[0], Constant(shape[1])))

@@ -1,0 +1,360 @@
+"""Writes a quotient of polynomials as formulas: factored, multiplied out, term by term."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from functools import reduce
+
+from gradcli.questions.derive.algebra import polynomials
+from gradcli.questions.derive.algebra.numbers import constant, is_fraction, number_of
+from gradcli.questions.derive.algebra.polynomials import Monomial, Polynomial
+from gradcli.questions.derive.algebra.quotients import (
+    Factor,
+    Quotient,
+    multiplied_out,
+    of_name,
+    of_number,
+    of_polynomial,
+)
+from gradcli.questions.derive.algebra.reading import Atoms, power_of
+from gradcli.recorded.symbols.text import text_of
+from gradcli.recorded.symbols.tree import Call, Constant, Name, Operation, Symbol
+
+Powers = list[tuple[Symbol, Fraction]]
+
+_MOST_GROUPS = 12
+"""Sums of more terms are not written term by term."""
+
+
+def cost(symbol: Symbol) -> tuple[int, int]:
+    """How many names, numbers, functions and operators a formula has, and characters; a number of
+    many digits counts as several.
+    """
+    size = 0
+    for part in symbol.walk():
+        size += 1 + (len(repr(part.value)) // 4 if isinstance(part, Constant) else 0)
+    return size, len(text_of(symbol))
+
+
+class Writer:
+    """Writes quotients in the atoms of one formula.
+
+    Args:
+        shortest: what a new argument of a function is simplified by.
+        before: the formula as it was, whose sums keep their signs.
+    """
+
+    def __init__(self, atoms: Atoms, shortest: Callable[[Symbol], Symbol], before: Symbol) -> None:
+        self._atoms = atoms
+        self._shortest = shortest
+        self._before = {text_of(part) for part in before.walk() if isinstance(part, Operation)}
+
+    def forms(self, quotient: Quotient) -> Iterator[Symbol]:
+        """The ways to write a quotient."""
+        if not quotient.number:
+            yield Constant(0)
+            return
+        yield self._best(quotient)
+        above = [(f, e) for f, e in quotient.factors.items() if e > 0]
+        below = Quotient(Fraction(1), {f: e for f, e in quotient.factors.items() if e < 0})
+        total = multiplied_out(above)
+        if 1 < len(total) <= _MOST_GROUPS:
+            scaled = polynomials.times(total, polynomials.constant(quotient.number))
+            for groups in (self._by_atoms(scaled, below), [{m: n} for m, n in scaled.items()]):
+                if len(groups) > 1:
+                    yield self._sum_of(of_polynomial(each).times(below) for each in groups)
+
+    def _by_atoms(self, above: Polynomial, below: Quotient) -> list[Polynomial]:
+        """The terms of a sum, those together that have the same functions in them beside those
+        below the line.
+        """
+        groups: dict[frozenset[str], Polynomial] = {}
+        plain = {n for n in self._atoms.symbols if isinstance(self._atoms.symbols[n], Name)}
+        for monomial, number in above.items():
+            own = frozenset(name for name, _ in monomial) - below.names - plain
+            groups.setdefault(own, {})[monomial] = number
+        return list(groups.values())
+
+    def _sum_of(self, terms: Iterable[Quotient]) -> Symbol:
+        written = [(*_unsigned(self._best(term)), _order(term)) for term in terms]
+        written.sort(key=lambda each: (each[0], each[2]))
+        is_negative, total, _ = written[0]
+        total = _negated(total) if is_negative else total
+        for is_negative, term, _ in written[1:]:
+            total = Operation("-" if is_negative else "+", total, term)
+        return total
+
+    # --- products --------------------------------------------------------------------------------
+
+    def _best(self, quotient: Quotient) -> Symbol:
+        """The shortest way to write the factors of a quotient."""
+        forms = [self._product(each) for each in self._named(quotient)]
+        return min(forms, key=cost)
+
+    def _named(self, quotient: Quotient) -> Iterator[Quotient]:
+        """A quotient, and the same with products of functions by the names that these have."""
+        yield quotient
+        for rule in (self._double_angle, self._tangent, self._complement, self._hyperbolic):
+            other = rule(quotient)
+            if other is not None:
+                yield from self._named(other)
+
+    def _tangent(self, quotient: Quotient) -> Quotient | None:
+        """`tan(u)` for `sin(u) / cos(u)`, and so for the hyperbolic functions."""
+        for name, exponent in self._single(quotient):
+            symbol = self._atoms.symbols[name]
+            if isinstance(symbol, Call) and symbol.function in ("sin", "sinh"):
+                (inner,) = symbol.arguments
+                rest = symbol.function.removeprefix("sin")
+                other = of_name(text_of(Call(f"cos{rest}", (inner,))))
+                (factor,) = other.factors
+                count = quotient.factors.get(factor, 0)
+                if exponent * count < 0:
+                    least = min(abs(exponent), abs(count)) * (1 if exponent > 0 else -1)
+                    quotient = quotient.times(of_name(name), -least).times(other, least)
+                    return quotient.times(self._atoms.atom(Call(f"tan{rest}", (inner,))), least)
+        return None
+
+    def _double_angle(self, quotient: Quotient) -> Quotient | None:
+        """`sin(2 * u) / 2` for `sin(u) * cos(u)`, `cos(2 * u)` for a difference of squares."""
+        for name, exponent in self._single(quotient):
+            symbol = self._atoms.symbols[name]
+            if not isinstance(symbol, Call) or symbol.function != "sin":
+                continue
+            (inner,) = symbol.arguments
+            cosine = text_of(Call("cos", (inner,)))
+            (factor,) = of_name(cosine).factors
+            count = quotient.factors.get(factor, 0)
+            if exponent * count > 0:
+                least = min(abs(exponent), abs(count)) * (1 if exponent > 0 else -1)
+                twice = self._of_twice("sin", inner).times(of_number(2), -1)
+                rest = quotient.times(of_name(name), -least).times(of_name(cosine), -least)
+                return rest.times(twice, least)
+        for sum_, exponent in quotient.factors.items():
+            for name in sorted(polynomials.names_of(dict(sum_))):
+                symbol = self._atoms.symbols[name]
+                if isinstance(symbol, Call) and symbol.function in ("sin", "cos"):
+                    sign = self._is_double_cosine(dict(sum_), symbol.arguments[0])
+                    if sign:
+                        rest = Quotient(quotient.number, {**quotient.factors, sum_: 0})
+                        cosine = self._of_twice("cos", symbol.arguments[0])
+                        return rest.times(of_number(sign).times(cosine), exponent)
+        return None
+
+    def _is_double_cosine(self, total: Polynomial, inner: Symbol) -> int:
+        """1 where a sum is the cosine of twice an angle, -1 where it is its negative, else 0."""
+        sine, cosine = (text_of(Call(name, (inner,))) for name in ("sin", "cos"))
+        squares = {((cosine, 2),): Fraction(1), ((sine, 2),): Fraction(-1)}
+        by_cosine = {((cosine, 2),): Fraction(2), (): Fraction(-1)}
+        by_sine = {((sine, 2),): Fraction(-2), (): Fraction(1)}
+        for each in (squares, by_cosine, by_sine):
+            for sign in (1, -1):
+                if total == {monomial: number * sign for monomial, number in each.items()}:
+                    return sign
+        return 0
+
+    def _of_twice(self, function: str, inner: Symbol) -> Quotient:
+        twice = self._shortest(Operation("*", Constant(2), inner))
+        return self._atoms.read(Call(function, (twice,)))
+
+    def _complement(self, quotient: Quotient) -> Quotient | None:
+        """`sigmoid(-u)` for `1 - sigmoid(u)`."""
+        for total, exponent in quotient.factors.items():
+            for name in sorted(polynomials.names_of(dict(total))) if len(total) == 2 else ():
+                symbol = self._atoms.symbols[name]
+                if not isinstance(symbol, Call) or symbol.function != "sigmoid":
+                    continue
+                if dict(total) == {((name, 1),): Fraction(1), (): Fraction(-1)}:
+                    turned = self._shortest(Operation("-", symbol.arguments[0]))
+                    rest = Quotient(quotient.number, {**quotient.factors, total: 0})
+                    made = self._atoms.atom(Call("sigmoid", (turned,)))
+                    return rest.times(of_number(-1).times(made), exponent)
+        return None
+
+    def _hyperbolic(self, quotient: Quotient) -> Quotient | None:
+        """`2 * cosh(u)` for `exp(u) + exp(-u)`, and `sinh` for the difference."""
+        for total, exponent in quotient.factors.items():
+            for name in sorted(polynomials.names_of(dict(total))) if len(total) == 2 else ():
+                symbol = self._atoms.symbols[name]
+                (factor,) = of_name(name).factors
+                if not isinstance(symbol, Call) or symbol.function != "exp":
+                    continue
+                if quotient.factors.get(factor, 0) * exponent >= 0:
+                    continue
+                for function, sign in (("cosh", 1), ("sinh", -1)):
+                    if dict(total) == {((name, 2),): Fraction(1), (): Fraction(sign)}:
+                        rest = Quotient(quotient.number, {**quotient.factors, total: 0})
+                        made = self._atoms.read(Call(function, symbol.arguments))
+                        both = of_number(2).times(made).times(of_name(name))
+                        return rest.times(both, exponent)
+        return None
+
+    def _single(self, quotient: Quotient) -> Iterator[tuple[str, int]]:
+        """The factors that are one name, with their exponents."""
+        single = {_name_of(factor): exponent for factor, exponent in quotient.factors.items()}
+        for name in sorted(filter(None, single)):
+            yield name, single[name]
+
+    def _product(self, quotient: Quotient) -> Symbol:
+        """The factors of a quotient, written in order."""
+        number, powers = self._powers(quotient)
+        above = [power_of(base, e) for base, e in powers if e > 0]
+        below = [power_of(base, -e) for base, e in powers if e < 0]
+        size = abs(number)
+        is_divisor = size.denominator > 1 and is_fraction(size)
+        if is_divisor and (below or (above and size.numerator == 1)):
+            below.insert(0, Constant(size.denominator))
+            size = Fraction(size.numerator)
+        if size != 1 or not above:
+            above.insert(0, constant(size))
+        made = reduce(lambda one, other: Operation("*", one, other), _signed(above, number < 0))
+        if below:
+            divisor = reduce(lambda one, other: Operation("*", one, other), below)
+            made = Operation("/", made, divisor)
+        return made
+
+    def _powers(self, quotient: Quotient) -> tuple[Fraction, Powers]:
+        """The number in front and the powers, those of one base together."""
+        number = quotient.number
+        bases: dict[str, tuple[Symbol, Fraction]] = {}
+        exponents: dict[str, tuple[Symbol | None, Symbol]] = {}
+        sums: list[tuple[Factor, int]] = []
+        for factor, count in sorted(quotient.factors.items(), key=_text_of_factor):
+            name = _name_of(factor)
+            if name is None:
+                sums.append((factor, count))
+                continue
+            base, exponent = self._atoms.powers.get(name, (self._atoms.symbols[name], Constant(1)))
+            ratio = _ratio(exponent)
+            if base is None or ratio is None:
+                key = "" if base is None else text_of(base)
+                term = Operation("*", Constant(count), exponent)
+                known = exponents.get(key)
+                total = term if known is None else Operation("+", known[1], term)
+                exponents[key] = base, total
+            else:
+                before = bases.get(text_of(base), (base, Fraction(0)))[1]
+                bases[text_of(base)] = base, before + ratio * count
+        signed = [(factor, count, *self._sum_for(factor, bases)) for factor, count in sums]
+        for _, count, sign, _ in signed:
+            number *= sign if count % 2 else 1
+        signed.sort(key=lambda each: (text_of(each[3]) in self._before, text_of(each[3])))
+        for factor, count, sign, symbol in signed:
+            if number < 0 and count % 2 and text_of(symbol) not in bases:
+                turned = self._sum(dict(factor), -sign)
+                if cost(turned) <= cost(symbol):
+                    number, symbol = -number, turned
+            before = bases.get(text_of(symbol), (symbol, Fraction(0)))[1]
+            bases[text_of(symbol)] = symbol, before + count
+        powers = [pair for pair in bases.values() if pair[1]]
+        for key, (base, total) in exponents.items():
+            if base is not None and key in bases:
+                total = Operation("+", total, constant(bases[key][1]))
+                powers = [pair for pair in powers if text_of(pair[0]) != key]
+            whole = self._shortest(total)
+            powers += _exponential(base, whole)
+        powers.sort(key=lambda pair: (not isinstance(pair[0], Name), _ordered(pair[0])))
+        return number, powers
+
+    def _sum_for(
+        self, factor: Factor, bases: dict[str, tuple[Symbol, Fraction]]
+    ) -> tuple[int, Symbol]:
+        """A sum written with a sign: as it stands below a root beside it, or in the formula."""
+        one, other = (self._sum(dict(factor), sign) for sign in (1, -1))
+        for known in (bases, self._before):
+            if text_of(other) in known and text_of(one) not in known:
+                return -1, other
+        return 1, one
+
+    def _sum(self, total: Polynomial, sign: int) -> Symbol:
+        """The terms of a sum in order, with common factors of some before brackets if shorter."""
+        scaled = {monomial: number * sign for monomial, number in total.items()}
+        plain = self._sum_of(_term(monomial, number) for monomial, number in scaled.items())
+        best = plain
+        names = polynomials.names_of(scaled) if 2 < len(scaled) <= _MOST_GROUPS else set()
+        for name in sorted(names):
+            inside = {m: n for m, n in scaled.items() if any(each == name for each, _ in m)}
+            rest = {m: n for m, n in scaled.items() if m not in inside}
+            is_linear = len({dict(monomial)[name] for monomial in inside}) == 1
+            if is_linear and 1 < len(inside) < len(scaled):
+                parts = [of_polynomial(inside), of_polynomial(rest)]
+                best = min(best, self._sum_of(parts), key=cost)
+        return best
+
+
+def _term(monomial: Monomial, number: Fraction) -> Quotient:
+    term = of_number(number)
+    for name, exponent in monomial:
+        term = term.times(of_name(name), exponent)
+    return term
+
+
+def _unsigned(symbol: Symbol) -> tuple[bool, Symbol]:
+    """Whether a product begins with a minus, and the product without it."""
+    if isinstance(symbol, Constant) and isinstance(symbol.value, (int, float)) and symbol.value < 0:
+        return True, Constant(-symbol.value)
+    if isinstance(symbol, Operation) and symbol.operator == "-" and len(symbol.operands) == 1:
+        return True, symbol.operands[0]
+    if isinstance(symbol, Operation) and symbol.operator in ("*", "/"):
+        first, *rest = symbol.operands
+        is_negative, first = _unsigned(first)
+        return is_negative, Operation(symbol.operator, first, *rest)
+    return False, symbol
+
+
+def _order(quotient: Quotient) -> tuple[int, list[str]]:
+    """Where a term stands in a sum: high powers first, numbers last."""
+    degree = sum(abs(exponent) for exponent in quotient.factors.values())
+    return -degree, sorted(quotient.names)
+
+
+def _name_of(factor: Factor) -> str | None:
+    """The name that a factor is."""
+    if len(factor) > 1:
+        return None
+    (((monomial, _),),) = (factor,)
+    return monomial[0][0]
+
+
+def _ordered(symbol: Symbol) -> str:
+    """What factors are written in order by: `sigmoid(-x)` after `sigmoid(x)`."""
+    return text_of(symbol).replace("-", "~")
+
+
+def _text_of_factor(pair: tuple[Factor, int]) -> str:
+    """What factors are put in order by."""
+    return repr(sorted(pair[0]))
+
+
+def _ratio(exponent: Symbol) -> Fraction | None:
+    """The number that an exponent is."""
+    number = number_of(exponent)
+    if number is not None or not isinstance(exponent, Operation) or exponent.operator != "/":
+        return number
+    above, below = map(number_of, exponent.parts)
+    return above / below if above is not None and below else None
+
+
+def _exponential(base: Symbol | None, exponent: Symbol) -> Powers:
+    """A power whose exponent is a formula; below the line where that is a plain negative one."""
+    number = _ratio(exponent)
+    if number == 0:
+        return []
+    if base is None:
+        return [(Call("exp", (exponent,)), Fraction(1))]
+    return [(Operation("**", base, exponent) if number is None else base, number or Fraction(1))]
+
+
+def _signed(factors: list[Symbol], negative: bool) -> list[Symbol]:
+    return [_negated(factors[0]), *factors[1:]] if negative else factors
+
+
+def _negated(symbol: Symbol) -> Symbol:
+    """A product with its sign turned, a number in front as a number."""
+    if isinstance(symbol, Constant):
+        return Constant(-symbol.value)
+    if isinstance(symbol, Operation) and symbol.operator in ("*", "/"):
+        first, *rest = symbol.operands
+        return Operation(symbol.operator, _negated(first), *rest)
+    return Operation("-", symbol)

@@ -1,0 +1,121 @@
+"""`why` and `blame` of long loops: only the first and the last iterations are recorded, and others
+where an answer needs them; the answer is what it is where all are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from gradcli.language.provenance import Provenance, Rounds
+from gradcli.questions import answer
+from gradcli.questions.blame import command as blame_command
+from gradcli.questions.why import command as why_command
+from gradcli.questions.why import trial
+from gradcli.running.run import Run
+from tests.command_line import CommandLine
+
+_FIT = """\
+torch.manual_seed(0)
+x = torch.randn(20, 3)
+y = x.sum(1)
+w = torch.zeros(3, requires_grad=True)
+b = torch.zeros(3, requires_grad=True)
+opt = torch.optim.SGD([w, b], lr=RATE)
+for step in range(300):
+    opt.zero_grad()
+    z = x @ w
+    CHANGE
+    loss = ((z - y) ** 2).sum()
+    loss.backward()
+    opt.step()
+"""
+
+_STOPPED = """\
+w = torch.tensor(5., requires_grad=True)
+i = 0
+while True:
+    i += 1
+    w.grad = None
+    loss = w ** 2
+    loss.backward()
+    if i == 200:
+        break
+"""
+
+_NESTED = """\
+from torch.utils.data import DataLoader
+w = torch.tensor([1., 2.], requires_grad=True)
+opt = torch.optim.Adam([w], lr=0.01)
+rows = torch.randn(40, 2)
+for epoch in range(20):
+    for batch in DataLoader(rows, batch_size=4):
+        loss = (batch @ w).exp().mean()
+        if epoch == 15:
+            loss = loss * (w - w).norm()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+def _fit(change: str = "pass", rate: float = 0.01) -> str:
+    return _FIT.replace("CHANGE", change).replace("RATE", str(rate))
+
+
+PROGRAMS = {
+    "fits": _fit(),
+    "diverges": _fit(rate=0.05),
+    "has a root at 0": _fit("z = (z - z).sqrt() if step == 200 else z"),
+    "reaches another tensor once": _fit("z = z + b.sum() if step == 150 else z"),
+    "masks": _fit("z = torch.where(z > 0, z, torch.full_like(z, -torch.inf).exp())"),
+    "fails": _fit("assert step < 180"),
+    "stops": _STOPPED,
+    "is nested": _NESTED,
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
+@pytest.mark.parametrize(
+    "question", [["blame"], ["why", "w.grad"], ["why", "b.grad"]], ids=" ".join
+)
+def test_the_answer_is_that_of_a_whole_recording(
+    program: str,
+    question: Sequence[str],
+    gradcli: CommandLine,
+    monkeypatch: pytest.MonkeyPatch,
+    here: Path,
+) -> None:
+    (here / "loop.py").write_text(f"import torch\n{program}")
+    unheard: list[Provenance] = []
+    heard = answer.record_rounds
+
+    def counted(run: Run, wanted: frozenset[Rounds] | None) -> None:
+        heard(run, wanted)
+        provenance = run.session.interpreter.provenance
+        assert provenance is not None
+        unheard.append(provenance)
+
+    for module, name in (
+        (blame_command, "_SECONDS"),
+        (blame_command, "_SECONDS_OF_LONG"),
+        (why_command, "_LONGEST"),
+        (trial, "_SECONDS"),
+    ):
+        monkeypatch.setattr(module, name, 60.0)  # what is tried does not depend on the machine
+    monkeypatch.setattr(answer, "record_rounds", counted)
+    quick = gradcli(*question, "loop.py")
+    assert any(each.unheard for each in unheard)
+    monkeypatch.setattr(answer, "record_rounds", lambda run, wanted: heard(run, None))
+    whole = gradcli(*question, "loop.py")
+    assert (quick.code, quick.out, quick.err) == (whole.code, whole.out, whole.err)
+
+
+def test_passes_that_add_up_are_not_counted(gradcli: CommandLine) -> None:
+    program = _fit().replace("opt.zero_grad()", "pass").replace("0.01", "1e-4")
+    shown = gradcli("why", "w.grad", program)
+    assert "the backward passes of many rounds were added up" in " ".join(shown.out.split())
+    assert "this adds to it, in each round" in shown.out
+    assert "help: clear it in between" in shown.out

@@ -1,0 +1,181 @@
+"""Recordings of programs in the shapes that training takes: models of other libraries, their
+trainers, checkpointing, mixed precision, custom functions, several optimizers.
+
+Those that need more than PyTorch run where the Python of GRADCLI_TORCH_PYTHON has it.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from gradcli.arrays.files.recording import Recording
+from tests.command_line import CommandLine, process
+from tests.test_record import torch_python
+
+pytestmark = pytest.mark.torch
+
+FOLDER = Path(__file__).parent / "recordings" / "models"
+
+NEEDS = {
+    "bert": "transformers",
+    "gpt2": "transformers",
+    "lightning_trainer": "lightning",
+    "resnet18": "torchvision",
+    "transformers_trainer": "transformers",
+}
+
+OPAQUE = {"custom": ["Split", "Swish"], "dropouts": ["F.rrelu"]}
+"""The operations of a program that are not computed again; none of all others."""
+
+STEPLESS = {"custom", "dropouts", "functional", "lbfgs", "packed"}
+
+
+@cache
+def has(python: str, package: str) -> bool:
+    """Whether a Python has a package; torchvision's kernels need not belong to its PyTorch."""
+    words = [python, "-c", f"import importlib.util as u; assert u.find_spec({package!r})"]
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture(name="python")
+def _python() -> str:
+    found = torch_python()
+    if found is None:
+        pytest.skip("no Python with PyTorch is here: GRADCLI_TORCH_PYTHON names one")
+    return found
+
+
+def recorded(python: str, name: str, folder: Path) -> str:
+    """What `gradcli record` makes of a program."""
+    path = str(folder / f"{name}.gradrun")
+    made = process("record", "--python", python, "-o", path, str(FOLDER / f"{name}.py"))
+    assert made.code == 0, made.err
+    return path
+
+
+@pytest.mark.parametrize("name", sorted({path.stem for path in FOLDER.glob("*.py")} - {"ranks"}))
+def test_a_model_is_computed_again(
+    gradcli: CommandLine, python: str, tmp_path: Path, name: str
+) -> None:
+    package = NEEDS.get(name)
+    if package is not None and not has(python, package):
+        pytest.skip(f"{package} is not in the environment of {python}")
+    path = recorded(python, name, tmp_path)
+    assert sorted(set(Recording(path).unwritten)) == OPAQUE.get(name, [])
+    shown = gradcli("run", "--strict", path)
+    assert shown.code == 0, shown.err
+    assert re.search(r"\d+ operations, equal to .*, gradients to ", shown.err)
+    assert ("the optimizer's step to " in shown.err) == (name not in STEPLESS)
+
+
+def test_what_is_compiled_runs_uncompiled(
+    gradcli: CommandLine, python: str, tmp_path: Path
+) -> None:
+    path = recorded(python, "compiled", tmp_path)
+    assert "torch.compile was left out" in gradcli("run", path).err
+    shown = gradcli("why", "net.a.weight", path)
+    assert "the gradient flows from loss to net.a.weight" in shown.out
+
+
+def free_port() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])
+
+
+@pytest.mark.parametrize("launched", [False, True])
+def test_ranks(gradcli: CommandLine, python: str, here: Path, launched: bool) -> None:
+    port = str(free_port())
+    words = [str(FOLDER / "ranks.py")]
+    if launched:
+        launcher = "torch.distributed.run"
+        words = ["-m", launcher, "--nproc-per-node", "2", "--master-port", port, *words]
+    made = process("record", "--python", python, *words, env={"MASTER_PORT": port})
+    assert made.code == 0, made.err
+    assert sorted(made.out.split("\n")) == ["", "0 0.7058", "1 0.6871"]
+    assert sorted(path.name for path in here.glob("*.gradrun")) == [
+        "ranks.rank0.gradrun",
+        "ranks.rank1.gradrun",
+    ]
+    for rank in range(2):
+        shown = gradcli("run", "--strict", f"ranks.rank{rank}.gradrun")
+        assert shown.code == 0, shown.err
+        assert "4 gradients were averaged with those of other processes" in shown.err
+        assert "net[0].weight.grad" in Recording(f"ranks.rank{rank}.gradrun").program
+
+
+def test_workers_that_load_data_write_nothing(python: str, here: Path) -> None:
+    Path("loading.py").write_text(LOADING)
+    made = process("record", "--python", python, "loading.py")
+    assert made.err.count("gradcli record: ") == 1
+    assert [path.name for path in here.glob("*.gradrun")] == ["loading.gradrun"]
+    assert "x = recorded('x')" in Recording("loading.gradrun").program
+
+
+LOADING = """\
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        w = torch.full((3,), float(i), requires_grad=True)
+        (w * w).sum().backward()
+        return w.grad
+
+w = torch.ones(3, requires_grad=True)
+for x in DataLoader(Rows(), batch_size=4, num_workers=2):
+    loss = (x * w).sum()
+    loss.backward()
+"""
+
+
+ENDINGS = {
+    "an interruption": "import signal\nsignal.raise_signal(signal.SIGINT)",
+    "a breakpoint": "breakpoint()\nprint('behind it', w)",
+    "a word": "import sys; sys.exit('a word')",
+    "an exit of its own": "import os; os._exit(4)",
+    "an error inside PyTorch": "torch.ones(2) @ torch.ones(3)",
+    "errors in a chain": "try: w.backward()\nexcept RuntimeError as e: raise ValueError from e",
+    "a hook of errors": "import sys\nsys.excepthook = lambda *e: print('hooked', e[0])\n1 / 0",
+    "standard input": "import sys; print(sys.stdin.read())",
+    "pickles": "import pickle\nclass A: pass\nprint(pickle.loads(pickle.dumps(A())).__module__)",
+}
+
+
+@pytest.mark.parametrize("case", ENDINGS)
+def test_ends_as_under_python(python: str, here: Path, case: str) -> None:
+    Path("ending.py").write_text(
+        "import torch\nw = torch.ones(2, requires_grad=True)\n(w * w).sum().backward()\n"
+        f"print('begun', flush=True)\n{ENDINGS[case]}\n"
+    )
+    typed = b"p 1 + 1\nc\n"
+    plain = subprocess.run([python, "ending.py"], input=typed, capture_output=True, check=False)
+    shown = process("record", "--python", python, "ending.py", stdin=typed)
+    assert (shown.code, shown.out) == (plain.returncode, plain.stdout.decode())
+    own = [line for line in shown.err.splitlines() if "gradrun" not in line]
+    assert own == plain.stderr.decode().splitlines()
+    assert Path("ending.gradrun").exists() == (case != "an exit of its own")
+
+
+def test_a_module_and_its_arguments(gradcli: CommandLine, python: str, here: Path) -> None:
+    Path("package").mkdir()
+    Path("package/__init__.py").write_text("")
+    Path("package/step.py").write_text("import torch\nw = torch.ones(2, requires_grad=True)\n")
+    Path("package/__main__.py").write_text(
+        "import sys\nfrom package.step import w\nprint(__package__, sys.argv[1:])\n"
+        "loss = (w * 2).sum()\nloss.backward()\n"
+    )
+    words = ["-m", "package", "--at", "x", "-o"]
+    shown = process("record", "--python", python, *words)
+    assert (shown.code, shown.out) == (0, "package ['--at', 'x', '-o']\n")
+    shown = gradcli("why", "w.grad", "package.gradrun")
+    assert "__main__.py:4" in shown.out
