@@ -37,14 +37,15 @@ MOST_BOXES = 3_000
 
 
 def picture_text(session: Session, options: Options, result: Result, format: str) -> str:
-    """The backward graph with values and gradients, in one of `PICTURES`.
+    """The backward graph with values and gradients, in one of `PICTURES`; of a recording's graph
+    alone with the shapes.
 
     Raises:
         GradcliError: E402 where the output has no graph, E602 where the picture is too large.
     """
     if result.graph.root is None:
         raise no_graph(result)
-    annotated = annotated_graph(session, result)
+    annotated = annotated_graph(session, result, not options.graph_alone)
     if format in _TEXTUAL:
         return _TEXTUAL[format](annotated)
     picture = drawn(annotated, options)
@@ -74,12 +75,12 @@ def format_of(path: str) -> str:
     return "html" if path.endswith(".html") else "svg"
 
 
-def annotated_graph(session: Session, result: Result) -> AnnotatedGraph:
+def annotated_graph(session: Session, result: Result, has_numbers: bool = True) -> AnnotatedGraph:
     """The graph of a result with all numbers that the run recorded."""
     recorder = session.recorder
     calls = recorder.call_of if isinstance(recorder, TraceRecorder) else None
     named = [value for value in session.state.names().values() if type(value) is Tensor]
-    return AnnotatedGraph(result.graph, result.events, calls, named)
+    return AnnotatedGraph(result.graph, result.events, calls, named, has_numbers)
 
 
 def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:

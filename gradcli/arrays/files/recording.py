@@ -33,6 +33,16 @@ VERSION = 1
 CHECKS = "#checks"
 """The array of what the results of the run are compared by."""
 
+SAMPLES = 32
+BLOCKS = 16
+"""A large result is compared by so many of its elements, sums of blocks, and sums of absolutes."""
+
+MOST_DRAWN = 1 << 22
+"""Elements of a recording whose picture shows numbers."""
+
+_ROUNDING = 1e-5
+"""A gradient of this share of the largest one of a pass may be what rounding leaves of 0."""
+
 _HEADER = Struct("<8sIIQQQ")
 _FLOATING = re.compile(r"\btorch\.(float16|bfloat16|float32|float64)\b")
 _BACKWARD = re.compile(r"\.backward\(")
@@ -157,15 +167,20 @@ class Container:
         active.state.limits.check_elements(math.prod(shape), f"elements of {name!r}")
         return text_of(name), Entry(dtype, tuple(shape), start)
 
+    def entry(self, name: str) -> Entry:
+        """What is known of an array; raises E506 where the recording has none of the name."""
+        entry = self.entries.get(name)
+        if entry is None:
+            raise self._file.missing("array", name, self.entries)
+        return entry
+
     def array(self, name: str) -> Any:
         """An array, which may be written to and is nobody else's.
 
         Raises:
             GradcliError: E506 where the recording has none of the name, or left it out.
         """
-        entry = self.entries.get(name)
-        if entry is None:
-            raise self._file.missing("array", name, self.entries)
+        entry = self.entry(name)
         if entry.start < 0:
             raise GradcliError(
                 "E506",
@@ -269,6 +284,37 @@ class Recording(Container):
     def digest_of(self, check: Check) -> Any:
         """What a result is compared by; its elements or its digest."""
         return self._checks()[check.first : check.first + check.count]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether its picture shows numbers: these cost a run and all its memory."""
+        sizes = (math.prod(each.shape) for each in self.entries.values())
+        return sum(sizes) <= MOST_DRAWN
+
+    def has_gradient(self, name: str) -> bool:
+        """Whether the run gave a parameter a gradient that is not 0, nor so small beside those of
+        the same pass that it may be what rounding left of 0.
+        """
+        path = f"{name}.grad".replace("[", ".").replace("]", "")
+        for checks in reversed(self.checks.values()):
+            sizes = {
+                each.text.replace("[", ".").replace("]", ""): self._mean_size(each)
+                for each in checks
+                if each.kind == "gradient"
+            }
+            if path in sizes:
+                return bool(sizes[path] > _ROUNDING * max(sizes.values()))
+        return False
+
+    def _mean_size(self, check: Check) -> float:
+        """The mean of the absolutes of a result; 0 where it is not finite."""
+        numbers = self.digest_of(check)
+        elements = math.prod(check.shape)
+        if len(numbers) > elements or not elements:  # a complex one has two numbers an element
+            return 0.0
+        whole = len(numbers) == elements
+        found = float(np.abs(numbers).sum() if whole else numbers[-BLOCKS:].sum()) / elements
+        return found if math.isfinite(found) else 0.0
 
     def _checks(self) -> Any:
         checks = getattr(self, "_read_checks", None)

@@ -62,7 +62,9 @@ _MOMENT = re.compile(r"(backward|step):([1-9]\d{0,8})|(first-nonfinite)")
     " backward pass with a NaN or infinity, first-nonfinite; by default what ran since an optimizer"
     " last stepped, up to the last backward pass.",
 )
-@click.option("--no-data", is_flag=True, help="Leave arrays and numbers out of the recording.")
+@click.option(
+    "--no-data", is_flag=True, help="Leave arrays, the run's numbers, texts and arguments out."
+)
 @click.option(
     "--watch",
     is_flag=True,

@@ -629,6 +629,7 @@ class Window:
         self.steps: list[Step] = []
         self.backwards = 0
         self.transforms = 0
+        self.sets_grads = False
 
     def outside(self) -> list[Value]:
         """The values that came from outside, in the order in which they were seen."""
@@ -642,11 +643,51 @@ class Window:
             if value.origin != "grad" and is_differentiable_leaf(value.tensor)
         ]
 
-    def keep(self) -> None:
+    def keep(self, pool: Pool) -> None:
         """Copy what came from outside before it changes."""
         for value in self.outside():
             if value.data is None and value.version == version_of(value.tensor):
-                value.data = value.tensor.detach().clone()
+                value.data = pool.copy(value.tensor)
+
+
+class Pool:
+    """Copies of tensors, made in the memory of copies that nobody needs any more: new memory costs
+    more than the copying.
+    """
+
+    def __init__(self) -> None:
+        self.free: dict[tuple[Any, ...], list[Any]] = {}
+
+    def copy(self, tensor: Any) -> Any:
+        """A copy of a tensor, of which nothing else knows."""
+        tensor = tensor.detach()
+        found = self.free.get(_kind_of(tensor)) if tensor.numel() > SMALL else None
+        return found.pop().copy_(tensor) if found else tensor.clone()
+
+    def take_back(self, window: Window, but: Window) -> None:
+        """Take the large copies of a window that is over, but for those that another one shares."""
+        shared = {id(value.data) for value in but.known.values()}
+        copies = [value.data for value in window.known.values() if value.data is not None]
+        copies += [
+            each
+            for step in window.steps
+            for _, kept in step.state
+            for each in kept.values()
+            if isinstance(each, torch.Tensor)
+        ]
+        self.free.clear()
+        for each in copies:
+            if id(each) not in shared and each.layout is torch.strided and each.numel() > SMALL:
+                self.free.setdefault(_kind_of(each), []).append(each)
+        window.known.clear()
+        window.steps.clear()
+
+
+def _kind_of(tensor: Any) -> tuple[Any, ...]:
+    """What two tensors have in common of which one can hold a copy of the other."""
+    if tensor.layout is not torch.strided:
+        return (tensor.layout,)
+    return tensor.shape, tensor.stride(), tensor.dtype, tensor.device
 
 
 class Step:
@@ -681,13 +722,13 @@ class Step:
         self.state: list[tuple[Value, dict[str, Any]]] = []
         self.after: list[tuple[Value, Any, int]] = []
 
-    def begin(self, optimizer: Any, of: Callable[[Any], Value]) -> None:
+    def begin(self, optimizer: Any, of: Callable[[Any], Value], pool: Pool) -> None:
         """Keep what the step starts from."""
         self.ran = True
         for parameter, kept in optimizer.state.items():
             if isinstance(parameter, torch.Tensor) and isinstance(kept, dict):
                 copies = {
-                    name: each.detach().clone() if isinstance(each, torch.Tensor) else each
+                    name: pool.copy(each) if isinstance(each, torch.Tensor) else each
                     for name, each in kept.items()
                 }
                 self.state.append((of(parameter), copies))
@@ -777,6 +818,9 @@ class Recorder:
         self.replaced: list[tuple[Any, str, Any]] = []
         self.creations: Any = weakref.WeakKeyDictionary()
         self.mode: Any = None
+        self.is_aside = False
+        self.pool = Pool()
+        self.hints: dict[int, tuple[Any, str]] = {}
         self.rank: int | None = None
         self.local: dict[int, Any] = {}
         self.distributed: set[int] = set()
@@ -1006,7 +1050,8 @@ class Recorder:
             mode, self.mode = self.mode, None
             for handle in self.handles:
                 handle.remove()
-            mode.__exit__(None, None, None)
+            if not self.is_aside:
+                mode.__exit__(None, None, None)
 
     def chosen(self) -> Window | None:
         """The window that is written: the one asked for, or the last with a backward pass."""
@@ -1038,6 +1083,8 @@ class Recorder:
             return function(*args, **kwargs)
         if spec.kind == "backward":
             return self._backward(function, args, kwargs)
+        if spec.name == "grad" and self._is_idle(spec, args):
+            return function(*args, **kwargs)
         if spec.name == "register_hook" and len(args) == 2:
             return self._hooked(function, args[0], args[1])
         if spec.name == "register_post_accumulate_grad_hook":
@@ -1053,6 +1100,18 @@ class Recorder:
         if spec.name.rpartition(".")[2] in COMPOSITES:
             return self._opened(function, args, kwargs)
         return self._op(spec, function, args, kwargs)
+
+    def _is_idle(self, spec: Spec, args: Any) -> bool:
+        """Whether a use of `.grad` leaves no trace in the program: a read, or what clears the
+        gradients of the window before.
+        """
+        if spec.kind == "attribute":
+            return True
+        if spec.kind != "assign":
+            return False
+        window = self.window
+        window.sets_grads = window.sets_grads or args[1] is not None
+        return not window.backwards and not window.sets_grads
 
     def _hooked(self, function: Any, tensor: Any, hook: Callable[[Any], Any]) -> Any:
         """Register a hook of a tensor so that what it takes and returns is kept."""
@@ -1114,10 +1173,11 @@ class Recorder:
             place,
             self.stack[-1] if self.stack else -1,
         )
-        event.modes = self._modes(args, kwargs)
+        tensors = list(tensors_in([*args, *kwargs.values()] if kwargs else args))
+        event.modes = self._modes(tensors)
         event.state = torch.get_rng_state() if spec.draws else None
         self.backwards += spec.kind == "grad"
-        event.before = [(each, version_of(each)) for each in tensors_in([args, kwargs])]
+        event.before = [(each, version_of(each)) for each in tensors]
         event.is_plain = all(_is_plain(each) for each in [*args, *kwargs.values()])
         return event
 
@@ -1238,14 +1298,12 @@ class Recorder:
         self.window.known[id(result)] = value
         return value
 
-    def _modes(self, args: Any, kwargs: dict[str, Any]) -> tuple[str, ...]:
-        """What an op runs under that changes its result, as the `with` that the program needs."""
+    def _modes(self, tensors: list[Any]) -> tuple[str, ...]:
+        """What an op on some tensors runs under that changes its result, as the `with` that the
+        program needs.
+        """
         found: list[str] = []
-        if (
-            not torch.is_grad_enabled()
-            and not self.recomputed
-            and any(needs_grad(each) for each in tensors_in([args, kwargs]))
-        ):
+        if not torch.is_grad_enabled() and not self.recomputed and any(map(needs_grad, tensors)):
             found.append(UNRECORDED_CHECKPOINT if self.unrecorded else "torch.no_grad()")
         dtype = _autocast_dtype()
         if dtype is not None:
@@ -1457,7 +1515,7 @@ class Recorder:
             if each.edges is not None:
                 each.edges.listen()
         if self.has_late_hooks:
-            window.keep()
+            window.keep(self.pool)
         event.leaves = self._leaves()
         for value in event.leaves:
             grad = value.tensor.grad
@@ -1471,6 +1529,10 @@ class Recorder:
     def _after_backward(self, event: Event) -> None:
         """Keep the gradients behind a backward pass."""
         window = self.window
+        if not window.backwards and self.found is not None:
+            # This window is the one that is written from now on.
+            self.pool.take_back(self.found, window)
+            self.found = self.previous = None
         window.backwards += 1
         averaged = Event(GRADS_AVERAGED, [], {}, NOWHERE, -1)
         for value in event.leaves:
@@ -1635,14 +1697,29 @@ class Recorder:
         if self.is_done:
             return None
         self.silent += 1
+        self._stand_aside()
         if self.window.backwards:
-            self.window.keep()
-            self._step_of(optimizer).begin(optimizer, self._parameter)
+            self.window.keep(self.pool)
+            self._step_of(optimizer).begin(optimizer, self._parameter, self.pool)
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
         if closure is None:
             return None
         rest = {name: each for name, each in kwargs.items() if name != "closure"}
         return (args[0], self._heard_closure(optimizer, closure)), rest
+
+    def _stand_aside(self) -> None:
+        """Hear nothing while an optimizer steps: its many small operations cost most of what a mode
+        costs. Not where the program has a mode of its own on top.
+        """
+        stack = torch.overrides._get_current_function_mode_stack()
+        if self.silent == 1 and stack and stack[-1] is self.mode:
+            self.mode.__exit__(None, None, None)
+            self.is_aside = True
+
+    def _stand_again(self) -> None:
+        if self.is_aside and self.mode is not None:
+            self.is_aside = False
+            self.mode.__enter__()
 
     def _step_of(self, optimizer: Any) -> Step:
         """Enter an optimizer into the window, with the name that the program has for it."""
@@ -1679,15 +1756,19 @@ class Recorder:
                 self.silent = before
 
         def step() -> None:
-            self.window.keep()
+            self.window.keep(self.pool)
             if self.window.backwards and not several:
-                self._step_of(optimizer).begin(optimizer, self._parameter)
+                self._step_of(optimizer).begin(optimizer, self._parameter, self.pool)
 
         return call
 
     def _step_ends(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        if self.is_done or not self.silent:
-            return
+        if not self.is_done and self.silent:
+            self._stepped(optimizer)
+        self._stand_again()
+
+    def _stepped(self, optimizer: Any) -> None:
+        """End the window behind a step."""
         self.silent -= 1
         self.steps += 1
         self.previous = self.window
@@ -1707,7 +1788,7 @@ class Recorder:
     def _finish(self) -> None:
         """End with this window."""
         self.is_done = True  # what is copied now is not heard
-        self.window.keep()
+        self.window.keep(self.pool)
         for step in self.window.steps:
             step.keep()
         self._list_optimizers(self.window)
@@ -1754,12 +1835,18 @@ class Recorder:
 
     def _name_of(self, tensor: Any) -> str:
         """The name that the outermost of the user's frames has for a tensor."""
+        is_parameter = type(tensor) is torch.nn.Parameter
+        known = self.hints.get(id(tensor)) if is_parameter else None
+        if known is not None and known[0]() is tensor:
+            return known[1]
         frame: Any = sys._getframe(3)
         found = ""
         while frame is not None:
             if not self._is_internal(frame.f_code.co_filename):
                 found = _held_name(frame, tensor) or found
             frame = frame.f_back
+        if is_parameter:
+            self.hints[id(tensor)] = weakref.ref(tensor), found
         return found
 
 
@@ -2016,6 +2103,7 @@ class Writer:
         self.stepping: set[str] = set()
         self.read_numbers: list[str] = []
         self.output = ""
+        self.is_equation = False
         self.names = Names(set())
         self.last_use = self._last_uses()
         self.called = {
@@ -2512,6 +2600,7 @@ class Writer:
 
     def _arguments(self, event: Event, first: int) -> str:
         """The operands from the `first` on, without those that are what they are by default."""
+        self.is_equation = event.spec.name == "torch.einsum"
         texts = [self.text(each) for each in event.args[first:]]
         defaults = event.spec.defaults
         for key, each in event.kwargs.items():
@@ -2546,6 +2635,8 @@ class Writer:
             if not given.text:
                 raise Unwritable("a tensor of an earlier window")
             return given.text
+        if isinstance(given, (str, bytes)) and not self._is_setting(given):
+            return repr("left out")
         if given is None or given is Ellipsis or isinstance(given, (bool, str, bytes)):
             return "..." if given is Ellipsis else repr(given)
         if isinstance(given, (int, float, complex)):
@@ -2565,18 +2656,31 @@ class Writer:
             return str(int(given))
         raise Unwritable(type(given).__name__)
 
+    def _is_setting(self, given: str | bytes) -> bool:
+        """Whether a text goes into the program; one that is no setting may be data."""
+        return self.settings.data or given in SETTINGS or self.is_equation
+
     def _number(self, given: Any) -> str:
         if isinstance(given, float) and not math.isfinite(given):
             name = "nan" if math.isnan(given) else "inf"
             return f"-math.{name}" if given < 0 else f"math.{name}"
         read = self.window.numbers.get(id(given)) if isinstance(given, float) else None
         if read is not None and read[0] is given:
-            if not self.settings.data:
-                raise Unwritable("a number of the data")
             value = read[1].args[0]
-            self.read_numbers.append(f"{given!r}, {value.text or 'a tensor'}.{read[1].spec.name}()")
+            shown = repr(given) if self.settings.data else "left out"
+            self.read_numbers.append(f"{shown}, {value.text or 'a tensor'}.{read[1].spec.name}()")
+            return shown if self.settings.data else "math.nan"
         return repr(given)
 
+
+SETTINGS = frozenset(
+    {"mean", "sum", "none", "batchmean", "tanh", "fro", "nuc", "constant", "reflect", "replicate",
+     "circular", "zeros", "border", "nearest", "nearest-exact", "linear", "bilinear", "bicubic",
+     "trilinear", "area", "floor", "trunc", "ij", "xy", "valid", "same", "prod", "amax", "amin",
+     "fan_in", "fan_out", "relu", "leaky_relu", "sigmoid", "selu", "backward", "forward", "ortho",
+     "reduced", "complete", "r", "L", "U", "max"}
+)  # fmt: skip
+"""Texts that PyTorch's functions take as settings: these are no data."""
 
 ELSEWHERE = ("device", "layout", "pin_memory", "non_blocking")
 """Arguments that say where a result lies, which is elsewhere when it is computed again."""
@@ -2660,13 +2764,13 @@ class Tables:
         offset = 0
         for number, line in enumerate(self.writer.lines, 1):
             lines.append([self._place(line.place), self._call(line.call)])
-            for text, kind, tensor in line.checks if self.settings.data else ():
-                values = digest(tensor)
+            for text, kind, tensor in line.checks:
+                values = digest(tensor) if self.settings.data else ()
                 digests.append(values)
                 dtype = str(tensor.dtype).removeprefix("torch.")
                 checks.append([number, text, kind, list(tensor.shape), dtype, offset, len(values)])
                 offset += len(values)
-        if digests:
+        if offset:
             self.writer.arrays["#checks"] = np.concatenate(digests)
         made = {"python": sys.version.split()[0], "torch": str(torch.__version__),
                 "numpy": str(np.__version__)}  # fmt: skip
@@ -2885,7 +2989,7 @@ def _pass_on(session: Session) -> None:
             session.passed_on = True
         former(process)
 
-    multiprocessing.process.BaseProcess.start = start  # type: ignore[method-assign]
+    setattr(multiprocessing.process.BaseProcess, "start", start)  # noqa: B010
 
 
 def _launched(command: list[str], settings: Settings) -> list[str]:

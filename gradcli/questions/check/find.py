@@ -167,10 +167,16 @@ def _compared(
     time = Time(seconds, timeout, perf_counter())
     precision = _precision(here)
     if cost > seconds and most is None:
-        count = max(1, min(_DIRECTIONS, int(seconds / (2 * a_run * len(inputs)))))
+        each = 2 * a_run * len(inputs)
+        moved = "all of an input are moved at once"
+        if rerun.options.recording is not None and each > seconds and len(inputs) > 1:
+            moved, each = f"all {len(inputs)} inputs are moved at once", 2 * a_run
+            function, gradients, inputs = _together(function, gradients, inputs)
+        count = max(1, min(_DIRECTIONS, int(seconds / each)))
         terminal.note(
-            f"{elements} elements would take about {cost:.0f} s: all of an input are moved at once,"
-            f" along {count} random direction{'s' * (count > 1)}; --elements N checks N of each"
+            f"{elements} elements would take about {cost:.0f} s: {moved}, along {count} random"
+            f" direction{'s' * (count > 1)}, in about {count * each:.0f} s; --elements N checks N"
+            " of each"
         )
         found = check_along(function, gradients, inputs, count, precision, time)
     else:
@@ -184,6 +190,23 @@ def _compared(
     if any(len(each.elements) < (count if each.along else min(each.size, count)) for each in found):
         terminal.note("there was no time for the others; --timeout and --elements choose")
     return found
+
+
+def _together(
+    function: Callable[[Mapping[str, Any]], float], gradients: Any, inputs: Mapping[str, Any]
+) -> tuple[Callable[[Mapping[str, Any]], float], dict[str, Any], dict[str, Any]]:
+    """A function of all inputs one behind the other, with its gradient and their values."""
+    ends = np.cumsum([array.size for array in inputs.values()])[:-1]
+    called = f"all {len(inputs)} inputs"
+
+    def whole(values: Mapping[str, Any]) -> float:
+        parts = zip(inputs.items(), np.split(values[called], ends), strict=True)
+        return function({name: part.reshape(array.shape) for (name, array), part in parts})
+
+    def joined(arrays: Any) -> dict[str, Any]:
+        return {called: np.concatenate([np.ravel(arrays[name]) for name in inputs])}
+
+    return whole, joined(gradients), joined(inputs)
 
 
 _DIRECTIONS = 5

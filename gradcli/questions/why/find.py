@@ -95,7 +95,9 @@ def _if_it_ended(run: Recorded, found: Why) -> Why:
 def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
     """What the gradient of a parameter that no optimizer leaves out says of its training."""
     question = gradient.question.removesuffix(".grad") + ".trains"
-    found = gradient.value is not None and bool(gradient.value.array.any())
+    found = gradient.value is not None
+    if run.has_numbers:
+        found = found and bool(gradient.value.array.any())
     reason, places = gradient.reason, gradient.detachments
     if gradient.kind == "cleared" and tensor.version:
         found, reason = True, "a gradient arrived and was used, and was cleared afterwards"
@@ -347,33 +349,51 @@ class _Gradients:
             if self._assignment_to_grad() is None:
                 reason = "it came with the tensor, as a copy or a conversion: no pass brought it"
             return Why(self.question, tensor.grad, "set", reason)
-        hooked = self._hooked(graph, node)
-        if hooked and not tensor.grad.array.any():
-            reason = f"a hook changes the gradient on its way from {output} to {name}"
-            return Why(self.question, tensor.grad, "hooked", reason, hooked, path)
-        zero = None if hooked else zeros_of(self.run, graph, node, tensor.grad.array)
-        if zero is not None:
-            kind = STRUCTURAL_ZERO if zero[0] == EVERYWHERE else ZERO
-            return Why(self.question, tensor.grad, kind, *zero, path)
-        if not tensor.grad.array.any() and not hooked:
-            reason = f"a gradient flows from {output} to {name}, and was set to 0 afterwards"
-            cleared = Detachment(self._clearing(), "this sets it to 0")
-            return Why(self.question, tensor.grad, "cleared", reason, [cleared], path)
+        hooked: list[Detachment] = []
+        if self.run.has_numbers:
+            hooked = self._hooked(graph, node)
+            found = self._zero(graph, node, output, hooked, path)
+            if found is not None:
+                return found
         reason = f"the gradient flows from {output} to {name}{self._names()}"
         root = None if graph.root is None else graph.root.node
-        found = [*hooked, *self._changed(node)]
-        found += [
+        places = [*hooked, *(self._changed(node) if self.run.has_numbers else ())]
+        places += [
             Detachment(each.place, f"beside it: {each.text}", None, each.labels)
             for each in (beside(self.run, tensor, root) if root is not None else [])[:_PASSES]
         ]
-        found += self._kept_alive() + skipped_hooks(self.run)
-        count = _added(arrivals)
+        places += self._kept_alive() + skipped_hooks(self.run)
+        count = _added(arrivals) if self.run.has_numbers else len(arrivals)
         if count > 1:
             many = "the" if self.run.provenance.unheard else f"{count}"
             rounds = " of many rounds" if self.run.provenance.unheard else ""
             reason += f"; {many} backward passes{rounds} were added up"
-            found = [*self._passes(node, count), *found]
-        return Why(self.question, tensor.grad, "carried", reason, found, path)
+            places = [*self._passes(node, count), *places]
+        return Why(self.question, tensor.grad, "carried", reason, places, path)
+
+    def _zero(
+        self,
+        graph: Graph,
+        node: Node | None,
+        output: str,
+        hooked: list[Detachment],
+        path: list[GraphNode],
+    ) -> Why | None:
+        """The answer for a gradient that is 0, or small; None where it is neither."""
+        gradient, name = self.tensor.grad, self.name
+        assert gradient is not None
+        if hooked and not gradient.array.any():
+            reason = f"a hook changes the gradient on its way from {output} to {name}"
+            return Why(self.question, gradient, "hooked", reason, hooked, path)
+        zero = None if hooked else zeros_of(self.run, graph, node, gradient.array)
+        if zero is not None:
+            kind = STRUCTURAL_ZERO if zero[0] == EVERYWHERE else ZERO
+            return Why(self.question, gradient, kind, *zero, path)
+        if not gradient.array.any() and not hooked:
+            reason = f"a gradient flows from {output} to {name}, and was set to 0 afterwards"
+            cleared = Detachment(self._clearing(), "this sets it to 0")
+            return Why(self.question, gradient, "cleared", reason, [cleared], path)
+        return None
 
     def _kept_alive(self) -> list[Detachment]:
         """That the gradient holds the graph that made it."""

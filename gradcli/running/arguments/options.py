@@ -125,6 +125,7 @@ class Options:
         script: the words behind `--`, which are the script's own.
         recording: the recording whose program runs, None for other programs.
         watched: what `record --watch` wrote, which has no program; None for all else.
+        graph_alone: whether a recording's program runs for its graph, without numbers.
         explain_loops: whether it is said what became of the loops that ran often.
         fold: the modules that are one box in a picture, as paths such as `net.0`.
         expand: whether each repetition of a loop is drawn, in a picture and in a tree.
@@ -135,6 +136,7 @@ class Options:
     """
 
     watched: Watched | None = None
+    graph_alone = False
 
     def __init__(
         self,
@@ -219,6 +221,19 @@ class Options:
         return (self.output or "").endswith(DRAWN)
 
     @property
+    def draws_shapes(self) -> bool:
+        """Whether it is the graph of a recording alone that is drawn: where it has no numbers, or
+        very many. A page that steps has numbers.
+        """
+        recording = self.recording
+        if recording is None or self.trace == "values" or self.of is not None:
+            return False
+        suffix = (self.output or "").rpartition(".")[2]
+        is_picture = self.format in ("mermaid", "dot", "svg") or suffix in ("svg", "png")
+        is_page = self.format == "html" or suffix == "html"
+        return is_picture and not is_page and not (recording.has_data and recording.is_small)
+
+    @property
     def keeps_arrays(self) -> bool:
         """Whether a run over records collects arrays, and prints no line for each."""
         return self.inputs is not None and (
@@ -228,6 +243,7 @@ class Options:
     @property
     def record(self) -> str:
         """What the session has to record for it."""
-        if self.format in PICTURES or self.draws or self.trace == "values":
+        draws = (self.format in PICTURES or self.draws) and not self.draws_shapes
+        if draws or self.trace == "values":
             return "all"
         return "steps" if self.trace == "steps" else "graph"

@@ -229,10 +229,14 @@ class _Drawing:
             rows = self._node_rows(members[0])
             if self.saved:
                 rows += [
-                    Row("note", f"saves {name} {number_text(array)}")
+                    Row("note", f"saves {name} {self._amount(array)}")
                     for name, array in saved_arrays(members[0])
                 ]
         self.boxes.append(Box(kind, rows, path, [node.id for node in members]))
+
+    def _amount(self, array: Any) -> str:
+        """An array in a few words."""
+        return number_text(array) if self.annotated.has_numbers else shape_text(array)
 
     def _module_rows(self, path: Path, members: list[GraphNode]) -> list[Row]:
         """A folded module: its name, how much it holds, and its parameters."""
@@ -260,13 +264,17 @@ class _Drawing:
         assert node.leaf is not None
         name = path_text([node.variable or f"#{node.id}"])
         gradient = self.annotated.gradient(node)
-        flowed = "" if gradient is None else f"grad {magnitude_text(gradient)}"
+        flowed = "" if gradient is None else "grad"
+        if flowed and self.annotated.has_numbers:
+            flowed = f"grad {magnitude_text(gradient)}"
         return f"{name} {shape_text(node.leaf.array)}", flowed
 
     def _node_rows(self, node: GraphNode, most: int = 6) -> list[Row]:
         """The rows of a node: of an array of more elements the shape, and the norms on one line."""
         value, gradient = self.annotated.value(node), self.annotated.gradient(node)
         rows = [Row(*row) for row in node_rows(node, self.annotated, source_text)]
+        if not self.annotated.has_numbers:
+            return rows
         large = [each for each in (value, gradient) if each is not None and is_large(each, most)]
         if large:
             rows = [row for row in rows if row.role in ("name", "node")]
@@ -321,6 +329,8 @@ class _Drawing:
 
     def _flow(self, node: int, number: int) -> str:
         """What flowed back along an edge."""
+        if not self.annotated.has_numbers:
+            return ""
         return flow_text(self.annotated.passed(self.annotated.graph.nodes[node - 1], number))
 
     def _is_far(self, used: GraphNode, members: list[GraphNode]) -> bool:
@@ -338,5 +348,5 @@ class _Drawing:
         if self.boxes[target].kind == "module":
             return
         self.arrows.append(Arrow(len(self.boxes), target, "", "constant"))
-        rows = [Row("value", shortened(constant_text(value)))]
+        rows = [Row("value", shortened(constant_text(value, self.annotated)))]
         self.boxes.append(Box("constant", rows, self.path(node)))
