@@ -59,3 +59,7 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     return getattr(import_module(f"gradcli.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

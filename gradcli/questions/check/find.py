@@ -37,10 +37,9 @@ from gradcli.questions.check.tell import (
 )
 from gradcli.questions.why.detachments import beside
 from gradcli.recorded.names import arguments_of
-from gradcli.running.arguments.values import Argument
 from gradcli.running.arguments.words import UsageError
 from gradcli.running.recordings.operations import OtherInputsError
-from gradcli.running.report import seed_of
+from gradcli.running.report import asked_seed
 from gradcli.running.rerun import evaluate, moments_of
 from gradcli.show.answer import Answer
 from gradcli.show.style import one_line
@@ -376,9 +375,7 @@ def _seed(executed: Executed, options: Options, generator: Any) -> Any:
     assert executed.output is not None
     shape = executed.output.array.shape
     if options.seed is not None:
-        argument = Argument("seed", True, options.seed, 0)
-        argument.source.name = "option --seed"
-        seed = seed_of(executed.run.session, argument, executed.output)
+        seed = asked_seed(executed.run.session, options.seed, executed.output)
         return np.asarray(seed.array, float)
     size = executed.output.array.size
     return np.ones(shape) if size == 1 else generator.uniform(0.5, 1.5, shape)

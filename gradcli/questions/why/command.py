@@ -162,7 +162,7 @@ def _gradient(asked: Asked, name: str) -> Tensor:
 
 def _recorded(asked: Asked, run: Run, statements: Sequence[Statement], value: Any) -> Recorded:
     options = asked.options
-    differentiates = asked.program.name == "program" or options.of or options.seed
+    differentiates = asked.program.name == "program" or options.of or options.seed is not None
     return run.recorded(statements, value, bool(differentiates))
 
 

@@ -107,7 +107,8 @@ class Options:
     """What the command line asks for.
 
     Attributes:
-        seed: the text of the gradient that backward starts from, None for 1.
+        seed: the gradient that backward starts from, as a text or, from Python, an array; None for
+            1.
         of: the name of the output, None for the tensor assigned last.
         wrt: the inputs whose gradients are wanted, None for all.
         trace: one of `TRACES`, `none`, or None where nothing was said.
@@ -141,7 +142,7 @@ class Options:
     def __init__(
         self,
         *,
-        seed: str | None = None,
+        seed: Any = None,
         of: str | None = None,
         wrt: str | None = None,
         trace: str | None = None,
