@@ -72,6 +72,8 @@ def test_a_model_is_computed_again(
     assert shown.code == 0, shown.err
     assert re.search(r"\d+ operations, equal to .*, gradients to ", shown.err)
     assert ("the optimizer's step to " in shown.err) == (name not in STEPLESS)
+    shown = gradcli("explain", "--flow", path)
+    assert shown.code == 0, shown.err
 
 
 def test_what_is_compiled_runs_uncompiled(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gradcli.questions.blame.finding import Blame
     from gradcli.questions.blame.nonfinite import Watch
     from gradcli.recorded.result import Result
+    from gradcli.recorded.watched import Watched
 
 
 @click.command("blame")
@@ -40,14 +41,12 @@ _WITHOUT_VALUE = ("0/0", "inf - inf", "inf/inf", "infinite slope", "from the dat
 """Causes where mathematics has no value: a cure chooses one."""
 
 
-def blame(
-    asked: Asked,
-    *,
-    all: bool,
-) -> int:
+def blame(asked: Asked, *, all: bool) -> int:
     """Find the first number of a program that is not finite, and a fix; the exit code is 1 where
     there is such a number.
     """
+    if asked.options.watched is not None:
+        return _blame_watched(asked, asked.options.watched)
     from gradcli.questions.blame.find import blame as find  # lazy: command: its body
     from gradcli.questions.blame.nonfinite import Sentinel, Watch  # lazy: command: its body
 
@@ -158,6 +157,14 @@ def _show(asked: Asked, run: Run, found: Blame, all: bool) -> None:
     with run.session.running():
         shown = Answer(partial(blame_text, found, all=all), partial(blame_document, found))
         asked.terminal.answer(shown, asked.options.format)
+
+
+def _blame_watched(asked: Asked, watched: Watched) -> int:
+    """Answer from what `record --watch` wrote."""
+    from gradcli.questions.blame.watched import answer_of  # lazy: command: its body
+
+    asked.terminal.answer(answer_of(watched), asked.options.format)
+    return 0 if watched.nonfinite is None else 1
 
 
 def _find_cure(

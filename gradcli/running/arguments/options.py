@@ -11,6 +11,7 @@ from gradcli.running.process.memory import default_memory
 
 if TYPE_CHECKING:
     from gradcli.arrays.files.recording import Recording
+    from gradcli.recorded.watched import Watched
 
 FORMATS = ("text", "json", "jsonl", "table")
 
@@ -124,6 +125,7 @@ class Options:
         script: the words behind `--`, which are the script's own.
         recording: the recording whose program runs, None for other programs.
         graph_alone: whether a recording's program runs for its graph, without numbers.
+        watched: what `record --watch` wrote, which has no program; None for all else.
         explain_loops: whether it is said what became of the loops that ran often.
         fold: the modules that are one box in a picture, as paths such as `net.0`.
         expand: whether each repetition of a loop is drawn, in a picture and in a tree.
@@ -134,6 +136,7 @@ class Options:
     """
 
     graph_alone = False
+    watched: Watched | None = None
 
     def __init__(
         self,
