@@ -168,7 +168,7 @@ class Container:
         return text_of(name), Entry(dtype, tuple(shape), start)
 
     def entry(self, name: str) -> Entry:
-        """What is known of an array; raises E506 where the recording has none of the name."""
+        """What is known of an array; raises E506 where the file has none of the name."""
         entry = self.entries.get(name)
         if entry is None:
             raise self._file.missing("array", name, self.entries)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from gradcli.questions.blame.nonfinite import Watch
     from gradcli.recorded.result import Result
     from gradcli.recorded.watched import Watched
-    from gradcli.running.run import Run
 
 
 @click.command("blame")
@@ -116,14 +115,6 @@ _SECONDS, _LONG, _SECONDS_OF_LONG = 8.0, 0.5, 2.5
 """So many seconds the program runs again and again for a cure; fewer where it takes long itself."""
 
 
-def _blame_watched(asked: Asked, watched: Watched) -> int:
-    """Answer from what `record --watch` wrote."""
-    from gradcli.questions.blame.watched import answer_of  # lazy: command: its body
-
-    asked.terminal.answer(answer_of(watched), asked.options.format)
-    return 0 if watched.nonfinite is None else 1
-
-
 def _is_sound(asked: Asked, all: bool) -> bool:
     """Whether a recording's program has no NaN and no infinity that is a fault, which is said then.
 
@@ -166,6 +157,14 @@ def _show(asked: Asked, run: Run, found: Blame, all: bool) -> None:
     with run.session.running():
         shown = Answer(partial(blame_text, found, all=all), partial(blame_document, found))
         asked.terminal.answer(shown, asked.options.format)
+
+
+def _blame_watched(asked: Asked, watched: Watched) -> int:
+    """Answer from what `record --watch` wrote."""
+    from gradcli.questions.blame.watched import answer_of  # lazy: command: its body
+
+    asked.terminal.answer(answer_of(watched), asked.options.format)
+    return 0 if watched.nonfinite is None else 1
 
 
 def _find_cure(

@@ -125,8 +125,8 @@ class Options:
         quiet: whether traces, warnings and notes are kept back.
         script: the words behind `--`, which are the script's own.
         recording: the recording whose program runs, None for other programs.
-        watched: what `record --watch` wrote, which has no program; None for all else.
         graph_alone: whether a recording's program runs for its graph, without numbers.
+        watched: what `record --watch` wrote, which has no program; None for all else.
         explain_loops: whether it is said what became of the loops that ran often.
         fold: the modules that are one box in a picture, as paths such as `net.0`.
         expand: whether each repetition of a loop is drawn, in a picture and in a tree.
@@ -136,8 +136,8 @@ class Options:
             trace was named too.
     """
 
-    watched: Watched | None = None
     graph_alone = False
+    watched: Watched | None = None
 
     def __init__(
         self,
