@@ -70,6 +70,8 @@ def test_results_and_errors_go_to_other_processes() -> None:
         gradcli.run("y = x[5]", x=[1, 2])
     error = pickle.loads(pickle.dumps(raised.value))
     assert (error.code, str(error), error.exit_code) == ("E302", str(raised.value), 3)
+    assert error.span is not None
+    assert raised.value.span is not None
     assert error.span.text == raised.value.span.text
     assert error.__notes__ == raised.value.__notes__
 
