@@ -94,6 +94,13 @@ class Run:
 
     def _begin(self) -> None:
         """Set up a session that has run nothing yet."""
+        if self.options.watched is not None:
+            raise GradcliError(
+                "E506",
+                f"{self.options.watched.path} has the figures of each step, and no program",
+                help="`gradcli blame` and `gradcli explain --flow` answer from it; what is asked"
+                " of a program is asked of a recording that was made without --watch",
+            )
         if self.options.recording is not None:
             self.begin_replay()
         print_options = self.session.state.print_options

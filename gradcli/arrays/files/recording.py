@@ -29,6 +29,7 @@ MAGIC = b"\x89GRUN\r\n\x1a"
 """The first bytes of a recording: a copy as text, or without the eighth bit, is noticed."""
 
 VERSION = 1
+
 CHECKS = "#checks"
 """The array of what the results of the run are compared by."""
 
@@ -84,39 +85,34 @@ class Opaque(Record):
     passes: list[tuple[list[str | None], list[str | None]]]
 
 
-class Recording:
+class Container:
     """What a file of this format holds, its arrays read when they are asked for.
 
     Attributes:
-        program: the text of the program.
-        origins: for each line of it, from 1, the user's place, "" for none.
-        calls: the calls of modules: the module's path, and the number of the call around it or -1.
-        call_of: for each line the number of the call that it ran in, -1 for none.
-        checks: what the replay is compared with, by line.
-        unwritten: the operations that could not be written down, whose results are read.
-        drawn: the arrays that were drawn at random.
-        numbers: the numbers in the program that the run read out of tensors.
-        output: the name of what the last backward pass began with, "" for none.
+        kind: "recording", or "watch" for the figures of each step.
         versions: of gradcli and of what it recorded, by name.
-        has_data: whether it has arrays.
-        is_told: whether it was said how the replay compares with the run: in a session that is
-            said once.
-        opaque_inputs: a hash of what went into each opaque operation when it was replayed in a
-            dtype with the values of the run.
+        argv: the script with its arguments.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.is_told = False
-        self.opaque_inputs: dict[tuple[int, str | None], bytes] = {}
         self._file = DataFile(path)
         index = self._read_index()
+        self.kind = index.get("kind", "recording")
+        self.entries: dict[str, Entry] = {}
         try:
-            self._take(index)
+            self.versions = {
+                text_of(key): text_of(each) for key, each in dict(index["made"]).items()
+            }
+            self.argv = texts_of(index["argv"])
+            self.notes = texts_of(index["notes"])
+            self.entries = dict(self._entry(*row) for row in index["arrays"])
+            self.take(index)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise self._file.damaged("its index", f"{type(error).__name__}: {error}") from error
 
-    # --- reading ----------------------------------------------------------------------------------
+    def take(self, index: dict[str, Any]) -> None:
+        """Take what an index says beside that, checked; raises ValueError and its like."""
 
     def _read_index(self) -> dict[str, Any]:
         damaged = self._file.damaged
@@ -151,79 +147,15 @@ class Recording:
             raise damaged("its index", "it is not as long as it is said to be")
         return index
 
-    def _take(self, index: dict[str, Any]) -> None:
-        """Take what an index says, checked."""
-        self.program = _text(index["program"], LARGEST_PROGRAM)
-        count = self.program.count("\n")
-        self.versions = {_text(key): _text(each) for key, each in dict(index["made"]).items()}
-        self.argv = _texts(index["argv"])
-        self.unwritten = _texts(index["unwritten"])
-        self.drawn = frozenset(_texts(index["drawn"]))
-        self.notes = _texts(index["notes"])
-        self.numbers = _texts(index["numbers"])
-        self.output = _text(index["output"])
-        self.has_data = index["data"] is True
-        self.entries = dict(self._entry(*row) for row in index["arrays"])
-        files = _texts(index["files"])
-        places = [
-            f"{files[_number(file, len(files))]}:{_number(line)}"
-            + ("" if function == "<module>" else f" in {_text(function)}")
-            for file, line, function in index["places"]
-        ]
-        self.calls = [
-            (_text(path), _number(up, n, -1)) for n, (path, up) in enumerate(index["calls"])
-        ]
-        rows = [
-            (_number(place, len(places), -1), _number(call, len(self.calls), -1))
-            for place, call in index["lines"]
-        ]
-        if len(rows) != count:
-            raise ValueError(f"{len(rows)} places for {count} lines")
-        self.origins = ["", *("" if place < 0 else places[place] for place, _ in rows)]
-        self.call_of = [-1, *(call for _, call in rows)]
-        self.opaque = [_opaque(each) for each in index["opaque"]]
-        self._take_checks(index["checks"], count)
-
-    def _take_checks(self, rows: Any, lines: int) -> None:
-        entry = self.entries.get(CHECKS)
-        numbers = math.prod(entry.shape) if entry is not None and entry.dtype == "float64" else 0
-        self.checks: dict[int, list[Check]] = {}
-        for line, text, kind, shape, dtype, first, count in rows:
-            if not is_shape(shape) or _number(first) + _number(count) > numbers:
-                raise ValueError("a check lies outside of its array")
-            check = Check(_number(line, lines + 1), _text(text), _text(kind), tuple(shape),
-                          _text(dtype), first, count)  # fmt: skip
-            self.checks.setdefault(check.line, []).append(check)
-
     def _entry(self, name: Any, dtype: Any, shape: Any, offset: Any) -> tuple[str, Entry]:
         if dtype not in DTYPES or not is_shape(shape):
             raise ValueError(f"{name!r} is no array of dtype {dtype!r} and shape {shape!r}")
-        start = -1 if offset == -1 else self._start + _number(offset)
+        start = -1 if offset == -1 else self._start + number_of(offset)
         size = math.prod(shape) * DTYPES[dtype].itemsize
         if start >= 0 and (offset % _ALIGNED or start + size > self.size):
             raise ValueError(f"{name!r} lies outside of the file")
         active.state.limits.check_elements(math.prod(shape), f"elements of {name!r}")
-        return _text(name), Entry(dtype, tuple(shape), start)
-
-    # --- what it holds ----------------------------------------------------------------------------
-
-    def program_in(self, dtype: str | None) -> str:
-        """The program with another dtype in the place of every floating one that it names, and
-        without autocast, which would round; line by line the same.
-        """
-        if dtype is None:
-            return self.program
-        text = _AUTOCAST.sub("", self.program)
-        text = _FLOATING.sub(f"torch.{dtype}", text)
-        wide = {"float32": "float", "float64": "double", "float16": "half"}.get(dtype, dtype)
-        return _CONVERSION.sub(f".{wide}()", text)
-
-    @staticmethod
-    def ahead_of_step(program: str) -> str:
-        """The lines of a recording's program up to its last backward pass, or all of them."""
-        lines = program.splitlines(keepends=True)
-        passes = [number for number, line in enumerate(lines, 1) if _BACKWARD.search(line)]
-        return "".join(lines[: passes[-1]] if passes else lines)
+        return text_of(name), Entry(dtype, tuple(shape), start)
 
     def array(self, name: str) -> Any:
         """An array, which may be written to and is nobody else's.
@@ -246,6 +178,93 @@ class Recording:
         # Private pages of the file: nothing is copied before it is written to.
         mapped = np.memmap(self.path, dtype, "c", entry.start, entry.shape or (1,))
         return mapped.view(np.ndarray).reshape(entry.shape)
+
+
+class Recording(Container):
+    """What `gradcli record` wrote of a run.
+
+    Attributes:
+        program: the text of the program.
+        origins: for each line of it, from 1, the user's place, "" for none.
+        calls: the calls of modules: the module's path, and the number of the call around it or -1.
+        call_of: for each line the number of the call that it ran in, -1 for none.
+        checks: what the replay is compared with, by line.
+        unwritten: the operations that could not be written down, whose results are read.
+        drawn: the arrays that were drawn at random.
+        numbers: the numbers in the program that the run read out of tensors.
+        output: the name of what the last backward pass began with, "" for none.
+        has_data: whether it has arrays.
+        is_told: whether it was said how the replay compares with the run: in a session that is
+            said once.
+        opaque_inputs: a hash of what went into each opaque operation when it was replayed in a
+            dtype with the values of the run.
+    """
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def take(self, index: dict[str, Any]) -> None:
+        """Take what an index says, checked."""
+        if self.kind != "recording":
+            raise ValueError(f"it is a file of kind {self.kind!r}")
+        self.is_told = False
+        self.opaque_inputs: dict[tuple[int, str | None], bytes] = {}
+        self.program = text_of(index["program"], LARGEST_PROGRAM)
+        count = self.program.count("\n")
+        self.unwritten = texts_of(index["unwritten"])
+        self.drawn = frozenset(texts_of(index["drawn"]))
+        self.numbers = texts_of(index["numbers"])
+        self.output = text_of(index["output"])
+        self.has_data = index["data"] is True
+        files = texts_of(index["files"])
+        places = [
+            f"{files[number_of(file, len(files))]}:{number_of(line)}"
+            + ("" if function == "<module>" else f" in {text_of(function)}")
+            for file, line, function in index["places"]
+        ]
+        self.calls = [
+            (text_of(path), number_of(up, n, -1)) for n, (path, up) in enumerate(index["calls"])
+        ]
+        rows = [
+            (number_of(place, len(places), -1), number_of(call, len(self.calls), -1))
+            for place, call in index["lines"]
+        ]
+        if len(rows) != count:
+            raise ValueError(f"{len(rows)} places for {count} lines")
+        self.origins = ["", *("" if place < 0 else places[place] for place, _ in rows)]
+        self.call_of = [-1, *(call for _, call in rows)]
+        self.opaque = [_opaque(each) for each in index["opaque"]]
+        self._take_checks(index["checks"], count)
+
+    def _take_checks(self, rows: Any, lines: int) -> None:
+        entry = self.entries.get(CHECKS)
+        numbers = math.prod(entry.shape) if entry is not None and entry.dtype == "float64" else 0
+        self.checks: dict[int, list[Check]] = {}
+        for line, text, kind, shape, dtype, first, count in rows:
+            if not is_shape(shape) or number_of(first) + number_of(count) > numbers:
+                raise ValueError("a check lies outside of its array")
+            check = Check(number_of(line, lines + 1), text_of(text), text_of(kind), tuple(shape),
+                          text_of(dtype), first, count)  # fmt: skip
+            self.checks.setdefault(check.line, []).append(check)
+
+    # --- what it holds ----------------------------------------------------------------------------
+
+    def program_in(self, dtype: str | None) -> str:
+        """The program with another dtype in the place of every floating one that it names, and
+        without autocast, which would round; line by line the same.
+        """
+        if dtype is None:
+            return self.program
+        text = _AUTOCAST.sub("", self.program)
+        text = _FLOATING.sub(f"torch.{dtype}", text)
+        wide = {"float32": "float", "float64": "double", "float16": "half"}.get(dtype, dtype)
+        return _CONVERSION.sub(f".{wide}()", text)
+
+    @staticmethod
+    def ahead_of_step(program: str) -> str:
+        """The lines of a recording's program up to its last backward pass, or all of them."""
+        lines = program.splitlines(keepends=True)
+        passes = [number for number, line in enumerate(lines, 1) if _BACKWARD.search(line)]
+        return "".join(lines[: passes[-1]] if passes else lines)
 
     def digest_of(self, check: Check) -> Any:
         """What a result is compared by; its elements or its digest."""
@@ -291,31 +310,34 @@ def _counted(names: list[str]) -> str:
 
 
 def _opaque(entry: Any) -> Opaque:
-    results = [(_text(name), bool(grad)) for name, grad in entry["results"]]
+    results = [(text_of(name), bool(grad)) for name, grad in entry["results"]]
     passes = [
         ([_optional(each) for each in arrived], [_optional(each) for each in left])
         for arrived, left in entry["passes"]
     ]
-    return Opaque(_text(entry["name"]), _text(entry["node"]), results, passes)
+    return Opaque(text_of(entry["name"]), text_of(entry["node"]), results, passes)
 
 
 def _optional(value: Any) -> str | None:
-    return None if value is None else _text(value)
+    return None if value is None else text_of(value)
 
 
-def _text(value: Any, most: int = 10_000) -> str:
+def text_of(value: Any, most: int = 10_000) -> str:
+    """A text; raises ValueError for what is none, or too long."""
     if not isinstance(value, str) or len(value) > most:
         raise ValueError("a text is none, or too long")
     return value
 
 
-def _texts(value: Any) -> list[str]:
+def texts_of(value: Any) -> list[str]:
+    """A list of texts; raises TypeError and ValueError."""
     if not isinstance(value, list):
         raise TypeError("a list of texts is none")
-    return [_text(each) for each in value]
+    return [text_of(each) for each in value]
 
 
-def _number(value: Any, below: int = 1 << 62, least: int = 0) -> int:
+def number_of(value: Any, below: int = 1 << 62, least: int = 0) -> int:
+    """A whole number in bounds; raises ValueError."""
     if type(value) is not int or not least <= value < below:
         raise ValueError(f"{value!r} is no number from {least} to {below - 1}")
     return value

@@ -64,6 +64,12 @@ _MOMENT = re.compile(r"(backward|step):([1-9]\d{0,8})|(first-nonfinite)")
 )
 @click.option("--no-data", is_flag=True, help="Leave arrays and numbers out of the recording.")
 @click.option(
+    "--watch",
+    is_flag=True,
+    help="Watch every step instead, at any size: a line of figures for each parameter, and the"
+    " first step that is not finite run again and explained.",
+)
+@click.option(
     "--sandbox", is_flag=True, help="Refused: the script runs as any program of the host does."
 )
 @click.argument("words", nargs=-1, metavar="SCRIPT|-m MODULE [ARGS]…", type=click.UNPROCESSED)
@@ -72,6 +78,7 @@ def command(
     output: str | None,
     at: str | None,
     no_data: bool,
+    watch: bool,
     sandbox: bool,
     words: Sequence[str],
 ) -> int:
@@ -87,10 +94,14 @@ def command(
             "`gradcli record` runs the script by Python, and --sandbox forbids that",
             help="a recording that was made elsewhere can be asked about in the sandbox",
         )
+    if watch and (at or no_data):
+        raise UsageError("--watch records no moment and no arrays, and takes no --at or --no-data")
     script = list(words)
     module = script[1] if script[:1] == ["-m"] and len(script) > 1 else None
     if not script or script == ["-m"]:
         raise UsageError("`gradcli record` needs a script of Python, or -m MODULE")
+    if watch and module in ("torch.distributed.run", "torch.distributed.launch"):
+        raise UsageError("--watch watches one process, and none that a launcher starts")
     if output is None:
         output = f"{_name_of(module, script)}.gradrun"
     elif not output.endswith(".gradrun"):
@@ -98,7 +109,7 @@ def command(
     program = python_of(python)
     shown = module if module is not None else script[0]
     Terminal().note(f"runs {shown} by {program}, and writes {output}")
-    return record(program, script, output, at, data=not no_data)
+    return record(program, script, output, at, data=not no_data, watch=watch)
 
 
 def _name_of(module: str | None, words: Sequence[str]) -> str:
@@ -131,7 +142,13 @@ def python_of(given: str | None) -> str:
 
 
 def record(
-    python: str, script: Sequence[str], output: str, at: str | None, *, data: bool = True
+    python: str,
+    script: Sequence[str],
+    output: str,
+    at: str | None,
+    *,
+    data: bool = True,
+    watch: bool = False,
 ) -> int:
     """Run a script with the recorder in the place of this process, where the host can do that.
 
@@ -146,6 +163,7 @@ def record(
         "at": (moment[1] or moment[3]) if moment else "",
         "number": int(moment[2] or 0) if moment else 0,
         "data": data,
+        "watch": watch,
     }
     with tempfile.TemporaryFile() as catalogue:
         catalogue.write(" ".join(known_functions()).encode())

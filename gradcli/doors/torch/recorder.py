@@ -42,6 +42,13 @@ from typing import Any
 torch: Any = None
 np: Any = None
 
+
+def use(torch_module: Any, numpy: Any) -> None:
+    """Take PyTorch and NumPy, once the script has imported them."""
+    global torch, np
+    torch, np = torch_module, numpy
+
+
 MAGIC = b"\x89GRUN\r\n\x1a"
 VERSION = 1
 ALIGNED = 64
@@ -750,9 +757,11 @@ class Settings:
         at: "" for the last window, else "backward" or "step" with `number` from 1, or
             "first-nonfinite".
         data: whether arrays, numbers and strings go into the file.
+        watch: whether every step is watched instead.
     """
 
     def __init__(self, path: str, at: str = "", number: int = 0, data: bool = True) -> None:
+        self.watch = False
         self.path = path
         self.at = at
         self.number = number
@@ -2789,11 +2798,10 @@ class Session:
 
     def begin(self) -> None:
         """Record from now on."""
-        global torch, np
         import numpy
         import torch as imported
 
-        torch, np = imported, numpy
+        use(imported, numpy)
         self.recorder = Recorder(self.settings)
         try:
             self.recorder.begin()
@@ -2919,34 +2927,42 @@ def _launched(command: list[str], settings: Settings) -> list[str]:
 LAUNCHERS = (["torch.distributed.run"], ["torch.distributed.launch"])
 
 
-def run(command: Sequence[str], settings: Settings) -> int:
-    """Run `SCRIPT ARGS…` or `-m MODULE ARGS…` as `python` does; its exit code."""
-    session = Session(settings)
+def run(command: Sequence[str], settings: Settings, session: Any) -> int:
+    """Run `SCRIPT ARGS…` or `-m MODULE ARGS…` as `python` does; its exit code.
+
+    Args:
+        session: what begins when torch is imported, and says at the end what became of it.
+    """
     command = list(command)
     if command[:1] == ["-m"] and command[1:2] in LAUNCHERS:
         command = _launched(command, settings)
         session.passed_on = True
     else:
         sys.meta_path.insert(0, Watcher(session.begin))
-        _pass_on(session)
+        if not settings.watch:
+            _pass_on(session)
     code, interrupted = 0, False
+    failure: BaseException | None = None  # its frames hold what the script computed last
     try:
         _execute(command)
     except SystemExit as ending:
         code = _exit_code(ending.code)
+        failure = ending
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)
         code = 1
+        failure = error
         _leave_own_frames(error, set())
         sys.excepthook(type(error), error, error.__traceback__)
     _say(session)
+    del failure
     if interrupted:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
     return code
 
 
-def _say(session: Session) -> None:
+def _say(session: Any) -> None:
     try:
         said = session.end()
     except Exception as error:
@@ -2961,14 +2977,16 @@ def _say(session: Session) -> None:
 
 
 def _leave_own_frames(error: BaseException | None, seen: set[int]) -> None:
-    """Take this file's frames out of the traceback of an error, and of those that led to it."""
+    """Take the frames of this file and of those beside it out of the traceback of an error, and of
+    those that led to it.
+    """
     if error is None or id(error) in seen:
         return
     seen.add(id(error))
     entries: list[types.TracebackType] = []
     trace = error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename != __file__:
+        if os.path.dirname(trace.tb_frame.f_code.co_filename) != os.path.dirname(__file__):
             entries.append(trace)
         elif entries and entries[-1].tb_frame.f_code.co_name == "handle_torch_function":
             del entries[-2:]  # a function in Python that handed itself to this file
@@ -3047,6 +3065,7 @@ def settings_of(given: dict[str, Any]) -> Settings:
     """The settings that data says."""
     settings = Settings(given["path"], given["at"], given["number"], given["data"])
     settings.argv = given.get("argv", [])
+    settings.watch = given.get("watch", False)
     if given.get("known") is not None:
         settings.catalogue = frozenset(given["known"])
     if given["catalogue"] is not None:
@@ -3059,7 +3078,22 @@ def main(words: list[str]) -> int:
     """Run what the words of a command line say: settings as JSON, and the script's words."""
     settings = settings_of(json.loads(words[0]))
     settings.argv = words[1:]
-    return run(words[1:], settings)
+    return run(words[1:], settings, watching(settings) if settings.watch else Session(settings))
+
+
+def watching(settings: Settings) -> Any:
+    """A session that watches each step and records none, as the files beside this one do it."""
+    files = []
+    for name in ("watcher", "step_rerun"):
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
+        spec = importlib.util.spec_from_file_location(f"gradcli_{name}", path)
+        assert spec is not None
+        assert spec.loader is not None
+        files.append(importlib.util.module_from_spec(spec))
+        sys.modules[f"gradcli_{name}"] = files[-1]
+        spec.loader.exec_module(files[-1])
+    watcher, rerun = files
+    return watcher.Session(settings, sys.modules[__name__], rerun)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gradcli.questions.blame.finding import Blame
     from gradcli.questions.blame.nonfinite import Watch
     from gradcli.recorded.result import Result
+    from gradcli.recorded.watched import Watched
     from gradcli.running.run import Run
 
 
@@ -40,14 +41,12 @@ _WITHOUT_VALUE = ("0/0", "inf - inf", "inf/inf", "infinite slope", "from the dat
 """Causes where mathematics has no value: a cure chooses one."""
 
 
-def blame(
-    asked: Asked,
-    *,
-    all: bool,
-) -> int:
+def blame(asked: Asked, *, all: bool) -> int:
     """Find the first number of a program that is not finite, and a fix; the exit code is 1 where
     there is such a number.
     """
+    if asked.options.watched is not None:
+        return _blame_watched(asked, asked.options.watched)
     from gradcli.questions.blame.find import blame as find  # lazy: command: its body
     from gradcli.questions.blame.nonfinite import Sentinel, Watch  # lazy: command: its body
 
@@ -118,6 +117,14 @@ def _check_first(provenance: Provenance, watch: Watch, found: Blame) -> None:
 
 _SECONDS, _LONG, _SECONDS_OF_LONG = 8.0, 0.5, 2.5
 """So many seconds the program runs again and again for a cure; fewer where it takes long itself."""
+
+
+def _blame_watched(asked: Asked, watched: Watched) -> int:
+    """Answer from what `record --watch` wrote."""
+    from gradcli.questions.blame.watched import answer_of  # lazy: command: its body
+
+    asked.terminal.answer(answer_of(watched), asked.options.format)
+    return 0 if watched.nonfinite is None else 1
 
 
 def _find_cure(

@@ -27,7 +27,7 @@ from gradcli.questions.check.check import (
 )
 from gradcli.questions.check.check import check as compare
 from gradcli.questions.check.diagnosis import Clues, is_close
-from gradcli.questions.check.edits import Edit, edits
+from gradcli.questions.check.edits import Edit, edits, edits_of_backward
 from gradcli.questions.check.suspects import Suspect, suspects, without_second
 from gradcli.questions.check.tell import (
     check_document,
@@ -115,6 +115,7 @@ def by_differences(
     failed = fails(worst(found))
     wrong = [each.name for each in found if each.verdict == WRONG]
     places = _suspects(rerun, wrong) if failed and order == 1 else []
+    places = [_with_slip(rerun, each, found, inputs, seed) for each in places]
     if failed and order == 2:
         nodes = here.run.session.graph(here.output).nodes
         places = without_second(rerun.statements, nodes)
@@ -224,6 +225,44 @@ def _suspects(rerun: Rerun, wrong: Sequence[str]) -> list[Suspect]:
     return list({(each.place.start, each.text): each for each in found}.values())
 
 
+_TRIAL_SECONDS = 4.0
+"""How long changes of a custom function's backward() are tried."""
+
+
+def _with_slip(
+    rerun: Rerun, suspect: Suspect, found: Sequence[Checked], inputs: Mapping[str, Any], seed: Any
+) -> Suspect:
+    """A custom function's backward() with the change of it that makes the gradients right, which
+    was run; as it was where none does.
+    """
+    wrong = [each for each in found if each.verdict == WRONG]
+    if suspect.returned is None or not wrong or any(each.along for each in wrong):
+        return suspect
+    span = suspect.returned.span
+    until = perf_counter() + min(_TRIAL_SECONDS, rerun.left() / 2)
+    for edit in edits_of_backward(suspect.returned, suspect.incoming):
+        if perf_counter() > until:
+            break
+        text = rerun.text[: span.start] + edit.text + rerun.text[span.end :]
+        try:
+            gradients = rerun.execute(text, values=inputs, dtype="float64").gradients(seed)
+        except GradcliError:
+            continue
+        if all(_is_right(gradients.get(each.name), each) for each in wrong):
+            return Suspect(suspect.place, f"{edit.slip}: `{edit.text}` is right", suspect.text)
+    return suspect
+
+
+def _is_right(gradient: Any, checked: Checked) -> bool:
+    """Whether a gradient has the slopes that differences had."""
+    if gradient is None or not checked.elements:
+        return False
+    numeric = np.array([each.numeric for each in checked.elements])
+    found = np.array([gradient[each.index] for each in checked.elements])
+    room = 1e-5 * float(np.abs(numeric).max())
+    return bool(np.isfinite(found).all() and np.allclose(found, numeric, rtol=1e-4, atol=room))
+
+
 def _precision(executed: Executed) -> float:
     """The relative rounding error of the coarsest dtype in the graph."""
     assert executed.output is not None
@@ -272,7 +311,8 @@ def _executed(rerun: Rerun) -> Executed:
     found = rerun.execute(dtype="float64", record="steps")
     if found.output is None or not found.output.requires_grad or not found.leaves:
         raise _nothing_to_move()
-    if found.output.grad_fn is None:
+    bound = [] if found.run.bindings is None else found.run.bindings.inputs()
+    if found.output.grad_fn is None and all(leaf is not found.output for _, leaf in bound):
         raise GradcliError(
             "E402",
             "the output is a leaf, and nothing is computed between it and an input",

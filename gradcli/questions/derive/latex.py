@@ -105,6 +105,14 @@ def _bracketed(text: str) -> str:
     return rf"\left({text}\right)" if "_" in text or "frac" in text else text
 
 
+def _is_rearranged(symbol: Symbol) -> bool:
+    """Whether a formula has dimensions put in, taken out or exchanged, and not only broadcast."""
+    return any(
+        isinstance(part, Call) and part.function in (*_RESHAPES, "transpose", "permute")
+        for part in symbol.walk()
+    )
+
+
 def _check_arranged(*operands: Symbol) -> None:
     """Raise E413 for the operand of a matrix product, or of a sum over some of its indices, whose
     elements are arranged anew: no letter of LaTeX says how.
@@ -143,7 +151,11 @@ class _Writer:
     def row(self, line: Line) -> str:
         """A line of the display."""
         if self._is_by_elements(line):
-            return self._row_of_elements(line)
+            try:
+                return self._row_of_elements(line)
+            except GradcliError:
+                if _is_rearranged(line.formula):
+                    raise
         is_case = isinstance(line.formula, Operation) and line.formula.operator in _RELATIONS
         text = self.text(line.formula)
         return f"{self.left(line)} &= " + (rf"\left[{text}\right]" if is_case else text)
@@ -301,8 +313,8 @@ class _Writer:
         if isinstance(symbol, Call) and symbol.function in _AT:
             return self._call_at(symbol, own, free)
         if isinstance(symbol, (Operation, Call)) and self._is_of_elements(symbol):
-            named = {}
-            parts = []
+            named: dict[str, tuple[str, int]] = {}
+            parts: list[Symbol] = []
             for number, part in enumerate(symbol.parts):
                 if isinstance(part, Constant):
                     parts.append(part)

@@ -286,6 +286,8 @@ class _Writer:
             return None
         for each in self.recorder.values[: self.forward]:
             other = each.array
+            if other is None:  # a tensor on meta
+                continue
             if other.dtype == array.dtype and np.array_equal(other, array):
                 return each
         return None

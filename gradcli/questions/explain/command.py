@@ -135,6 +135,11 @@ def explain(
 
 def flow(asked: Asked) -> int:
     """Show the flow of gradients through the modules of a program."""
+    if asked.options.watched is not None:
+        from gradcli.questions.explain.watched import answer_of  # lazy: command: its body
+
+        asked.terminal.answer(answer_of(asked.options.watched), asked.options.format)
+        return 0
     from gradcli.questions.explain.answer import flow_of  # lazy: command: its body
 
     return show_explanation(asked, flow_of)

@@ -162,7 +162,7 @@ def _steps(run: Recorded, called: str) -> tuple[Span | None, bool]:
 
 def _is_of(call: Evaluation, called: str) -> bool:
     """Whether the first argument of a call is what a name holds."""
-    arguments = call.node.arguments if isinstance(call.node, tree.Call) else ()
+    arguments = call.node.arguments if isinstance(call.node, tree.Call) else []
     return bool(arguments) and arguments[0].value.span.text == called
 
 

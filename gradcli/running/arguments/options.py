@@ -11,6 +11,7 @@ from gradcli.running.process.memory import default_memory
 
 if TYPE_CHECKING:
     from gradcli.arrays.files.recording import Recording
+    from gradcli.recorded.watched import Watched
 
 FORMATS = ("text", "json", "jsonl", "table")
 
@@ -123,6 +124,7 @@ class Options:
         quiet: whether traces, warnings and notes are kept back.
         script: the words behind `--`, which are the script's own.
         recording: the recording whose program runs, None for other programs.
+        watched: what `record --watch` wrote, which has no program; None for all else.
         explain_loops: whether it is said what became of the loops that ran often.
         fold: the modules that are one box in a picture, as paths such as `net.0`.
         expand: whether each repetition of a loop is drawn, in a picture and in a tree.
@@ -131,6 +133,8 @@ class Options:
         prints: whether the result is printed; one that goes to a file only where a format or a
             trace was named too.
     """
+
+    watched: Watched | None = None
 
     def __init__(
         self,
