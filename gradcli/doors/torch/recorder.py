@@ -36,7 +36,7 @@ import types
 import warnings
 import weakref
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 torch: Any = None
@@ -748,6 +748,25 @@ class Step:
         ]
 
 
+class Creations:
+    """Where the program made its modules and optimizers. They are known by their identity: what a
+    class of its own calls equal, and how it hashes, is not asked.
+    """
+
+    def __init__(self) -> None:
+        self.places: dict[int, tuple[Any, Place]] = {}
+
+    def note(self, created: Any, place: Place) -> None:
+        """Note where something was made, for as long as it is there."""
+        key = id(created)
+        self.places[key] = weakref.ref(created, lambda _: self.places.pop(key, None)), place
+
+    def of(self, created: Any) -> Place:
+        """Where something was made, nowhere if that was not noted."""
+        reference, place = self.places.get(id(created), (None, NOWHERE))
+        return place if reference is not None and reference() is created else NOWHERE
+
+
 _recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
 
@@ -816,7 +835,7 @@ class Recorder:
         self.handles: list[Any] = []
         self.optimizers: list[Any] = []
         self.replaced: list[tuple[Any, str, Any]] = []
-        self.creations: Any = weakref.WeakKeyDictionary()
+        self.creations = Creations()
         self.mode: Any = None
         self.is_aside = False
         self.pool = Pool()
@@ -991,17 +1010,21 @@ class Recorder:
         return functools.wraps(former)(backward)
 
     def _optimizing(self, former: Any) -> Any:
+        note = self._guarded(self._note_creation)
+
         def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             self.optimizers.append(weakref.ref(optimizer))
-            self._note_creation(optimizer)
+            note(optimizer)
             former(optimizer, *args, **kwargs)
 
         return functools.wraps(former)(init)
 
     def _constructing(self, former: Any) -> Any:
+        note = self._guarded(self._note_creation)
+
         def init(module: Any, *args: Any, **kwargs: Any) -> None:
             former(module, *args, **kwargs)
-            self._note_creation(module)
+            note(module)
 
         return functools.wraps(former)(init)
 
@@ -1012,7 +1035,7 @@ class Recorder:
             code = frame.f_code
             is_own = code.co_varnames[:1] and frame.f_locals.get(code.co_varnames[0]) is created
             if not is_own and not self._is_internal(code.co_filename):
-                self.creations[created] = Place([(code, frame.f_lasti)], ())
+                self.creations.note(created, Place([(code, frame.f_lasti)], ()))
                 return
             frame = frame.f_back
 
@@ -1725,7 +1748,7 @@ class Recorder:
         """Enter an optimizer into the window, with the name that the program has for it."""
         place = self._place(sys._getframe(2))
         name = self._name_of(optimizer) or "optimizer"
-        creation = self.creations.get(optimizer, NOWHERE)
+        creation = self.creations.of(optimizer)
         step = Step(optimizer, name, place, creation, self._parameter)
         self.window.steps.append(step)
         return step
@@ -2079,7 +2102,7 @@ class Writer:
         self,
         window: Window,
         settings: Settings,
-        creations: Mapping[Any, Place],
+        creations: Creations,
         hooks: Sequence[Hook],
     ) -> None:
         self.window = window
@@ -2252,7 +2275,7 @@ class Writer:
         parts = [(name, each) for name, each in module._modules.items() if each is not None]
         listed = bool(parts) and [name for name, _ in parts] == [str(n) for n in range(len(parts))]
         made = "nn.Sequential()" if listed else f"{self._class(kind)}()"
-        place = self.creations.get(module, NOWHERE)
+        place = self.creations.of(module)
         first, _, last = path.rpartition(".")
         if path.endswith("]"):
             holder, _, number = path[:-1].rpartition("[")
