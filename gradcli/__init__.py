@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gradcli.doors.torch.library import torch as torch
     from gradcli.errors import GradcliError as GradcliError
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Answer": "doors.python.questions",
@@ -59,3 +59,7 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     return getattr(import_module(f"gradcli.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -153,6 +153,15 @@ class GradcliError(Exception):
         self.context: GradcliError | None = None
         self.remarks: list[str] = []
 
+    def __reduce__(self) -> Any:
+        """What another process gets: all but the modules, which live in the session."""
+        kept = {
+            name: value
+            for name, value in vars(self).items()
+            if name in _PICKLED or name == "__notes__"
+        }
+        return _unpickled, (self.code, self.message, kept)
+
     @property
     def stage(self) -> str:
         """What gradcli was doing: reading, parsing, evaluating or differentiating."""
@@ -162,6 +171,17 @@ class GradcliError(Exception):
     def exit_code(self) -> int:
         """The exit code of a run that this error ends."""
         return CODES[self.code].exit_code
+
+
+_PICKLED = frozenset(
+    ("text", "raises", "span", "help", "notes", "labels", "stack", "cause", "context", "remarks")
+)
+
+
+def _unpickled(code: str, message: str, kept: dict[str, Any]) -> GradcliError:
+    error = GradcliError(code, message)
+    vars(error).update(kept)
+    return error
 
 
 def internal_error(failure: Exception, span: Span | None = None) -> GradcliError:

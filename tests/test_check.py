@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -328,3 +329,66 @@ def test_a_function_without_a_second_derivative_is_named(gradcli: CommandLine) -
 def test_a_whole_factor_may_be_a_norm(gradcli: CommandLine) -> None:
     shown = gradcli("check", "y = (x ** 2).sum().sqrt()", "x=[3,4]", "--equals", "x")
     assert "it is 5 times too large: a factor, such as the norm of `x`," in shown.out
+
+
+_OWN_BACKWARD = """class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return {forward}
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return {backward}
+loss = (Op.apply(x) * c).sum()"""
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "said"),
+    [
+        ("x.norm()", "g * x", "a division by the norm of `x` is missing"),
+        ("(x ** 2 + 1).sqrt()", "g * x / (x ** 2 + 1)", "the root of `x ** 2 + 1` is meant"),
+        ("x - x.mean(1, keepdim=True)", "g - g.mean(0, keepdim=True)", "the wrong dimension, 0"),
+        ("x - x.mean(1, keepdim=True)", "g", "the share through the mean is missing"),
+        ("x ** 2 + x.sin()", "g * 2 * x", "the term `+ g * x.cos()` is missing"),
+        ("x.softmax(1)", "x.softmax(1) * (1 - x.softmax(1)) * g", "only the diagonal"),
+        ("x ** 2", "g * 2 * x * x", "the factor `x` is one too many"),
+    ],
+)
+def test_slips_in_a_backward_are_named_by_the_change_that_mends_them(
+    gradcli: CommandLine, forward: str, backward: str, said: str
+) -> None:
+    """Each change that is shown was run, and gave the slopes that differences have."""
+    program = _OWN_BACKWARD.format(forward=forward, backward=backward)
+    numbers = "[[1.,2.,3.],[3.,1.,1.]]" if "norm" not in forward else "2."
+    words = ["x=[[1.,2.,3.],[4.,5.5,6.]]", f"c:const=tensor({numbers})"]
+    found = gradcli("check", program, *words)
+    assert found.code == 1
+    assert said in " ".join(found.out.split()), found.out
+    edited = re.findall(r": `([^`]*)` is right", " ".join(found.out.split()))
+    assert len(edited) == 1
+    mended = _OWN_BACKWARD.format(forward=forward, backward=edited[0])
+    assert gradcli("check", mended, *words).code == 0
+
+
+def test_bfloat16_moves_by_steps_that_it_holds(gradcli: CommandLine) -> None:
+    shown = gradcli(
+        "check", "x = tensor([1., 2.], dtype=bfloat16, requires_grad=True); y = (x * x).sum()"
+    )
+    assert (shown.code, "wrong" in shown.out) == (0, False), shown.out
+
+
+@pytest.mark.parametrize(
+    "draw", ["Gamma(a, 1.).rsample((3,))", "Beta(a, 2.).rsample()", "Chi2(a).rsample()"]
+)
+def test_implicit_gradients_of_draws_are_not_compared(draw: str, gradcli: CommandLine) -> None:
+    head = "a = tensor(2., requires_grad=True); b = tensor(3., requires_grad=True)\n"
+    shown = gradcli("check", f"{head}y = (torch.distributions.{draw} * b).sum()")
+    assert "`a` is not checked: numbers are drawn by rejection with it" in shown.err
+    assert (shown.code, shown.out.count("fine")) == (0, 1)
+    assert gradcli("check", f"{head}y = torch.distributions.{draw}.sum()").code == 3
+
+
+def test_an_output_that_is_a_leaf_is_refused(gradcli: CommandLine) -> None:
+    shown = gradcli("check", "x = tensor(1., requires_grad=True)\nwith no_grad(): x -= 0.5")
+    assert (shown.code, "the output is a leaf" in shown.err) == (3, True)

@@ -309,7 +309,75 @@ def test_latex_refuses_what_it_would_say_falsely(gradcli: CommandLine) -> None:
     program = "y = (torch.einsum('ij,jk->ik', a, b) ** 2).sum()"
     shown = gradcli("derive", program, "a=[[1,2]]", "b=[[3],[4]]", "--to", "latex")
     assert (shown.code, shown.out) == (3, "")
-    assert "there is no word in LaTeX for unsqueeze()" in shown.err
+    assert "there is no word in LaTeX for a product of batches" in shown.err
+
+
+BY_ELEMENTS = [
+    (
+        "torch.outer(a, b).exp().sum()",
+        "a=2 b=3",
+        [
+            r"\left(\frac{\partial L}{\partial b}\right)_{i} &= "
+            r"\sum_{j} e^{a_{j} \, b_{i}} \, a_{j}",
+            r"\left(\frac{\partial L}{\partial a}\right)_{i} &= "
+            r"\sum_{j} b_{j} \, e^{a_{i} \, b_{j}}",
+        ],
+    ),
+    (
+        "y = (x.unsqueeze(1) * w).sum()",
+        "x=3 w=3,2",
+        [
+            r"\left(\frac{\partial y}{\partial w}\right)_{i j} &= x_{i}",
+            r"\left(\frac{\partial y}{\partial x}\right)_{i} &= \sum_{j} w_{i j}",
+        ],
+    ),
+    (
+        "y = torch.kron(a, b).pow(2).sum()",
+        "a=2,2 b=2,2",
+        [
+            r"\left(t_{1}\right)_{i 1 j 1} &= a_{i j}",
+            r"\left(t_{2}\right)_{1 i 1 j} &= b_{i j}",
+            r"\left(t_{3}\right)_{i j k l} &= "
+            r"2 \, \left(t_{1}\right)_{i 1 k 1} \, \left(t_{2}\right)_{1 j 1 l}",
+        ],
+    ),
+    (
+        "y = torch.linalg.svd(X, False)[1].sum()",
+        "X=3,2",
+        [
+            r"\frac{\partial y}{\partial X} &= U \, V^{\top}",
+            r"&\text{with } X = U \, \operatorname{diag}\left(\sigma\right) \, V^{\top}",
+        ],
+    ),
+]
+"""A program, the shapes of its inputs, and the first rows of its display."""
+
+
+@pytest.mark.parametrize(("program", "shapes", "rows"), BY_ELEMENTS)
+def test_latex_has_indices_where_dimensions_differ(
+    gradcli: CommandLine, program: str, shapes: str, rows: list[str]
+) -> None:
+    shown = gradcli("derive", program, "--shape", *shapes.split(), "--to", "latex").out
+    found = [row.strip().removesuffix("\\\\").rstrip() for row in shown.splitlines()[1:-1]]
+    assert found[: len(rows)] == rows
+
+
+@pytest.mark.parametrize(
+    ("program", "shapes"),
+    [
+        ("(x.reshape(2, 3) @ w).sum()", "x=6 w=3,2"),
+        ("x.permute(1, 0).reshape(6).pow(2).sum()", "x=2,3"),
+        ("F.conv1d(x, w).pow(2).sum()", "x=2,2,5 w=3,2,2"),
+    ],
+)
+def test_latex_refuses_rearranged_elements(gradcli: CommandLine, program: str, shapes: str) -> None:
+    shown = gradcli("derive", program, "--shape", *shapes.split(), "--to", "latex")
+    assert "there is no word in LaTeX for" in shown.err, shown.out
+
+
+def test_a_one_hot_of_few_rows_keeps_its_classes(gradcli: CommandLine) -> None:
+    found = gradcli("derive", "F.cross_entropy(x, torch.tensor([0, 1]))", "--shape", "x=2,3")
+    assert found.out.startswith("grad_x = (x.softmax(1) - F.one_hot(tensor([0, 1]), 3)) / 2")
 
 
 def test_a_function_that_is_not_called_is_a_symbol(gradcli: CommandLine) -> None:

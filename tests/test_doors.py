@@ -5,28 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.blocks import README, blocks
 from tests.command_line import ROOT, process
 from tests.machine import PATIENCE
 
 pytestmark = pytest.mark.filterwarnings("default")
 
 
-def _commands() -> list[list[str]]:
-    """The words of each, without what stands behind `#`."""
-    (text,) = [each.text for each in blocks(README) if "$ gradcli lsp" in each.text]
-    lines = (line.removeprefix("$ gradcli ") for line in text.splitlines())
-    return [shlex.split(line, comments=True) for line in lines]
-
-
-CLUSTER, KERNEL, LSP, MCP = _commands()
+CLUSTER = [
+    *("y = (a * w).sum()", "w=3", "--inputs", "cases.jsonl"),
+    *("--cluster", "local:2"),
+]
+KERNEL = ["setup", "kernel", "install", "--user"]
+LSP = ["setup", "lsp"]
+MCP = ["setup", "mcp"]
 
 
 @pytest.mark.cluster

@@ -52,6 +52,7 @@ def test_rules_and_inputs_of_an_entry_match(entry: Op) -> None:
 LISTS = {
     "questions/blame/rewrites.py": "which fix a pattern of the program has",
     "questions/derive/algebra/matrices.py": "functions that make one number of all elements",
+    "questions/derive/algebra/shapes.py": "what a size of a result is made of",
     "questions/derive/algebra/reading.py": "odd functions, by which a sign is taken out of a call",
     "recorded/formulas/public_calls.py": "functions of other names; grows with no pointwise op",
     "recorded/formulas/spellings.py": "what the language writes for views, indices and reductions",

@@ -56,7 +56,7 @@ loss = net(torch.randn(2, 3, 6, 6)).pow(2).mean()
 }
 SHOWN = {
     # a parameter that is found by its path
-    "transformer": "block.query.weight",
+    "transformer": "block",  # folded, with the norm of its parameters' gradients
     "recurrent": "cell.weight_hh",
     "residual": "net.2.bn1.weight",
 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -53,6 +55,51 @@ def test_importing_leaves_the_threads_of_blas_alone() -> None:
 def test_a_new_process_shows_what_a_program_asks_to_see() -> None:
     program = "import gradcli\nprint(gradcli.run('y = x * x\\nexplain(y)', x=2).printed)"
     assert "x.grad = 4." in _fresh(program)
+
+
+def test_results_and_errors_go_to_other_processes() -> None:
+    result = gradcli.run("e = (a + b) * d", a=2, b=3, d=np.array([4.0, 5.0]), seed=[1.0, 2.0])
+    there = pickle.loads(pickle.dumps(result))
+    assert repr(there) == repr(result)
+    assert there.to_dict() == result.to_dict()
+    assert there.graph[1].name == "MulBackward0"
+    np.testing.assert_array_equal(there.grads["d"], result.grads["d"])
+    with pytest.raises(ValueError, match="in another process"):
+        there.picture()
+    with pytest.raises(gradcli.GradcliError) as raised:
+        gradcli.run("y = x[5]", x=[1, 2])
+    error = pickle.loads(pickle.dumps(raised.value))
+    assert (error.code, str(error), error.exit_code) == ("E302", str(raised.value), 3)
+    assert error.span is not None
+    assert raised.value.span is not None
+    assert error.span.text == raised.value.span.text
+    assert error.__notes__ == raised.value.__notes__
+
+
+def _run_there(program: str) -> gradcli.Result:
+    return gradcli.run(program, x=[1.0, 2.0])
+
+
+def test_a_pool_ends_with_the_error_of_its_worker() -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(_run_there, ["y = x.sum()"])[0].value == 3
+        with pytest.raises(gradcli.GradcliError, match="position 5"):
+            pool.map(_run_there, ["y = x[5]"])
+
+
+def test_seeds_are_arrays_of_any_size() -> None:
+    seed = np.random.default_rng(0).normal(size=100_000)
+    found = gradcli.run("y = x * 2", x=np.ones(100_000), seed=seed)
+    np.testing.assert_array_equal(found.grads["x"], 2 * seed)
+    assert gradcli.grad("y = x * 2", x=np.ones((0, 3)), seed=np.ones((0, 3)))["x"].shape == (0, 3)
+    assert gradcli.check("y = x * 2", x=np.ones(3), seed=np.array([1.0, 2.0, 3.0]))
+    assert gradcli.why("x.grad", "y = x * 2", x=np.ones(3), seed=np.array([1.0, 2.0, 3.0]))
+    with pytest.raises(gradcli.GradcliError, match="shape"):
+        gradcli.run("y = x * 2", x=np.ones(3), seed=np.ones(2))
+
+
+def test_dir_lists_the_names() -> None:
+    assert set(dir(gradcli)) == {*gradcli.__all__, "__version__"}
 
 
 def test_every_name_is_there() -> None:

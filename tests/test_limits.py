@@ -294,6 +294,14 @@ def test_little_memory_is_a_result_or_a_clear_end(program: str, size: str) -> No
 
 
 @pytest.mark.skipif(not HAS_CEILING, reason="the host has no ceiling on memory")
+def test_recursion_without_memory_is_out_of_memory() -> None:
+    """CPython has none left there to say what failed."""
+    finished = process("def f(n): return f(n + 1)\nf(0)", "--max-memory", "1KB")
+    assert finished.code == 5, finished.err
+    assert finished.err.startswith("error[E60")
+
+
+@pytest.mark.skipif(not HAS_CEILING, reason="the host has no ceiling on memory")
 @pytest.mark.parametrize("core", ["Nehalem", "Haswell", "Zen", "SkylakeX"])
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_buffers_of_openblas_are_not_the_programs(core: str, threads: str) -> None:

@@ -191,6 +191,33 @@ _WHY = [
 ]
 
 
+_WHY += [
+    Row(
+        "why w1.grad",
+        "w1 = torch.ones(2, requires_grad=True)\nw2 = torch.ones(2, requires_grad=True)\n"
+        "(w1 * w2).sum().backward()\nw1.grad.zero_()\nw2.grad.zero_()",
+        ("was set to 0 afterwards", ":5:1"),
+        ("w2.grad.zero_()",),
+    ),
+    Row(
+        "why y.grad",
+        "import copy\nx = torch.ones(2, requires_grad=True)\n(x * 2).sum().backward()\n"
+        "y = copy.deepcopy(x)",
+        ("as a copy or a conversion: no pass brought it",),
+        ("the program set it",),
+    ),
+    Row(
+        "why other.weight",
+        "other = torch.nn.Linear(2, 1)\nnet = torch.nn.Linear(2, 1)\n"
+        "opt = torch.optim.SGD(net.parameters(), lr=0.1)\nother = torch.nn.Linear(2, 1)\n"
+        "net(torch.ones(1, 2)).sum().backward()\nopt.step()",
+        ("no optimizer holds it",),
+        ("former model",),
+    ),
+    Row("why x.grad", "x = torch.arange(6.).view(2, 3)", ("computed here, of numbers alone",)),
+]
+
+
 _EMA = """\
 import copy
 from torch import nn
@@ -370,7 +397,7 @@ _BLAME = [
         "from torch import nn\nrnn = nn.RNN(2, 2, nonlinearity='relu')\n"
         "for p in rnn.parameters():\n    nn.init.constant_(p, 5.)\n"
         "o, h = rnn(torch.ones(60, 1, 2))\nloss = h.sum()\nloss.backward()",
-        ("rnn.bias_hh_l0.grad",),
+        ("rnn.weight_hh_l0.grad",),
         ("p.grad",),
     ),
 ]

@@ -215,7 +215,7 @@ COMMANDS = {
     "derive": (["derive", "y = x * tanh(x)", "x=2"], 0, "grad_x = tanh(x)", ""),
     "check": (["check", "y = x * x", "x=2"], 0, "x.grad  fine", ""),
     "blame": (["blame", "y = log(x)", "x=0"], 1, "log", ""),
-    "picture": (["y = x * x", "x=2", "-o", "y.svg"], 0, "", ""),
+    "picture": (["y = x * x", "x=2", "-o", "y.svg", "-q"], 0, "", ""),
     "help": (["help", "platforms"], 0, "Pyodide", ""),
     "info": (["info"], 0, "kernels in C", ""),
     "wrong": (["y = a * ", "a=2"], 3, "", "error[E001]"),

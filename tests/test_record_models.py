@@ -72,6 +72,8 @@ def test_a_model_is_computed_again(
     assert shown.code == 0, shown.err
     assert re.search(r"\d+ operations, equal to .*, gradients to ", shown.err)
     assert ("the optimizer's step to " in shown.err) == (name not in STEPLESS)
+    shown = gradcli("explain", "--flow", path)
+    assert shown.code == 0, shown.err
 
 
 def test_what_is_compiled_runs_uncompiled(
@@ -139,7 +141,9 @@ for x in DataLoader(Rows(), batch_size=4, num_workers=2):
 
 
 ENDINGS = {
-    "an interruption": "import signal\nsignal.raise_signal(signal.SIGINT)",
+    "an interruption": """import signal  # which a job in the background ignores
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.raise_signal(signal.SIGINT)""",
     "a breakpoint": "breakpoint()\nprint('behind it', w)",
     "a word": "import sys; sys.exit('a word')",
     "an exit of its own": "import os; os._exit(4)",
@@ -179,3 +183,14 @@ def test_a_module_and_its_arguments(gradcli: CommandLine, python: str, here: Pat
     assert (shown.code, shown.out) == (0, "package ['--at', 'x', '-o']\n")
     shown = gradcli("why", "w.grad", "package.gradrun")
     assert "__main__.py:4" in shown.out
+
+
+def test_a_module_that_cannot_be_hashed_while_it_is_made(python: str, here: Path) -> None:
+    Path("hashed.py").write_text(
+        "import torch\n\n\nclass Net(torch.nn.Linear):\n    def __hash__(self):\n"
+        "        return hash(self.late)\n\n\nnet = Net(2, 1)\nnet.late = 3\n"
+        "net(torch.ones(1, 2)).sum().backward()\n"
+    )
+    shown = process("record", "--python", python, "hashed.py")
+    assert shown.code == 0, shown.err
+    assert "wrote " in shown.err

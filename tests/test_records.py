@@ -454,3 +454,12 @@ def test_progress(
     progress.show("7 records")
     progress.end()
     assert screen.text == shown
+
+
+def test_a_file_to_go_on_with_of_deep_brackets_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "done.jsonl").write_text(f"{'[' * 200_000}\n")
+    (tmp_path / "cases.jsonl").write_text('{"a": 1}\n')
+    words = ("--inputs", f"{tmp_path}/cases.jsonl", "--resume", f"{tmp_path}/done.jsonl")
+    finished = process("y = a * 2", *words)
+    assert finished.code == 2, finished.err
+    assert "line 1 is no result" in finished.err

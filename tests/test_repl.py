@@ -63,6 +63,16 @@ def test_errors_leave_values_intact(run: Run, capsys: pytest.CaptureFixture[str]
     assert entered(run, capsys, "is_grad_enabled()") == "True\n"
 
 
+def test_a_second_pass_in_a_session_is_told_of_retain_graph(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text in ("x = tensor(2., requires_grad=True)", "y = x * x", "y.backward()"):
+        run_entry(run, text, f"entry {text[0]}")
+    capsys.readouterr()
+    run_entry(run, "y.backward()", "entry 4")
+    assert "pass retain_graph=True to the first backward()" in capsys.readouterr().err
+
+
 def test_plain_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     typed = "x = (1 +\n2)\n\ndef f():\n    return 1\n\nf()\n.vars"
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))

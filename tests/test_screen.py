@@ -167,3 +167,12 @@ def test_bars_work_in_the_session() -> None:
     assert code == 0
     assert "t: 100%|" in shown
     assert "\\x0d" not in shown
+
+
+def test_a_paste_that_the_terminal_does_not_mark_keeps_its_margins() -> None:
+    typed = b"for i in range(2):\n    if i:\n        print('b', i)\n\nprint('after')\n.quit\n"
+    shown, code = on_terminal(["repl"], typed)
+    assert code == 0
+    assert "b 1" in shown
+    assert "after" in shown
+    assert "error" not in shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -145,3 +146,14 @@ def keep_freed_memory() -> None:
         np.empty(_LARGEST_KEPT, np.uint8)
     except MemoryError:  # a limit on the process is lower than that
         return
+
+
+def return_freed_memory() -> None:
+    """Return to the system what `keep_freed_memory` kept, where the C library is glibc."""
+    if sys.platform != "linux":
+        return
+    import ctypes  # lazy: start-up: few programs are recordings
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

@@ -118,18 +118,81 @@ def _answered(
     return code
 
 
+class NumbersNeeded(Exception):
+    """Raised by what answers from the graph of a recording alone, where that is not enough."""
+
+
+def answer_from_graph(
+    asked: Asked, record: str, answer: Callable[[Run, Sequence[Statement], Any], int]
+) -> int | None:
+    """Let a command answer from the graph of a recording alone, which costs little memory.
+
+    Args:
+        answer: as in `answer_from_run`; may raise `NumbersNeeded`.
+
+    Returns:
+        The exit code; None where this is not a recording, or its numbers are needed, and there.
+    """
+    options = asked.options
+    recording = options.recording
+    if recording is None or (recording.has_data and (asked.arguments or options.dtype)):
+        return None
+    options.graph_alone = True
+    run = Run(asked.terminal, options, record)
+    run.muted = True
+    try:
+        with run.limited():
+            statements = run.session.parse(asked.program.text(), asked.program.name)
+            value = run.execute(statements, asked.arguments)
+            with run.within_memory():
+                return answer(run, statements, value)
+    except NumbersNeeded:
+        return None
+    except GradcliError as error:
+        if recording.has_data:
+            return None
+        asked.terminal.error(error)
+        return error.exit_code
+    finally:
+        options.graph_alone = False
+
+
 def show_explanation(
     asked: Asked,
     show: Callable[[Run, Result], Answer],
     prepare: Callable[[Run], None] = lambda run: None,
+    record: str = "all",
 ) -> int:
     """Run a program, differentiate its output, and answer with what is computed from the result.
 
     Args:
         prepare: called with the run before the program.
+        record: what the session records.
 
     Returns:
         The exit code: 3 with E402 where the output has no graph.
+    """
+
+    return answer_from_run(asked, record, _explaining(asked, show), prepare)
+
+
+def show_graph(asked: Asked, show: Callable[[Run, Result], Answer]) -> int:
+    """`show_explanation` of the graph of a recording alone."""
+    explaining = _explaining(asked, show)
+
+    def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
+        run.tell_replay()
+        return explaining(run, statements, value)
+
+    code = answer_from_graph(asked, "all", answer)
+    return show_explanation(asked, show) if code is None else code
+
+
+def _explaining(
+    asked: Asked, show: Callable[[Run, Result], Answer]
+) -> Callable[[Run, Sequence[Statement], Any], int]:
+    """What answers with what is computed from the result of a run; raises E402 where its output
+    has no graph.
     """
 
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
@@ -141,7 +204,7 @@ def show_explanation(
         note_passes(asked.terminal, run.session, run.options, result)
         return _show(run, show(run, result))
 
-    return answer_from_run(asked, "all", answer, prepare)
+    return answer
 
 
 def show_run(

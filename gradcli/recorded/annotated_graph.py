@@ -20,6 +20,7 @@ class AnnotatedGraph:
     Args:
         calls: what ran, where that was recorded.
         named: the tensors that names hold: their values are known without a record.
+        has_numbers: whether the arrays hold numbers; without, only their shapes mean anything.
     """
 
     def __init__(
@@ -28,8 +29,10 @@ class AnnotatedGraph:
         events: Sequence[Event] = (),
         calls: Mapping[Node, Call] | None = None,
         named: Iterable[Tensor] = (),
+        has_numbers: bool = True,
     ) -> None:
         self.graph = graph
+        self.has_numbers = has_numbers
         self._calls = calls or {}
         self._values: dict[Node, Any] = {
             tensor.grad_fn: tensor.array for tensor in named if tensor.grad_fn is not None

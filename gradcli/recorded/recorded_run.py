@@ -26,6 +26,7 @@ class Recorded:
         output: the tensor whose gradient is meant, None where there is none.
         inputs: the tensors that arguments were bound to, by name.
         error: what the run ended with, None where it came to its end.
+        has_numbers: whether its tensors hold numbers, and not shapes alone.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Recorded:
         self.output_name = output_name
         self.inputs: dict[str, Tensor] = {}
         self.error: GradcliError | None = None
+        self.has_numbers = True
         self.flow = Dataflow(recorder, provenance)
 
     def creation(self, tensor: Tensor) -> Span | None:

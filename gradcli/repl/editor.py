@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application.current import get_app
@@ -206,8 +207,26 @@ def _enter(event: KeyPressEvent) -> None:
         buffer.complete_state = None
     elif _is_complete(buffer):
         buffer.validate_and_handle()
+    elif _has_own_margins(event):
+        buffer.insert_text("\n")
     else:
         _new_line(buffer)
+
+
+_pasted: WeakSet[Buffer] = WeakSet()
+"""The entries that are being pasted by a terminal that does not mark begin and end."""
+
+
+def _has_own_margins(event: KeyPressEvent) -> bool:
+    """Whether the lines of an entry come with their margins: keys wait, as no person types them,
+    and one of the lines so far began with a blank.
+    """
+    waiting = event.key_processor.input_queue
+    if waiting and waiting[0].data[:1] in (" ", "\t"):
+        _pasted.add(event.current_buffer)
+    elif not waiting or "\n" not in event.current_buffer.text:
+        _pasted.discard(event.current_buffer)
+    return event.current_buffer in _pasted
 
 
 @_BINDINGS.add("enter", filter=is_searching)

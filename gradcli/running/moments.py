@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays.backend import to_host
+from gradcli.arrays.layout.meta import MetaArray
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.moments import tell_of_statements
 from gradcli.library.torch.nn.layers.lazy import is_uninitialized
@@ -77,14 +78,21 @@ class Writes:
 
 
 def leaves(run: Run) -> Iterator[tuple[str, Tensor]]:
-    """The leaves that require grad, with their names, those in lists too; none without a shape."""
-    yield from ((n, each) for n, each in named_parameters() if not is_uninitialized(each))
+    """The leaves that require grad, with their names, those in lists too; none without a shape or
+    without elements.
+    """
+    yield from ((n, each) for n, each in named_parameters() if _has_elements(each))
     for name, value in run.session.state.names().items():
         held = enumerate(value) if type(value) in (list, tuple) else ()
         for called, each in [(name, value), *((f"{name}[{n}]", each) for n, each in held)]:
             is_leaf = type(each) is Tensor and each.is_leaf and each.requires_grad
-            if is_leaf and not is_uninitialized(each):
+            if is_leaf and _has_elements(each):
                 yield called, each
+
+
+def _has_elements(tensor: Tensor) -> bool:
+    """Whether a tensor has a shape, and values behind it."""
+    return not is_uninitialized(tensor) and not isinstance(tensor.array, MetaArray)
 
 
 def at_statements(

@@ -39,14 +39,15 @@ MOST_BOXES = 3_000
 
 
 def picture_text(session: Session, options: Options, result: Result, format: str) -> str:
-    """The backward graph with values and gradients, in one of `PICTURES`.
+    """The backward graph with values and gradients, in one of `PICTURES`; of a recording's graph
+    alone with the shapes.
 
     Raises:
         GradcliError: E402 where the output has no graph, E602 where the picture is too large.
     """
     if result.graph.root is None:
         raise no_graph(result)
-    annotated = annotated_graph(session, result)
+    annotated = annotated_graph(session, result, not options.graph_alone)
     if format in _TEXTUAL:
         return _TEXTUAL[format](annotated)
     if format == "svg":
@@ -98,12 +99,12 @@ def format_of(path: str) -> str:
     return "html" if path.endswith(".html") else "svg"
 
 
-def annotated_graph(session: Session, result: Result) -> AnnotatedGraph:
+def annotated_graph(session: Session, result: Result, has_numbers: bool = True) -> AnnotatedGraph:
     """The graph of a result with all numbers that the run recorded."""
     recorder = session.recorder
     calls = recorder.call_of if isinstance(recorder, TraceRecorder) else None
     named = [value for value in session.state.names().values() if type(value) is Tensor]
-    return AnnotatedGraph(result.graph, result.events, calls, named)
+    return AnnotatedGraph(result.graph, result.events, calls, named, has_numbers)
 
 
 def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:
@@ -166,10 +167,24 @@ def _asked(annotated: AnnotatedGraph, options: Options) -> frozenset[Path]:
 
 def _modules(sizes: Counter[Path]) -> list[Path]:
     """The modules of a picture in the order in which they are folded: inner ones before those they
-    stand in, and of one depth those with the most boxes, the last of them first.
+    stand in, and of one depth those with the most boxes, the last of them first. A list of modules
+    comes behind those beside it: what it holds is what one wants to see.
     """
     order = {path: number for number, path in enumerate(sizes) if path}
-    return sorted(order, key=lambda path: (-len(path), -sizes[path], -order[path]))
+    inside: Counter[Path] = Counter()
+    for path in order:
+        inside[path[:-1]] += sizes[path]
+    lists = {path for path in order if len(path) > 1 and inside[path] == sizes[path]}
+
+    def key(path: Path) -> tuple[int, bool, int, int]:
+        return (
+            (1 - len(path) if path in lists else -len(path)),
+            path in lists,
+            -sizes[path],
+            -order[path],
+        )
+
+    return sorted(order, key=key)
 
 
 def _refused(annotated: AnnotatedGraph, options: Options, folded: frozenset[Path]) -> NoReturn:

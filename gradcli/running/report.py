@@ -65,9 +65,7 @@ def result_of(
         if recorder.events is not None:
             first_event = len(recorder.events)
         if options.seed is not None:
-            argument = Argument("seed", True, options.seed, 0)
-            argument.source.name = "option --seed"
-            seed = seed_of(session, argument, output)
+            seed = asked_seed(session, options.seed, output)
         with advising_seed(output, "--seed '{}'", name):
             session.backward(output, seed)
     called = name or "the output"
@@ -246,6 +244,18 @@ def seed_of(session: Session, argument: Argument, output: Tensor) -> Tensor:
         if made.array.ndim == 0 and output.array.size == 1:
             made = Tensor(made.array.reshape(output.array.shape))
         return made
+
+
+def asked_seed(session: Session, seed: Any, output: Tensor) -> Tensor:
+    """The gradient to start from that the options name: a text, or an array of the host's, which
+    takes the output's dtype.
+    """
+    if isinstance(seed, str):
+        argument = Argument("seed", True, seed, 0)
+        argument.source.name = "option --seed"
+        return seed_of(session, argument, output)
+    host = seed.astype(output.array.dtype)
+    return Tensor(host.reshape(output.array.shape) if host.size == output.array.size == 1 else host)
 
 
 @contextmanager

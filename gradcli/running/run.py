@@ -94,6 +94,13 @@ class Run:
 
     def _begin(self) -> None:
         """Set up a session that has run nothing yet."""
+        if self.options.watched is not None:
+            raise GradcliError(
+                "E506",
+                f"{self.options.watched.path} has the figures of each step, and no program",
+                help="`gradcli blame` and `gradcli explain --flow` answer from it; what is asked"
+                " of a program is asked of a recording that was made without --watch",
+            )
         if self.options.recording is not None:
             self.begin_replay()
         print_options = self.session.state.print_options
@@ -105,10 +112,12 @@ class Run:
     def begin_replay(self) -> None:
         """Let the program of the options' recording run in this session."""
         from gradcli.running.recordings.replay import Replay  # lazy: start-up: few are
+        from gradcli.running.recordings.shapes import Shapes  # lazy: start-up: few are
 
         recording = self.options.recording
         assert recording is not None
-        self.replay = Replay(recording, self.session, self.options.dtype, self.given)
+        shapes = Shapes(not self.options.saved) if self.options.graph_alone else None
+        self.replay = Replay(recording, self.session, self.options.dtype, self.given, shapes)
 
     def name_so_far(self) -> str:
         """What diagnostics call the statements that succeeded: a recording's path, whose lines lead
@@ -148,6 +157,8 @@ class Run:
             self.statement = statement
             if self.replay is not None:
                 self.replay.before(statement)
+                if self.replay.leaves_out(statement):
+                    continue
             yield statement
 
     @contextmanager
@@ -255,6 +266,11 @@ class Run:
         """The names that arguments were bound to."""
         return [] if self.bindings is None else [name for name, _ in self.bindings.inputs()]
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether its tensors hold numbers, and not shapes alone."""
+        return self.replay is None or self.replay.shapes is None
+
     def arguments(self) -> list[Argument]:
         """The arguments that the program was given."""
         if self.bindings is None:
@@ -319,7 +335,9 @@ class Run:
                 name, output = found
         names = self.session.state.names()
         with self.session.running():
-            return Recorded(statements, names, recorder, provenance, output, name)
+            recorded = Recorded(statements, names, recorder, provenance, output, name)
+        recorded.has_numbers = self.has_numbers
+        return recorded
 
     def _report(self, value: Any, compact: bool) -> bool:
         from gradcli.running.report import (  # lazy: start-up: NumPy
@@ -349,7 +367,7 @@ class Run:
             self.terminal.write(self._json(result, compact))
         elif result is not None and self.options.prints:
             show(self.terminal, self.session, self.options, result)
-        if self.options.output is not None:
+        if self.options.output is not None and not self.options.draws_shapes:
             write_result(
                 self.options.output,
                 result,

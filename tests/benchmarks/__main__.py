@@ -1,6 +1,7 @@
 """`python -m tests.benchmarks [NAME…]`: the table of gradcli against torch; `--profile` and
 `--scaling` print tables of what an op, a node and a line cost, `--where` where a round's time goes,
-`--records` what a record of a sweep takes in one process, in two and on a cluster.
+`--records` what a record of a sweep takes in one process, in two and on a cluster, `--recording`
+what recording a step of PyTorch costs, and what questions about it do.
 
 Each program runs under `gradcli run FILE` and under `python FILE` with torch, in turn, and says by
 its own clock how long its loop took; the table has medians. It runs N and 3 N rounds, so many that
@@ -24,6 +25,7 @@ from statistics import geometric_mean
 from gradcli.arrays.native.dispatch import core
 from tests.benchmarks.measure import Series, alternate
 from tests.benchmarks.per_op import profile
+from tests.benchmarks.recording import recording
 from tests.benchmarks.records import records
 from tests.benchmarks.scaling import scaling
 from tests.benchmarks.where import where
@@ -59,6 +61,7 @@ def main() -> int:
     parser.add_argument("--scaling", action="store_true", help="does the cost of one grow?")
     parser.add_argument("--where", action="store_true", help="where a round spends its time")
     parser.add_argument("--records", action="store_true", help="one process, --jobs, --cluster")
+    parser.add_argument("--recording", action="store_true", help="PyTorch's steps, recorded")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, once: does it all run?")
     parser.add_argument("--times", type=int, default=5, help="runs of each (5)")
     parser.add_argument("--torch", metavar="PYTHON", default=sys.executable, help="with torch")
@@ -83,6 +86,8 @@ def main() -> int:
     if torch is None:
         print(f"{arguments.torch} has no torch: gradcli's own figures only")
     times = 1 if arguments.quick else arguments.times
+    if arguments.recording:
+        return 0 if torch is None else recorded(torch, arguments)
     if arguments.profile or arguments.scaling:
         if arguments.profile:
             profile(torch, arguments.quick, times)
@@ -95,6 +100,15 @@ def main() -> int:
         for work in works:
             bench.run(work)
         return bench.close()
+
+
+def recorded(torch: str, arguments: argparse.Namespace) -> int:
+    """Print the table of recordings; 1 where something is over its bound, and not in a hurry."""
+    times = 1 if arguments.quick else min(arguments.times, 3)
+    with tempfile.TemporaryDirectory() as folder:
+        command = gradcli(arguments.gradcli)
+        good = recording(Path(folder), command, torch, arguments.quick, times)
+    return 0 if good or arguments.quick else 1
 
 
 def has_torch(python: str) -> bool:

@@ -29,8 +29,19 @@ MAGIC = b"\x89GRUN\r\n\x1a"
 """The first bytes of a recording: a copy as text, or without the eighth bit, is noticed."""
 
 VERSION = 1
+
 CHECKS = "#checks"
 """The array of what the results of the run are compared by."""
+
+SAMPLES = 32
+BLOCKS = 16
+"""A large result is compared by so many of its elements, sums of blocks, and sums of absolutes."""
+
+MOST_DRAWN = 1 << 22
+"""Elements of a recording whose picture shows numbers."""
+
+_ROUNDING = 1e-5
+"""A gradient of this share of the largest one of a pass may be what rounding leaves of 0."""
 
 _HEADER = Struct("<8sIIQQQ")
 _FLOATING = re.compile(r"\btorch\.(float16|bfloat16|float32|float64)\b")
@@ -84,39 +95,34 @@ class Opaque(Record):
     passes: list[tuple[list[str | None], list[str | None]]]
 
 
-class Recording:
+class Container:
     """What a file of this format holds, its arrays read when they are asked for.
 
     Attributes:
-        program: the text of the program.
-        origins: for each line of it, from 1, the user's place, "" for none.
-        calls: the calls of modules: the module's path, and the number of the call around it or -1.
-        call_of: for each line the number of the call that it ran in, -1 for none.
-        checks: what the replay is compared with, by line.
-        unwritten: the operations that could not be written down, whose results are read.
-        drawn: the arrays that were drawn at random.
-        numbers: the numbers in the program that the run read out of tensors.
-        output: the name of what the last backward pass began with, "" for none.
+        kind: "recording", or "watch" for the figures of each step.
         versions: of gradcli and of what it recorded, by name.
-        has_data: whether it has arrays.
-        is_told: whether it was said how the replay compares with the run: in a session that is
-            said once.
-        opaque_inputs: a hash of what went into each opaque operation when it was replayed in a
-            dtype with the values of the run.
+        argv: the script with its arguments.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.is_told = False
-        self.opaque_inputs: dict[tuple[int, str | None], bytes] = {}
         self._file = DataFile(path)
         index = self._read_index()
+        self.kind = index.get("kind", "recording")
+        self.entries: dict[str, Entry] = {}
         try:
-            self._take(index)
+            self.versions = {
+                text_of(key): text_of(each) for key, each in dict(index["made"]).items()
+            }
+            self.argv = texts_of(index["argv"])
+            self.notes = texts_of(index["notes"])
+            self.entries = dict(self._entry(*row) for row in index["arrays"])
+            self.take(index)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise self._file.damaged("its index", f"{type(error).__name__}: {error}") from error
 
-    # --- reading ----------------------------------------------------------------------------------
+    def take(self, index: dict[str, Any]) -> None:
+        """Take what an index says beside that, checked; raises ValueError and its like."""
 
     def _read_index(self) -> dict[str, Any]:
         damaged = self._file.damaged
@@ -151,30 +157,90 @@ class Recording:
             raise damaged("its index", "it is not as long as it is said to be")
         return index
 
-    def _take(self, index: dict[str, Any]) -> None:
+    def _entry(self, name: Any, dtype: Any, shape: Any, offset: Any) -> tuple[str, Entry]:
+        if dtype not in DTYPES or not is_shape(shape):
+            raise ValueError(f"{name!r} is no array of dtype {dtype!r} and shape {shape!r}")
+        start = -1 if offset == -1 else self._start + number_of(offset)
+        size = math.prod(shape) * DTYPES[dtype].itemsize
+        if start >= 0 and (offset % _ALIGNED or start + size > self.size):
+            raise ValueError(f"{name!r} lies outside of the file")
+        active.state.limits.check_elements(math.prod(shape), f"elements of {name!r}")
+        return text_of(name), Entry(dtype, tuple(shape), start)
+
+    def entry(self, name: str) -> Entry:
+        """What is known of an array; raises E506 where the file has none of the name."""
+        entry = self.entries.get(name)
+        if entry is None:
+            raise self._file.missing("array", name, self.entries)
+        return entry
+
+    def array(self, name: str) -> Any:
+        """An array, which may be written to and is nobody else's.
+
+        Raises:
+            GradcliError: E506 where the recording has none of the name, or left it out.
+        """
+        entry = self.entry(name)
+        if entry.start < 0:
+            raise GradcliError(
+                "E506",
+                f"{self.path}: the elements of {name} were left out when it was recorded",
+                help="record it again without --no-data",
+            )
+        dtype = DTYPES[entry.dtype].numpy_dtype
+        if not math.prod(entry.shape):
+            return np.empty(entry.shape, dtype)
+        # Private pages of the file: nothing is copied before it is written to.
+        mapped = np.memmap(self.path, dtype, "c", entry.start, entry.shape or (1,))
+        return mapped.view(np.ndarray).reshape(entry.shape)
+
+
+class Recording(Container):
+    """What `gradcli record` wrote of a run.
+
+    Attributes:
+        program: the text of the program.
+        origins: for each line of it, from 1, the user's place, "" for none.
+        calls: the calls of modules: the module's path, and the number of the call around it or -1.
+        call_of: for each line the number of the call that it ran in, -1 for none.
+        checks: what the replay is compared with, by line.
+        unwritten: the operations that could not be written down, whose results are read.
+        drawn: the arrays that were drawn at random.
+        numbers: the numbers in the program that the run read out of tensors.
+        output: the name of what the last backward pass began with, "" for none.
+        has_data: whether it has arrays.
+        is_told: whether it was said how the replay compares with the run: in a session that is
+            said once.
+        opaque_inputs: a hash of what went into each opaque operation when it was replayed in a
+            dtype with the values of the run.
+    """
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def take(self, index: dict[str, Any]) -> None:
         """Take what an index says, checked."""
-        self.program = _text(index["program"], LARGEST_PROGRAM)
+        if self.kind != "recording":
+            raise ValueError(f"it is a file of kind {self.kind!r}")
+        self.is_told = False
+        self.opaque_inputs: dict[tuple[int, str | None], bytes] = {}
+        self.program = text_of(index["program"], LARGEST_PROGRAM)
         count = self.program.count("\n")
-        self.versions = {_text(key): _text(each) for key, each in dict(index["made"]).items()}
-        self.argv = _texts(index["argv"])
-        self.unwritten = _texts(index["unwritten"])
-        self.drawn = frozenset(_texts(index["drawn"]))
-        self.notes = _texts(index["notes"])
-        self.numbers = _texts(index["numbers"])
-        self.output = _text(index["output"])
+        self.unwritten = texts_of(index["unwritten"])
+        self.drawn = frozenset(texts_of(index["drawn"]))
+        self.numbers = texts_of(index["numbers"])
+        self.output = text_of(index["output"])
         self.has_data = index["data"] is True
-        self.entries = dict(self._entry(*row) for row in index["arrays"])
-        files = _texts(index["files"])
+        files = texts_of(index["files"])
         places = [
-            f"{files[_number(file, len(files))]}:{_number(line)}"
-            + ("" if function == "<module>" else f" in {_text(function)}")
+            f"{files[number_of(file, len(files))]}:{number_of(line)}"
+            + ("" if function == "<module>" else f" in {text_of(function)}")
             for file, line, function in index["places"]
         ]
         self.calls = [
-            (_text(path), _number(up, n, -1)) for n, (path, up) in enumerate(index["calls"])
+            (text_of(path), number_of(up, n, -1)) for n, (path, up) in enumerate(index["calls"])
         ]
         rows = [
-            (_number(place, len(places), -1), _number(call, len(self.calls), -1))
+            (number_of(place, len(places), -1), number_of(call, len(self.calls), -1))
             for place, call in index["lines"]
         ]
         if len(rows) != count:
@@ -189,21 +255,11 @@ class Recording:
         numbers = math.prod(entry.shape) if entry is not None and entry.dtype == "float64" else 0
         self.checks: dict[int, list[Check]] = {}
         for line, text, kind, shape, dtype, first, count in rows:
-            if not is_shape(shape) or _number(first) + _number(count) > numbers:
+            if not is_shape(shape) or number_of(first) + number_of(count) > numbers:
                 raise ValueError("a check lies outside of its array")
-            check = Check(_number(line, lines + 1), _text(text), _text(kind), tuple(shape),
-                          _text(dtype), first, count)  # fmt: skip
+            check = Check(number_of(line, lines + 1), text_of(text), text_of(kind), tuple(shape),
+                          text_of(dtype), first, count)  # fmt: skip
             self.checks.setdefault(check.line, []).append(check)
-
-    def _entry(self, name: Any, dtype: Any, shape: Any, offset: Any) -> tuple[str, Entry]:
-        if dtype not in DTYPES or not is_shape(shape):
-            raise ValueError(f"{name!r} is no array of dtype {dtype!r} and shape {shape!r}")
-        start = -1 if offset == -1 else self._start + _number(offset)
-        size = math.prod(shape) * DTYPES[dtype].itemsize
-        if start >= 0 and (offset % _ALIGNED or start + size > self.size):
-            raise ValueError(f"{name!r} lies outside of the file")
-        active.state.limits.check_elements(math.prod(shape), f"elements of {name!r}")
-        return _text(name), Entry(dtype, tuple(shape), start)
 
     # --- what it holds ----------------------------------------------------------------------------
 
@@ -225,31 +281,40 @@ class Recording:
         passes = [number for number, line in enumerate(lines, 1) if _BACKWARD.search(line)]
         return "".join(lines[: passes[-1]] if passes else lines)
 
-    def array(self, name: str) -> Any:
-        """An array, which may be written to and is nobody else's.
-
-        Raises:
-            GradcliError: E506 where the recording has none of the name, or left it out.
-        """
-        entry = self.entries.get(name)
-        if entry is None:
-            raise self._file.missing("array", name, self.entries)
-        if entry.start < 0:
-            raise GradcliError(
-                "E506",
-                f"{self.path}: the elements of {name} were left out when it was recorded",
-                help="record it again without --no-data",
-            )
-        dtype = DTYPES[entry.dtype].numpy_dtype
-        if not math.prod(entry.shape):
-            return np.empty(entry.shape, dtype)
-        # Private pages of the file: nothing is copied before it is written to.
-        mapped = np.memmap(self.path, dtype, "c", entry.start, entry.shape or (1,))
-        return mapped.view(np.ndarray).reshape(entry.shape)
-
     def digest_of(self, check: Check) -> Any:
         """What a result is compared by; its elements or its digest."""
         return self._checks()[check.first : check.first + check.count]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether its picture shows numbers: these cost a run and all its memory."""
+        sizes = (math.prod(each.shape) for each in self.entries.values())
+        return sum(sizes) <= MOST_DRAWN
+
+    def has_gradient(self, name: str) -> bool:
+        """Whether the run gave a parameter a gradient that is not 0, nor so small beside those of
+        the same pass that it may be what rounding left of 0.
+        """
+        path = f"{name}.grad".replace("[", ".").replace("]", "")
+        for checks in reversed(self.checks.values()):
+            sizes = {
+                each.text.replace("[", ".").replace("]", ""): self._mean_size(each)
+                for each in checks
+                if each.kind == "gradient"
+            }
+            if path in sizes:
+                return bool(sizes[path] > _ROUNDING * max(sizes.values()))
+        return False
+
+    def _mean_size(self, check: Check) -> float:
+        """The mean of the absolutes of a result; 0 where it is not finite."""
+        numbers = self.digest_of(check)
+        elements = math.prod(check.shape)
+        if len(numbers) > elements or not elements:  # a complex one has two numbers an element
+            return 0.0
+        whole = len(numbers) == elements
+        found = float(np.abs(numbers).sum() if whole else numbers[-BLOCKS:].sum()) / elements
+        return found if math.isfinite(found) else 0.0
 
     def _checks(self) -> Any:
         checks = getattr(self, "_read_checks", None)
@@ -291,31 +356,34 @@ def _counted(names: list[str]) -> str:
 
 
 def _opaque(entry: Any) -> Opaque:
-    results = [(_text(name), bool(grad)) for name, grad in entry["results"]]
+    results = [(text_of(name), bool(grad)) for name, grad in entry["results"]]
     passes = [
         ([_optional(each) for each in arrived], [_optional(each) for each in left])
         for arrived, left in entry["passes"]
     ]
-    return Opaque(_text(entry["name"]), _text(entry["node"]), results, passes)
+    return Opaque(text_of(entry["name"]), text_of(entry["node"]), results, passes)
 
 
 def _optional(value: Any) -> str | None:
-    return None if value is None else _text(value)
+    return None if value is None else text_of(value)
 
 
-def _text(value: Any, most: int = 10_000) -> str:
+def text_of(value: Any, most: int = 10_000) -> str:
+    """A text; raises ValueError for what is none, or too long."""
     if not isinstance(value, str) or len(value) > most:
         raise ValueError("a text is none, or too long")
     return value
 
 
-def _texts(value: Any) -> list[str]:
+def texts_of(value: Any) -> list[str]:
+    """A list of texts; raises TypeError and ValueError."""
     if not isinstance(value, list):
         raise TypeError("a list of texts is none")
-    return [_text(each) for each in value]
+    return [text_of(each) for each in value]
 
 
-def _number(value: Any, below: int = 1 << 62, least: int = 0) -> int:
+def number_of(value: Any, below: int = 1 << 62, least: int = 0) -> int:
+    """A whole number in bounds; raises ValueError."""
     if type(value) is not int or not least <= value < below:
         raise ValueError(f"{value!r} is no number from {least} to {below - 1}")
     return value

@@ -1,12 +1,11 @@
 """`backward` and `grad`: the entry points of the engine.
 
 They begin at tensors, or at edges of the graph, which are where the gradient of a tensor flows,
-without the tensor. A pass that begins at a leaf is warned of.
+without the tensor.
 """
 
 from __future__ import annotations
 
-import re
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -29,7 +28,7 @@ from gradcli.autograd.tensor import (
     refuse_transformed,
     with_history,
 )
-from gradcli.errors import GradcliError, Label, Span, runtime_error, type_error, value_error
+from gradcli.errors import GradcliError, Label, runtime_error, type_error, value_error
 from gradcli.state import active
 
 
@@ -196,6 +195,8 @@ def _roots(
                 labels=labels,
             )
         if type(node) is AccumulateGrad:
+            from gradcli.autograd.engine.lints import check_root  # lazy: start-up: few roots
+
             check_root(output)
         roots.append((node, output_nr, seed))
     return roots
@@ -454,28 +455,3 @@ def retain_grad(tensor: Tensor) -> None:
         return
     extra_of(node).retained[output_nr] = weakref.ref(tensor)
     meta_of(tensor).retains_grad = True
-
-
-_COMPARES = re.compile(r"[<>]|[=!]=")
-
-
-def check_root(output: Tensor) -> None:
-    """Warn (W024) of backward() from a leaf that a comparison made: `requires_grad_()` gives it no
-    history.
-    """
-    place, name = active.state.place, output.name
-    if place is None or not name:
-        return
-    assigned = re.compile(rf"^[ \t]*({re.escape(name)} *=(?!=)(.*))$", re.MULTILINE)
-    assignments = list(assigned.finditer(place.source.text, 0, place.start))
-    if not assignments or _COMPARES.search(assignments[-1][2]) is None:
-        return
-    last = assignments[-1]
-    active.state.warn(
-        "W024",
-        f"`{name}` comes from a comparison, which has no gradient: the pass reaches nothing but"
-        f" `{name}` itself",
-        help="compare by a smooth loss: `binary_cross_entropy_with_logits`, or `sigmoid` for the"
-        " comparison",
-        labels=(Label(Span(place.source, last.start(1), last.end(1)), "compared here"),),
-    )

@@ -25,7 +25,7 @@ from gradcli.record import Record
 from gradcli.state import active
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gradcli.autograd.node import Node
     from gradcli.errors import Span
@@ -99,11 +99,13 @@ class Recorder(Listener):
         modules: the innermost call of a module in which a node was made.
         keeps: whether saved values outlive the backward pass that would free them, so that an
             explanation can read them. A second pass through such a node still raises E403.
+        copied: what the events keep of an array; a copy, which later writes do not reach.
     """
 
     def __init__(self, *, events: bool = True, keeps: bool = False) -> None:
         super().__init__()
         self.keeps = keeps
+        self.copied: Callable[[Any], Any] = own
         self._freeing = False
         self._would_be_freed: WeakSet[Node] = WeakSet()
         self.events: list[Event] | None = [] if events else None
@@ -162,29 +164,35 @@ class Recorder(Listener):
             if self._freeing and saves(node):
                 self._would_be_freed.add(node)
         if self.events is not None:
-            arrived = grads if isinstance(grads, list) else [grads]
-            self.events.append(Step(node, _kept(arrived), _kept(gradients), _kept(fitted)))
+            arrived = self._kept(grads if isinstance(grads, list) else [grads])
+            results = self._kept(gradients)
+            passed = [
+                result if each is gradient else self._kept([each])[0]
+                for each, gradient, result in zip(fitted, gradients, results, strict=True)
+            ]
+            self.events.append(Step(node, arrived, results, passed))
 
     def accumulation(self, node: Node, old: Any, incoming: Any, total: Any) -> None:
         """A gradient that was added to another one waiting at its node."""
         if self.events is not None:
-            self.events.append(Accumulation(node, *_kept([old, incoming, total])))
+            self.events.append(Accumulation(node, *self._kept([old, incoming, total])))
 
     def leaf(self, node: AccumulateGrad, old: Any, incoming: Any, new: Any) -> None:
         """A gradient that was added to a leaf's `.grad`."""
         if self.events is not None:
-            self.events.append(Arrival(node, *_kept([old, incoming, new])))
+            before, arrived = self._kept([old, incoming])
+            after = arrived if new is incoming else self._kept([new])[0]
+            self.events.append(Arrival(node, before, arrived, after))
+
+    def _kept(self, gradients: Any) -> list[Any]:
+        """What the events keep of gradients."""
+        arrays = [g.array if type(g) is Tensor else g for g in gradients]
+        return [None if array is None else self.copied(array) for array in arrays]
 
 
 def saves(node: Node) -> bool:
     """Whether a node holds values that a backward pass frees."""
     return any(slot.startswith("saved_") for slot in type(node).__slots__)
-
-
-def _kept(gradients: Any) -> list[Any]:
-    """Copies of gradients as arrays, which later writes do not reach."""
-    arrays = [g.array if type(g) is Tensor else g for g in gradients]
-    return [None if array is None else own(array) for array in arrays]
 
 
 @contextmanager

@@ -27,9 +27,13 @@ def command(file: str | None) -> int:
     if file is None:
         Terminal().write(information())
         return 0
-    from gradcli.arrays.files.recording import Recording  # lazy: command: few ask about a recording
+    from gradcli.recorded.watched import opened_recording  # lazy: command: few ask of one
 
-    Terminal().write(_lined_up(Recording(file).described()))
+    recording, watched = opened_recording(file)
+    if watched is not None:
+        Terminal().write(_lined_up(watched.described()))
+    elif recording is not None:
+        Terminal().write(_lined_up(recording.described()))
     return 0
 
 

@@ -13,7 +13,7 @@ from gradcli.arrays.files.gate import DOCUMENTS
 from gradcli.errors import GradcliError
 from gradcli.questions.notes.error_notes import note_arguments, note_detachments
 from gradcli.running.arguments.files import STDIN, decoded_lines, program_in, read_program
-from gradcli.running.arguments.options import Options
+from gradcli.running.arguments.options import PICTURES, Options
 from gradcli.running.arguments.values import Argument, hold_files, read_argument
 from gradcli.running.arguments.words import UsageError, arguments_of, check_stdin, stdin_options
 from gradcli.running.process.terminal import Terminal
@@ -142,6 +142,18 @@ MOST_OF_A_STREAM = 10_000
 """Statements of standard input that are kept: memory does not grow with its length."""
 
 
+def _drawn(terminal: Terminal, path: str, options: Options) -> GradcliError | None:
+    """Draw the graph of a recording; gives the error that ended it."""
+    from gradcli.running.recordings.picture import draw_graph  # lazy: start-up: few recordings
+
+    try:
+        draw_graph(terminal, options, path)
+    except GradcliError as failure:
+        terminal.error(failure)
+        return failure
+    return None
+
+
 def run_file(
     terminal: Terminal, path: str, arguments: Sequence[Argument], options: Options
 ) -> GradcliError | None:
@@ -151,6 +163,10 @@ def run_file(
     except GradcliError as failure:
         terminal.error(failure)
         return failure
+    recording = options.recording
+    is_drawn = options.format in PICTURES or (recording is not None and not recording.has_data)
+    if is_drawn and options.draws_shapes:
+        return _drawn(terminal, path, options)
     run = Run(terminal, options, options.record if options.wants_result else None)
     run.session.state.library["argv"] = [path, *options.script]
     if path != STDIN:
@@ -176,10 +192,14 @@ def run_file(
                 run_cells(run, cells, arguments)
             else:
                 known = run.session.parse(text, path)
+                if run.replay is not None and options.of is None and options.record == "graph":
+                    run.replay.let_go()
                 run.execute(known, arguments)
                 run.tell_replay()
             if options.wants_result:
                 run.report(compact=True)
+            if options.draws_shapes:
+                error = _drawn(terminal, path, options)
     except GradcliError as failure:
         meant = note_arguments(failure, known, arguments, f"gradcli run {path}")
         note_detachments(failure, run, known, arguments)

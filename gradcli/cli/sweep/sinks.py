@@ -137,7 +137,7 @@ def _result_in(line: bytes) -> dict[str, Any] | None:
     """The result that a line holds, None where it holds something else."""
     try:
         document = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     schema = document.get("schema") if isinstance(document, dict) else None
     return document if schema == "gradcli.result/1" else None

@@ -63,7 +63,7 @@ def options_of(settings: Mapping[str, Any]) -> Options:
         given["wrt"] = ",".join(wrt)
     seed = given.get("seed")
     if seed is not None and not isinstance(seed, str):
-        given["seed"] = repr(np.asarray(seed).tolist())
+        given["seed"] = np.asarray(seed)
     memory = limits.get("max_memory")
     options = Options(limits=limits_of(limits), **given)
     options.limits.memory = memory  # None: the host's memory is left alone unless that is asked

@@ -104,6 +104,9 @@ class Result:
         warnings: what is likely a mistake in it.
     """
 
+    _kept: tuple[str, dict[str, Any]] | None = None
+    """Its text and its document, of one that came from another process without its run."""
+
     def __init__(
         self,
         run: Run,
@@ -130,6 +133,12 @@ class Result:
                 else:
                     self.grads[name] = array_of(each.tensor.grad)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process gets: everything but the run, and so no pictures and no steps."""
+        own = ("name", "value", "grads", "missing", "printed", "warnings")
+        state = {name: getattr(self, name) for name in own}
+        return {**state, "graph": self.graph, "_kept": (repr(self), self.to_dict())}
+
     @cached_property
     def graph(self) -> Graph:
         """The backward graph, without nodes where the output does not require grad."""
@@ -145,6 +154,8 @@ class Result:
             steps: whether the steps of the backward pass are in it, for which the program runs
                 once more.
         """
+        if self._kept is not None and not steps:
+            return self._kept[1]
         shown = self._recorded() if steps else self
         with shown._run.session.running():
             return document(shown._result, self.printed, steps=steps)
@@ -171,15 +182,19 @@ class Result:
 
     def _recorded(self) -> Result:
         """The result of a run that recorded every step."""
+        if self._kept is not None:
+            raise ValueError("the run of this result is in another process: ask there")
         return self if self._again is None else self._again()
 
     def _repr_html_(self) -> str | None:
         """The picture of the graph, for notebooks; None where there is none."""
-        if self._result is None or self._result.graph.root is None:
+        if self._kept is not None or self._result is None or self._result.graph.root is None:
             return None
         return self.picture()
 
     def __repr__(self) -> str:
+        if self._kept is not None:
+            return self._kept[0]
         if self._result is None:
             return f"Result({self.value!r})"
         with self._run.session.running():

@@ -34,6 +34,9 @@ _ROOMS = {
     "torch.nn.init": "nn.init.",
 }
 
+_PRIVATE = ("torch._weight_norm",)
+"""Functions without a public name that modules of PyTorch call."""
+
 _MOMENT = re.compile(r"(backward|step):([1-9]\d{0,8})|(first-nonfinite)")
 
 
@@ -59,7 +62,15 @@ _MOMENT = re.compile(r"(backward|step):([1-9]\d{0,8})|(first-nonfinite)")
     " backward pass with a NaN or infinity, first-nonfinite; by default what ran since an optimizer"
     " last stepped, up to the last backward pass.",
 )
-@click.option("--no-data", is_flag=True, help="Leave arrays and numbers out of the recording.")
+@click.option(
+    "--no-data", is_flag=True, help="Leave arrays, the run's numbers, texts and arguments out."
+)
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Watch every step instead, at any size: a line of figures for each parameter, and the"
+    " first step that is not finite run again and explained.",
+)
 @click.option(
     "--sandbox", is_flag=True, help="Refused: the script runs as any program of the host does."
 )
@@ -69,6 +80,7 @@ def command(
     output: str | None,
     at: str | None,
     no_data: bool,
+    watch: bool,
     sandbox: bool,
     words: Sequence[str],
 ) -> int:
@@ -84,10 +96,14 @@ def command(
             "`gradcli record` runs the script by Python, and --sandbox forbids that",
             help="a recording that was made elsewhere can be asked about in the sandbox",
         )
+    if watch and (at or no_data):
+        raise UsageError("--watch records no moment and no arrays, and takes no --at or --no-data")
     script = list(words)
     module = script[1] if script[:1] == ["-m"] and len(script) > 1 else None
     if not script or script == ["-m"]:
         raise UsageError("`gradcli record` needs a script of Python, or -m MODULE")
+    if watch and module in ("torch.distributed.run", "torch.distributed.launch"):
+        raise UsageError("--watch watches one process, and none that a launcher starts")
     if output is None:
         output = f"{_name_of(module, script)}.gradrun"
     elif not output.endswith(".gradrun"):
@@ -95,7 +111,7 @@ def command(
     program = python_of(python)
     shown = module if module is not None else script[0]
     Terminal().note(f"runs {shown} by {program}, and writes {output}")
-    return record(program, script, output, at, data=not no_data)
+    return record(program, script, output, at, data=not no_data, watch=watch)
 
 
 def _name_of(module: str | None, words: Sequence[str]) -> str:
@@ -128,7 +144,13 @@ def python_of(given: str | None) -> str:
 
 
 def record(
-    python: str, script: Sequence[str], output: str, at: str | None, *, data: bool = True
+    python: str,
+    script: Sequence[str],
+    output: str,
+    at: str | None,
+    *,
+    data: bool = True,
+    watch: bool = False,
 ) -> int:
     """Run a script with the recorder in the place of this process, where the host can do that.
 
@@ -143,6 +165,7 @@ def record(
         "at": (moment[1] or moment[3]) if moment else "",
         "number": int(moment[2] or 0) if moment else 0,
         "data": data,
+        "watch": watch,
     }
     with tempfile.TemporaryFile() as catalogue:
         catalogue.write(" ".join(known_functions()).encode())
@@ -172,7 +195,10 @@ def record(
 def known_functions() -> list[str]:
     """The functions and methods that a recorded program may call, as the recorder spells them."""
     return [
-        f"{prefix}{name}"
-        for namespace, prefix in _ROOMS.items()
-        for name in names_in(namespace, load)
+        *(
+            f"{prefix}{name}"
+            for namespace, prefix in _ROOMS.items()
+            for name in names_in(namespace, load)
+        ),
+        *_PRIVATE,
     ]

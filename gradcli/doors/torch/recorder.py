@@ -36,11 +36,18 @@ import types
 import warnings
 import weakref
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 torch: Any = None
 np: Any = None
+
+
+def use(torch_module: Any, numpy: Any) -> None:
+    """Take PyTorch and NumPy, once the script has imported them."""
+    global torch, np
+    torch, np = torch_module, numpy
+
 
 MAGIC = b"\x89GRUN\r\n\x1a"
 VERSION = 1
@@ -276,6 +283,9 @@ CELLS = frozenset(
     {"torch.lstm_cell", "torch.gru_cell", "torch.rnn_tanh_cell", "torch.rnn_relu_cell"}
 )
 
+TRANSFORMS = ("grad", "grad_and_value", "vmap", "jacrev", "jacfwd", "hessian")
+"""Functions of `torch.func` that return a function."""
+
 RNNS = frozenset({"torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu"})
 
 RECORDED = {
@@ -433,12 +443,13 @@ class Event:
         version: that of the result's memory behind it.
         written: the operands that were written to.
         is_plain: whether all operands have a text in the language.
+        hook: of its registration, the hook.
         edges: what hears the gradients of an op that is not computed anew.
         leaves: those that a backward pass may give gradients to.
         before, state: the versions of the operands and the generator's state ahead of the call.
     """
 
-    __slots__ = ("after", "args", "before", "call", "edges", "grads", "is_plain", "kwargs",
+    __slots__ = ("after", "args", "before", "call", "edges", "grads", "hook", "is_plain", "kwargs",
                  "leaves", "modes", "note", "place", "results", "spec", "state", "version",
                  "written")  # fmt: skip
 
@@ -456,6 +467,7 @@ class Event:
         self.note = ""
         self.is_plain = True
         self.edges: Edges | None = None
+        self.hook: Hook | None = None
         self.version = 0
         self.written: list[Any] = []
         self.before: list[tuple[Any, int]] = []
@@ -481,6 +493,8 @@ class Edges:
         self.current = current
         self.passes: dict[int, tuple[list[Any], list[Any]]] = {}
         self.node = ""
+        self.ends: list[tuple[Any, dict[int, int]]] = []
+        self.handles: list[Any] = []
         targets = {_edge_of(each.tensor): number for number, each in enumerate(inputs)}
         seen = set()
         for number, each in enumerate(results):
@@ -500,7 +514,21 @@ class Edges:
                     seen.add(edge[0])
                     nodes.append(edge[0])
             if ends:
-                node.register_hook(self._left(ends))
+                self.ends.append((node, ends))
+
+    def listen(self) -> None:
+        """Hear what leaves in the pass that begins now, behind all hooks that the program set."""
+        for handle in self.handles:
+            handle.remove()
+        self.handles = [node.register_hook(self._left(ends)) for node, ends in self.ends]
+
+    def is_identity(self) -> bool:
+        """Whether what left was what arrived, in each pass."""
+        return len(self.inputs) == len(self.results) and all(
+            a is b or (a is not None and b is not None and torch.equal(a, b))
+            for arrived, left in self.passes.values()
+            for a, b in zip(arrived, left, strict=True)
+        )
 
     def _pass(self) -> tuple[list[Any], list[Any]]:
         number = self.current()
@@ -539,6 +567,37 @@ def _edge_of(tensor: Any) -> tuple[Any, int]:
     return node, tensor.output_nr
 
 
+class Hook:
+    """A hook of a tensor, which PyTorch runs and which keeps what it took and returned.
+
+    Attributes:
+        calls: for each window and pass the gradients before and behind it, where they differ.
+    """
+
+    def __init__(
+        self, tensor: Any, hook: Callable[[Any], Any], place: Place, now: Callable[[], Any]
+    ) -> None:
+        self.tensor = weakref.ref(tensor)
+        self.hook = hook
+        self.place = place
+        self.now = now
+        self.calls: list[tuple[Any, Any, Any]] = []
+
+    def __call__(self, grad: Any) -> Any:
+        taken = grad.detach().clone()
+        returned = self.hook(grad)
+        window, _ = self.now()
+        self.calls = [each for each in self.calls if each[0] is window]
+        behind = grad if returned is None else returned
+        if not torch.equal(taken, behind):
+            self.calls.append((window, taken, behind.detach().clone()))
+        return returned
+
+    def calls_in(self, window: Any) -> list[tuple[Any, Any]]:
+        """The gradients before and behind it in a window."""
+        return [(taken, behind) for each, taken, behind in self.calls if each is window]
+
+
 class Window:
     """What ran since an optimizer last stepped.
 
@@ -570,6 +629,7 @@ class Window:
         self.steps: list[Step] = []
         self.backwards = 0
         self.transforms = 0
+        self.sets_grads = False
 
     def outside(self) -> list[Value]:
         """The values that came from outside, in the order in which they were seen."""
@@ -583,11 +643,51 @@ class Window:
             if value.origin != "grad" and is_differentiable_leaf(value.tensor)
         ]
 
-    def keep(self) -> None:
+    def keep(self, pool: Pool) -> None:
         """Copy what came from outside before it changes."""
         for value in self.outside():
             if value.data is None and value.version == version_of(value.tensor):
-                value.data = value.tensor.detach().clone()
+                value.data = pool.copy(value.tensor)
+
+
+class Pool:
+    """Copies of tensors, made in the memory of copies that nobody needs any more: new memory costs
+    more than the copying.
+    """
+
+    def __init__(self) -> None:
+        self.free: dict[tuple[Any, ...], list[Any]] = {}
+
+    def copy(self, tensor: Any) -> Any:
+        """A copy of a tensor, of which nothing else knows."""
+        tensor = tensor.detach()
+        found = self.free.get(_kind_of(tensor)) if tensor.numel() > SMALL else None
+        return found.pop().copy_(tensor) if found else tensor.clone()
+
+    def take_back(self, window: Window, but: Window) -> None:
+        """Take the large copies of a window that is over, but for those that another one shares."""
+        shared = {id(value.data) for value in but.known.values()}
+        copies = [value.data for value in window.known.values() if value.data is not None]
+        copies += [
+            each
+            for step in window.steps
+            for _, kept in step.state
+            for each in kept.values()
+            if isinstance(each, torch.Tensor)
+        ]
+        self.free.clear()
+        for each in copies:
+            if id(each) not in shared and each.layout is torch.strided and each.numel() > SMALL:
+                self.free.setdefault(_kind_of(each), []).append(each)
+        window.known.clear()
+        window.steps.clear()
+
+
+def _kind_of(tensor: Any) -> tuple[Any, ...]:
+    """What two tensors have in common of which one can hold a copy of the other."""
+    if tensor.layout is not torch.strided:
+        return (tensor.layout,)
+    return tensor.shape, tensor.stride(), tensor.dtype, tensor.device
 
 
 class Step:
@@ -622,13 +722,13 @@ class Step:
         self.state: list[tuple[Value, dict[str, Any]]] = []
         self.after: list[tuple[Value, Any, int]] = []
 
-    def begin(self, optimizer: Any, of: Callable[[Any], Value]) -> None:
+    def begin(self, optimizer: Any, of: Callable[[Any], Value], pool: Pool) -> None:
         """Keep what the step starts from."""
         self.ran = True
         for parameter, kept in optimizer.state.items():
             if isinstance(parameter, torch.Tensor) and isinstance(kept, dict):
                 copies = {
-                    name: each.detach().clone() if isinstance(each, torch.Tensor) else each
+                    name: pool.copy(each) if isinstance(each, torch.Tensor) else each
                     for name, each in kept.items()
                 }
                 self.state.append((of(parameter), copies))
@@ -646,6 +746,25 @@ class Step:
             for value, tensor, version in self.after
             if version_of(tensor) == version
         ]
+
+
+class Creations:
+    """Where the program made its modules and optimizers. They are known by their identity: what a
+    class of its own calls equal, and how it hashes, is not asked.
+    """
+
+    def __init__(self) -> None:
+        self.places: dict[int, tuple[Any, Place]] = {}
+
+    def note(self, created: Any, place: Place) -> None:
+        """Note where something was made, for as long as it is there."""
+        key = id(created)
+        self.places[key] = weakref.ref(created, lambda _: self.places.pop(key, None)), place
+
+    def of(self, created: Any) -> Place:
+        """Where something was made, nowhere if that was not noted."""
+        reference, place = self.places.get(id(created), (None, NOWHERE))
+        return place if reference is not None and reference() is created else NOWHERE
 
 
 _recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
@@ -679,9 +798,11 @@ class Settings:
         at: "" for the last window, else "backward" or "step" with `number` from 1, or
             "first-nonfinite".
         data: whether arrays, numbers and strings go into the file.
+        watch: whether every step is watched instead.
     """
 
     def __init__(self, path: str, at: str = "", number: int = 0, data: bool = True) -> None:
+        self.watch = False
         self.path = path
         self.at = at
         self.number = number
@@ -703,6 +824,8 @@ class Recorder:
         self.steps = 0
         self.backwards = 0
         self.silent = 0
+        self.has_late_hooks = False
+        self.hooks: list[Hook] = []
         self.recomputed = 0
         self.unrecorded = 0
         self.failure = ""
@@ -712,8 +835,11 @@ class Recorder:
         self.handles: list[Any] = []
         self.optimizers: list[Any] = []
         self.replaced: list[tuple[Any, str, Any]] = []
-        self.creations: Any = weakref.WeakKeyDictionary()
+        self.creations = Creations()
         self.mode: Any = None
+        self.is_aside = False
+        self.pool = Pool()
+        self.hints: dict[int, tuple[Any, str]] = {}
         self.rank: int | None = None
         self.local: dict[int, Any] = {}
         self.distributed: set[int] = set()
@@ -746,6 +872,9 @@ class Recorder:
         ]
         self._replace(torch.autograd.Function, "apply", self._applying)
         self._replace(torch.autograd, "backward", self._differentiating)
+        for name in TRANSFORMS:
+            self._replace(torch.func, name, self._transforming)
+        self._replace(torch, "vmap", self._transforming)
         self._replace(torch.optim.Optimizer, "__init__", self._optimizing)
         self._replace(torch.nn.Module, "__init__", self._constructing)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
@@ -814,6 +943,50 @@ class Recorder:
 
         return classmethod(hear)
 
+    def _transforming(self, former: Any) -> Any:
+        """A transform of `torch.func`, the call of whose function is heard as one operation."""
+
+        def transform(function: Any, *args: Any, **kwargs: Any) -> Any:
+            transformed = former(function, *args, **kwargs)
+
+            def call(*inner: Any, **named: Any) -> Any:
+                nested = torch._C._functorch.peek_interpreter_stack() is not None
+                if nested or self.silent or self.is_done or self.mode is None:
+                    return transformed(*inner, **named)
+                spec = Spec("op", f"torch.func.{former.__name__}", False)
+                try:
+                    event = self._begun(spec, inner, named)
+                except Exception as error:
+                    self._fail(error)
+                    return transformed(*inner, **named)
+                self.silent += 1
+                try:
+                    result = transformed(*inner, **named)
+                finally:
+                    self.silent -= 1
+                self._transformed(event, result)
+                return result
+
+            return functools.wraps(transformed)(call)
+
+        return functools.wraps(former)(transform)
+
+    def _transformed(self, event: Event, result: Any) -> None:
+        """Enter the call of a transformed function, whose closure may hold any leaf."""
+        try:
+            event.results = [self._result(event, each) for each in tensors_in(result)]
+            event.note = "nested"
+            event.before, event.is_plain = [], False
+            event.args = [
+                *values_in([event.args, list(event.kwargs.values())]),
+                *self.window.leaves(),
+            ]
+            event.kwargs = {}
+            if event.results:
+                self._enter(event)
+        except Exception as error:
+            self._fail(error)
+
     def _checkpointed(self, apply: Any, cls: Any, args: Any, kwargs: Any) -> Any:
         """A checkpointed region, which is recorded as if it kept its values."""
         recorded = any(each.requires_grad for each in tensors_in([args, kwargs]))
@@ -837,17 +1010,21 @@ class Recorder:
         return functools.wraps(former)(backward)
 
     def _optimizing(self, former: Any) -> Any:
+        note = self._guarded(self._note_creation)
+
         def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             self.optimizers.append(weakref.ref(optimizer))
-            self._note_creation(optimizer)
+            note(optimizer)
             former(optimizer, *args, **kwargs)
 
         return functools.wraps(former)(init)
 
     def _constructing(self, former: Any) -> Any:
+        note = self._guarded(self._note_creation)
+
         def init(module: Any, *args: Any, **kwargs: Any) -> None:
             former(module, *args, **kwargs)
-            self._note_creation(module)
+            note(module)
 
         return functools.wraps(former)(init)
 
@@ -858,7 +1035,7 @@ class Recorder:
             code = frame.f_code
             is_own = code.co_varnames[:1] and frame.f_locals.get(code.co_varnames[0]) is created
             if not is_own and not self._is_internal(code.co_filename):
-                self.creations[created] = Place([(code, frame.f_lasti)], ())
+                self.creations.note(created, Place([(code, frame.f_lasti)], ()))
                 return
             frame = frame.f_back
 
@@ -896,7 +1073,8 @@ class Recorder:
             mode, self.mode = self.mode, None
             for handle in self.handles:
                 handle.remove()
-            mode.__exit__(None, None, None)
+            if not self.is_aside:
+                mode.__exit__(None, None, None)
 
     def chosen(self) -> Window | None:
         """The window that is written: the one asked for, or the last with a backward pass."""
@@ -928,10 +1106,12 @@ class Recorder:
             return function(*args, **kwargs)
         if spec.kind == "backward":
             return self._backward(function, args, kwargs)
-        if spec.name == "register_hook" and args:
-            known = self.window.known.get(id(args[0]))
-            hint = known.hint if known is not None and known.hint else "a tensor"
-            self.window.notes.append(f"a hook of {hint} ran, and is not run again")
+        if spec.name == "grad" and self._is_idle(spec, args):
+            return function(*args, **kwargs)
+        if spec.name == "register_hook" and len(args) == 2:
+            return self._hooked(function, args[0], args[1])
+        if spec.name == "register_post_accumulate_grad_hook":
+            self.has_late_hooks = True
         if (
             spec.kind == "assign"
             and spec.name == "requires_grad"
@@ -943,6 +1123,33 @@ class Recorder:
         if spec.name.rpartition(".")[2] in COMPOSITES:
             return self._opened(function, args, kwargs)
         return self._op(spec, function, args, kwargs)
+
+    def _is_idle(self, spec: Spec, args: Any) -> bool:
+        """Whether a use of `.grad` leaves no trace in the program: a read, or what clears the
+        gradients of the window before.
+        """
+        if spec.kind == "attribute":
+            return True
+        if spec.kind != "assign":
+            return False
+        window = self.window
+        window.sets_grads = window.sets_grads or args[1] is not None
+        return not window.backwards and not window.sets_grads
+
+    def _hooked(self, function: Any, tensor: Any, hook: Callable[[Any], Any]) -> Any:
+        """Register a hook of a tensor so that what it takes and returns is kept."""
+        place = self._place(sys._getframe(2))
+        heard = Hook(tensor, hook, place, lambda: (self.window, self.backwards))
+        self.hooks.append(heard)
+        handle = function(tensor, heard)
+        event = Event(HOOK, [self._value(tensor, place)], {}, place, self._call_now())
+        event.hook = heard
+        self.window.events.append(event)
+        return handle
+
+    def _call_now(self) -> int:
+        """The number of the module call that is running, -1 for none."""
+        return self.stack[-1] if self.stack else -1
 
     def _op(self, spec: Spec, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         try:
@@ -989,10 +1196,11 @@ class Recorder:
             place,
             self.stack[-1] if self.stack else -1,
         )
-        event.modes = self._modes(args, kwargs)
+        tensors = list(tensors_in([*args, *kwargs.values()] if kwargs else args))
+        event.modes = self._modes(tensors)
         event.state = torch.get_rng_state() if spec.draws else None
         self.backwards += spec.kind == "grad"
-        event.before = [(each, version_of(each)) for each in tensors_in([args, kwargs])]
+        event.before = [(each, version_of(each)) for each in tensors]
         event.is_plain = all(_is_plain(each) for each in [*args, *kwargs.values()])
         return event
 
@@ -1113,14 +1321,12 @@ class Recorder:
         self.window.known[id(result)] = value
         return value
 
-    def _modes(self, args: Any, kwargs: dict[str, Any]) -> tuple[str, ...]:
-        """What an op runs under that changes its result, as the `with` that the program needs."""
+    def _modes(self, tensors: list[Any]) -> tuple[str, ...]:
+        """What an op on some tensors runs under that changes its result, as the `with` that the
+        program needs.
+        """
         found: list[str] = []
-        if (
-            not torch.is_grad_enabled()
-            and not self.recomputed
-            and any(needs_grad(each) for each in tensors_in([args, kwargs]))
-        ):
+        if not torch.is_grad_enabled() and not self.recomputed and any(map(needs_grad, tensors)):
             found.append(UNRECORDED_CHECKPOINT if self.unrecorded else "torch.no_grad()")
         dtype = _autocast_dtype()
         if dtype is not None:
@@ -1328,6 +1534,11 @@ class Recorder:
             -1,
         )
         self._enter_held(sys._getframe(3))
+        for each in window.events:
+            if each.edges is not None:
+                each.edges.listen()
+        if self.has_late_hooks:
+            window.keep(self.pool)
         event.leaves = self._leaves()
         for value in event.leaves:
             grad = value.tensor.grad
@@ -1341,6 +1552,10 @@ class Recorder:
     def _after_backward(self, event: Event) -> None:
         """Keep the gradients behind a backward pass."""
         window = self.window
+        if not window.backwards and self.found is not None:
+            # This window is the one that is written from now on.
+            self.pool.take_back(self.found, window)
+            self.found = self.previous = None
         window.backwards += 1
         averaged = Event(GRADS_AVERAGED, [], {}, NOWHERE, -1)
         for value in event.leaves:
@@ -1354,6 +1569,8 @@ class Recorder:
                     averaged.grads.append((value, held))
                 known = window.known[id(grad)] = Value(grad, "grad")
                 known.of = value
+        if self.has_late_hooks:
+            self._after_late_hooks(event)
         if averaged.grads:
             window.events.append(averaged)
             window.notes.append(
@@ -1363,6 +1580,19 @@ class Recorder:
         is_reached = at == "backward" and self.backwards >= self.settings.number
         if is_reached or (at == "first-nonfinite" and not self._is_finite(event)):
             self._finish()
+
+    def _after_late_hooks(self, event: Event) -> None:
+        """Enter what hooks behind the accumulation wrote to leaves, and the gradients they took."""
+        for value in event.leaves:
+            tensor = value.tensor
+            if version_of(tensor) == value.version:
+                continue
+            self._changed_unseen(value, tensor, event.place)
+            self.window.events[-1].note = WRITTEN_BY_HOOK
+            if tensor.grad is None:
+                cleared = Event(Spec("assign", "grad"), [value, None], {}, event.place, -1)
+                cleared.note = "cleared"
+                self.window.events.append(cleared)
 
     def _is_finite(self, event: Event) -> bool:
         """Whether what a backward pass began with and all its gradients are finite."""
@@ -1438,10 +1668,21 @@ class Recorder:
     def _hear_local_gradients(self, module: Any) -> None:
         """Keep the gradients of this process before they are averaged with those of others."""
         for parameter in module.parameters():
-            hook = getattr(parameter, "register_post_accumulate_grad_hook", None)
-            if parameter.requires_grad and id(parameter) not in self.distributed and hook:
-                self.distributed.add(id(parameter))
-                self.handles.append(hook(self._guarded(self._accumulated)))
+            if not parameter.requires_grad or id(parameter) in self.distributed:
+                continue
+            self.distributed.add(id(parameter))
+            if hasattr(parameter, "register_post_accumulate_grad_hook"):
+                hear = self._guarded(self._accumulated)
+                self.handles.append(parameter.register_post_accumulate_grad_hook(hear))
+            else:  # PyTorch 2.0
+                arrived = functools.partial(self._arrived, parameter)
+                self.handles.append(parameter.register_hook(self._guarded(arrived)))
+
+    def _arrived(self, parameter: Any, grad: Any) -> None:
+        if not self.is_done:
+            before = parameter.grad
+            local = grad.detach().clone()
+            self.local[id(parameter)] = local if before is None else local.add_(before.detach())
 
     def _accumulated(self, parameter: Any) -> None:
         if not self.is_done:
@@ -1479,20 +1720,35 @@ class Recorder:
         if self.is_done:
             return None
         self.silent += 1
+        self._stand_aside()
         if self.window.backwards:
-            self.window.keep()
-            self._step_of(optimizer).begin(optimizer, self._parameter)
+            self.window.keep(self.pool)
+            self._step_of(optimizer).begin(optimizer, self._parameter, self.pool)
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
         if closure is None:
             return None
         rest = {name: each for name, each in kwargs.items() if name != "closure"}
         return (args[0], self._heard_closure(optimizer, closure)), rest
 
+    def _stand_aside(self) -> None:
+        """Hear nothing while an optimizer steps: its many small operations cost most of what a mode
+        costs. Not where the program has a mode of its own on top.
+        """
+        stack = torch.overrides._get_current_function_mode_stack()
+        if self.silent == 1 and stack and stack[-1] is self.mode:
+            self.mode.__exit__(None, None, None)
+            self.is_aside = True
+
+    def _stand_again(self) -> None:
+        if self.is_aside and self.mode is not None:
+            self.is_aside = False
+            self.mode.__enter__()
+
     def _step_of(self, optimizer: Any) -> Step:
         """Enter an optimizer into the window, with the name that the program has for it."""
         place = self._place(sys._getframe(2))
         name = self._name_of(optimizer) or "optimizer"
-        creation = self.creations.get(optimizer, NOWHERE)
+        creation = self.creations.of(optimizer)
         step = Step(optimizer, name, place, creation, self._parameter)
         self.window.steps.append(step)
         return step
@@ -1523,18 +1779,25 @@ class Recorder:
                 self.silent = before
 
         def step() -> None:
-            self.window.keep()
+            self.window.keep(self.pool)
             if self.window.backwards and not several:
-                self._step_of(optimizer).begin(optimizer, self._parameter)
+                self._step_of(optimizer).begin(optimizer, self._parameter, self.pool)
 
         return call
 
-    def _step_ends(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        if self.is_done or not self.silent:
-            return
+    def _step_ends(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        if not self.is_done and self.silent:
+            self._stepped(optimizer)
+        self._stand_again()
+
+    def _stepped(self, optimizer: Any) -> None:
+        """End the window behind a step."""
         self.silent -= 1
         self.steps += 1
         self.previous = self.window
+        if self.window.backwards and not self.window.steps:
+            # Its closure began a window of its own, behind what the step began with.
+            self._step_of(optimizer).ran = True
         if self.window.steps:
             self.window.steps[-1].end()
         if self.window.backwards:
@@ -1548,7 +1811,7 @@ class Recorder:
     def _finish(self) -> None:
         """End with this window."""
         self.is_done = True  # what is copied now is not heard
-        self.window.keep()
+        self.window.keep(self.pool)
         for step in self.window.steps:
             step.keep()
         self._list_optimizers(self.window)
@@ -1595,12 +1858,18 @@ class Recorder:
 
     def _name_of(self, tensor: Any) -> str:
         """The name that the outermost of the user's frames has for a tensor."""
+        is_parameter = type(tensor) is torch.nn.Parameter
+        known = self.hints.get(id(tensor)) if is_parameter else None
+        if known is not None and known[0]() is tensor:
+            return known[1]
         frame: Any = sys._getframe(3)
         found = ""
         while frame is not None:
             if not self._is_internal(frame.f_code.co_filename):
                 found = _held_name(frame, tensor) or found
             frame = frame.f_back
+        if is_parameter:
+            self.hints[id(tensor)] = weakref.ref(tensor), found
         return found
 
 
@@ -1612,6 +1881,8 @@ UNRECORDED_CHECKPOINT = "checkpoint(use_reentrant=True)"
 
 NOWHERE = Place([], ())
 UNSEEN_WRITE = Spec("unseen write", "copy_")
+WRITTEN_BY_HOOK = "written to by a hook, which is not run again"
+HOOK = Spec("hook", "register_hook")
 GRAD_BEFORE = Spec("grad before", "grad")
 GRADS_AVERAGED = Spec("grads averaged", "grad")
 WRAPPERS = {"OptimizedModule": "_orig_mod", "DistributedDataParallel": "module",
@@ -1781,8 +2052,9 @@ def _holder_in(frame: Any, wanted: Any) -> tuple[Any, str]:
 # --- the program --------------------------------------------------------------------------------
 
 RESERVED = frozenset(
-    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "checkpoint", "print", "float",
-     "slice", "_", "attention", *RECORDED.values(), *keyword.kwlist}
+    {"torch", "F", "nn", "np", "math", "recorded", "opaque", "checkpoint", "recorded_step",
+     "recorded_hook", "print", "float", "slice", "_", "attention", *RECORDED.values(),
+     *keyword.kwlist}
 )  # fmt: skip
 
 FOREVER = 1 << 60
@@ -1826,8 +2098,15 @@ class Line:
 class Writer:
     """Writes a window as a program and its tables."""
 
-    def __init__(self, window: Window, settings: Settings, creations: Mapping[Any, Place]) -> None:
+    def __init__(
+        self,
+        window: Window,
+        settings: Settings,
+        creations: Creations,
+        hooks: Sequence[Hook],
+    ) -> None:
         self.window = window
+        self.hooks = hooks
         self.settings = settings
         self.creations = creations
         self.lines: list[Line] = []
@@ -1843,9 +2122,11 @@ class Writer:
         self.modules: dict[int, str] = {}
         self.counts: dict[str, int] = {}
         self.has_grad: set[int] = set()
+        self.hooked: list[Hook] = []
         self.stepping: set[str] = set()
         self.read_numbers: list[str] = []
         self.output = ""
+        self.is_equation = False
         self.names = Names(set())
         self.last_use = self._last_uses()
         self.called = {
@@ -1862,14 +2143,11 @@ class Writer:
         found: dict[int, int] = {}
         for number, event in enumerate(self.window.events):
             operands = [event.args, list(event.kwargs.values())]
+            asked = event.spec.name == "retain_grad" or event.spec.kind in ("backward", "grad")
             for value in values_in(operands):
-                found[id(value)] = number
-                if value.same is not None:
-                    found[id(value.same)] = number
-                if value.of is not None:
-                    found[id(value.of)] = number
-                if event.spec.name == "retain_grad" or event.spec.kind in ("backward", "grad"):
-                    found[id(value)] = FOREVER
+                for each in (value, value.same, value.of):
+                    if each is not None and found.get(id(each)) != FOREVER:
+                        found[id(each)] = FOREVER if asked else number
             found.update((id(value), FOREVER) for value, _ in event.after)
         for step in self.window.steps:
             found.update((id(each), FOREVER) for group, _ in step.groups for each in group)
@@ -1901,17 +2179,31 @@ class Writer:
                 self._outside(value)
         for step in self.window.steps:
             self._optimizer(step)
+        registered = [each.hook for each in self.window.events if each.hook is not None]
+        for hook in self.hooks:
+            known = self.window.known.get(id(hook.tensor()))
+            if known is not None and known.text and hook not in registered:
+                self._hook(hook, known)  # it was registered in an earlier window
         for number, event in enumerate(self.window.events):
             self._event(number, event)
         for step in self.window.steps:
-            if step.ran and step.name in self.stepping:
-                line = Line(f"{step.name}.step()", step.place)
+            if step.ran:
+                computed = step.name in self.stepping
+                text = f"{step.name}.step()" if computed else self._recorded_step(step)
+                line = Line(text, step.place)
                 line.checks = [
                     (self.text(value), "step", tensor)
                     for value, tensor, version in step.after
-                    if version_of(tensor) == version and not self._is_idle(value)
+                    if computed and version_of(tensor) == version and not self._is_idle(value)
                 ]
                 self.lines.append(line)
+
+    def _recorded_step(self, step: Step) -> str:
+        """The step of an optimizer that gradcli does not have: what it left in the parameters."""
+        for number, (value, tensor, version) in enumerate(step.after):
+            if version_of(tensor) == version and not self._is_idle(value):
+                self.keep(f"{step.name} after {number}", tensor)
+        return f"recorded_step({step.name}, {step.name!r})"
 
     def _optimizer(self, step: Step) -> None:
         """An optimizer with its groups, settings and what it kept of its parameters."""
@@ -1932,11 +2224,11 @@ class Writer:
             texts = [groups[0][0], *(f"{k}={v}" for k, v in groups[0][1].items())]
         else:
             texts = [f"[{', '.join(_group(held, given) for held, given in groups)}]"]
-        made = kind
-        if not standard:
-            made, texts = "SGD", [*texts, "lr=0.0"]
+        if standard:
+            text = f"{step.name} = torch.optim.{kind}({', '.join(texts)})"
+        else:
+            text = f"{step.name} = torch.optim.SGD({', '.join(texts)}, lr=1.0)  # stands for {kind}"
             self.notes.append(f"the step of {step.name}, a {kind}, is not computed again")
-        text = f"{step.name} = torch.optim.{made}({', '.join(texts)})"
         self.lines.append(Line(text, step.creation))
         if standard and step.ran:
             self.stepping.add(step.name)
@@ -1983,7 +2275,7 @@ class Writer:
         parts = [(name, each) for name, each in module._modules.items() if each is not None]
         listed = bool(parts) and [name for name, _ in parts] == [str(n) for n in range(len(parts))]
         made = "nn.Sequential()" if listed else f"{self._class(kind)}()"
-        place = self.creations.get(module, NOWHERE)
+        place = self.creations.of(module)
         first, _, last = path.rpartition(".")
         if path.endswith("]"):
             holder, _, number = path[:-1].rpartition("[")
@@ -2074,17 +2366,40 @@ class Writer:
                 data = self.keep(self._fresh(f"{value.text}.grad"), grad)
                 self.lines.append(Line(f"{value.text}.grad = {data}", event.place))
                 self.has_grad.add(id(value))
+        elif spec is HOOK:
+            if event.hook is not None and event.hook not in self.hooked:
+                self._hook(event.hook, event.args[0])
         elif spec.kind == "backward":
             self._backward(event)
         else:
             self._op(number, event)
 
+    def _hook(self, hook: Hook, value: Value) -> None:
+        """A hook of a tensor, by the gradients that PyTorch's run of it took and returned."""
+        self.hooked.append(hook)
+        calls = hook.calls_in(self.window)
+        if not calls:
+            return  # it changed nothing
+        number = len(self.hooked)
+        names = []
+        for count, (taken, behind) in enumerate(calls):
+            before, after = f"hook {number} took {count}", f"hook {number} returned {count}"
+            self.keep(before, taken)
+            self.keep(after, behind)
+            names.append((before, after))
+        listed = ", ".join(f"({before!r}, {after!r})" for before, after in names)
+        text = f"{self._operand(value)}.register_hook(recorded_hook([{listed}]))"
+        self.lines.append(Line(text, hook.place))
+        self.notes.append(f"what the hook of {value.text} returned is read from the recording")
+
     def _unseen_write(self, event: Event) -> None:
         value, data = event.grads[0]
         name = self._fresh(f"{value.text} written")
-        line = Line(f"{value.text}.data.copy_({self.keep(name, data)})", event.place, event.call)
-        self.lines.append(line)
-        self.notes.append(f"{value.text} was written to by something that was not recorded")
+        text = f"{value.text}.data.copy_({self.keep(name, data)})"
+        if event.note == WRITTEN_BY_HOOK:  # which counts as a version
+            text = f"with torch.no_grad(): {value.text}.copy_({self.keep(name, data)})"
+        self.lines.append(Line(text, event.place, event.call))
+        self.notes.append(f"{value.text} was {event.note}")
 
     def _fresh(self, name: str) -> str:
         """A name for an array that no other has."""
@@ -2107,7 +2422,7 @@ class Writer:
     def _op(self, number: int, event: Event) -> None:
         if event.spec.kind == "assign" and event.spec.name == "grad":
             held = id(event.args[0])
-            if event.args[1] is None and held not in self.has_grad:
+            if event.args[1] is None and held not in self.has_grad and event.note != "cleared":
                 return
             self.has_grad.add(held)
         results = [event.results] if isinstance(event.results, Value) else event.results or []
@@ -2116,7 +2431,12 @@ class Writer:
             return
         try:
             text = self._masked(event) if event.note == "mask" else self._call(event)
+            if self._passes_on(event, results):
+                operand = self._operand(event.args[-1])
+                text = f"{operand}.view_as({operand})"
+                text = text if isinstance(event.results, Value) else f"({text},)"
             computed = event.spec.known and event.is_plain and not drawn
+            computed = computed or self._passes_on(event, results)
             if not computed or event.note in ("nested", "unseen"):
                 raise Unwritable(event.spec.name)
         except Unwritable as reason:
@@ -2128,6 +2448,16 @@ class Writer:
                 self.unwritten.append(str(reason))
         self._named(number, event, results)
         self._line(event, results, text, drawn)
+
+    def _passes_on(self, event: Event, results: list[Any]) -> bool:
+        """Whether an op is what a module's hooks hear gradients by, and none changed one."""
+        edges = event.edges
+        return (
+            event.spec.name == "BackwardHookFunction"
+            and len(results) == len(event.args) == 1
+            and edges is not None
+            and edges.is_identity()
+        )
 
     def _is_read(self, results: list[Any]) -> bool:
         return any(id(each) in self.last_use for each in results)
@@ -2293,6 +2623,7 @@ class Writer:
 
     def _arguments(self, event: Event, first: int) -> str:
         """The operands from the `first` on, without those that are what they are by default."""
+        self.is_equation = event.spec.name == "torch.einsum"
         texts = [self.text(each) for each in event.args[first:]]
         defaults = event.spec.defaults
         for key, each in event.kwargs.items():
@@ -2327,6 +2658,8 @@ class Writer:
             if not given.text:
                 raise Unwritable("a tensor of an earlier window")
             return given.text
+        if isinstance(given, (str, bytes)) and not self._is_setting(given):
+            return repr("left out")
         if given is None or given is Ellipsis or isinstance(given, (bool, str, bytes)):
             return "..." if given is Ellipsis else repr(given)
         if isinstance(given, (int, float, complex)):
@@ -2346,18 +2679,31 @@ class Writer:
             return str(int(given))
         raise Unwritable(type(given).__name__)
 
+    def _is_setting(self, given: str | bytes) -> bool:
+        """Whether a text goes into the program; one that is no setting may be data."""
+        return self.settings.data or given in SETTINGS or self.is_equation
+
     def _number(self, given: Any) -> str:
         if isinstance(given, float) and not math.isfinite(given):
             name = "nan" if math.isnan(given) else "inf"
             return f"-math.{name}" if given < 0 else f"math.{name}"
         read = self.window.numbers.get(id(given)) if isinstance(given, float) else None
         if read is not None and read[0] is given:
-            if not self.settings.data:
-                raise Unwritable("a number of the data")
             value = read[1].args[0]
-            self.read_numbers.append(f"{given!r}, {value.text or 'a tensor'}.{read[1].spec.name}()")
+            shown = repr(given) if self.settings.data else "left out"
+            self.read_numbers.append(f"{shown}, {value.text or 'a tensor'}.{read[1].spec.name}()")
+            return shown if self.settings.data else "math.nan"
         return repr(given)
 
+
+SETTINGS = frozenset(
+    {"mean", "sum", "none", "batchmean", "tanh", "fro", "nuc", "constant", "reflect", "replicate",
+     "circular", "zeros", "border", "nearest", "nearest-exact", "linear", "bilinear", "bicubic",
+     "trilinear", "area", "floor", "trunc", "ij", "xy", "valid", "same", "prod", "amax", "amin",
+     "fan_in", "fan_out", "relu", "leaky_relu", "sigmoid", "selu", "backward", "forward", "ortho",
+     "reduced", "complete", "r", "L", "U", "max"}
+)  # fmt: skip
+"""Texts that PyTorch's functions take as settings: these are no data."""
 
 ELSEWHERE = ("device", "layout", "pin_memory", "non_blocking")
 """Arguments that say where a result lies, which is elsewhere when it is computed again."""
@@ -2441,13 +2787,13 @@ class Tables:
         offset = 0
         for number, line in enumerate(self.writer.lines, 1):
             lines.append([self._place(line.place), self._call(line.call)])
-            for text, kind, tensor in line.checks if self.settings.data else ():
-                values = digest(tensor)
+            for text, kind, tensor in line.checks:
+                values = digest(tensor) if self.settings.data else ()
                 digests.append(values)
                 dtype = str(tensor.dtype).removeprefix("torch.")
                 checks.append([number, text, kind, list(tensor.shape), dtype, offset, len(values)])
                 offset += len(values)
-        if digests:
+        if offset:
             self.writer.arrays["#checks"] = np.concatenate(digests)
         made = {"python": sys.version.split()[0], "torch": str(torch.__version__),
                 "numpy": str(np.__version__)}  # fmt: skip
@@ -2510,7 +2856,7 @@ def save(recorder: Recorder) -> bool:
     window = recorder.chosen()
     if window is None or not window.events:
         return False
-    writer = Writer(window, recorder.settings, recorder.creations)
+    writer = Writer(window, recorder.settings, recorder.creations, recorder.hooks)
     writer.notes += recorder.notes
     writer.write()
     tables = Tables(writer, recorder.settings)
@@ -2556,11 +2902,10 @@ class Session:
 
     def begin(self) -> None:
         """Record from now on."""
-        global torch, np
         import numpy
         import torch as imported
 
-        torch, np = imported, numpy
+        use(imported, numpy)
         self.recorder = Recorder(self.settings)
         try:
             self.recorder.begin()
@@ -2667,7 +3012,7 @@ def _pass_on(session: Session) -> None:
             session.passed_on = True
         former(process)
 
-    multiprocessing.process.BaseProcess.start = start  # type: ignore[method-assign]
+    setattr(multiprocessing.process.BaseProcess, "start", start)  # noqa: B010
 
 
 def _launched(command: list[str], settings: Settings) -> list[str]:
@@ -2686,34 +3031,42 @@ def _launched(command: list[str], settings: Settings) -> list[str]:
 LAUNCHERS = (["torch.distributed.run"], ["torch.distributed.launch"])
 
 
-def run(command: Sequence[str], settings: Settings) -> int:
-    """Run `SCRIPT ARGS…` or `-m MODULE ARGS…` as `python` does; its exit code."""
-    session = Session(settings)
+def run(command: Sequence[str], settings: Settings, session: Any) -> int:
+    """Run `SCRIPT ARGS…` or `-m MODULE ARGS…` as `python` does; its exit code.
+
+    Args:
+        session: what begins when torch is imported, and says at the end what became of it.
+    """
     command = list(command)
     if command[:1] == ["-m"] and command[1:2] in LAUNCHERS:
         command = _launched(command, settings)
         session.passed_on = True
     else:
         sys.meta_path.insert(0, Watcher(session.begin))
-        _pass_on(session)
+        if not settings.watch:
+            _pass_on(session)
     code, interrupted = 0, False
+    failure: BaseException | None = None  # its frames hold what the script computed last
     try:
         _execute(command)
     except SystemExit as ending:
         code = _exit_code(ending.code)
+        failure = ending
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)
         code = 1
+        failure = error
         _leave_own_frames(error, set())
         sys.excepthook(type(error), error, error.__traceback__)
     _say(session)
+    del failure
     if interrupted:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
     return code
 
 
-def _say(session: Session) -> None:
+def _say(session: Any) -> None:
     try:
         said = session.end()
     except Exception as error:
@@ -2728,14 +3081,16 @@ def _say(session: Session) -> None:
 
 
 def _leave_own_frames(error: BaseException | None, seen: set[int]) -> None:
-    """Take this file's frames out of the traceback of an error, and of those that led to it."""
+    """Take the frames of this file and of those beside it out of the traceback of an error, and of
+    those that led to it.
+    """
     if error is None or id(error) in seen:
         return
     seen.add(id(error))
     entries: list[types.TracebackType] = []
     trace = error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename != __file__:
+        if os.path.dirname(trace.tb_frame.f_code.co_filename) != os.path.dirname(__file__):
             entries.append(trace)
         elif entries and entries[-1].tb_frame.f_code.co_name == "handle_torch_function":
             del entries[-2:]  # a function in Python that handed itself to this file
@@ -2814,6 +3169,7 @@ def settings_of(given: dict[str, Any]) -> Settings:
     """The settings that data says."""
     settings = Settings(given["path"], given["at"], given["number"], given["data"])
     settings.argv = given.get("argv", [])
+    settings.watch = given.get("watch", False)
     if given.get("known") is not None:
         settings.catalogue = frozenset(given["known"])
     if given["catalogue"] is not None:
@@ -2826,7 +3182,22 @@ def main(words: list[str]) -> int:
     """Run what the words of a command line say: settings as JSON, and the script's words."""
     settings = settings_of(json.loads(words[0]))
     settings.argv = words[1:]
-    return run(words[1:], settings)
+    return run(words[1:], settings, watching(settings) if settings.watch else Session(settings))
+
+
+def watching(settings: Settings) -> Any:
+    """A session that watches each step and records none, as the files beside this one do it."""
+    files = []
+    for name in ("watcher", "step_rerun"):
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
+        spec = importlib.util.spec_from_file_location(f"gradcli_{name}", path)
+        assert spec is not None
+        assert spec.loader is not None
+        files.append(importlib.util.module_from_spec(spec))
+        sys.modules[f"gradcli_{name}"] = files[-1]
+        spec.loader.exec_module(files[-1])
+    watcher, rerun = files
+    return watcher.Session(settings, sys.modules[__name__], rerun)
 
 
 if __name__ == "__main__":

@@ -173,7 +173,7 @@ def broadcast_note(first: Operand, second: Operand) -> str | None:
 
 def shape_fix(first: Operand, second: Operand, operation: str) -> str | None:
     """A change to one operand that makes the shapes fit, None where no small one does."""
-    if len(first.text) > _LONGEST_OPERAND or len(second.text) > _LONGEST:
+    if len(first.text) > _LONGEST_OPERAND or len(second.text) > _LONGEST_OPERAND:
         return None
     name = operation.rpartition(".")[2]
     if name in _PRODUCTS:

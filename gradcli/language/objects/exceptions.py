@@ -176,6 +176,8 @@ def caught(error: Exception) -> GradcliError:
         raise error
     if isinstance(error, (MemoryError, RecursionError)):
         return converted(error)
+    if type(error) is SystemError and str(error) == "error return without exception set":
+        return _out_of_memory(MemoryError())  # what CPython says where it had no memory to say more
     shape = no_such_shape(error)
     if shape is not None:
         return shape

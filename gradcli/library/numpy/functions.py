@@ -55,7 +55,7 @@ def host_arguments(
         if isinstance(value, np.dtype):
             supported(value)
     for out in (*values[:1],) if name in _WRITES else (named.get("out"),):
-        for array in out if isinstance(out, tuple) else (written,):
+        for array in out if isinstance(out, tuple) else (out,):
             if isinstance(array, np.ndarray):
                 before_write(array)
     return values, named

@@ -174,6 +174,7 @@ class _Methods:
     is_conj: Function
     is_neg: Function
     isfinite: Function
+    item: Function
     le: Function
     lerp: Function
     lerp_: Function

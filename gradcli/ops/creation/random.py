@@ -52,12 +52,7 @@ def _generator_of_gpus() -> type[Generator]:
     return PhiloxGenerator
 
 
-def _generator_without_values() -> type[Generator]:
-
-    return ValuelessGenerator
-
-
-KINDS.update(cuda=_generator_of_gpus, meta=_generator_without_values)
+KINDS.update(cuda=_generator_of_gpus, meta=lambda: ValuelessGenerator)
 
 
 def get_state(generator: Generator) -> Tensor:

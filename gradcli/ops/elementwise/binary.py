@@ -213,7 +213,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
 
 # --- products and quotients added ---------------------------------------------------------------
 
-addcmul_ = pointwise(
+_addcmul = pointwise(
     "addcmul",
     lambda self, tensor1, tensor2, value=1: multiply_add(self, tensor1 * value, tensor2),
     half=rounded_once,
@@ -223,7 +223,7 @@ addcmul_ = pointwise(
     unsupported=dtype_names("bool"),
 )
 
-addcdiv_ = pointwise(
+_addcdiv = pointwise(
     "addcdiv",
     lambda self, tensor1, tensor2, value=1: self + tensor1 * value / tensor2,
     half=rounded_once,
@@ -249,7 +249,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
     Example: torch.addcmul(tensor([0.5, 1., 2.]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    return addcmul_.apply(input, tensor1, tensor2, _factor(value, input, tensor1, tensor2))
+    return _addcmul.apply(input, tensor1, tensor2, _factor(value, input, tensor1, tensor2))
 
 
 _OF_INTEGERS = (
@@ -270,7 +270,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
     """
     if all(t.dtype.category in ("int", "bool") for t in (tensor1, tensor2)):
         raise dtype_error(f"addcdiv() is not defined for {tensor1.dtype}", text=_OF_INTEGERS)
-    return addcdiv_.apply(input, tensor1, tensor2, _factor(value, input, tensor1, tensor2))
+    return _addcdiv.apply(input, tensor1, tensor2, _factor(value, input, tensor1, tensor2))
 
 
 # --- powers in double precision -----------------------------------------------------------------

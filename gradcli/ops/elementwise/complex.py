@@ -35,7 +35,7 @@ from gradcli.ops.creation.copies import clone, contiguous, copy_
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
-from gradcli.ops.elementwise.unary import abs_, is_complex, sgn
+from gradcli.ops.elementwise.unary import abs_op, is_complex, sgn
 from gradcli.ops.shape.slicing import select
 
 # --- a complex tensor as pairs of real numbers ----------------------------------------------------
@@ -250,7 +250,7 @@ def _complex_array(real: Any, imag: Any) -> Any:
     return laid_out_like(real, result)[()] if real.shape == shape else result[()]
 
 
-complex_: Op = op(
+_complex: Op = op(
     "complex",
     _complex_array,
     keeps_layout=True,
@@ -305,7 +305,7 @@ def complex_of_parts(real: Tensor, imag: Tensor) -> Tensor:
     Example: torch.complex(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     _check_parts("complex", real, imag)
-    return complex_.apply(real, imag)
+    return _complex.apply(real, imag)
 
 
 @function("polar", autocast="float32")
@@ -334,7 +334,7 @@ def _angle_rule(grad: Any, self: Any) -> Any:
     if not is_complex(self):
         return zeros_like(grad)
     # At 0, where there is no angle, the gradient is 0.
-    return where(self == 0, 0.0, grad * self / abs_(self) ** 2 * 1j)
+    return where(self == 0, 0.0, grad * self / abs_op(self) ** 2 * 1j)
 
 
 angle = pointwise(

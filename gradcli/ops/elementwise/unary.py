@@ -380,7 +380,7 @@ def _sgn_rule(grad: Any, self: Any, result: Any) -> Any:
     if not is_complex(self):
         return zeros_like(grad)
     # Only what turns the number changes the result: the part of the gradient along it goes.
-    magnitude = abs_(self)
+    magnitude = abs_op(self)
     across = (grad - result * result * conj(grad)) / (magnitude * 2.0)
     return masked_fill_number(across, magnitude == 0, 0)
 
@@ -408,7 +408,7 @@ def _abs_array(self: Any) -> Any:
     return np.abs(self)
 
 
-abs_ = pointwise(
+abs_op = pointwise(
     "abs",
     _abs_array,
     ufunc=np.abs,
@@ -462,9 +462,9 @@ for _entry in (asinh, acosh, atanh):
 for _entry in (exp2, expm1, log1p):
     expose(_entry, inplace_function=True)
     expose(_entry, module="torch.special", method=False)
-expose(abs_, "abs", "absolute")
+expose(abs_op, "abs", "absolute")
 for _name, _is_function in (("abs", True), ("absolute", False)):
-    _form = in_place("abs", abs_.apply, check=_check_abs_in_place, written_as=f"{_name}_")
+    _form = in_place("abs", abs_op.apply, check=_check_abs_in_place, written_as=f"{_name}_")
     expose_written(_name, _form, _is_function)
 expose(sigmoid, "expit", module="torch.special", method=False)
 for _entry in (tanh, sigmoid):

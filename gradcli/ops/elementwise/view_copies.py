@@ -22,7 +22,7 @@ from gradcli.ops.shape.slicing import (
     diagonal_function,
     narrow,
     select_function,
-    slice_,
+    slice_op,
     unfold,
 )
 from gradcli.ops.shape.splitting import split, split_with_sizes, unbind
@@ -62,7 +62,7 @@ def _copy_of(view: Op, **facts: Any) -> Op:
 
 
 _COPIES = {key: _copy_of(registry[key]) for key in _VIEWS.split()}
-_narrow = _copy_of(slice_, name="narrow_copy", node="NarrowCopyBackward0")
+_narrow = _copy_of(slice_op, name="narrow_copy", node="NarrowCopyBackward0")
 
 
 class _Heard(Listener):
@@ -114,7 +114,7 @@ def _slice(
 ) -> Tensor:
     at = normal_dim("slice_copy", dim, input.array.ndim)
     first, last, by = slice(start, end, step).indices(input.array.shape[at])
-    return slice_.apply(input, at, first, max(first, last), by)
+    return slice_op.apply(input, at, first, max(first, last), by)
 
 
 for _name, _view, _example in (

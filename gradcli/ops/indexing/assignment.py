@@ -37,7 +37,7 @@ from gradcli.ops.shape.slicing import (
     diagonal_of,
     select,
     selected_position,
-    slice_,
+    slice_op,
 )
 from gradcli.ops.shape.views import expand, unsqueeze, view
 from gradcli.state import active
@@ -258,7 +258,7 @@ def _part_of(shown: Function) -> Function:
 
 
 _select_replaced = _part_of(select.forward)
-_slice_replaced = _part_of(slice_.forward)
+_slice_replaced = _part_of(slice_op.forward)
 _diagonal_replaced = _part_of(diagonal_of)
 
 _select_scatter: Op = op(
@@ -285,7 +285,7 @@ _slice_scatter: Op = op(
     self=lambda grad, src_sizes, dim, start, end, step: _slice_scatter(
         grad, zeros(grad, src_sizes), dim, start, end, step
     ),
-    src=slice_,
+    src=slice_op,
     numpy="""\
 def slice_replaced(x, values, axis, start, end, step=1):
     x = np.array(x)
@@ -356,7 +356,7 @@ def slice_scatter(
     at = normal_dim("slice_scatter", dim, input.array.ndim)
     first, last, by = slice(start, end, step).indices(input.array.shape[at])
     bounds = (at, first, max(first, last), by)
-    return _replaced(_slice_scatter, input, src, slice_.forward, bounds)
+    return _replaced(_slice_scatter, input, src, slice_op.forward, bounds)
 
 
 @function("diagonal_scatter", method=True)

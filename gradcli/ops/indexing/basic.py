@@ -33,7 +33,7 @@ from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.codegen.saved import check_saved
 from gradcli.ops.definition.doc import BY_VALUES, READS
 from gradcli.ops.definition.op import Function, Op, op
-from gradcli.ops.shape.slicing import alias, checked_position, select, slice_
+from gradcli.ops.shape.slicing import alias, checked_position, select, slice_op
 from gradcli.ops.shape.views import unsqueeze
 from gradcli.state import active
 
@@ -437,7 +437,7 @@ def _sliced(tensor: Tensor, dim: int, part: slice) -> Tensor:
     shape = tensor.array.shape
     if not shape:
         raise index_error("a 0-dim tensor has no elements to slice")
-    return slice_.apply(tensor, dim, *_bounds(part, shape[dim]))
+    return slice_op.apply(tensor, dim, *_bounds(part, shape[dim]))
 
 
 def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:

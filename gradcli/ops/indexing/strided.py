@@ -27,7 +27,7 @@ from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.select import index_add
-from gradcli.ops.shape.slicing import diagonal, slice_
+from gradcli.ops.shape.slicing import diagonal, slice_op
 from gradcli.ops.shape.views import reshape, squeeze_dim
 
 
@@ -38,8 +38,8 @@ def matrix_diagonal_of(value: Any) -> Any:
 
 def block_of(value: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
     """The block of matrices between two rows and two columns, a view."""
-    part = slice_(value, value.ndim - 2, *rows, 1)
-    return slice_(part, value.ndim - 1, *columns, 1)
+    part = slice_op(value, value.ndim - 2, *rows, 1)
+    return slice_op(part, value.ndim - 1, *columns, 1)
 
 
 def assign(part: Any, value: Any) -> None:

@@ -38,7 +38,7 @@ from gradcli.ops.linalg.linear_systems import (
 from gradcli.ops.linalg.triangular import solve_triangular
 from gradcli.ops.shape.joining import cat
 from gradcli.ops.shape.rearranging import diag_embed, tril, triu
-from gradcli.ops.shape.slicing import slice_
+from gradcli.ops.shape.slicing import slice_op
 from gradcli.ops.shape.views import unsqueeze
 from gradcli.state import active
 
@@ -261,7 +261,7 @@ def _svd_rule(grads: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> Any:
 
 def _leading(value: Any, dim: int, count: int) -> Any:
     """The first positions along a dimension, counted from the back: a node even where all are."""
-    return slice_(value, value.ndim + dim, 0, count, 1)
+    return slice_op(value, value.ndim + dim, 0, count, 1)
 
 
 svd: Op = op(
@@ -316,8 +316,8 @@ def reflected(input: Any, tau: Any, other: Any, *, left: bool = True, adjoint: b
     vectors = tril(input, -1) + _identity(input)  # they begin with a 1 that is not stored
     order = range(tau.shape[-1])
     for i in order if left == adjoint else reversed(order):
-        v = slice_(vectors, vectors.ndim - 1, i, i + 1, 1)
-        factor = unsqueeze(slice_(tau, tau.ndim - 1, i, i + 1, 1), tau.ndim)
+        v = slice_op(vectors, vectors.ndim - 1, i, i + 1, 1)
+        factor = unsqueeze(slice_op(tau, tau.ndim - 1, i, i + 1, 1), tau.ndim)
         factor = conj(factor) if adjoint else factor
         if left:
             other = other - (v * factor) @ (adjoint_of(v) @ other)
@@ -369,7 +369,7 @@ _householder_product: Op = op(
 )
 
 
-ormqr_: Op = op(
+_ormqr: Op = op(
     "ormqr",
     lambda self, input2, input3, left, transpose: column_major(
         reflected(self, input2, input3, left=left, adjoint=transpose)
@@ -428,7 +428,7 @@ def ormqr(
         raise shape_error(
             f"ormqr(): a matrix of shape {other.array.shape} does not go with {rows} rows"
         )
-    return ormqr_.apply(input, tau, other, left, transpose)
+    return _ormqr.apply(input, tau, other, left, transpose)
 
 
 @function("geqrf", method=True)

@@ -18,7 +18,7 @@ from gradcli.errors import GradcliError, shape_error, value_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.definition.dtype_support import INTEGRAL, check_dtype, dtype_names
-from gradcli.ops.shape.slicing import slice_
+from gradcli.ops.shape.slicing import slice_op
 from gradcli.ops.shape.views import transpose
 from gradcli.packages import imported
 
@@ -139,7 +139,7 @@ def column_major(array: Any) -> Any:
 
 def first(value: Any, dim: int, count: int) -> Any:
     """The first positions along a dimension, counted from the back."""
-    return value if value.shape[dim] == count else slice_(value, value.ndim + dim, 0, count, 1)
+    return value if value.shape[dim] == count else slice_op(value, value.ndim + dim, 0, count, 1)
 
 
 # --- LU -----------------------------------------------------------------------------------------

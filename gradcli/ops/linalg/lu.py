@@ -33,7 +33,7 @@ from gradcli.ops.linalg.linear_systems import (
 from gradcli.ops.linalg.triangular import solve_triangular
 from gradcli.ops.shape.joining import cat
 from gradcli.ops.shape.rearranging import tril, triu
-from gradcli.ops.shape.slicing import slice_
+from gradcli.ops.shape.slicing import slice_op
 
 # --- the factors --------------------------------------------------------------------------------
 
@@ -58,7 +58,7 @@ def _unpacked(LU_data: Any, LU_pivots: Any) -> tuple[Any, Any, Any]:
 
 def _part(value: Any, dim: int, start: int, end: int) -> Any:
     """The positions between two along a dimension: a node even where these are all."""
-    return slice_(value, value.ndim + dim, start, end, 1)
+    return slice_op(value, value.ndim + dim, start, end, 1)
 
 
 def _rest(value: Any, dim: int, start: int) -> Any:

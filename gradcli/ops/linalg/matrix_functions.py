@@ -31,7 +31,7 @@ from gradcli.ops.linalg.norms import matrix_norm
 from gradcli.ops.linalg.products.matmul import matmul
 from gradcli.ops.linalg.solve import inv_ex, inverted, solve_ex
 from gradcli.ops.reduction.sum import sum_dims
-from gradcli.ops.shape.slicing import slice_
+from gradcli.ops.shape.slicing import slice_op
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
 from gradcli.packages import imported
 
@@ -127,8 +127,8 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
         values = svdvals(A)
         last = values.array.ndim - 1
         size = values.array.shape[last]
-        largest = slice_.apply(values, last, 0, 1, 1)
-        smallest = slice_.apply(values, last, size - 1, size, 1)
+        largest = slice_op.apply(values, last, 0, 1, 1)
+        smallest = slice_op.apply(values, last, size - 1, size, 1)
         ratio = smallest / largest if p == -2 else largest / smallest
         return squeeze_dim.apply(ratio, last)
     if p == "nuc":

@@ -28,10 +28,10 @@ from gradcli.ops.definition.dtype_support import check_dtype, check_floating_dty
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.complex import real_part
-from gradcli.ops.elementwise.unary import abs_, is_complex, sgn
+from gradcli.ops.elementwise.unary import abs_op, is_complex, sgn
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.linalg.decompositions import svdvals
-from gradcli.ops.reduction.extrema import amax_, amin_
+from gradcli.ops.reduction.extrema import amax_op, amin_op
 from gradcli.ops.reduction.sum import (
     cast_array,
     check_reduced,
@@ -82,14 +82,14 @@ def norm_gradient(grad: Any, self: Any, norm: Any, ord: float, dims: Axes, keepd
     if ord == 2:
         return grad * masked_fill_number(self / norm, norm == 0, 0)
     if math.isinf(ord):
-        largest = abs_(self) == norm
+        largest = abs_op(self) == norm
         count = sum_all(largest) if dims is None else sum_dims(largest, dims, True)
         return sgn(self) * (grad / count * largest)
     if ord < 1:
-        powers = masked_fill_number(abs_(self) ** (ord - 1), self == 0, 0)
+        powers = masked_fill_number(abs_op(self) ** (ord - 1), self == 0, 0)
         return sgn(self) * powers * grad * norm ** (1 - ord)
     direction = sgn(self) if ord < 2 else self
-    scaled = direction * abs_(self) ** (ord - (1 if ord < 2 else 2))
+    scaled = direction * abs_op(self) ** (ord - (1 if ord < 2 else 2))
     return scaled * masked_fill_number(grad / norm ** (ord - 1), norm == 0, 0)
 
 
@@ -173,7 +173,7 @@ def _extreme(values: Tensor, ord: float, dim: int, keepdim: bool) -> Tensor:
         zeros = zeros_like(sum_dims.apply(values, (dim,), keepdim))
         storage_of(zeros).count_write()  # PyTorch fills it
         return zeros
-    return (amax_ if ord > 0 else amin_)(values, dim, keepdim)
+    return (amax_op if ord > 0 else amin_op)(values, dim, keepdim)
 
 
 def _no_order(ord: Any) -> GradcliError:

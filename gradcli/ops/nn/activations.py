@@ -29,9 +29,9 @@ from gradcli.ops.definition.doc import BY_KINDS, in_numpy
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.op import Function, Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
-from gradcli.ops.elementwise.unary import abs_, exp, log1p, sigmoid, tanh
+from gradcli.ops.elementwise.unary import abs_op, exp, log1p, sigmoid, tanh
 from gradcli.ops.shape.joining import cat
-from gradcli.ops.shape.slicing import slice_
+from gradcli.ops.shape.slicing import slice_op
 from gradcli.ops.special.error_functions import erf
 
 
@@ -89,7 +89,7 @@ def _silu_rule(grad: Any, self: Any) -> Any:
     return grad * weight * (self * (1 - weight) + 1)
 
 
-silu_ = pointwise(
+_silu = pointwise(
     "silu",
     lambda self: in_single(lambda x: x / (1 + vector_math.exp(-x)), self),
     half=rounded_once,
@@ -102,7 +102,7 @@ silu_ = pointwise(
 def silu(input: Tensor) -> Tensor:
     """`input * sigmoid(input)`."""
     check_not_integral("silu", input)
-    return silu_.apply(input)
+    return _silu.apply(input)
 
 
 def _mish_rule(grad: Any, self: Any) -> Any:
@@ -116,7 +116,7 @@ def _mish_array(self: Any) -> Any:
     return self * vector_math.tanh(vector_math.log1p(vector_math.exp(self)))
 
 
-mish_ = pointwise(
+_mish = pointwise(
     "mish",
     lambda self: in_single(_mish_array, self),
     half=rounded_once,
@@ -128,7 +128,7 @@ mish_ = pointwise(
 def mish(input: Tensor) -> Tensor:
     """`input * tanh(softplus(input))`."""
     check_floating("mish", input)
-    return mish_.apply(input)
+    return _mish.apply(input)
 
 
 # --- gelu ---------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ gelu_backward: Op = pointwise(
     ),
 )
 
-gelu_ = pointwise(
+_gelu = pointwise(
     "gelu",
     lambda self, approximate: in_single(
         _gelu_array, self, approximate, self.size > 1 and of_array(self) in (float32, bfloat16)
@@ -208,7 +208,7 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     check_floating("gelu", input)
     if approximate not in ("none", "tanh"):
         raise runtime_error(f"gelu(): `approximate` is 'none' or 'tanh', not {approximate!r}")
-    return gelu_.apply(input, approximate)
+    return _gelu.apply(input, approximate)
 
 
 # --- logarithms of sigmoids ---------------------------------------------------------------------
@@ -233,7 +233,7 @@ softplus_backward: Op = pointwise(
     ),
 )
 
-softplus_ = pointwise(
+_softplus = pointwise(
     "softplus",
     lambda self, beta, threshold: in_single(_softplus_array, self, beta, threshold),
     half=rounded_once,
@@ -251,7 +251,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     threshold.
     """
     check_floating("softplus", input)
-    return softplus_.apply(input, beta, threshold)
+    return _softplus.apply(input, beta, threshold)
 
 
 def _logsigmoid_backward_array(grad_output: Any, self: Any) -> Any:
@@ -274,7 +274,7 @@ def _logsigmoid_array(self: Any) -> Any:
     return np.minimum(0, self) - vector_math.log1p(vector_math.exp(-np.abs(self)))
 
 
-logsigmoid_ = pointwise(
+logsigmoid_op = pointwise(
     "log_sigmoid",
     lambda self: in_row_order(in_single(_logsigmoid_array, self)),
     half=rounded_once,
@@ -286,7 +286,7 @@ logsigmoid_ = pointwise(
 def logsigmoid(input: Tensor) -> Tensor:
     """`log(sigmoid(input))`, without overflow."""
     check_floating("logsigmoid", input)
-    return logsigmoid_.apply(input)
+    return logsigmoid_op.apply(input)
 
 
 # --- what other ops make up ---------------------------------------------------------------------
@@ -295,7 +295,7 @@ def logsigmoid(input: Tensor) -> Tensor:
 @function("softsign", module="torch.nn.functional")
 def softsign(input: Tensor) -> Tensor:
     """`input / (abs(input) + 1)`."""
-    return div.apply(input, add.apply(abs_.apply(input), 1))
+    return div.apply(input, add.apply(abs_op.apply(input), 1))
 
 
 @function("tanhshrink", module="torch.nn.functional")
@@ -309,7 +309,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 def _halves(self: Any, dim: int) -> tuple[Any, Any]:
     half = self.shape[dim] // 2
-    return slice_(self, dim, 0, half, 1), slice_(self, dim, half, 2 * half, 1)
+    return slice_op(self, dim, 0, half, 1), slice_op(self, dim, half, 2 * half, 1)
 
 
 def _glu_array(self: Any, dim: int) -> Any:
@@ -350,7 +350,7 @@ glu_backward = op(
     raises=BY_KINDS,
 )
 
-glu_ = op(
+_glu = op(
     "glu", _glu_array, half=rounded_once, keeps_layout=True, self=glu_backward, raises=BY_KINDS
 )
 
@@ -375,4 +375,4 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         text = f"Halving dimension must be even, but dimension {at} is size {size}"
         raise shape_error(text)
     check_floating("glu", input)
-    return glu_.apply(input, at)
+    return _glu.apply(input, at)

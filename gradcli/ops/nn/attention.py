@@ -23,7 +23,7 @@ from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_nam
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.products.matmul import matmul
 from gradcli.ops.nn.dropout import dropout
-from gradcli.ops.nn.softmax import softmax_, softmax_backward
+from gradcli.ops.nn.softmax import softmax_backward, softmax_op
 from gradcli.ops.shape.views import transpose
 
 # --- step by step -------------------------------------------------------------------------------
@@ -33,15 +33,15 @@ def _safe_softmax_array(self: Any, dim: int) -> Any:
     """The softmax; a row of minus infinities, where nothing is attended to, gives zeros."""
     masked = np.all(self == -np.inf, axis=dim, keepdims=True)
     if not masked.any():
-        return softmax_(self, dim)
+        return softmax_op(self, dim)
     with np.errstate(invalid="ignore"):
-        return np.where(masked, self.dtype.type(0), softmax_(self, dim))
+        return np.where(masked, self.dtype.type(0), softmax_op(self, dim))
 
 
 safe_softmax: Op = op(
     "_safe_softmax",
     _safe_softmax_array,
-    decomposition=lambda self, dim: softmax_.apply(self, dim),
+    decomposition=lambda self, dim: softmax_op.apply(self, dim),
     self=lambda grad, result, dim: softmax_backward(grad, result, dim),
     raises=BY_KINDS,
 )
@@ -105,7 +105,7 @@ def _weights(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> T
     """How much each query attends to each key."""
     last = key.array.ndim - 1
     scores = matmul(query, transpose.apply(key, last - 1, last)) * scale
-    return softmax_.apply(scores if mask is None else scores + mask, scores.array.ndim - 1)
+    return softmax_op.apply(scores if mask is None else scores + mask, scores.array.ndim - 1)
 
 
 def _fused_decomposed(

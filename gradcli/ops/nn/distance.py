@@ -21,7 +21,7 @@ from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.power import pow_number
-from gradcli.ops.elementwise.unary import abs_, sign
+from gradcli.ops.elementwise.unary import abs_op, sign
 from gradcli.ops.indexing.select import index_add, index_select
 from gradcli.ops.linalg.norms import norm_gradient, vector_norm
 from gradcli.ops.reduction.sum import sum_dims
@@ -136,9 +136,9 @@ def _decomposed_slopes(grad: Tensor, differences: Tensor, distances: Tensor, p: 
         return share * sign(differences)
     length = unsqueeze.apply(distances, last)
     if p == np.inf:
-        reached = abs_(differences) == length
+        reached = abs_op(differences) == length
         return where(reached, share * sign(differences), 0.0)
-    slopes = differences if p == 2 else differences * pow_number(abs_(differences), p - 2)
+    slopes = differences if p == 2 else differences * pow_number(abs_op(differences), p - 2)
     flat = where(length == 0, 1.0, length) if p == 2 else pow_number(length, p - 1)
     quotient = share * slopes / flat
     return quotient if p == 2 else where(length == 0, 0.0, quotient)
@@ -174,7 +174,7 @@ def _swapped(value: Any) -> Any:
     return contiguous(turned) if type(turned) is Tensor else turned
 
 
-cdist_ = op(
+_cdist = op(
     "cdist",
     _cdist_array,
     x1=lambda grad, x1, x2, p, result: cdist_backward(grad, x1, x2, p, result),
@@ -230,7 +230,7 @@ pdist_backward = op(
     raises=BY_KINDS,
 )
 
-pdist_ = op(
+_pdist = op(
     "_pdist_forward",
     _pdist_array,
     node="PdistBackward0",
@@ -254,7 +254,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     check_dtype("pdist", input.dtype, _SINGLE_ONLY)
     if p < 0:
         raise runtime_error("pdist only supports non-negative p values")
-    return pdist_.apply(input, float(p))
+    return _pdist.apply(input, float(p))
 
 
 @function("cdist", autocast="float32")
@@ -289,4 +289,4 @@ def cdist(
         raise runtime_error("cdist only supports non-negative p values")
     check_dtype("cdist", x1.dtype, _SINGLE_ONLY)
     check_same_dtype("cdist", x1, x2)
-    return cdist_.apply(x1, x2, float(p))
+    return _cdist.apply(x1, x2, float(p))

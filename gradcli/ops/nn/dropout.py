@@ -173,11 +173,6 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False)
     return _dropped("feature_alpha_dropout", input, p, training, written=False)
 
 
-def _expose_channels() -> None:
-    for ndim, sample in ((1, "ones(1, 2, 3)"), (2, SAMPLES[2]), (3, SAMPLES[3])):
-        _of_channels(ndim, f"F.dropout{ndim}d({sample})")
-
-
 def _of_channels(ndim: int, example: str) -> None:
     """`dropout` of whole channels with so many dimensions; without a batch a tensor gets one for
     the noise; `dropout2d` takes the first dimension for the batch whatever their number.
@@ -221,4 +216,5 @@ def _of_channels(ndim: int, example: str) -> None:
     )
 
 
-_expose_channels()
+for _ndim, _sample in ((1, "ones(1, 2, 3)"), (2, SAMPLES[2]), (3, SAMPLES[3])):
+    _of_channels(_ndim, f"F.dropout{_ndim}d({_sample})")

@@ -275,7 +275,7 @@ embedding_bag_weights_backward: Op = op(
 
 # The share of an element in its bag is one for a sum, one over the size for a mean, and for the
 # largest one where it is that.
-embedding_bag_: Op = op(
+_embedding_bag: Op = op(
     "_embedding_bag",
     _bags_array,
     decomposition=_bags_decomposed,
@@ -403,7 +403,7 @@ def embedding_bag(
     row = _padding_row("embedding_bag", padding_idx, weight.array.shape[0])
     indices = input.array.reshape(-1)
     share = _shares(weight.array, indices, bags, count, mode, row)
-    return embedding_bag_.apply(
+    return _embedding_bag.apply(
         weight, Tensor(indices), Tensor(bags), Tensor(share), count, weights
     )
 

@@ -49,7 +49,7 @@ elu_backward: Op = pointwise(
     ),
 )
 
-elu_ = pointwise(
+_elu = pointwise(
     "elu",
     lambda self, alpha, scale, input_scale: in_single(_elu_array, self, alpha, scale, input_scale),
     half=rounded_once,
@@ -81,10 +81,10 @@ def _elu_written_rule(
     return elu_backward_of_result(grad, result, alpha, scale, input_scale)
 
 
-elu_written = pointwise("elu_", elu_.forward, node="EluBackward1", self=_elu_written_rule)
+elu_written = pointwise("elu_", _elu.forward, node="EluBackward1", self=_elu_written_rule)
 
 
-def _elu(entry: Op, name: str, input: Tensor, alpha: float, scale: float) -> Tensor:
+def _apply_elu(entry: Op, name: str, input: Tensor, alpha: float, scale: float) -> Tensor:
     check_floating(name, input)
     return entry.apply(input, alpha, scale, 1.0)
 
@@ -92,14 +92,14 @@ def _elu(entry: Op, name: str, input: Tensor, alpha: float, scale: float) -> Ten
 @activation(
     "elu",
     inplace=True,
-    written=lambda input, alpha=1.0: _elu(elu_written, "elu_", input, alpha, 1.0),
+    written=lambda input, alpha=1.0: _apply_elu(elu_written, "elu_", input, alpha, 1.0),
 )
 def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """The input where it is positive, `alpha * (exp(input) - 1)` elsewhere.
 
     Conventions: At 0 the slope is the one below.
     """
-    return _elu(elu_, "elu", input, alpha, 1.0)
+    return _apply_elu(_elu, "elu", input, alpha, 1.0)
 
 
 _SELU_ALPHA = 1.6732632423543772
@@ -110,11 +110,11 @@ _SELU_SCALE = 1.0507009873554805
     "selu",
     torch=True,
     inplace=True,
-    written=lambda input: _elu(elu_written, "selu_", input, _SELU_ALPHA, _SELU_SCALE),
+    written=lambda input: _apply_elu(elu_written, "selu_", input, _SELU_ALPHA, _SELU_SCALE),
 )
 def selu(input: Tensor) -> Tensor:
     """`elu` with the alpha and the scale that keep mean 0 and variance 1."""
-    return _elu(elu_, "selu", input, _SELU_ALPHA, _SELU_SCALE)
+    return _apply_elu(_elu, "selu", input, _SELU_ALPHA, _SELU_SCALE)
 
 
 def _inverse(alpha: float) -> float:
@@ -122,7 +122,7 @@ def _inverse(alpha: float) -> float:
     return 1 / float(np.float32(alpha))
 
 
-celu_ = pointwise(
+_celu = pointwise(
     "celu",
     lambda self, alpha: in_single(_elu_array, self, alpha, 1.0, 1 / alpha),
     self=lambda grad, self, alpha: elu_backward(grad, self, alpha, 1.0, _inverse(alpha)),
@@ -134,10 +134,10 @@ def _celu_written_rule(grad: Any, result: Any, alpha: float) -> Any:
     return elu_backward_of_result(grad, result, alpha, 1.0, _inverse(alpha))
 
 
-celu_written = pointwise("celu_", celu_.forward, node="CeluBackward1", self=_celu_written_rule)
+celu_written = pointwise("celu_", _celu.forward, node="CeluBackward1", self=_celu_written_rule)
 
 
-def _celu(entry: Op, name: str, input: Tensor, alpha: float) -> Tensor:
+def _apply_celu(entry: Op, name: str, input: Tensor, alpha: float) -> Tensor:
     if alpha == 0:
         raise runtime_error(f"{name}(): `alpha` must not be 0")
     check_floating(name, input)
@@ -148,7 +148,7 @@ def _celu(entry: Op, name: str, input: Tensor, alpha: float) -> Tensor:
     "celu",
     torch=True,
     inplace=True,
-    written=lambda input, alpha=1.0: _celu(celu_written, "celu_", input, alpha),
+    written=lambda input, alpha=1.0: _apply_celu(celu_written, "celu_", input, alpha),
 )
 @in_numpy(
     "def celu(x, alpha=1.0):\n"
@@ -156,4 +156,4 @@ def _celu(entry: Op, name: str, input: Tensor, alpha: float) -> Tensor:
 )
 def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """The input where it is positive, `alpha * (exp(input / alpha) - 1)` elsewhere."""
-    return _celu(celu_, "celu", input, alpha)
+    return _apply_celu(_celu, "celu", input, alpha)

@@ -17,7 +17,7 @@ from gradcli.ops.linalg.products.matmul import linear
 from gradcli.ops.linalg.products.matrix_products import baddbmm, bmm
 from gradcli.ops.nn.attention import scaled_dot_product_attention
 from gradcli.ops.nn.dropout import dropout
-from gradcli.ops.nn.softmax import softmax_
+from gradcli.ops.nn.softmax import softmax_op
 from gradcli.ops.nn.spatial.padding import constant_pad
 from gradcli.ops.shape.joining import cat_function
 
@@ -144,7 +144,7 @@ def _weighed(q: Tensor, k: Tensor, v: Tensor, mask: Any, p: float) -> tuple[Tens
     scores = operators.mul(q, math.sqrt(1.0 / q.array.shape[-1]))
     keys = methods.transpose(k, -2, -1)
     scores = bmm.apply(scores, keys) if mask is None else baddbmm.apply(mask, scores, keys)
-    weights = softmax_.apply(scores, 2)
+    weights = softmax_op.apply(scores, 2)
     if p > 0:
         weights = dropout(weights, p)
     return bmm.apply(weights, v), weights

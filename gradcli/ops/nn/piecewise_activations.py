@@ -68,7 +68,7 @@ def _positive_bits(forward: Callable[..., Any], operands: tuple[Any, ...]) -> An
     return (bits * (bits - np.uint16(0x8001) >= below)).view(array.dtype)[()]
 
 
-relu_ = pointwise(
+relu_op = pointwise(
     "relu",
     lambda self: positive_part(self),
     half=_positive_bits,
@@ -84,22 +84,22 @@ def relu(input: Tensor) -> Tensor:
 
     Conventions: At 0 the gradient is 0.
     """
-    return relu_.apply(input)
+    return relu_op.apply(input)
 
 
 def _threshold_array(self: Any, threshold: float, value: Any) -> Any:
     return choose(self <= threshold, value, self)[()]
 
 
-threshold_ = pointwise("threshold", _threshold_array, self=threshold_backward)
+_threshold = pointwise("threshold", _threshold_array, self=threshold_backward)
 
 
 threshold_written = pointwise(
-    "threshold_", _threshold_array, node="ThresholdBackward1", self=threshold_.rules["self"]
+    "threshold_", _threshold_array, node="ThresholdBackward1", self=_threshold.rules["self"]
 )
 
 
-def _threshold(entry: Op, name: str, input: Tensor, threshold: float, value: float) -> Tensor:
+def _apply_threshold(entry: Op, name: str, input: Tensor, threshold: float, value: float) -> Tensor:
     check_real(name, input.array)
     number = plain_number(f"{name}()", value)
     return entry.apply(input, threshold, dtypes.cast(number, input.dtype))
@@ -109,7 +109,7 @@ def _threshold(entry: Op, name: str, input: Tensor, threshold: float, value: flo
     "threshold",
     torch=True,
     inplace=True,
-    written=lambda input, threshold, value: _threshold(
+    written=lambda input, threshold, value: _apply_threshold(
         threshold_written, "threshold_", input, threshold, value
     ),
 )
@@ -121,7 +121,7 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
 
     Example: torch.threshold(tensor([-1.5, 0., 2.5]), 1., 0.)
     """
-    return _threshold(threshold_, "threshold", input, threshold, value)
+    return _apply_threshold(_threshold, "threshold", input, threshold, value)
 
 
 # --- leaky relu ---------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ leaky_relu_backward, rrelu_backward = (
     for name in ("leaky_relu_backward", "rrelu_with_noise_backward")
 )
 
-leaky_relu_ = pointwise(
+_leaky_relu = pointwise(
     "leaky_relu",
     lambda self, negative_slope: in_single(_leaky_array, self, negative_slope),
     self=leaky_relu_backward,
@@ -187,7 +187,7 @@ def _leaky_written_rule(grad: Any, result: Any, negative_slope: float) -> Any:
 
 leaky_relu_written = pointwise(
     "leaky_relu_",
-    leaky_relu_.forward,
+    _leaky_relu.forward,
     node="LeakyReluBackward1",
     self=_leaky_written_rule,
 )
@@ -213,10 +213,10 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
 
     Conventions: At 0 the slope is the negative one.
     """
-    return _leaky(leaky_relu_, "leaky_relu", input, negative_slope)
+    return _leaky(_leaky_relu, "leaky_relu", input, negative_slope)
 
 
-rrelu_ = pointwise(
+_rrelu = pointwise(
     "rrelu_with_noise",
     lambda self, lower, upper: in_row_order(in_single(_leaky_array, self, (lower + upper) / 2)),
     self=lambda grad, self, lower, upper: rrelu_backward(grad, self, (lower + upper) / 2),
@@ -231,7 +231,7 @@ def _rrelu_written_rule(grad: Any, result: Any, lower: float, upper: float) -> A
 
 rrelu_written = pointwise(
     "rrelu_with_noise_",
-    rrelu_.forward,
+    _rrelu.forward,
     node="RreluWithNoiseBackward1",
     self=_rrelu_written_rule,
 )
@@ -270,14 +270,14 @@ def _slopes(array: Any, lower: float, upper: float) -> Any:
     return slopes[()]
 
 
-def _rrelu(
+def _apply_rrelu(
     entry: Op, name: str, input: Tensor, lower: float, upper: float, training: bool
 ) -> Tensor:
     if lower > upper:
         raise runtime_error("Lower bound should be less than or equal to the upper bound")
     check_floating(name, input)
     if training:
-        noisy = rrelu_noisy if entry is rrelu_ else rrelu_noisy_written
+        noisy = rrelu_noisy if entry is _rrelu else rrelu_noisy_written
         return noisy.apply(input, Tensor(computed(_slopes, input.array, lower, upper)))
     return entry.apply(input, lower, upper)
 
@@ -286,7 +286,7 @@ def _rrelu(
     "rrelu",
     torch=True,
     inplace=True,
-    written=lambda input, lower=1 / 8, upper=1 / 3, training=False: _rrelu(
+    written=lambda input, lower=1 / 8, upper=1 / 3, training=False: _apply_rrelu(
         rrelu_written, "rrelu_", input, lower, upper, training
     ),
 )
@@ -297,7 +297,7 @@ def rrelu(
     """`leaky_relu` with the slope in the middle of its range, or, in training, a slope drawn for
     each element that is not positive.
     """
-    return _rrelu(rrelu_, "rrelu", input, lower, upper, training)
+    return _apply_rrelu(_rrelu, "rrelu", input, lower, upper, training)
 
 
 # --- hardtanh and its like ----------------------------------------------------------------------
@@ -315,7 +315,7 @@ hardtanh_backward: Op = pointwise(
     self=lambda grad: zeros_like(grad),
 )
 
-hardtanh_ = pointwise(
+_hardtanh = pointwise(
     "hardtanh",
     lambda self, min_val, max_val: in_single(np.clip, self, min_val, max_val),
     self=hardtanh_backward,
@@ -332,7 +332,7 @@ def _bounded(name: str, input: Any, min_val: float, max_val: float) -> Tensor:
     if input.dtype is dtypes.uint8 and int(min_val) < 0:
         raise dtype_error(f"{name}() of uint8 has no negative bound")
     low, high = dtypes.cast(min_val, input.dtype), dtypes.cast(max_val, input.dtype)
-    return hardtanh_.apply(input, low.item(), high.item())
+    return _hardtanh.apply(input, low.item(), high.item())
 
 
 @activation("hardtanh", inplace=True)
@@ -362,7 +362,7 @@ hardsigmoid_backward = pointwise(
     self=_no_slope,
 )
 
-hardsigmoid_ = pointwise(
+_hardsigmoid = pointwise(
     "hardsigmoid",
     lambda self: in_single(lambda x: np.clip(x + 3, 0, 6) / 6, self),
     self=hardsigmoid_backward,
@@ -376,7 +376,7 @@ def hardsigmoid(input: Tensor) -> Tensor:
     Conventions: On its two kinks the gradient is 0.
     """
     check_floating("hardsigmoid", input)
-    return hardsigmoid_.apply(input)
+    return _hardsigmoid.apply(input)
 
 
 def _hardswish_slope(grad_output: Any, self: Any) -> Any:
@@ -394,7 +394,7 @@ hardswish_backward: Op = pointwise(
     ),
 )
 
-hardswish_ = pointwise(
+_hardswish = pointwise(
     "hardswish",
     lambda self: in_single(lambda x: x * np.clip(x + 3, 0, 6) / 6, self),
     half=rounded_once,
@@ -407,7 +407,7 @@ hardswish_ = pointwise(
 def hardswish(input: Tensor) -> Tensor:
     """`input * relu6(input + 3) / 6`."""
     check_floating("hardswish", input)
-    return hardswish_.apply(input)
+    return _hardswish.apply(input)
 
 
 # --- shrinking ----------------------------------------------------------------------------------
@@ -427,7 +427,7 @@ hardshrink_backward: Op = pointwise(
     self=lambda grad: zeros_like(grad),
 )
 
-hardshrink_ = pointwise(
+_hardshrink = pointwise(
     "hardshrink",
     lambda self, lambd: _shrunk(self, self, lambd),
     self=hardshrink_backward,
@@ -445,7 +445,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     Conventions: On its two edges the gradient is 0.
     """
     check_floating("hardshrink", input)
-    return hardshrink_.apply(input, lambd)
+    return _hardshrink.apply(input, lambd)
 
 
 softshrink_backward: Op = pointwise(
@@ -462,7 +462,7 @@ def _softshrink_array(self: Any, lambd: float) -> Any:
     return choose(self > lambd, self - lambd, near)[()]
 
 
-softshrink_ = pointwise(
+_softshrink = pointwise(
     "softshrink",
     lambda self, lambd: in_single(_softshrink_array, self, lambd),
     self=softshrink_backward,
@@ -485,7 +485,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
             "lambda must be in range [0, 3.40282e+38] for input dtype Float, but found"
             f" {lambd:g}".replace("Float", input.dtype.scalar_type)
         )
-    return softshrink_.apply(input, lambd)
+    return _softshrink.apply(input, lambd)
 
 
 # --- a learned slope ----------------------------------------------------------------------------

@@ -167,7 +167,7 @@ softmax_backward: Op = op(
     raises=BY_KINDS,
 )
 
-softmax_ = op(
+softmax_op = op(
     "softmax",
     _softmax_array,
     half=by_kernel(half_precision.softmax),
@@ -269,7 +269,7 @@ log_softmax_backward = op(
     raises=BY_KINDS,
 )
 
-log_softmax_ = op(
+log_softmax_op = op(
     "log_softmax",
     _log_softmax_array,
     half=by_kernel(half_precision.log_softmax),
@@ -323,8 +323,8 @@ def _expose(entry: Op) -> None:
     function(entry.name, module="torch.nn.functional")(of_functional)
 
 
-_expose(softmax_)
-_expose(log_softmax_)
+_expose(softmax_op)
+_expose(log_softmax_op)
 
 
 @function("softmin", module="torch.nn.functional")
@@ -336,11 +336,11 @@ def softmin(
     Example: F.softmin(tensor([[2., 1.], [1., 3.]]), 0)
     """
     if type(input) is not Tensor:
-        error = wrong_operand(softmax_, "input", input)
+        error = wrong_operand(softmax_op, "input", input)
         error.raises = "TypeError" if dim is not None else "AttributeError"
         raise error
     dim = implicit_dim("softmin", input) if dim is None else dim
-    return along(softmax_, neg.apply(input), dim, dtype)
+    return along(softmax_op, neg.apply(input), dim, dtype)
 
 
 # --- gumbel_softmax -----------------------------------------------------------------------------
@@ -359,7 +359,7 @@ def gumbel_softmax(
     drawn = generator_of(None).exponential(logits.array.size)
     noise = -np.log(shaped(drawn, logits.array.shape, logits.dtype))
     placed = Tensor(module_of(logits.array).asarray(noise)[()])
-    soft: Tensor = along(softmax_, div.apply(logits + placed, tau), dim, None)
+    soft: Tensor = along(softmax_op, div.apply(logits + placed, tau), dim, None)
     if not hard:
         return soft
     chosen = np.argmax(soft.array, axis=dim)

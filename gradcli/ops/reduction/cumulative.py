@@ -30,7 +30,7 @@ from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.binary import logaddexp_array
 from gradcli.ops.elementwise.comparison import logical_xor, where
-from gradcli.ops.elementwise.unary import abs_, exp, is_complex, log
+from gradcli.ops.elementwise.unary import abs_op, exp, is_complex, log
 from gradcli.ops.indexing.gather import scatter_add
 from gradcli.ops.indexing.strided import assign
 from gradcli.ops.reduction.sum import (
@@ -43,7 +43,7 @@ from gradcli.ops.reduction.sum import (
 )
 from gradcli.ops.shape.joining import cat
 from gradcli.ops.shape.rearranging import flip
-from gradcli.ops.shape.slicing import narrow, select, slice_
+from gradcli.ops.shape.slicing import narrow, select, slice_op
 from gradcli.ops.shape.views import expand, reshape, restore_dims
 from gradcli.state import look
 
@@ -120,13 +120,13 @@ def _cumprod_recorded(grad: Any, self: Any, dim: int) -> Any:
     sizes = tuple(1 if d == dim else size for d, size in enumerate(self.shape))
     whole = zeros(self, tuple(self.shape))
     for k in range(count):
-        before = prod_dim(slice_(self, dim, 0, k, 1), dim, True) if k else ones(self, sizes)
+        before = prod_dim(slice_op(self, dim, 0, k, 1), dim, True) if k else ones(self, sizes)
         factors = before
         if k < count - 1:
-            after = cumprod(slice_(self, dim, k + 1, count, 1), dim)
+            after = cumprod(slice_op(self, dim, k + 1, count, 1), dim)
             products = expand(before, tuple(after.shape)) * after if k else after
             factors = cat([before, products], dim)
-        part = sum_dims(slice_(grad, dim, k, count, 1) * factors, (dim,), False)
+        part = sum_dims(slice_op(grad, dim, k, count, 1) * factors, (dim,), False)
         assign(select(whole, dim, k), part)
     return whole
 
@@ -169,8 +169,8 @@ def prod_gradient_at_zeros(grad: Any, self: Any, dim: int) -> Any:
     if count == 1:
         return grad
     one = ones(self, tuple(1 if d == dim else size for d, size in enumerate(self.shape)))
-    before = cumprod(cat([one, slice_(self, dim, 0, count - 1, 1)], dim), dim)
-    backwards = flip(slice_(self, dim, 1, count, 1), (dim,))
+    before = cumprod(cat([one, slice_op(self, dim, 0, count - 1, 1)], dim), dim)
+    backwards = flip(slice_op(self, dim, 1, count, 1), (dim,))
     after = flip(cumprod(cat([one, backwards], dim), dim), (dim,))
     return grad * conj(before * after)
 
@@ -270,7 +270,7 @@ def _logcumsumexp_rule(grad: Any, self: Any, result: Any, dim: int) -> Any:
         return conj(exp(from_the_end(log(conj(grad)) - result) + self))
     lowest = float(np.finfo(np.float16 if result.dtype == np.float16 else np.float32).min)
     # In logarithms, so that no exponential of an element overflows.
-    magnitude = log(abs_(grad))
+    magnitude = log(abs_op(grad))
 
     def of_sign(present: Any) -> Any:
         shifted = where(present, magnitude, lowest) - result

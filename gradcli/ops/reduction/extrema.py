@@ -158,8 +158,8 @@ def _extreme(name: str, binary: Op, of_all: Op, along: Op) -> Function:
     return extreme
 
 
-max_ = _extreme("max", maximum, max_all, max_dim)
-min_ = _extreme("min", minimum, min_all, min_dim)
+_max = _extreme("max", maximum, max_all, max_dim)
+_min = _extreme("min", minimum, min_all, min_dim)
 
 # --- over dimensions ----------------------------------------------------------------------------
 
@@ -194,8 +194,8 @@ def _extreme_over(name: str, ufunc: Any) -> tuple[Op, Function]:
     return entry, extreme
 
 
-amax, amax_ = _extreme_over("amax", np.maximum)
-amin, amin_ = _extreme_over("amin", np.minimum)
+amax, amax_op = _extreme_over("amax", np.maximum)
+amin, amin_op = _extreme_over("amin", np.minimum)
 
 
 def _aminmax_array(self: Any, dims: tuple[int, ...], keepdim: bool) -> tuple[Any, Any]:
@@ -300,8 +300,8 @@ def _truth(name: str, ufunc: Any) -> Function:
     return reduce
 
 
-any_ = _truth("any", np.logical_or)
-all_ = _truth("all", np.logical_and)
+_any = _truth("any", np.logical_or)
+_all = _truth("all", np.logical_and)
 
 
 _count_nonzero = op(

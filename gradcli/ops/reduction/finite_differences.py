@@ -13,7 +13,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dims
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.shape.joining import cat
-from gradcli.ops.shape.slicing import narrow, select, slice_
+from gradcli.ops.shape.slicing import narrow, select, slice_op
 from gradcli.ops.shape.views import view
 
 
@@ -25,8 +25,8 @@ def _at_equal_distance(input: Tensor, dim: int, spacing: Any, edge_order: int) -
     """The slopes where the points are `spacing` apart."""
     # In PyTorch's order: the middle first, and of two terms the second.
     size = input.array.shape[dim]
-    earlier = slice_.apply(input, dim, 0, size - 2, 1)
-    inner = div_number.apply(slice_.apply(input, dim, 2, size, 1) - earlier, spacing)
+    earlier = slice_op.apply(input, dim, 0, size - 2, 1)
+    inner = div_number.apply(slice_op.apply(input, dim, 2, size, 1) - earlier, spacing)
     if edge_order == 1:
         x0 = narrow(input, dim, 0, 1)
         front = div_number.apply(narrow(input, dim, 1, 1) - x0, spacing)
@@ -54,12 +54,12 @@ def _at_points(input: Tensor, dim: int, points: Tensor, edge_order: int) -> Tens
         sizes = tuple(vector.array.size if n == -1 else 1 for n in shape)
         return view.apply(vector, sizes)
 
-    earlier = slice_.apply(points, 0, 0, size - 1, 1)
-    steps = slice_.apply(points, 0, 1, size, 1) - earlier
+    earlier = slice_op.apply(points, 0, 0, size - 1, 1)
+    steps = slice_op.apply(points, 0, 1, size, 1) - earlier
     count = size - 1
-    before, after = slice_.apply(steps, 0, 0, count - 1, 1), slice_.apply(steps, 0, 1, count, 1)
+    before, after = slice_op.apply(steps, 0, 0, count - 1, 1), slice_op.apply(steps, 0, 1, count, 1)
     weights = [along(weight) for weight in _weights_between(before, after)]
-    rise = [partial(slice_.apply, input, dim, i, size - 2 + i, 1) for i in range(3)]
+    rise = [partial(slice_op.apply, input, dim, i, size - 2 + i, 1) for i in range(3)]
     middle = _weighted(weights, rise)
     front = _at_end(input, dim, steps, (0, 1, 2), edge_order)
     back = _at_end(input, dim, steps, (size - 1, size - 2, size - 3), edge_order)

@@ -376,7 +376,7 @@ segment_reduce_backward: Op = op(
     raises=BY_KINDS,
 )
 
-segment_reduce_: Op = op(
+_segment_reduce: Op = op(
     "segment_reduce",
     _of_segments,
     data=lambda grad, result, data, reduce, lengths, axis, initial: segment_reduce_backward(
@@ -437,4 +437,4 @@ def segment_reduce(
             "segment_reduce(): Expected all rows of lengths along axis to sum to"
             " data.size(lengths.dim()-1) when !unsafe."
         )
-    return segment_reduce_.apply(data, reduce, counts, at, initial)
+    return _segment_reduce.apply(data, reduce, counts, at, initial)

@@ -214,10 +214,10 @@ def _spread(entry: Op, words: str) -> Function:
     return spread
 
 
-var_ = _spread(var, "The variance")
-std_ = _spread(std, "The standard deviation")
-var_mean_ = _spread(var_mean, "The variance and the mean")
-std_mean_ = _spread(std_mean, "The standard deviation and the mean")
+_var = _spread(var, "The variance")
+_std = _spread(std, "The standard deviation")
+_var_mean = _spread(var_mean, "The variance and the mean")
+_std_mean = _spread(std_mean, "The standard deviation and the mean")
 
 # --- the middle and the most frequent -----------------------------------------------------------
 

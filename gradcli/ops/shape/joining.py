@@ -20,7 +20,7 @@ from gradcli.ops.codegen.runtime import listed
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.reshaping import flatten, meshgrid, raised_1d, raised_2d, raised_3d
-from gradcli.ops.shape.slicing import select, slice_
+from gradcli.ops.shape.slicing import select, slice_op
 from gradcli.ops.shape.views import squeeze_dim, view
 
 # --- cat and stack ------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def _cut_cat(grad: Any, tensors_sizes: Sequence[tuple[int, ...]], dim: int) -> l
             parts.append(zeros(grad, sizes))
             continue
         end = start + sizes[dim]
-        parts.append(slice_(grad, dim, start, end, 1))
+        parts.append(slice_op(grad, dim, start, end, 1))
         start = end
     return parts
 
@@ -220,8 +220,8 @@ def _corners(shapes: Sequence[tuple[int, ...]]) -> list[tuple[slice, slice]]:
 def _cut_blocks(grad: Any, tensors_sizes: Sequence[tuple[int, ...]]) -> list[Any]:
     parts: list[Any] = []
     for sizes, (rows, columns) in zip(tensors_sizes, _corners(tensors_sizes), strict=True):
-        part = slice_(grad, 0, rows.start, rows.stop, 1)
-        part = slice_(part, 1, columns.start, columns.stop, 1)
+        part = slice_op(grad, 0, rows.start, rows.stop, 1)
+        part = slice_op(part, 1, columns.start, columns.stop, 1)
         for _ in range(2 - len(sizes)):
             part = squeeze_dim(part, part.ndim - 1)
         parts.append(part)

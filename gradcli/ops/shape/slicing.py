@@ -97,7 +97,7 @@ def selected_position(index: Any, shape: Sizes, dim: int) -> int:
 
 # --- slice --------------------------------------------------------------------------------------
 
-slice_: Op = op(
+slice_op: Op = op(
     "slice",
     lambda self, dim, start, end, step: sliced(self, dim, start, end, step),
     view=True,
@@ -116,7 +116,7 @@ def _put_slice(
     return whole
 
 
-slice_backward: Op = op("slice_backward", _put_slice, grad_output=slice_, raises=BY_KINDS)
+slice_backward: Op = op("slice_backward", _put_slice, grad_output=slice_op, raises=BY_KINDS)
 
 
 @function("narrow", method=True)
@@ -126,7 +126,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
     Example: torch.narrow(tensor([0.5, 1., 2.]), 0, 1, 2)
     """
-    return slice_.apply(input, *narrowed("narrow", input, dim, start, length))
+    return slice_op.apply(input, *narrowed("narrow", input, dim, start, length))
 
 
 def narrowed(

@@ -16,7 +16,7 @@ from gradcli.ops.binding.dims import normal_dim, sizes_of
 from gradcli.ops.definition.doc import BATCH, BY_KINDS, READS, describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.joining import cat, stack
-from gradcli.ops.shape.slicing import along, slice_
+from gradcli.ops.shape.slicing import along, slice_op
 from gradcli.state import charge_tensors
 
 Parts = tuple[Tensor, ...]
@@ -233,7 +233,7 @@ def _tensor_split(name: str, input: Tensor, where: Any, dim: int) -> Parts:
         size, larger = divmod(extent, where)
         bounds = [i * size + min(i, larger) for i in range(where + 1)]
     return tuple(
-        slice_.apply(input, at, start, max(start, end), 1) for start, end in pairwise(bounds)
+        slice_op.apply(input, at, start, max(start, end), 1) for start, end in pairwise(bounds)
     )
 
 

@@ -27,7 +27,7 @@ from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.complex import real_part
 from gradcli.ops.nn.spatial.padding import constant_pad_nd
 from gradcli.ops.shape.rearranging import roll
-from gradcli.ops.shape.slicing import along, slice_
+from gradcli.ops.shape.slicing import along, slice_op
 from gradcli.ops.shape.views import inverse_permutation
 from gradcli.packages import imported
 
@@ -116,7 +116,7 @@ def _to_real_sizes(
         whole = zeros(grad, (*grad.shape[:last], self_sizes[last], *grad.shape[last + 1 :]))
         kept = grad.shape[last]
         if type(grad) is Tensor:
-            copy_(slice_(whole, last, 0, kept, 1), grad)
+            copy_(slice_op(whole, last, 0, kept, 1), grad)
         else:
             whole[along(whole.ndim, last, slice(0, kept))] = grad
         grad = whole
@@ -146,7 +146,7 @@ def _to_half_sizes(grad: Any, dim: Dims, normalization: str) -> Any:
     if doubled:
         # Each of these frequencies stands for two, itself and its negative.
         if type(result) is Tensor:
-            twice = slice_(result, last, 1, 1 + doubled, 1)
+            twice = slice_op(result, last, 1, 1 + doubled, 1)
             write(twice, mul_number(twice, 2))
         else:
             result[along(result.ndim, last, slice(1, 1 + doubled))] *= 2
@@ -234,7 +234,7 @@ def _resized(input: Tensor, dims: Dims, sizes: Sequence[int | None]) -> Tensor:
         if size is None or size == shape[dim]:
             continue
         if size < shape[dim]:
-            input = slice_.apply(input, dim, 0, size, 1)
+            input = slice_op.apply(input, dim, 0, size, 1)
         else:
             pad[2 * (len(shape) - 1 - dim) + 1] = size - shape[dim]
     return constant_pad_nd.apply(input, tuple(pad), 0) if any(pad) else input

@@ -16,7 +16,7 @@ from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.elementwise.complex import real_part, view_as_complex, view_as_real
 from gradcli.ops.indexing.strided import strided
 from gradcli.ops.nn.spatial.padding import constant_pad_nd, pad
-from gradcli.ops.shape.slicing import slice_, unfold_backward
+from gradcli.ops.shape.slicing import slice_op, unfold_backward
 from gradcli.ops.shape.views import (
     squeeze_dim,
     squeeze_dim_in_place,
@@ -155,7 +155,7 @@ def istft(
     envelope = unfold_backward(squares, (1, whole), 1, n_fft, hop)
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else whole - start
-    signal = slice_.apply(signal, 1, start, min(end, whole), 1)
+    signal = slice_op.apply(signal, 1, start, min(end, whole), 1)
     envelope = envelope[:, start:end]
     if not envelope.size or np.abs(envelope).min() <= 1e-11:
         raise _wrong("istft", "the windows leave a place of the signal without weight")

@@ -20,7 +20,7 @@ from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, Op, pointwise
 from gradcli.ops.elementwise.comparison import where
-from gradcli.ops.elementwise.unary import abs_, sgn
+from gradcli.ops.elementwise.unary import abs_op, sgn
 from gradcli.ops.special.error_functions import by_scipy
 from gradcli.packages import imported
 
@@ -48,7 +48,7 @@ def _apart_from_zero(self: Any) -> tuple[Any, Any]:
     divide by it.
     """
     array = self.array if type(self) is Tensor else self
-    apart = abs_(self) > float(np.finfo(array.dtype).eps)
+    apart = abs_op(self) > float(np.finfo(array.dtype).eps)
     return apart, where(apart, self, 1.0)
 
 

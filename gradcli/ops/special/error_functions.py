@@ -337,7 +337,7 @@ def _times_logarithm(
     return of_tensors, product
 
 
-xlogy, xlogy_ = _times_logarithm(
+xlogy, _xlogy = _times_logarithm(
     "xlogy",
     lambda other: np.log(other) if type(other) is float else vector_math.log(other),
     0,
@@ -356,14 +356,14 @@ def xlogy(x, y):
 """,
 )
 describe(
-    xlogy_,
+    _xlogy,
     "`input * log(other)`, 0 where the input is 0; one of the two may be a number.",
     conventions="Where the input is 0, so is the result, unless `other` is nan.",
 )
-function("xlogy", module="torch.special")(xlogy_)
-function("xlogy", method=True, inplace_function=True)(xlogy_)
+function("xlogy", module="torch.special")(_xlogy)
+function("xlogy", method=True, inplace_function=True)(_xlogy)
 
-_, xlog1py_ = _times_logarithm(
+_, _xlog1py = _times_logarithm(
     "special_xlog1py",
     lambda other: np.log1p(other) if type(other) is float else vector_math.log1p(other),
     -1,
@@ -374,9 +374,9 @@ def xlog1py(x, y):
 """,
 )
 describe(
-    xlog1py_, "`input * log1p(other)`, 0 where the input is 0; one of the two may be a number."
+    _xlog1py, "`input * log1p(other)`, 0 where the input is 0; one of the two may be a number."
 )
-function("xlog1py", module="torch.special")(xlog1py_)
+function("xlog1py", module="torch.special")(_xlog1py)
 
 
 for _entry in (erf, erfc, sinc, logit):

@@ -11,6 +11,7 @@ import click
 from gradcli.errors import GradcliError
 from gradcli.questions.answer import NotRecorded, answer_from_run
 from gradcli.running.arguments.click_options import with_answer_file, with_json, with_program
+from gradcli.running.run import Run
 from gradcli.running.source import Asked, asked_of
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from gradcli.questions.blame.finding import Blame
     from gradcli.questions.blame.nonfinite import Watch
     from gradcli.recorded.result import Result
-    from gradcli.running.run import Run
+    from gradcli.recorded.watched import Watched
 
 
 @click.command("blame")
@@ -40,17 +41,17 @@ _WITHOUT_VALUE = ("0/0", "inf - inf", "inf/inf", "infinite slope", "from the dat
 """Causes where mathematics has no value: a cure chooses one."""
 
 
-def blame(
-    asked: Asked,
-    *,
-    all: bool,
-) -> int:
+def blame(asked: Asked, *, all: bool) -> int:
     """Find the first number of a program that is not finite, and a fix; the exit code is 1 where
     there is such a number.
     """
+    if asked.options.watched is not None:
+        return _blame_watched(asked, asked.options.watched)
     from gradcli.questions.blame.find import blame as find  # lazy: command: its body
     from gradcli.questions.blame.nonfinite import Sentinel, Watch  # lazy: command: its body
 
+    if _is_sound(asked, all):
+        return 0
     watch, attempts = Watch(), 0
 
     def prepare(run: Run) -> None:
@@ -63,14 +64,10 @@ def blame(
             attempts += 1
             watch.rounds = provenance.rounds
             watch.install()
+        if run.replay is not None:
+            run.replay.leave_out_steps()
 
     def report(run: Run, statements: Sequence[Statement], result: Result | None) -> int:
-        from gradcli.questions.blame.tell import (  # lazy: command: its body
-            blame_document,
-            blame_text,
-        )
-        from gradcli.show.answer import Answer  # lazy: command: its body
-
         gradients = () if result is None else [(g.name, g.tensor) for g in result.gradients]
         with run.session.running():
             watch.remove()
@@ -79,9 +76,7 @@ def blame(
         _check_first(recorded.provenance, watch, found)
         if found.first is not None and result is not None:
             _find_cure(asked, run, found, statements, result)
-        with run.session.running():
-            shown = Answer(partial(blame_text, found, all=all), partial(blame_document, found))
-            asked.terminal.answer(shown, asked.options.format)
+        _show(asked, run, found, all)
         return 0 if found.first is None else 1
 
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
@@ -118,6 +113,58 @@ def _check_first(provenance: Provenance, watch: Watch, found: Blame) -> None:
 
 _SECONDS, _LONG, _SECONDS_OF_LONG = 8.0, 0.5, 2.5
 """So many seconds the program runs again and again for a cure; fewer where it takes long itself."""
+
+
+def _is_sound(asked: Asked, all: bool) -> bool:
+    """Whether a recording's program has no NaN and no infinity that is a fault, which is said then.
+
+    It is run without a record of its values, which may take many times the memory.
+    """
+    from gradcli.questions.blame.finding import Blame  # lazy: command: its body
+    from gradcli.questions.blame.nonfinite import Sentry  # lazy: command: its body
+
+    recording = asked.options.recording
+    if recording is None or not recording.has_data:
+        return False
+    sentry = Sentry()
+    run = Run(asked.terminal, asked.options, "graph")
+    run.muted = True
+    try:
+        with run.limited():
+            statements = run.session.parse(asked.program.text(), asked.program.name)
+            with run.session.running():
+                sentry.install()
+            if run.replay is not None:
+                run.replay.let_go()
+                run.replay.leave_out_steps()
+            _differentiated(run, run.execute(statements, asked.arguments))
+            if sentry.is_suspicious:
+                return False
+            run.tell_replay()
+            _show(asked, run, Blame(None, []), all)
+    except GradcliError:
+        return False
+    return True
+
+
+def _show(asked: Asked, run: Run, found: Blame, all: bool) -> None:
+    from gradcli.questions.blame.tell import (  # lazy: command: its body
+        blame_document,
+        blame_text,
+    )
+    from gradcli.show.answer import Answer  # lazy: command: its body
+
+    with run.session.running():
+        shown = Answer(partial(blame_text, found, all=all), partial(blame_document, found))
+        asked.terminal.answer(shown, asked.options.format)
+
+
+def _blame_watched(asked: Asked, watched: Watched) -> int:
+    """Answer from what `record --watch` wrote."""
+    from gradcli.questions.blame.watched import answer_of  # lazy: command: its body
+
+    asked.terminal.answer(answer_of(watched), asked.options.format)
+    return 0 if watched.nonfinite is None else 1
 
 
 def _find_cure(

@@ -284,6 +284,33 @@ class Watch(Listener):
             self.arrived.append(node.variable)
 
 
+class Sentry(Watch):
+    """Hears whether there is any NaN or infinity that is a fault, and keeps nothing of it.
+
+    Attributes:
+        is_suspicious: whether there is one, or may be.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_suspicious = False
+
+    def _found(self, found: FirstNonFinite) -> None:
+        self.is_suspicious = True
+
+    def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
+        """A node that ran."""
+        Listener.step(self, node, grads, gradients, fitted)
+        arrived = grads if isinstance(grads, list) else [grads]
+        for each in (*arrived, *fitted):
+            self.is_suspicious = self.is_suspicious or not (each is None or is_finite(_array(each)))
+
+    def leaf(self, node: Any, old: Any, incoming: Any, new: Any) -> None:
+        """A gradient that reached a leaf."""
+        super().leaf(node, old, incoming, new)
+        self.is_suspicious = self.is_suspicious or bool(self.arrived)
+
+
 class Sentinel(Listener):
     """Hears whether any result or gradient is not finite, and says so of the first of each."""
 

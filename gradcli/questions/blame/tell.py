@@ -11,7 +11,7 @@ from gradcli.questions.blame.finding import Blame, Blamed, Fix
 from gradcli.questions.blame.nonfinite import BACKWARD, DATA, SEED
 from gradcli.show.diagnostics.findings import finding, span_object, wrapped
 from gradcli.show.diagnostics.snippet import location
-from gradcli.show.style import PLAIN, Style, block, one_line
+from gradcli.show.style import PLAIN, Style, block, escaped, one_line
 
 SCHEMA = "gradcli.blame/1"
 
@@ -91,9 +91,7 @@ def _blamed(blamed: Blamed, style: Style) -> list[str]:
     if len(spoilt) > _MOST_NAMES:
         spoilt[_MOST_NAMES - 1 :] = [f"{len(spoilt) - _MOST_NAMES + 1} more"]
     parts = [f"{' and '.join(spoilt)} {verb} not finite: {_headline(blamed)}"]
-    parts.append(_place(blamed, style))
-    parts.append(_context(blamed))
-    parts.append(_numbers(blamed))
+    parts += facts(blamed, style)
     if blamed.fix is not None:
         parts.append(_cure(blamed.fix, style))
     elif blamed.diverges:
@@ -101,24 +99,36 @@ def _blamed(blamed: Blamed, style: Style) -> list[str]:
         grown = " and ".join(named[:_MOST_NAMES]) or "what is trained"
         parts.append(wrapped(f"no cure of the formula: {grown} {_GREW}"))
     elif blamed.grows:
-        parts.append(wrapped(_growth_text(blamed)))
+        parts.append(wrapped(growth_text(blamed)))
     elif blamed.nonfinite.phase == SEED:
         parts.append("cure: start from a finite --seed")
     else:
-        cause = _HINTS.get(f"{blamed.cause}, {name_of(blamed.nonfinite).removeprefix('log_')}")
-        cause = cause or (_COMPUTED.get(blamed.cause) if blamed.computed else None)
-        hint = cause or (_HINTS.get(f"{blamed.cause}, float64") if blamed.too_large else None)
-        hint = hint or _HINTS.get(
-            blamed.cause,
-            "no time to try rewrites: the program runs too long"
-            if blamed.untried
-            else "no rewrite that was tried keeps it finite and right",
-        )
-        parts.append(wrapped(hint))
+        parts.append(hint(blamed))
     return [part for part in parts if part]
 
 
-def _growth_text(blamed: Blamed) -> str:
+def facts(blamed: Blamed, style: Style) -> list[str]:
+    """The cause at its place, where that ran, and the numbers there."""
+    parts = [_place(blamed, style), _context(blamed), _numbers(blamed)]
+    return [part for part in parts if part]
+
+
+def hint(blamed: Blamed) -> str:
+    """What is said where no cure was found."""
+    cause = _HINTS.get(f"{blamed.cause}, {name_of(blamed.nonfinite).removeprefix('log_')}")
+    cause = cause or (_COMPUTED.get(blamed.cause) if blamed.computed else None)
+    said = cause or (_HINTS.get(f"{blamed.cause}, float64") if blamed.too_large else None)
+    said = said or _HINTS.get(
+        blamed.cause,
+        "no time to try rewrites: the program runs too long"
+        if blamed.untried
+        else "no rewrite that was tried keeps it finite and right",
+    )
+    return wrapped(said)
+
+
+def growth_text(blamed: Blamed) -> str:
+    """What helps where what goes round a loop grows."""
     smaller = "begin with smaller weights, `nn.init.orthogonal_` keeps lengths"
     if blamed.nonfinite.phase == BACKWARD:
         return (
@@ -160,7 +170,7 @@ def _place(blamed: Blamed, style: Style) -> str:
 def _context(blamed: Blamed) -> str:
     """The module, the calls and the iterations in which it happened."""
     birth = blamed.nonfinite
-    lines = [] if birth.module is None else [f"in {birth.module[0]}, {birth.module[1]}"]
+    lines = [] if birth.module is None else [escaped(f"in {', '.join(birth.module)}")]
     for name, place in reversed(birth.stack):
         at = "" if place is None else f", called at {location(place)}: {one_line(place.text)}"
         lines.append(f"in {name}(){at}")
@@ -185,6 +195,7 @@ def _numbers(blamed: Blamed) -> str:
         rows.append(("gradient in", number_text(birth.incoming)))
     given = {BACKWARD: "gradient out", SEED: "seed"}.get(birth.phase, "result")
     rows.append((birth.called if birth.phase == DATA else given, number_text(birth.value)))
+    rows = [(escaped(name), text) for name, text in rows]
     width = max(len(name) for name, _ in rows) + 2
     head = f"at element {element}\n" if element else ""
     return head + "\n".join(f"  {name.ljust(width)}{text}" for name, text in rows)
@@ -231,12 +242,13 @@ def blame_document(blame: Blame) -> dict[str, Any]:
     """What was found as a JSON object."""
     return {
         "schema": SCHEMA,
-        "blamed": None if blame.first is None else _object(blame.first),
-        "others": [_object(each) for each in blame.others],
+        "blamed": None if blame.first is None else blamed_object(blame.first),
+        "others": [blamed_object(each) for each in blame.others],
     }
 
 
-def _object(blamed: Blamed) -> dict[str, Any]:
+def blamed_object(blamed: Blamed) -> dict[str, Any]:
+    """What was found of one number as a JSON object."""
     birth, cure = blamed.nonfinite, blamed.fix
     found: dict[str, Any] = {
         "kind": blamed.cause,

@@ -32,6 +32,70 @@ def edits(expression: tree.Expression, shapes: Shapes) -> Iterator[Edit]:
                 yield Edit(_replaced(expression, old, new), slip)
 
 
+def edits_of_backward(expression: tree.Expression, incoming: str) -> Iterator[Edit]:
+    """The changes of what a custom function's backward() returns, the likeliest first: those of any
+    expression, a root, a norm, a factor, a term, and all but the diagonal.
+
+    Args:
+        incoming: the name of the gradient that backward() is given.
+    """
+    yield from edits(expression, {})
+    text = inner(expression)
+    whole = operand(expression)
+    nodes = [each for each in tree.nodes_of(expression) if isinstance(each, tree.Expression)]
+    for node in nodes:
+        for below in _divisors(node):
+            new = f"{operand(below)}.sqrt()"
+            yield Edit(_replaced(expression, below, new), f"the root of `{inner(below)}` is meant")
+    called = {
+        each.function.name
+        for each in nodes
+        if isinstance(each, tree.Call) and isinstance(each.function, tree.Name)
+    }
+    names = {each.name: None for each in nodes if isinstance(each, tree.Name)}
+    values = [name for name in names if name not in called and name not in (incoming, "torch", "F")]
+    for name in values:
+        norm = f"{name}.norm()"
+        yield Edit(f"{whole} / {norm}", f"a division by the norm of `{name}` is missing")
+        yield Edit(f"{whole} * {norm}", f"a division by the norm of `{name}` is one too many")
+    for factor in [form.format(name) for name in values for form in _FORMS]:
+        yield Edit(f"{whole} * {factor}", f"the factor `{factor}` is missing")
+        yield Edit(f"{whole} / {factor}", f"the factor `{factor}` is one too many")
+    for node in nodes:
+        call = applied(node)
+        if call is not None and call.name == "softmax":
+            yield from _off_diagonal(inner(node), incoming)
+    for dim in range(2):
+        mean = f"{whole}.mean({dim}, keepdim=True)"
+        yield Edit(f"{text} - {mean}", "the share through the mean is missing")
+    for term in [incoming, *(f"{incoming} * {f.format(name)}" for name in values for f in _FORMS)]:
+        for sign in "+-":
+            yield Edit(f"{text} {sign} {term}", f"the term `{sign} {term}` is missing")
+
+
+_FORMS = (
+    "{0}", "{0}.exp()", "{0}.sin()", "{0}.cos()", "{0}.sigmoid()", "{0}.tanh()", "{0}.log()",
+    "{0} ** 2", "{0}.sqrt()", "({0} * {0}.exp())", "(1 - {0})", "2",
+)  # fmt: skip
+"""Factors that are left out, of a saved value."""
+
+
+def _divisors(node: tree.Expression) -> list[tree.Expression]:
+    """What an expression divides by."""
+    rest = node.rest if isinstance(node, tree.Binary) else []
+    return [part for sign, part in rest if sign == "/"]
+
+
+def _off_diagonal(softmax: str, incoming: str) -> Iterator[Edit]:
+    """The whole of a softmax's rule, for one that has the diagonal of its Jacobian only."""
+    for dim in (-1, 0):
+        total = f"({incoming} * {softmax}).sum({dim}, keepdim=True)"
+        yield Edit(
+            f"{softmax} * ({incoming} - {total})",
+            "only the diagonal of the Jacobian is there: each element depends on its whole row",
+        )
+
+
 Change = tuple[tree.Expression, str, str]
 
 

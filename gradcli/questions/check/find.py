@@ -27,7 +27,7 @@ from gradcli.questions.check.check import (
 )
 from gradcli.questions.check.check import check as compare
 from gradcli.questions.check.diagnosis import Clues, is_close
-from gradcli.questions.check.edits import Edit, edits
+from gradcli.questions.check.edits import Edit, edits, edits_of_backward
 from gradcli.questions.check.suspects import Suspect, suspects, without_second
 from gradcli.questions.check.tell import (
     check_document,
@@ -37,10 +37,9 @@ from gradcli.questions.check.tell import (
 )
 from gradcli.questions.why.detachments import beside
 from gradcli.recorded.names import arguments_of
-from gradcli.running.arguments.values import Argument
 from gradcli.running.arguments.words import UsageError
 from gradcli.running.recordings.operations import OtherInputsError
-from gradcli.running.report import seed_of
+from gradcli.running.report import asked_seed
 from gradcli.running.rerun import evaluate, moments_of
 from gradcli.show.answer import Answer
 from gradcli.show.style import one_line
@@ -88,6 +87,7 @@ def by_differences(
         del inputs[name]
     if not inputs:
         raise _nothing_to_move()
+    _leave_out_draws(terminal, here, inputs)
     if options.wrt is not None:
         inputs = {name: array for name, array in inputs.items() if name in options.wrt}
     inputs = _ahead_of_none(terminal, rerun, inputs)
@@ -114,6 +114,7 @@ def by_differences(
     failed = fails(worst(found))
     wrong = [each.name for each in found if each.verdict == WRONG]
     places = _suspects(rerun, wrong) if failed and order == 1 else []
+    places = [_with_slip(rerun, each, found, inputs, seed) for each in places]
     if failed and order == 2:
         nodes = here.run.session.graph(here.output).nodes
         places = without_second(rerun.statements, nodes)
@@ -165,10 +166,16 @@ def _compared(
     time = Time(seconds, timeout, perf_counter())
     precision = _precision(here)
     if cost > seconds and most is None:
-        count = max(1, min(_DIRECTIONS, int(seconds / (2 * a_run * len(inputs)))))
+        each = 2 * a_run * len(inputs)
+        moved = "all of an input are moved at once"
+        if rerun.options.recording is not None and each > seconds and len(inputs) > 1:
+            moved, each = f"all {len(inputs)} inputs are moved at once", 2 * a_run
+            function, gradients, inputs = _together(function, gradients, inputs)
+        count = max(1, min(_DIRECTIONS, int(seconds / each)))
         terminal.note(
-            f"{elements} elements would take about {cost:.0f} s: all of an input are moved at once,"
-            f" along {count} random direction{'s' * (count > 1)}; --elements N checks N of each"
+            f"{elements} elements would take about {cost:.0f} s: {moved}, along {count} random"
+            f" direction{'s' * (count > 1)}, in about {count * each:.0f} s; --elements N checks N"
+            " of each"
         )
         found = check_along(function, gradients, inputs, count, precision, time)
     else:
@@ -182,6 +189,23 @@ def _compared(
     if any(len(each.elements) < (count if each.along else min(each.size, count)) for each in found):
         terminal.note("there was no time for the others; --timeout and --elements choose")
     return found
+
+
+def _together(
+    function: Callable[[Mapping[str, Any]], float], gradients: Any, inputs: Mapping[str, Any]
+) -> tuple[Callable[[Mapping[str, Any]], float], dict[str, Any], dict[str, Any]]:
+    """A function of all inputs one behind the other, with its gradient and their values."""
+    ends = np.cumsum([array.size for array in inputs.values()])[:-1]
+    called = f"all {len(inputs)} inputs"
+
+    def whole(values: Mapping[str, Any]) -> float:
+        parts = zip(inputs.items(), np.split(values[called], ends), strict=True)
+        return function({name: part.reshape(array.shape) for (name, array), part in parts})
+
+    def joined(arrays: Any) -> dict[str, Any]:
+        return {called: np.concatenate([np.ravel(arrays[name]) for name in inputs])}
+
+    return whole, joined(gradients), joined(inputs)
 
 
 _DIRECTIONS = 5
@@ -223,12 +247,85 @@ def _suspects(rerun: Rerun, wrong: Sequence[str]) -> list[Suspect]:
     return list({(each.place.start, each.text): each for each in found}.values())
 
 
+_TRIAL_SECONDS = 4.0
+"""How long changes of a custom function's backward() are tried."""
+
+
+def _with_slip(
+    rerun: Rerun, suspect: Suspect, found: Sequence[Checked], inputs: Mapping[str, Any], seed: Any
+) -> Suspect:
+    """A custom function's backward() with the change of it that makes the gradients right, which
+    was run; as it was where none does.
+    """
+    wrong = [each for each in found if each.verdict == WRONG]
+    if suspect.returned is None or not wrong or any(each.along for each in wrong):
+        return suspect
+    span = suspect.returned.span
+    until = perf_counter() + min(_TRIAL_SECONDS, rerun.left() / 2)
+    for edit in edits_of_backward(suspect.returned, suspect.incoming):
+        if perf_counter() > until:
+            break
+        text = rerun.text[: span.start] + edit.text + rerun.text[span.end :]
+        try:
+            gradients = rerun.execute(text, values=inputs, dtype="float64").gradients(seed)
+        except GradcliError:
+            continue
+        if all(_is_right(gradients.get(each.name), each) for each in wrong):
+            return Suspect(suspect.place, f"{edit.slip}: `{edit.text}` is right", suspect.text)
+    return suspect
+
+
+def _is_right(gradient: Any, checked: Checked) -> bool:
+    """Whether a gradient has the slopes that differences had."""
+    if gradient is None or not checked.elements:
+        return False
+    numeric = np.array([each.numeric for each in checked.elements])
+    found = np.array([gradient[each.index] for each in checked.elements])
+    room = 1e-5 * float(np.abs(numeric).max())
+    return bool(np.isfinite(found).all() and np.allclose(found, numeric, rtol=1e-4, atol=room))
+
+
 def _precision(executed: Executed) -> float:
     """The relative rounding error of the coarsest dtype in the graph."""
     assert executed.output is not None
     nodes = executed.run.session.graph(executed.output).nodes
-    kinds = {dtype for node in nodes for _, dtype in node.node.metadata if dtype.kind == "f"}
-    return max((float(np.finfo(dtype).eps) for dtype in kinds), default=0.0)
+    kinds = {dtype for node in nodes for _, dtype in node.node.metadata if dtype.kind in "fV"}
+    errors = [_BFLOAT16 if each.kind == "V" else float(np.finfo(each).eps) for each in kinds]
+    return max(errors, default=0.0)
+
+
+_BFLOAT16 = 2.0**-7
+"""The rounding error of bfloat16, of which NumPy knows nothing."""
+
+_IMPLICIT = ("DirichletBackward", "StandardGammaBackward")
+"""Nodes of draws by rejection, whose gradients are implicit ones."""
+
+
+def _leave_out_draws(terminal: Terminal, here: Executed, inputs: dict[str, Any]) -> None:
+    """Leave out the inputs of draws by rejection; raises E413 where no other is there."""
+    for name in sorted(_drawn_by_rejection(here) & inputs.keys()):
+        terminal.note(
+            f"`{name}` is not checked: numbers are drawn by rejection with it, and their gradient"
+            " is an implicit one, which differences of the draws do not show"
+        )
+        del inputs[name]
+    if not inputs:
+        raise GradcliError("E413", "no input is left whose gradient differences show")
+
+
+def _drawn_by_rejection(executed: Executed) -> set[str]:
+    """The inputs that reach the output through a draw whose gradient differences do not show."""
+    assert executed.output is not None
+    graph = executed.run.session.graph(executed.output)
+    waiting = [node for node in graph.nodes if node.name.lstrip("_").startswith(_IMPLICIT)]
+    below = {node.id: node for node in waiting}
+    for node in waiting:
+        for edge in node.edges:
+            if edge.node is not None and edge.node.id not in below:
+                below[edge.node.id] = edge.node
+                waiting.append(edge.node)
+    reached = {id(node.leaf) for node in below.values() if node.leaf is not None}
+    return {name for name, leaf in executed.leaves.items() if id(leaf) in reached}
 
 
 def _executed(rerun: Rerun) -> Executed:
@@ -236,6 +333,13 @@ def _executed(rerun: Rerun) -> Executed:
     found = rerun.execute(dtype="float64", record="steps")
     if found.output is None or not found.output.requires_grad or not found.leaves:
         raise _nothing_to_move()
+    bound = [] if found.run.bindings is None else found.run.bindings.inputs()
+    if found.output.grad_fn is None and all(leaf is not found.output for _, leaf in bound):
+        raise GradcliError(
+            "E402",
+            "the output is a leaf, and nothing is computed between it and an input",
+            help="`--of NAME` chooses another output",
+        )
     return found
 
 
@@ -271,9 +375,7 @@ def _seed(executed: Executed, options: Options, generator: Any) -> Any:
     assert executed.output is not None
     shape = executed.output.array.shape
     if options.seed is not None:
-        argument = Argument("seed", True, options.seed, 0)
-        argument.source.name = "option --seed"
-        seed = seed_of(executed.run.session, argument, executed.output)
+        seed = asked_seed(executed.run.session, options.seed, executed.output)
         return np.asarray(seed.array, float)
     size = executed.output.array.size
     return np.ones(shape) if size == 1 else generator.uniform(0.5, 1.5, shape)

@@ -16,11 +16,18 @@ from gradcli.recorded.hooks import hook_calls
 
 
 class Suspect(Record):
-    """A place of the program that may make a gradient wrong."""
+    """A place of the program that may make a gradient wrong.
+
+    Attributes:
+        returned: what backward() of a custom function returns there, where that is one gradient.
+        incoming: the name of the gradient that it is given.
+    """
 
     place: Span
     text: str
     help: str | None = None
+    returned: tree.Expression | None = None
+    incoming: str = ""
 
 
 def suspects(
@@ -55,7 +62,11 @@ def _functions(program: Sequence[tree.Statement], nodes: Sequence[GraphNode]) ->
                 returns = [n for n in tree.nodes_of(method.body) if isinstance(n, tree.Return)]
                 place = returns[-1].span if returns else method.span
                 text = f"`{each.name}` has a backward() of its own, and this is what it returns"
-                yield Suspect(place, text, "compare it with the derivative of forward()")
+                help = "compare it with the derivative of forward()"
+                value = returns[-1].value if len(returns) == 1 else None
+                names = [parameter.name for parameter in method.parameters.parameters]
+                incoming = names[1] if len(names) == 2 else ""
+                yield Suspect(place, text, help, value if incoming else None, incoming)
 
 
 def _hooks(

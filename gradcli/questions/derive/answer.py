@@ -185,6 +185,13 @@ def _no_hessian() -> GradcliError:
     return GradcliError("E413", "a Hessian is of one number", help="sum up the output")
 
 
+_PROVED = 10
+"""How many times as long as the program the proof of its formulas takes at least."""
+
+_TOLD = 5.0
+"""Seconds beyond which a recording says beforehand how long they take."""
+
+
 def formulas_of(
     run: Run, result: Result, program: str, target: str, matrices: str = ""
 ) -> Derivation:
@@ -195,6 +202,11 @@ def formulas_of(
         matrices: "jacobian" or "hessian" for the matrices that gradients are products with; the
             name that the gradient is by may follow, `hessian_x`.
     """
+    cost = _PROVED * run.seconds
+    if run.replay is not None and cost > _TOLD:
+        run.terminal.note(
+            f"the formulas are run on these numbers too, to prove them: at least {cost:.0f} s"
+        )
     with run.session.running():
         # The lines of a gradient that is differentiated again are none of the program's own.
         is_value = _values_in(run, is_written if matrices.startswith("hessian") else is_pattern)

@@ -77,6 +77,10 @@ def derive(
         with_functions_of_matrices,
     )
 
+    recording = asked.options.recording
+    if recording is not None:
+        # What stands behind the last backward pass, as an optimizer's step, is no part of it.
+        asked.program = Program(recording.ahead_of_step(asked.program.text()), asked.program.name)
     for each in (asked, *others):
         with_functions_of_matrices(each)
     if matrices == "hessian":

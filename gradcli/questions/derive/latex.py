@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from gradcli.errors import GradcliError
 from gradcli.questions.derive.algebra.matrices import Matrices, argument
+from gradcli.questions.derive.algebra.shapes import Shapes, reduced_dims
 from gradcli.questions.derive.program import Derivation, Line
 from gradcli.questions.derive.recurrence import left_of
 from gradcli.recorded.symbols.notation import is_elementwise
@@ -56,6 +58,19 @@ _ARRANGING = ("reshape", "unsqueeze", "squeeze", "permute")
 
 _INDICES = "ijklmn"
 
+_AT = frozenset({"outer", "t", "full", "ones", "zeros", "sum", "mean", "std", "var", *_RESHAPES})
+"""Functions of which an element is an element of the argument, a product of such, or a sum."""
+
+_DECOMPOSITIONS = {
+    "torch.linalg.svd": (
+        ("U", r"\sigma", r"V^{\top}"), r"U \, \operatorname{diag}\left(\sigma\right) \, V^{\top}"
+    ),
+    "torch.linalg.eigh": (
+        (r"\lambda", "Q"), r"Q \, \operatorname{diag}\left(\lambda\right) \, Q^{\top}"
+    ),
+}  # fmt: skip
+"""The letters of the factors that a function gives, and their product."""
+
 
 def latex(found: Derivation, output: str) -> str:
     r"""The formulas, aligned at their equals signs; `\odot` stands between tensors that are
@@ -66,9 +81,36 @@ def latex(found: Derivation, output: str) -> str:
     shown = found.shown
     left = left_of([f"{line.name} = {text_of(line.formula)}" for line in shown])
     rows = ["  " + (writer.row(shown[each]) if each >= 0 else r"&\;\;\vdots") for each in left]
+    rows += [rf"  &\text{{with }} {each}" for each in writer.decompositions]
     rows += [rf"  &\text{{{_in_text(each)}}}" for each in found.conditions]
     notes = [f"% 0 where {each}" for each in found.conventions]
     return "\n".join(["\\begin{aligned}", " \\\\\n".join(rows), "\\end{aligned}", *notes])
+
+
+def _unspoken(what: str) -> GradcliError:
+    return GradcliError(
+        "E413",
+        f"there is no word in LaTeX for {what}, which the gradient needs",
+        help="leave `--to latex` out: the formulas in the language have it",
+    )
+
+
+def _head_of(symbol: Symbol) -> str:
+    """What a formula is called in a message."""
+    return f"{symbol.function}()" if isinstance(symbol, Call) else f"`{text_of(symbol)}`"
+
+
+def _bracketed(text: str) -> str:
+    """A name that an index may stand at: TeX takes one subscript."""
+    return rf"\left({text}\right)" if "_" in text or "frac" in text else text
+
+
+def _is_rearranged(symbol: Symbol) -> bool:
+    """Whether a formula has dimensions put in, taken out or exchanged, and not only broadcast."""
+    return any(
+        isinstance(part, Call) and part.function in (*_RESHAPES, "transpose", "permute")
+        for part in symbol.walk()
+    )
 
 
 def _check_arranged(*operands: Symbol) -> None:
@@ -77,11 +119,7 @@ def _check_arranged(*operands: Symbol) -> None:
     """
     for part in (part for operand in operands for part in operand.walk()):
         if isinstance(part, Call) and part.function in _ARRANGING:
-            raise GradcliError(
-                "E413",
-                f"there is no word in LaTeX for {part.function}(), which the gradient needs",
-                help="leave `--to latex` out: the formulas in the language have it",
-            )
+            raise _unspoken(f"{part.function}()")
 
 
 def _in_text(words: str) -> str:
@@ -99,14 +137,25 @@ class _Writer:
         ranks = {name: array.ndim for name, array in found.inputs.items()}
         ranks |= {line.name: line.array.ndim for line in found.shown}
         self.rank = Matrices(ranks).rank
+        shapes = {name: tuple(array.shape) for name, array in found.inputs.items()}
+        shapes |= {line.name: tuple(line.array.shape) for line in found.shown}
+        self.shapes = Shapes(shapes)
+        self.decompositions: dict[str, None] = {}
         self.paths = found.paths
         self.indices: tuple[str, ...] = ()
+        self.elements: dict[str, tuple[str, int]] = {}
 
     def text(self, symbol: Symbol) -> str:
         return self._written(symbol)[0]
 
     def row(self, line: Line) -> str:
         """A line of the display."""
+        if self._is_by_elements(line):
+            try:
+                return self._row_of_elements(line)
+            except GradcliError:
+                if _is_rearranged(line.formula):
+                    raise
         is_case = isinstance(line.formula, Operation) and line.formula.operator in _RELATIONS
         text = self.text(line.formula)
         return f"{self.left(line)} &= " + (rf"\left[{text}\right]" if is_case else text)
@@ -148,6 +197,8 @@ class _Writer:
         return f"{shown}_{{{index}}}" if index else shown
 
     def _written(self, symbol: Symbol) -> tuple[str, int]:
+        if isinstance(symbol, Fragment) and symbol.text in self.elements:
+            return self.elements[symbol.text]
         if self.indices and not self._is_of_elements(symbol):
             return self._element(symbol)
         if isinstance(symbol, Name):
@@ -157,6 +208,9 @@ class _Writer:
             return text, UNARY if text.startswith("-") else ATOM
         if isinstance(symbol, Operation):
             return self._operation(symbol)
+        letter = self._factor(symbol)
+        if letter:
+            return letter, ATOM
         if isinstance(symbol, Item):
             index = _plain(text_of(symbol.index))
             of = self._inside(symbol.value, ATOM)
@@ -178,6 +232,183 @@ class _Writer:
             return rf"\left[{self.text(symbol.formula)}\right]_{{{rows}}}", ATOM
         assert isinstance(symbol, Fragment)
         return rf"\text{{{_plain(symbol.text)}}}", ATOM
+
+    def _factor(self, symbol: Symbol) -> str:
+        """The letter of a factor of a decomposition, which a row below explains; "" for others."""
+        if not isinstance(symbol, Item) or not isinstance(symbol.index, Constant):
+            return ""
+        if not isinstance(symbol.value, Call) or symbol.value.function not in _DECOMPOSITIONS:
+            return ""
+        known = _DECOMPOSITIONS[symbol.value.function]
+        if not 0 <= symbol.index.value < len(known[0]):
+            return ""
+        letters, product = known
+        of = self.text(symbol.value.parts[0])
+        self.decompositions.setdefault(f"{of} = {product}")
+        if len(self.decompositions) > 1:
+            raise _unspoken("several decompositions")
+        return letters[symbol.index.value]
+
+    # --- rows by elements ------------------------------------------------------------------------
+
+    def _is_by_elements(self, line: Line) -> bool:
+        """Whether only indices say what a formula is: dimensions are put in, taken out or widened,
+        or tensors of different ones meet.
+        """
+        for part in line.formula.walk():
+            if isinstance(part, Call) and part.function in (*_RESHAPES, "transpose", "permute"):
+                is_plain = self._is_transpose(part) or self._is_widened_number(part)
+                if not is_plain:
+                    return True
+            if isinstance(part, (Operation, Call)) and self._is_of_elements(part):
+                shapes = {self.shapes.of(each) for each in part.parts} - {(), None}
+                if len(shapes) > 1:
+                    return True
+        return False
+
+    def _is_transpose(self, symbol: Call) -> bool:
+        """Whether a rearrangement turns matrices, one or each of a batch."""
+        rank = self.rank(symbol.arguments[0])
+        if symbol.function not in ("transpose", "permute"):
+            return False
+        dims = [each.value for each in symbol.arguments[1:] if isinstance(each, Constant)]
+        if rank is None or symbol.function == "permute":
+            return rank == 2
+        return rank > 1 and {dim % rank for dim in dims} == {rank - 2, rank - 1}
+
+    def _is_widened_number(self, symbol: Call) -> bool:
+        """Whether a number is made a tensor of equal elements, which goes without saying."""
+        return symbol.function == "expand" and self.shapes.of(symbol.arguments[0]) == ()
+
+    def _row_of_elements(self, line: Line) -> str:
+        """A line as that of one element of its value, by indices."""
+        shape = tuple(line.array.shape)
+        letters = iter(_INDICES)
+        indices = tuple(next(letters) if size != 1 else "1" for size in shape[: len(_INDICES)])
+        if len(shape) + 1 >= len(_INDICES):
+            raise _unspoken("tensors of so many dimensions")
+        text, _ = self._at(line.formula, indices, letters)
+        name = self.name(line.name)
+        left = rf"\left({name}\right)_{{{' '.join(indices)}}}" if indices else name
+        return f"{left} &= {text}"
+
+    def _at(self, symbol: Symbol, indices: tuple[str, ...], free: Iterator[str]) -> tuple[str, int]:
+        """The element of a formula at indices, of which those of dimensions of one element are 1.
+
+        Args:
+            free: the letters that no index has, for sums.
+        """
+        shape = self.shapes.of(symbol)
+        if shape is None:
+            raise _unspoken(_head_of(symbol))
+        # Broadcasting: the last indices count, and 1 where there is one element.
+        own = indices[len(indices) - len(shape) :]
+        own = tuple("1" if size == 1 else each for each, size in zip(own, shape, strict=True))
+        if not shape and not isinstance(symbol, (Operation, Call)):
+            return self._written(symbol)
+        if isinstance(symbol, Name):
+            return rf"{_bracketed(self.name(symbol.name))}_{{{' '.join(own)}}}", ATOM
+        if isinstance(symbol, Operation) and symbol.operator == "@":
+            return self._product_at(symbol, own, free)
+        if isinstance(symbol, Call) and symbol.function in _AT:
+            return self._call_at(symbol, own, free)
+        if isinstance(symbol, (Operation, Call)) and self._is_of_elements(symbol):
+            named: dict[str, tuple[str, int]] = {}
+            parts: list[Symbol] = []
+            for number, part in enumerate(symbol.parts):
+                if isinstance(part, Constant):
+                    parts.append(part)
+                    continue
+                text, level = self._at(part, own, free)
+                parts.append(Fragment(f"{number}"))
+                named[f"{number}"] = text, level
+            factors = list(named.values())
+            is_product = isinstance(symbol, Operation) and symbol.operator == "*"
+            if is_product and len(factors) == 2 and ("1", ATOM) in factors:
+                return factors[factors[0] == ("1", ATOM)]  # ones that widen the other factor
+            before, self.elements = self.elements, named
+            written = self._written(symbol.of_parts(tuple(parts)))
+            self.elements = before
+            return written
+        if any(isinstance(p, Call) and p.function in _ARRANGING for p in symbol.walk()):
+            raise _unspoken(_head_of(symbol))
+        before, self.elements = self.elements, {}
+        text = self.text(symbol)
+        self.elements = before
+        return rf"\left({text}\right)_{{{' '.join(own)}}}", ATOM
+
+    def _call_at(
+        self, symbol: Call, indices: tuple[str, ...], free: Iterator[str]
+    ) -> tuple[str, int]:
+        name, head = symbol.function, symbol.arguments[0]
+        inner = self.shapes.of(head) or ()
+        if name == "outer":
+            rank = len(inner)
+            one, _ = self._at(head, indices[:rank], free)
+            other, _ = self._at(symbol.arguments[1], indices[rank:], free)
+            return rf"{one} \, {other}", _PRODUCT
+        if name == "expand":
+            return self._at(head, indices, free)
+        if name in ("reshape", "unsqueeze", "squeeze"):
+            # Only dimensions of one element may come and go.
+            kept = [each for each in indices if each != "1"]
+            if len(kept) != sum(size != 1 for size in inner):
+                raise _unspoken("reshape()")
+            letters = iter(kept)
+            return self._at(head, tuple("1" if s == 1 else next(letters) for s in inner), free)
+        if name == "t":
+            return self._at(head, indices[::-1], free)
+        if name == "full":
+            return self._written(symbol.arguments[1])
+        if name in ("ones", "zeros"):
+            return ("1" if name == "ones" else "0"), ATOM
+        return self._sum_at(symbol, inner, indices, free)
+
+    def _sum_at(
+        self, symbol: Call, inner: tuple[int, ...], indices: tuple[str, ...], free: Iterator[str]
+    ) -> tuple[str, int]:
+        """A sum or mean over letters of its own."""
+        dims, keeps = reduced_dims(symbol, len(inner))
+        if dims is None:
+            raise _unspoken(f"{symbol.function}()")
+        rest = iter(indices)
+        letters, over = [], []
+        for dim, size in enumerate(inner):
+            if dim in dims:
+                letter = next(free, "") if size != 1 else "1"
+                over += [letter] if size != 1 else []
+                if keeps:
+                    next(rest, "")
+            else:
+                letter = next(rest)
+            letters.append(letter)
+        if "" in letters:
+            raise _unspoken("tensors of so many dimensions")
+        text, level = self._at(symbol.arguments[0], tuple(letters), free)
+        text = text if level >= _PRODUCT else rf"\left({text}\right)"
+        name = symbol.function
+        sign = r"\sum" if name == "sum" else rf"\operatorname*{{{name}}}"
+        return rf"{sign}_{{{','.join(over)}}} {text}" if over else text, _PRODUCT
+
+    def _product_at(
+        self, symbol: Operation, indices: tuple[str, ...], free: Iterator[str]
+    ) -> tuple[str, int]:
+        """An element of a product of matrices or vectors."""
+        one, other = (self.shapes.of(part) or () for part in symbol.operands)
+        if len(one) > 2 or len(other) > 2 or not one or not other:
+            raise _unspoken("a product of batches")
+        letter = "1" if one[-1] == 1 else next(free, "")
+        if not letter:
+            raise _unspoken("tensors of so many dimensions")
+        left, rest = indices[: len(one) - 1], indices[len(one) - 1 :]
+        before, low = self._at(symbol.operands[0], (*left, letter), free)
+        after, high = self._at(symbol.operands[1], (letter, *rest), free)
+        texts = [
+            text if level >= _PRODUCT else rf"\left({text}\right)"
+            for text, level in ((before, low), (after, high))
+        ]
+        total = r" \, ".join(texts)
+        return total if letter == "1" else rf"\sum_{{{letter}}} {total}", _PRODUCT
 
     # --- elements --------------------------------------------------------------------------------
 
@@ -250,7 +481,7 @@ class _Writer:
 
     def _times(self, left: Symbol, right: Symbol) -> str:
         """What stands between factors: nothing to see where one is a number."""
-        if self.indices:
+        if self.indices or self.elements:
             return r"\,"
         if self.rank(left) != 0 and self.rank(right) != 0:
             return r"\odot"

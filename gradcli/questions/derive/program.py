@@ -286,6 +286,8 @@ class _Writer:
             return None
         for each in self.recorder.values[: self.forward]:
             other = each.array
+            if other is None:  # a tensor on meta
+                continue
             if other.dtype == array.dtype and np.array_equal(other, array):
                 return each
         return None
@@ -497,7 +499,7 @@ def _one_hot(array: Any) -> Symbol | None:
         return None  # the factor makes the integers of `one_hot` floating numbers
     places = Call("tensor", (Constant(where.argmax(1).tolist()),))
     found = Call("F.one_hot", (places, Constant(array.shape[1])))
-    if _is_unit(where):
+    if len(array) == array.shape[1] and _is_unit(where):
         found = Call("eye", (Constant(len(array)),))
     return Operation("*", Constant(shortest(number[0])), found)
 

@@ -195,9 +195,9 @@ def _formula_of(numbers: Sequence[Fraction], sizes: Sequence[Mapping[str, int]])
                     made = _plus(_written(names, exponents), inside)
                     return _plus(_times(factor, made), outside)
     for one, other in product(names, names):
-        pairs = zip(numbers, sizes, strict=True)
-        rest = {round(number - run[one] - run[other]) for number, run in pairs}
-        sums = [run[one] + run[other] + max(rest) for run in sizes]
+        runs = zip(numbers, sizes, strict=True)
+        rest = {round(number - run[one] - run[other]) for number, run in runs}
+        sums = [Fraction(run[one] + run[other] + max(rest)) for run in sizes]
         pairs = zip(numbers, sums, strict=True)
         if all(abs(number - total) <= _ROUNDING * abs(total) for number, total in pairs):
             return _plus(Operation("+", Name(one), Name(other)), rest.pop())

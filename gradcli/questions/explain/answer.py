@@ -33,7 +33,7 @@ from gradcli.running.replay import explained, with_values
 from gradcli.running.report import find_output, output_text, parameters_of, trace_text
 from gradcli.running.rerun import Executed
 from gradcli.show.answer import Answer
-from gradcli.show.ledger_json import ledger_document
+from gradcli.show.ledger_json import SCHEMA, ledger_document
 
 if TYPE_CHECKING:
     from gradcli.autograd.recording.recorder import Event
@@ -188,14 +188,16 @@ def _leaf(run: Run, result: Result, name: str | None) -> Tensor | None:
 
 
 def _text(run: Run, result: Result, extras: Extras, leaf: Tensor | None, style: Style) -> str:
+    operands = Operands(result.graph)
+    extras_shown = [shown(operands) for _, shown, _ in _extras(run, result, extras, leaf)]
+    if not run.has_numbers:
+        return "\n\n".join(extras_shown) + "\n"
     head = output_text(style, result.name, result.output)
     if result.seed is not None:
         head += output_text(style, "seed", result.seed)
     rows = ledger(result.graph, result.events)
     parts = [f"{head}\n{ledger_text(rows, style, extras.element)}"]
-    operands = Operands(result.graph)
-    parts += [shown(operands) for _, shown, _ in _extras(run, result, extras, leaf)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *extras_shown]) + "\n"
 
 
 def table_of(run: Run, result: Result, format: str) -> str:
@@ -205,7 +207,9 @@ def table_of(run: Run, result: Result, format: str) -> str:
 
 
 def _document(run: Run, result: Result, extras: Extras, leaf: Tensor | None) -> dict[str, Any]:
-    found = ledger_document(result, ledger(result.graph, result.events), extras.element)
+    found: dict[str, Any] = {"schema": SCHEMA, "name": result.name}
+    if run.has_numbers:
+        found = ledger_document(result, ledger(result.graph, result.events), extras.element)
     more = {name: document() for name, _, document in _extras(run, result, extras, leaf)}
     return found | more
 

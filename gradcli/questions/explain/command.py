@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.questions.answer import show_explanation, show_run, show_run_of
+from gradcli.questions.answer import show_explanation, show_graph, show_run, show_run_of
 from gradcli.running.arguments.click_options import with_answer_file, with_picture, with_program
 from gradcli.running.arguments.options import DRAWN, PICTURES, TABLES
 from gradcli.running.arguments.words import UsageError
@@ -130,14 +130,30 @@ def explain(
             found.text = lambda _: picture_text(run.session, run.options, result, format)
         return found
 
+    recording = asked.options.recording
+    if recording is not None and (asked.options.draws_shapes or (saved and not recording.has_data)):
+        return show_graph(asked, show)
     return show_explanation(asked, show)
 
 
 def flow(asked: Asked) -> int:
     """Show the flow of gradients through the modules of a program."""
-    from gradcli.questions.explain.answer import flow_of  # lazy: command: its body
+    if asked.options.watched is not None:
+        from gradcli.questions.explain.watched import answer_of  # lazy: command: its body
 
-    return show_explanation(asked, flow_of)
+        asked.terminal.answer(answer_of(asked.options.watched), asked.options.format)
+        return 0
+    from gradcli.questions.explain.answer import flow_of  # lazy: command: its body
+    from gradcli.questions.explain.flow import measured  # lazy: command: its body
+
+    def prepare(run: Run) -> None:
+        with run.session.running():
+            run.session.recorder.copied = measured
+        if run.replay is not None:
+            run.replay.let_go()
+            run.replay.leave_out_steps()
+
+    return show_explanation(asked, flow_of, prepare, "steps")
 
 
 def derivative_tables(asked: Asked, kind: str, layout: str) -> int:

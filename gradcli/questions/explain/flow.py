@@ -25,6 +25,42 @@ _SQUASHING = {"SigmoidBackward0": "Tanh or ReLU for Sigmoid, ", "TanhBackward0":
 """What to write for functions whose slope shrinks gradients, by the node."""
 
 
+class Measured(Record):
+    """What is known of a gradient that was let go.
+
+    Attributes:
+        squares: the sum of the squares of its elements.
+        zeros, nonfinite: how many elements are 0, and how many NaN or infinite.
+    """
+
+    size: int
+    squares: float
+    zeros: int
+    nonfinite: int
+
+
+def measured(array: Any) -> Measured:
+    """What the events of a pass keep of a gradient."""
+    flat = np.asarray(to_host(forced(array))).reshape(-1)
+    if flat.dtype.kind == "c":
+        size = flat.size
+        parts = flat.astype(complex).view(float).reshape(size, 2)
+        zeros, bad = (parts == 0).all(axis=1), ~np.isfinite(parts).all(axis=1)
+        flat = parts.reshape(-1)
+        return Measured(size, float(flat @ flat), int(zeros.sum()), int(bad.sum()))
+    squares, zeros, nonfinite = 0.0, 0, 0
+    for start in range(0, flat.size, _BLOCK):
+        block = flat[start : start + _BLOCK].astype(float)
+        squares += float(block @ block)
+        zeros += block.size - int(np.count_nonzero(block))
+        nonfinite += block.size - int(np.count_nonzero(np.isfinite(block)))
+    return Measured(flat.size, squares, zeros, nonfinite)
+
+
+_BLOCK = 1 << 16
+"""Elements that are measured at a time, as numbers of twice the size."""
+
+
 class Flow(Record):
     """The gradient of one parameter in the last backward pass.
 
@@ -56,7 +92,7 @@ def flows(
 
     Args:
         gradients: the result's, which have the reasons of those that are none.
-        events: those of the backward pass.
+        events: those of the backward pass, which keep what `measured` gives of each gradient.
         calls: the call of a module in which each node was made.
         owners: the module that each parameter belongs to, by the parameter's path.
     """
@@ -71,19 +107,10 @@ def flows(
             reason = reasons.get(parameter) or "no gradient reached it"
             rows.append(Flow(name, shape, None, None, 0.0, 0.0, reason))
             continue
-        array = _numbers(gradient)
-        size = max(array.size, 1)
-        rows.append(
-            Flow(
-                name,
-                shape,
-                _norm([array]),
-                gains.get(id(owners.get(name))),
-                float((array == 0).sum()) / size,
-                float((~np.isfinite(array)).sum()) / size,
-                "",
-            )
-        )
+        size = max(gradient.size, 1)
+        gain = gains.get(id(owners.get(name)))
+        zeros, nonfinite = gradient.zeros / size, gradient.nonfinite / size
+        rows.append(Flow(name, shape, _norm([gradient]), gain, zeros, nonfinite, ""))
     return rows
 
 
@@ -110,20 +137,20 @@ def passes_of(events: Sequence[Event]) -> int:
 
 def _gains(events: Sequence[Event], calls: Mapping[Node, ModuleCall]) -> dict[int, float]:
     """For each module the length of the gradient that left it over that of the one that came."""
-    came: dict[int, list[Any]] = {}
-    left: dict[int, list[Any]] = {}
+    came: dict[int, list[Measured]] = {}
+    left: dict[int, list[Measured]] = {}
     for event in events:
         call = calls.get(event.node) if isinstance(event, Step) else None
         if call is None or not isinstance(event, Step):
             continue
         key = id(call.module)
         if call.result is not None and call.result() is event.node:
-            came.setdefault(key, []).extend(_numbers(g) for g in event.grads if g is not None)
+            came.setdefault(key, []).extend(g for g in event.grads if g is not None)
         for node, gradient in zip(event.node.next_nodes, event.fitted, strict=True):
             if node is None or gradient is None or isinstance(node, AccumulateGrad):
                 continue
             if calls.get(node) is not call:
-                left.setdefault(key, []).append(_numbers(gradient))
+                left.setdefault(key, []).append(gradient)
     gains = {}
     for key, arrays in left.items():
         before = _norm(came.get(key, []))
@@ -132,14 +159,8 @@ def _gains(events: Sequence[Event], calls: Mapping[Node, ModuleCall]) -> dict[in
     return gains
 
 
-def _numbers(array: Any) -> Any:
-    host = to_host(forced(array))
-    return np.asarray(host, complex if host.dtype.kind == "c" else float)
-
-
-def _norm(arrays: Sequence[Any]) -> float:
-    with np.errstate(all="ignore"):
-        return float(np.sqrt(sum(float((np.abs(each) ** 2).sum()) for each in arrays)))
+def _norm(gradients: Sequence[Measured]) -> float:
+    return float(np.sqrt(sum(each.squares for each in gradients)))
 
 
 def finding(rows: Sequence[Flow], events: Sequence[Event], passes: int = 1) -> str:

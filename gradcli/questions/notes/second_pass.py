@@ -38,7 +38,9 @@ def advise_on_second_pass(
             " the graph too"
         )
         return
-    if freed is None or needed is None or freed.start != needed.start:
+    # Entries of a session all begin at 0.
+    again = freed is not None and needed is not None and freed.source is needed.source
+    if freed is None or needed is None or not again or freed.start != needed.start:
         error.help = (
             "pass retain_graph=True to the first backward(), or add the losses up and call"
             " backward() once"

@@ -11,7 +11,14 @@ import click
 
 from gradcli.errors import GradcliError, Source, type_error
 from gradcli.language.hints.spelling import closest
-from gradcli.questions.answer import NotRecorded, answer_from_run, check_recorded, record_rounds
+from gradcli.questions.answer import (
+    NotRecorded,
+    NumbersNeeded,
+    answer_from_graph,
+    answer_from_run,
+    check_recorded,
+    record_rounds,
+)
 from gradcli.record import Record
 from gradcli.running.arguments.click_options import with_answer_file, with_json, with_program
 from gradcli.running.arguments.words import UsageError
@@ -19,6 +26,7 @@ from gradcli.running.run import Run
 from gradcli.running.source import Asked, asked_of
 
 if TYPE_CHECKING:
+    from gradcli.autograd.tensor import Tensor
     from gradcli.language.provenance import Provenance, Rounds
     from gradcli.language.tree.syntax import Statement
     from gradcli.questions.why.finding import Why
@@ -84,7 +92,11 @@ def why(
     """Answer a question about a program: why a tensor has a gradient, or none; the exit code."""
 
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
-        write_why(asked, run, question, _recorded(asked, run, statements, value))
+        found = _recorded(asked, run, statements, value)
+        gradient = None
+        if run.replay is not None and run.replay.shapes is not None:
+            gradient = _numbers_beside_graph(asked, run, _answer(run, question, found))
+        write_why(asked, run, question, found, gradient)
         return 0
 
     def after_error(run: Run, statements: Sequence[Statement], error: GradcliError) -> None:
@@ -94,6 +106,9 @@ def why(
             found.error = error
             write_why(asked, run, question, found)
 
+    code = answer_from_graph(asked, "values", answer)
+    if code is not None:
+        return code
     return answer_from_run(asked, "values", answer, _prepared, after_error, of_last_rounds=True)
 
 
@@ -101,23 +116,72 @@ def _prepared(run: Run) -> None:
     """Let a run note which leaves iterations use that are not recorded."""
     from gradcli.questions.why.find import Uses  # lazy: command: its body
 
-    run.session.interpreter.provenance.listener = Uses()
+    provenance = run.session.interpreter.provenance
+    assert provenance is not None
+    provenance.listener = Uses()
+
+
+def _numbers_beside_graph(asked: Asked, run: Run, answer: Why) -> Tensor | None:
+    """The gradient whose numbers an answer shows that a graph alone gave; None for none.
+
+    Raises `NumbersNeeded` where numbers may make another answer of it: of a gradient, unless the
+    recording says that it is not 0.
+    """
+    recording = asked.options.recording
+    if answer.kind == "carried" and recording is not None and recording.has_data:
+        name, _, attribute = answer.question.rpartition(".")
+        if not recording.has_gradient(name) or (attribute == "grad" and recording.is_small):
+            raise NumbersNeeded
+        if attribute == "grad":
+            return _gradient(asked, name)
+    run.tell_replay()
+    return None
+
+
+def _gradient(asked: Asked, name: str) -> Tensor:
+    """The gradient of a parameter of a recording, from a run that keeps nothing else."""
+    from gradcli.running.report import parameters_of  # lazy: command: its body
+
+    asked.options.graph_alone = False
+    try:
+        run = Run(asked.terminal, asked.options, "graph")
+        run.muted = True
+        if run.replay is not None:
+            run.replay.let_go()
+            run.replay.leave_out_steps()
+        run.execute(run.session.parse(asked.program.text(), asked.program.name), ())
+        run.tell_replay()
+        tensor = {**run.session.values, **dict(parameters_of(run.session))}.get(name)
+        if tensor is None or tensor.grad is None:
+            raise NumbersNeeded
+        gradient: Tensor = tensor.grad
+        return gradient
+    finally:
+        asked.options.graph_alone = True
 
 
 def _recorded(asked: Asked, run: Run, statements: Sequence[Statement], value: Any) -> Recorded:
     options = asked.options
-    differentiates = asked.program.name == "program" or options.of or options.seed
+    differentiates = asked.program.name == "program" or options.of or options.seed is not None
     return run.recorded(statements, value, bool(differentiates))
 
 
-def write_why(asked: Asked, run: Run, question: Question, found: Recorded) -> None:
-    """Write the answer to a question, with the remedies that help."""
+def write_why(
+    asked: Asked, run: Run, question: Question, found: Recorded, gradient: Tensor | None = None
+) -> None:
+    """Write the answer to a question, with the remedies that help.
+
+    Args:
+        gradient: the numbers of the answer, where the run has none.
+    """
     from gradcli.questions.why.tell import why_document, why_text  # lazy: command: its body
     from gradcli.questions.why.trial import keep_what_helps  # lazy: command: its body
     from gradcli.show.answer import Answer  # lazy: command: its body
 
     answer = _answer(run, question, found)
-    if (_is_small(answer.value) or answer.kind == "zero") and run.seconds <= _LONGEST:
+    if gradient is not None:
+        answer.value = gradient
+    elif (_is_small(answer.value) or answer.kind == "zero") and run.seconds <= _LONGEST:
         # What contributed to it is seen where the nodes keep what they saved.
         kept = _again(asked, question, asked.program.text(), "kept")
         answer = answer if kept is None or kept.failed else kept.answer
@@ -204,6 +268,7 @@ def _answer(run: Run, question: Question, found: Recorded) -> Why:
     from gradcli.language.objects.types import type_name  # lazy: command: its body
     from gradcli.library.torch.optim.optimizer import Optimizer  # lazy: command: its body
     from gradcli.questions.why.find import why as explain  # lazy: command: its body
+    from gradcli.questions.why.finding import LeftOut  # lazy: command: its body
     from gradcli.running.report import parameters_of  # lazy: command: its body
 
     parameters = dict(parameters_of(run.session))
@@ -238,6 +303,9 @@ def _answer(run: Run, question: Question, found: Recorded) -> Why:
         answer = explain(found, name, tensor, attribute)
     if found.provenance.unheard and not _is_settled(answer, tensor, found.provenance):
         raise NotRecorded
+    if type(answer.value) is Tensor and not run.has_numbers:
+        shape = ", ".join(map(str, answer.value.array.shape))
+        answer.value = LeftOut(f"a tensor of shape ({shape}), whose numbers were left out")
     return answer
 
 

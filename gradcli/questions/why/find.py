@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -94,7 +95,9 @@ def _if_it_ended(run: Recorded, found: Why) -> Why:
 def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
     """What the gradient of a parameter that no optimizer leaves out says of its training."""
     question = gradient.question.removesuffix(".grad") + ".trains"
-    found = gradient.value is not None and bool(gradient.value.array.any())
+    found = gradient.value is not None
+    if run.has_numbers:
+        found = found and bool(gradient.value.array.any())
     reason, places = gradient.reason, gradient.detachments
     if gradient.kind == "cleared" and tensor.version:
         found, reason = True, "a gradient arrived and was used, and was cleared afterwards"
@@ -172,10 +175,10 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
                 if id(each) in ingredients and id(each) not in flow.back and each.name
             }
         )
-        shown = ", ".join(inputs) or "nothing with a name"
-        text = f"computed from {shown}"
+        shown = ", ".join(inputs)
+        text = f"computed from {shown}" if inputs else "computed here, of numbers alone"
         detachment = Detachment(made[0].span, text, _ask(inputs), (), _asking(run, inputs))
-        reason = f"nothing that it is computed from requires grad: {shown}"
+        reason = "nothing that it is computed from requires grad" + (f": {shown}" if shown else "")
         return Why(question, False, "constant", reason, [detachment])
     text = "nobody asked for a gradient here"
     detachment = Detachment(place, text, _ask([name]), (), _asking(run, [name]))
@@ -251,6 +254,13 @@ def _all_parts(evaluation: Evaluation) -> Iterator[Evaluation]:
     for part in evaluation.parts:
         yield part
         yield from part.parts
+
+
+def _parts_within(evaluation: Evaluation) -> Iterator[Evaluation]:
+    """The evaluations inside one, at any depth."""
+    for part in evaluation.parts:
+        yield part
+        yield from _parts_within(part)
 
 
 class Uses(Listener):
@@ -335,34 +345,55 @@ class _Gradients:
         arrivals = [e.old for e in self.events if isinstance(e, Arrival) and e.node is node]
         output = self._output_name(graph)
         if graph is None:
-            return Why(self.question, tensor.grad, "set", "the program set it itself")
-        hooked = self._hooked(graph, node)
-        if hooked and not tensor.grad.array.any():
-            reason = f"a hook changes the gradient on its way from {output} to {name}"
-            return Why(self.question, tensor.grad, "hooked", reason, hooked, path)
-        zero = None if hooked else zeros_of(self.run, graph, node, tensor.grad.array)
-        if zero is not None:
-            kind = STRUCTURAL_ZERO if zero[0] == EVERYWHERE else ZERO
-            return Why(self.question, tensor.grad, kind, *zero, path)
-        if not tensor.grad.array.any() and not hooked:
-            reason = f"a gradient flows from {output} to {name}, and was set to 0 afterwards"
-            cleared = Detachment(self._clearing(), "this sets it to 0")
-            return Why(self.question, tensor.grad, "cleared", reason, [cleared], path)
+            reason = "the program set it itself"
+            if self._assignment_to_grad() is None:
+                reason = "it came with the tensor, as a copy or a conversion: no pass brought it"
+            return Why(self.question, tensor.grad, "set", reason)
+        hooked: list[Detachment] = []
+        if self.run.has_numbers:
+            hooked = self._hooked(graph, node)
+            found = self._zero(graph, node, output, hooked, path)
+            if found is not None:
+                return found
         reason = f"the gradient flows from {output} to {name}{self._names()}"
         root = None if graph.root is None else graph.root.node
-        found = [*hooked, *self._changed(node)]
-        found += [
+        places = [*hooked, *(self._changed(node) if self.run.has_numbers else ())]
+        places += [
             Detachment(each.place, f"beside it: {each.text}", None, each.labels)
             for each in (beside(self.run, tensor, root) if root is not None else [])[:_PASSES]
         ]
-        found += self._kept_alive() + skipped_hooks(self.run)
-        count = _added(arrivals)
+        places += self._kept_alive() + skipped_hooks(self.run)
+        count = _added(arrivals) if self.run.has_numbers else len(arrivals)
         if count > 1:
             many = "the" if self.run.provenance.unheard else f"{count}"
             rounds = " of many rounds" if self.run.provenance.unheard else ""
             reason += f"; {many} backward passes{rounds} were added up"
-            found = [*self._passes(node, count), *found]
-        return Why(self.question, tensor.grad, "carried", reason, found, path)
+            places = [*self._passes(node, count), *places]
+        return Why(self.question, tensor.grad, "carried", reason, places, path)
+
+    def _zero(
+        self,
+        graph: Graph,
+        node: Node | None,
+        output: str,
+        hooked: list[Detachment],
+        path: list[GraphNode],
+    ) -> Why | None:
+        """The answer for a gradient that is 0, or small; None where it is neither."""
+        gradient, name = self.tensor.grad, self.name
+        assert gradient is not None
+        if hooked and not gradient.array.any():
+            reason = f"a hook changes the gradient on its way from {output} to {name}"
+            return Why(self.question, gradient, "hooked", reason, hooked, path)
+        zero = None if hooked else zeros_of(self.run, graph, node, gradient.array)
+        if zero is not None:
+            kind = STRUCTURAL_ZERO if zero[0] == EVERYWHERE else ZERO
+            return Why(self.question, gradient, kind, *zero, path)
+        if not gradient.array.any() and not hooked:
+            reason = f"a gradient flows from {output} to {name}, and was set to 0 afterwards"
+            cleared = Detachment(self._clearing(), "this sets it to 0")
+            return Why(self.question, gradient, "cleared", reason, [cleared], path)
+        return None
 
     def _kept_alive(self) -> list[Detachment]:
         """That the gradient holds the graph that made it."""
@@ -542,30 +573,49 @@ class _Gradients:
         return self._none("cleared", "a gradient arrived, and was cleared afterwards", [detachment])
 
     def _clearing(self) -> Span | None:
+        """What took the gradient away last: a call that is known to be about this tensor, or about
+        several; an assignment.
+        """
         for evaluation in reversed(self.run.provenance.evaluations):
             node = evaluation.node
-            if isinstance(node, tree.Call) and node.function.span.text.endswith(_CLEARS):
-                return node.span
-        for statement in tree.nodes_of(list(reversed(self.run.program))):
-            if isinstance(statement, tree.Assign) and any(
-                isinstance(target, tree.Attribute) and target.name == "grad"
-                for target in statement.targets
+            called = node.function.span.text if isinstance(node, tree.Call) else ""
+            if not called.endswith(_CLEARS):
+                continue
+            owner = called.partition(".grad.")[0] if ".grad." in called else ""
+            if not owner or any(
+                part.node.span.text == owner and part.value is self.tensor
+                for part in _parts_within(evaluation)
             ):
-                return statement.span
-        return None
+                return node.span
+        return self._assignment_to_grad()
+
+    def _assignment_to_grad(self) -> Span | None:
+        """The last assignment to a `.grad` in the text that may be this tensor's; one to what was
+        asked of comes first.
+        """
+        own = re.sub(r"\.(\d+)", r"[\1]", self.question)
+        assigned = [
+            (target.span.text != own, statement.span)
+            for statement in tree.nodes_of(list(reversed(self.run.program)))
+            if isinstance(statement, tree.Assign)
+            for target in statement.targets
+            if isinstance(target, tree.Attribute) and target.name == "grad"
+            if self.run.values.get(target.value.span.text, self.tensor) is self.tensor
+        ]
+        assigned.sort(key=lambda each: each[0])
+        return assigned[0][1] if assigned else None
 
     def _no_pass(self) -> Why | None:
         """No backward pass that writes gradients."""
         if self.passes:
             return None
         if self.run.recorder.passes:
-            detachment = Detachment(
-                self.run.recorder.passes[-1].span,
-                "grad() returns the gradients and leaves every .grad alone",
-                "use what it returns, or call `backward()`",
-                (),
-                self._backward_for_grad(),
-            )
+            tries = self._backward_for_grad()
+            text = "grad() returns the gradients and leaves every .grad alone"
+            help = "use what it returns, or call `backward()`" if tries else None
+            text = text if tries else f"{text}: use what it returns"
+            place = self.run.recorder.passes[-1].span
+            detachment = Detachment(place, text, help, (), tries)
             return self._none("returned", "no backward pass wrote to .grad", [detachment])
         output = self.run.output
         if output is not None and not output.requires_grad and output is not self.tensor:
@@ -574,18 +624,20 @@ class _Gradients:
             left = self._left_torch()
             if left is not None:
                 return left
-        place, help = None, "call `.backward()` on the output"
+        place, help = None, None
         if self.run.output_name is not None:
             statement = self.run.provenance.last_assignment(self.run.output_name)
             place = None if statement is None else statement.span
             help = f"call `{self.run.output_name}.backward()`"
         name = self.run.output_name
-        tries: tuple[str, ...] = ()
+        tries = ()
         if name is not None:
             # Behind the output, so that a step() finds the gradients; else at the end.
             tries = added(self.run.program, place, f"{name}.sum().backward()")
             tries = (*tries, *appended(self.run.program, f"{name}.sum().backward()"))
         text = "the last tensor that is computed; nothing differentiates it"
+        if name is None:
+            text = "the program ends with no tensor that has a name and a history"
         detachment = Detachment(place, text, help, (), tries)
         return self._none("no backward", "backward() was never called", [detachment])
 

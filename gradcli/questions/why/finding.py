@@ -10,6 +10,13 @@ from gradcli.questions.why.detachments import Detachment
 from gradcli.record import Record
 
 
+class LeftOut(str):
+    """What stands for a value whose numbers are not known."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 class Why(Record):
     """The answer to a question.
 

@@ -27,6 +27,7 @@ from gradcli.recorded.recorded_run import Recorded
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
+    from gradcli.language.provenance import Evaluation
 
 _MOST = 3
 
@@ -153,9 +154,16 @@ def _steps(run: Recorded, called: str) -> tuple[Span | None, bool]:
             found = False
         elif function.endswith("backward") or (function == f"{called}.step" and each.parts[1:]):
             found = True  # a closure that is given to step() runs the pass inside it
-        if function in (f"{called}.step", f"scaler.step({called})"):
+        recorded = function == "recorded_step" and _is_of(each, called)
+        if recorded or function in (f"{called}.step", f"scaler.step({called})"):
             step, used = each.node.span, used or found
     return step, used
+
+
+def _is_of(call: Evaluation, called: str) -> bool:
+    """Whether the first argument of a call is what a name holds."""
+    arguments = call.node.arguments if isinstance(call.node, tree.Call) else []
+    return bool(arguments) and arguments[0].value.span.text == called
 
 
 def _in_none(run: Recorded, name: str, tensor: Tensor, optimizers: Mapping[str, Any]) -> Why:
@@ -423,7 +431,7 @@ def never_called(run: Recorded, name: str) -> Detachment | None:
             return None
     place = _attribute_place(run, owner.rpartition(".")[2]) or _assigned(run, owner)
     text = f"{owner} is made here, and no forward() that ran has called it"
-    return Detachment(place, text, "call it in forward(), or do not make it")
+    return Detachment(place, f"{text}: call it in forward(), or do not make it")
 
 
 def decayed(run: Recorded, tensor: Tensor) -> str | None:

@@ -43,13 +43,13 @@ def program_in(path: str, options: Options) -> str:
     Raises:
         GradcliError: as `read_program`; E502 and E504 for a recording.
     """
-    options.recording = None
+    options.recording = options.watched = None
     if not path.endswith(RECORDING):
         return read_program(path)
-    from gradcli.arrays.files.recording import Recording  # lazy: start-up: few are recordings
+    from gradcli.recorded.watched import opened_recording  # lazy: start-up: few are recordings
 
-    options.recording = Recording(path)
-    return options.recording.program_in(options.dtype)
+    options.recording, options.watched = opened_recording(path)
+    return "" if options.recording is None else options.recording.program_in(options.dtype)
 
 
 def _checked(data: bytes, name: str) -> bytes:

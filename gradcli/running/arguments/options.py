@@ -11,6 +11,7 @@ from gradcli.running.process.memory import default_memory
 
 if TYPE_CHECKING:
     from gradcli.arrays.files.recording import Recording
+    from gradcli.recorded.watched import Watched
 
 FORMATS = ("text", "json", "jsonl", "table")
 
@@ -106,7 +107,8 @@ class Options:
     """What the command line asks for.
 
     Attributes:
-        seed: the text of the gradient that backward starts from, None for 1.
+        seed: the gradient that backward starts from, as a text or, from Python, an array; None for
+            1.
         of: the name of the output, None for the tensor assigned last.
         wrt: the inputs whose gradients are wanted, None for all.
         trace: one of `TRACES`, `none`, or None where nothing was said.
@@ -123,6 +125,8 @@ class Options:
         quiet: whether traces, warnings and notes are kept back.
         script: the words behind `--`, which are the script's own.
         recording: the recording whose program runs, None for other programs.
+        graph_alone: whether a recording's program runs for its graph, without numbers.
+        watched: what `record --watch` wrote, which has no program; None for all else.
         explain_loops: whether it is said what became of the loops that ran often.
         fold: the modules that are one box in a picture, as paths such as `net.0`.
         expand: whether each repetition of a loop is drawn, in a picture and in a tree.
@@ -132,10 +136,13 @@ class Options:
             trace was named too.
     """
 
+    graph_alone = False
+    watched: Watched | None = None
+
     def __init__(
         self,
         *,
-        seed: str | None = None,
+        seed: Any = None,
         of: str | None = None,
         wrt: str | None = None,
         trace: str | None = None,
@@ -215,6 +222,19 @@ class Options:
         return (self.output or "").endswith(DRAWN)
 
     @property
+    def draws_shapes(self) -> bool:
+        """Whether it is the graph of a recording alone that is drawn: where it has no numbers, or
+        very many. A page that steps has numbers.
+        """
+        recording = self.recording
+        if recording is None or self.trace == "values" or self.of is not None:
+            return False
+        suffix = (self.output or "").rpartition(".")[2]
+        is_picture = self.format in ("mermaid", "dot", "svg") or suffix in ("svg", "png")
+        is_page = self.format == "html" or suffix == "html"
+        return is_picture and not is_page and not (recording.has_data and recording.is_small)
+
+    @property
     def keeps_arrays(self) -> bool:
         """Whether a run over records collects arrays, and prints no line for each."""
         return self.inputs is not None and (
@@ -224,6 +244,7 @@ class Options:
     @property
     def record(self) -> str:
         """What the session has to record for it."""
-        if self.format in PICTURES or self.draws or self.trace == "values":
+        draws = (self.format in PICTURES or self.draws) and not self.draws_shapes
+        if draws or self.trace == "values":
             return "all"
         return "steps" if self.trace == "steps" else "graph"

@@ -107,7 +107,12 @@ class Terminal:
             from gradcli.running.process.pager import paged  # lazy: start-up: terminals alone
 
             self.flush()
-            if paged(text):
+            if self.progress is not None:
+                self.progress.make_room(" ")  # as behind a line without an end: it stays away
+            shown = paged(text)
+            if self.progress is not None:
+                self.progress.make_room("\n")
+            if shown:
                 return
         self.write(text)
 

@@ -4,6 +4,7 @@ each result with what PyTorch computed.
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
@@ -13,18 +14,24 @@ import numpy as np
 
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.dtypes import DTYPES, cast
+from gradcli.arrays.files.recording import BLOCKS, SAMPLES
 from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.storage import return_freed_memory
+from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span, Warned
+from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.record import Record
 from gradcli.running.recordings.operations import (
     OPERATIONS,
     OtherInputsError,
+    check_arrived,
     opaque_name,
     opaque_operation,
 )
+from gradcli.running.recordings.shapes import SMALL, Shapes
 from gradcli.running.recordings.statements import check_statement
 
 if TYPE_CHECKING:
@@ -43,8 +50,8 @@ SHARE_OF_LARGEST = 5e-3
 
 MOST_NAMED = 10
 
-SAMPLES = 32
-BLOCKS = 16
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_STEP = re.compile(r"[A-Za-z_]\w*\.step\(\)|recorded_step\(.*\)")
 
 TOLERANCES = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-4, "complex64": 2e-4,
               "float16": 1e-2, "bfloat16": 6e-2}  # fmt: skip
@@ -74,6 +81,7 @@ class Replay:
         worst: the largest difference as a share of the result's largest element, by the kind of
             the result.
         first: the first result that differs.
+        shapes: what runs the program for its graph alone, None where numbers are computed.
     """
 
     def __init__(
@@ -82,23 +90,34 @@ class Replay:
         session: Session,
         dtype: str | None,
         given: Callable[[], list[str]],
+        shapes: Shapes | None = None,
     ) -> None:
         self.recording = recording
+        self.shapes = shapes
         self._given = given
         self.session = session
         self.dtype = dtype
-        self.compares = recording.has_data and dtype is None
+        self.compares = recording.has_data and dtype is None and shapes is None
         self.compared = 0
         self.tolerance = 0.0
         self.worst: dict[str, float] = {}
         self.first: Difference | None = None
         self._replaced: dict[str, Any] = {}
         self._names: set[str] = set()
+        self._ends: dict[int, list[str]] = {}
+        self._left_out: set[int] = set()
         self._calls: list[tuple[int, ModuleCall]] = []
         session.values["recorded"] = lambda name: self._recorded(name)
         session.values["opaque"] = lambda number, *inputs: self._opaque(number, inputs)
+        session.values["recorded_hook"] = self._hook
+        session.values["recorded_step"] = self._step
         session.values["checkpoint"] = lambda use_reentrant: NoGrad()
         session.values.update(OPERATIONS)
+        if shapes is not None:
+            with session.running():
+                shapes.install()
+            if session.recorder is not None:
+                session.recorder.copied = lambda array: array
 
     def replace(self, values: Mapping[str, Any]) -> None:
         """Let what came from outside have other values, by name; then nothing is compared."""
@@ -107,6 +126,8 @@ class Replay:
 
     def _recorded(self, name: Any) -> Tensor:
         """A tensor that came from outside."""
+        if self.shapes is not None:
+            return Tensor(self._array(str(name)))
         path = str(name).replace("[", ".").replace("]", "")
         array = self._replaced.get(path)
         if array is None:
@@ -118,6 +139,13 @@ class Replay:
         array = self._cast(array)
         return Tensor(array if array.ndim else array[()])
 
+    def _array(self, name: str) -> Any:
+        """An array of the recording, or what stands for it."""
+        if self.shapes is None:
+            return self._cast(self.recording.array(name))
+        entry = self.recording.entry(name)
+        return self.shapes.array(entry.shape, DTYPES[entry.dtype].numpy_dtype)
+
     def _cast(self, array: Any) -> Any:
         """An array of the recording in the dtype that the replay runs in."""
         floating = array.dtype.kind == "f" or array.dtype.name == "bfloat16"
@@ -128,6 +156,8 @@ class Replay:
 
         Raises E204 where other values than those of the run may reach it.
         """
+        if self.shapes is not None:
+            return opaque_operation(self.recording, number, inputs, self._array, False)
         name = opaque_name(self.recording, number)
         if self._given():
             raise OtherInputsError(name)
@@ -138,12 +168,69 @@ class Replay:
                 self.recording.opaque_inputs[number, self.dtype] = read
             elif known != read:
                 raise OtherInputsError(name)
-        return opaque_operation(self.recording, number, inputs, self._cast)
+
+        return opaque_operation(self.recording, number, inputs, self._array, True)
+
+    def let_go(self) -> None:
+        """Keep no result longer than the program reads it, but for the output."""
+        lines = self.recording.program.split("\n")
+        last = {name: n for n, line in enumerate(lines, 1) for name in _NAME.findall(line)}
+        last.pop(self.recording.output.partition(".")[0], None)
+        for name, number in last.items():
+            self._ends.setdefault(number, []).append(name)
+
+    def leave_out_steps(self) -> None:
+        """Leave out the optimizers' steps behind the last pass."""
+        lines = self.recording.program.split("\n")
+        for number in range(len(lines), 0, -1):
+            if _STEP.fullmatch(lines[number - 1]):
+                self._left_out.add(number)
+            elif lines[number - 1]:
+                break
+
+    def leaves_out(self, statement: Statement) -> bool:
+        """Whether a statement does not run."""
+        return statement.span.line in self._left_out
+
+    def _hook(self, calls: Any) -> Callable[[Tensor], Tensor]:
+        """A hook that returns what PyTorch's run of it did, for the gradients that it took there.
+
+        Args:
+            calls: the names of the two arrays, for each time that it ran.
+        """
+        pairs = [(str(taken), str(returned)) for taken, returned in calls]
+        waiting = iter(pairs)
+        former: list[tuple[str, str]] = []
+
+        def hook(grad: Tensor) -> Tensor:
+            former[:] = [next(waiting, former[0] if former else pairs[0])]
+            taken, returned = map(self._array, former[0])
+            if self.shapes is None:
+                check_arrived("a hook", taken, grad)
+            return Tensor(returned if returned.ndim else returned[()])
+
+        return hook
+
+    def _step(self, optimizer: Any, name: Any) -> None:
+        """Let the parameters of an optimizer be what PyTorch's step made of them."""
+        if not isinstance(optimizer, Optimizer):
+            raise GradcliError("E504", f"{self.recording.path}: {name!r} is no optimizer")
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        for number, parameter in enumerate(parameters):
+            after = f"{name} after {number}"
+            if after in self.recording.entries:
+                overwrite(parameter, self._array(after))
 
     # --- around each statement --------------------------------------------------------------------
 
     def before(self, statement: Statement) -> None:
-        """Enter the modules that a line ran in."""
+        """Enter the modules that a line ran in; raises E506 where its numbers were left out."""
+        if self.shapes is None and not self.recording.has_data:
+            raise GradcliError(
+                "E506",
+                f"{self.recording.path}: its numbers were left out when it was recorded",
+                help="`gradcli why`, `explain --saved`, `info` and pictures in SVG answer without",
+            )
         source = statement.span.source
         if source.name != self.recording.path or not self._is_own(statement):
             return
@@ -175,10 +262,24 @@ class Replay:
         checks = self.recording.checks.get(statement.span.line, ())
         for check in checks:
             value = self._at(check.text)
-            if type(value) is Tensor and self._calls and value.grad_fn is not None:
+            if type(value) is not Tensor:
+                continue
+            if self._calls and value.grad_fn is not None:
                 self._calls[-1][1].result = weakref.ref(value.grad_fn)
+            if self.shapes is not None and tuple(value.array.shape) != check.shape:
+                raise GradcliError(
+                    "E506",
+                    f"the shape of {check.text} depends on numbers, and none are read",
+                    span=statement.span,
+                )
         if self.compares and self.first is None:
             self._compare_all(statement, checks)
+        if self._ends and any(check.kind == "gradient" for check in checks):
+            return_freed_memory()  # of the values that the pass needed
+        for name in self._ends.get(statement.span.line, ()):
+            value = self.session.values.get(name)
+            if type(value) is Tensor and value.array.nbytes > SMALL and not value.is_leaf:
+                del self.session.values[name]
         self.compared += bool(checks)
 
     def _chain(self, number: int) -> list[int]:
@@ -269,6 +370,8 @@ class Replay:
     def told(self) -> str:
         """How the replay compares, in a sentence."""
         recording = self.recording
+        if self.shapes is not None:
+            return f"{self.compared} operations, of which the graph alone was made again"
         if not self.compares or not self.worst:
             return f"{self.compared} operations, not compared with the run"
         said = f"{self.compared} operations"

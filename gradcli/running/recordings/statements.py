@@ -30,7 +30,10 @@ _NODES = (
     tree.With,
 )
 
-_NAMES = frozenset({"F", "checkpoint", "math", "nn", "opaque", "recorded", "torch", *OPERATIONS})
+_NAMES = frozenset(
+    {"F", "checkpoint", "math", "nn", "opaque", "recorded", "recorded_hook", "recorded_step"}
+    | {"torch", *OPERATIONS}
+)
 
 _FILES = frozenset({"hub", "load", "save", "serialization"})
 """Attributes of torch that lead to files."""

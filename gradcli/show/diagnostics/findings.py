@@ -42,9 +42,11 @@ def span_object(span: Span | None) -> dict[str, Any]:
     """A span in JSON."""
     if span is None:
         return {"source": None, "file": None, "line": None, "column": None}
-    return {
+    place: dict[str, Any] = {
         "source": span.text,
         "file": span.source.name,
         "line": span.line,
         "column": span.column,
     }
+    # A recording's line stands for one of the user's.
+    return {**place, "origin": span.origin} if span.origin else place

@@ -29,6 +29,8 @@ def node_rows(
     rows = [("name", first)] if first else []
     rows.append(("node", shortened(node.name)))
     value, gradient = annotated.value(node), annotated.gradient(node)
+    if not annotated.has_numbers:
+        return rows if value is None else [*rows, ("value", shape_text(value))]
     if value is not None:
         rows.append(("value", f"value {number_text(value)}"))
     if gradient is not None:
@@ -46,14 +48,19 @@ def edge_text(node: GraphNode, number: int, annotated: AnnotatedGraph) -> str:
     edge = node.edges[number]
     ending = "" if edge.node is None else output_of(edge.node, edge.output_nr)
     passed = annotated.passed(node, number)
-    flowed = "" if passed is None else f" {number_text(passed)}"
+    known = passed is not None and annotated.has_numbers
+    flowed = f" {number_text(passed)}" if known else ""
     return f"[{number}]{ending}{flowed}"
 
 
-def constant_text(constant: Any) -> str:
+def constant_text(constant: Any, annotated: AnnotatedGraph) -> str:
     """An operand that no gradient flows to, with its name."""
     name = getattr(constant, "name", None)
-    return f"{name} = {operand_text(constant)}" if name else operand_text(constant)
+    if isinstance(constant, Tensor) and not annotated.has_numbers:
+        text = shape_text(constant.array)
+    else:
+        text = operand_text(constant)
+    return f"{name} = {text}" if name else text
 
 
 def operand_text(constant: Any) -> str:
@@ -94,7 +101,9 @@ def flow_text(gradient: Any) -> str:
 
 def norm_text(array: Any) -> str:
     """The Euclidean norm of all elements, to four digits."""
-    return f"{float(np.linalg.norm(to_host(array).astype(np.complex128).ravel())):.4g}"
+    numbers = to_host(array)
+    numbers = numbers.astype(np.complex128 if numbers.dtype.kind == "c" else np.float64)
+    return f"{float(np.linalg.norm(numbers.ravel())):.4g}"
 
 
 def path_text(path: Sequence[str], room: int = _WIDEST) -> str:

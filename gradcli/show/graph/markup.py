@@ -31,7 +31,7 @@ def mermaid(annotated: AnnotatedGraph) -> str:
                 edges.append(f'    n{node.id} -->|"{words}"| n{edge.node.id}')
             elif edge.constant is not None:
                 constant = f"c{node.id}_{number}"
-                text = _escaped(shortened(constant_text(edge.constant)))
+                text = _escaped(shortened(constant_text(edge.constant, annotated)))
                 lines.append(f'    {constant}["{text}"]:::constant')
                 edges.append(f'    n{node.id} -.->|"{words}"| {constant}')
     if any(":::constant" in line for line in lines):
@@ -58,7 +58,7 @@ def dot(annotated: AnnotatedGraph) -> str:
                 lines.append(f'    n{node.id} -> n{edge.node.id} [label="{words}"];')
             elif edge.constant is not None:
                 constant = f"c{node.id}_{number}"
-                text = _in_quotes(shortened(constant_text(edge.constant)))
+                text = _in_quotes(shortened(constant_text(edge.constant, annotated)))
                 lines.append(f'    {constant} [label="{text}", style=dashed];')
                 lines.append(f'    n{node.id} -> {constant} [label="{words}", style=dashed];')
     return "\n".join([*lines, "}"])

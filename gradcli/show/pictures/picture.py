@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
 from gradcli.autograd.graph import GraphNode
 from gradcli.ops.definition.op import Op
 from gradcli.record import Record
@@ -37,8 +39,8 @@ REFERRED = 4
 long edges across the whole picture would tell less.
 """
 
-TWO_COLUMNS, THREE_COLUMNS = 8, 24
-"""A folded module with more parameters lists them in as many columns."""
+MOST_LISTED = 8
+"""A folded module with more parameters says how many they are, and does not list them."""
 
 Path = tuple[str, ...]
 """Where a module stands: `("net", "0")`."""
@@ -147,7 +149,7 @@ _SHORT = {"value": "value", "gradient": "grad"}
 
 def _aligned(cells: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:
     """Parameters and their gradients as columns of equal widths."""
-    widths = [max(len(cell[at]) for cell in cells) + 2 for at in (0, 1)]
+    widths = [max((len(cell[at]) for cell in cells), default=0) + 2 for at in (0, 1)]
     return [
         [("value", name.ljust(widths[0])), ("gradient", gradient.ljust(widths[1]))]
         for name, gradient in cells
@@ -272,13 +274,17 @@ class _Drawing:
             rows = self._node_rows(shown)
             if self.saved:
                 rows += [
-                    Row("note", f"saves {name} {number_text(array)}")
+                    Row("note", f"saves {name} {self._amount(array)}")
                     for name, array in saved_arrays(shown)
                 ]
         views = Counter(_op_name(each) for each in members if each.id in self.reader)
         if views and kind != "module":
             rows.append(Row("note", f"through {', '.join(views)}"))
         self.boxes.append(Box(kind, rows, path, [node.id for node in members]))
+
+    def _amount(self, array: Any) -> str:
+        """An array in a few words."""
+        return number_text(array) if self.annotated.has_numbers else shape_text(array)
 
     def _module_rows(self, path: Path, members: list[GraphNode]) -> list[Row]:
         """A folded module: its name, how much it holds, and its parameters."""
@@ -288,13 +294,14 @@ class _Drawing:
             Row("name", path_text(path)),
             Row("node", counted(len(members) - len(leaves), "node")),
         ]
-        cells = [*map(self._parameter, leaves)]
-        count = 1 + (len(cells) > TWO_COLUMNS) + (len(cells) > THREE_COLUMNS)
-        height = -(-len(cells) // count)
-        columns = [_aligned(cells[at : at + height]) for at in range(0, len(cells), height or 1)]
-        for place in range(height):
-            pieces = [piece for column in columns for piece in column[place : place + 1]]
-            (first, *more, (role, last)) = [each for piece in pieces for each in piece]
+        if len(leaves) > MOST_LISTED:
+            elements = sum(int(node.leaf.array.size) for node in leaves if node.leaf is not None)
+            text = f"{counted(len(leaves), 'parameter')}, {elements:,} elements  "
+            gradients = [self.annotated.gradient(node) for node in leaves]
+            squares = [float(np.square(np.abs(g)).sum()) for g in gradients if g is not None]
+            flowed = f"grad norm {sum(squares) ** 0.5:.4g}" if squares else ""
+            return [*rows, Row("value", text, [("gradient", flowed)])]
+        for first, *more, (role, last) in _aligned([*map(self._parameter, leaves)]):
             rows.append(Row(*first, [*more, (role, last.rstrip())]))
         return rows
 
@@ -305,13 +312,17 @@ class _Drawing:
         assert node.leaf is not None
         name = path_text([node.variable or f"#{node.id}"])
         gradient = self.annotated.gradient(node)
-        flowed = "" if gradient is None else f"grad {magnitude_text(gradient)}"
+        flowed = "" if gradient is None else "grad"
+        if flowed and self.annotated.has_numbers:
+            flowed = f"grad {magnitude_text(gradient)}"
         return f"{name} {shape_text(node.leaf.array)}", flowed
 
     def _node_rows(self, node: GraphNode, most: int = 6) -> list[Row]:
         """The rows of a node: of an array of more elements the shape, and the norms on one line."""
         value, gradient = self.annotated.value(node), self.annotated.gradient(node)
         rows = [Row(*row) for row in node_rows(node, self.annotated, source_text)]
+        if not self.annotated.has_numbers:
+            return rows
         large = [each for each in (value, gradient) if each is not None and is_large(each, most)]
         if large:
             rows = [row for row in rows if row.role in ("name", "node")]
@@ -368,6 +379,8 @@ class _Drawing:
 
     def _flow(self, node: int, number: int) -> str:
         """What flowed back along an edge."""
+        if not self.annotated.has_numbers:
+            return ""
         return flow_text(self.annotated.passed(self.annotated.graph.nodes[node - 1], number))
 
     def _is_far(self, used: GraphNode, members: list[GraphNode]) -> bool:
@@ -385,5 +398,5 @@ class _Drawing:
         if self.boxes[target].kind == "module":
             return
         self.arrows.append(Arrow(len(self.boxes), target, "", "constant"))
-        rows = [Row("value", shortened(constant_text(value)))]
+        rows = [Row("value", shortened(constant_text(value, self.annotated)))]
         self.boxes.append(Box("constant", rows, self.path(node)))

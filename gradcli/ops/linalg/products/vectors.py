@@ -23,7 +23,7 @@ from gradcli.ops.reduction.cumulative import cumprod, cumsum
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.joining import cat
 from gradcli.ops.shape.rearranging import flip
-from gradcli.ops.shape.slicing import select, slice_
+from gradcli.ops.shape.slicing import select, slice_op
 from gradcli.ops.shape.views import expand, unsqueeze, view
 
 # --- the cross product ----------------------------------------------------------------------------
@@ -138,10 +138,10 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if count > 1:
         # As in PyTorch the running product overwrites its operand, which its
         # derivative needs: E404.
-        copy_(slice_.apply(powers, 1, 1, count, 1), unsqueeze.apply(x, 1))
+        copy_(slice_op.apply(powers, 1, 1, count, 1), unsqueeze.apply(x, 1))
         copy_(
-            slice_.apply(powers, 1, 1, count, 1),
-            cumprod.apply(slice_.apply(powers, 1, 1, count, 1), 1, None),
+            slice_op.apply(powers, 1, 1, count, 1),
+            cumprod.apply(slice_op.apply(powers, 1, 1, count, 1), 1, None),
         )
     return powers if increasing else flip.apply(powers, (1,))
 
@@ -153,7 +153,7 @@ def _neighbours(value: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """All positions but the last, and all but the first."""
     size = value.array.shape[dim]
     last = max(size - 1, 0)
-    return slice_.apply(value, dim, 0, last, 1), slice_.apply(value, dim, min(1, size), size, 1)
+    return slice_op.apply(value, dim, 0, last, 1), slice_op.apply(value, dim, min(1, size), size, 1)
 
 
 def _steps(x: Tensor, y: Tensor, dim: int) -> Tensor:

@@ -17,7 +17,7 @@ from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min_number
 from gradcli.ops.elementwise.unary import sigmoid
-from gradcli.ops.nn.activations import logsigmoid_
+from gradcli.ops.nn.activations import logsigmoid_op
 from gradcli.ops.nn.loss.elementwise import reduced, reduction_number, shared
 from gradcli.ops.special.error_functions import logit
 
@@ -97,7 +97,7 @@ bce_backward = op(
     raises=BY_KINDS,
 )
 
-binary_cross_entropy_ = op(
+_binary_cross_entropy = op(
     "binary_cross_entropy",
     _bce_array,
     keeps_layout=True,
@@ -133,7 +133,7 @@ def binary_cross_entropy(
     check_floating("binary_cross_entropy", input)
     check_constants("binary_cross_entropy", weight=weight)
     checked_values(_check_probabilities, input.array)
-    return binary_cross_entropy_.apply(input, target, weight, reduction_number(reduction))
+    return _binary_cross_entropy.apply(input, target, weight, reduction_number(reduction))
 
 
 def _check_probabilities(input: Any) -> None:
@@ -152,7 +152,7 @@ def _check_probabilities(input: Any) -> None:
 def _bce_logits_array(
     self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 1
 ) -> Any:
-    hit = logsigmoid_(self)
+    hit = logsigmoid_op(self)
     if pos_weight is not None:
         hit = hit * ((pos_weight - 1) * target + 1)
     losses = _weighted((1 - target) * self - hit, weight)
@@ -174,11 +174,11 @@ def _bce_logits_rule(
 def _bce_logits_target_rule(
     grad: Any, self: Any, weight: Any, pos_weight: Any, reduction: int
 ) -> Any:
-    slope = -self if pos_weight is None else logsigmoid_(-self) - logsigmoid_(self) * pos_weight
+    slope = -self if pos_weight is None else logsigmoid_op(-self) - logsigmoid_op(self) * pos_weight
     return shared(_weighted(slope * grad, weight), reduction)
 
 
-binary_cross_entropy_with_logits_ = op(
+_binary_cross_entropy_with_logits = op(
     "binary_cross_entropy_with_logits",
     _bce_logits_array,
     keeps_layout=True,
@@ -210,7 +210,7 @@ def binary_cross_entropy_with_logits(
     check_floating("binary_cross_entropy_with_logits", target, "RuntimeError")
     check_constants("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     check_scores("binary_cross_entropy_with_logits", input, "SigmoidBackward0")
-    return binary_cross_entropy_with_logits_.apply(
+    return _binary_cross_entropy_with_logits.apply(
         input, target, weight, pos_weight, reduction_number(reduction)
     )
 

@@ -109,7 +109,7 @@ multi_margin_loss_backward = op(
     raises=BY_VALUES,
 )
 
-multi_margin_loss_ = op(
+_multi_margin_loss = op(
     "multi_margin_loss",
     _multi_margin_array,
     constant=("target", "weight"),
@@ -157,7 +157,7 @@ def multi_margin_loss(
             text=f"inconsistent weight size, expected {classes} but got {list(weight.array.shape)}",
         )
     checked_values(_check_classes, "multi_margin_loss", target.array, 0, classes, wrong)
-    return multi_margin_loss_.apply(input, target, weight, p, margin, number)
+    return _multi_margin_loss.apply(input, target, weight, p, margin, number)
 
 
 def _check_samples(name: str, input: Tensor, target: Tensor, fits: bool) -> None:
@@ -256,7 +256,7 @@ multilabel_margin_loss_backward = op(
     raises=BY_KINDS,
 )
 
-multilabel_margin_loss_ = op(
+_multilabel_margin_loss = op(
     "multilabel_margin_loss_forward",
     _multilabel_array,
     decomposition=_multilabel_decomposed,
@@ -284,4 +284,4 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
     _check_samples("multilabel_margin_loss", input, target, fits)
     classes, wrong = input.array.shape[-1], "argument #2 'target' is out of range"
     checked_values(_check_classes, "multilabel_margin_loss", target.array, -1, classes, wrong)
-    return multilabel_margin_loss_.apply(input, target, number)[0]
+    return _multilabel_margin_loss.apply(input, target, number)[0]

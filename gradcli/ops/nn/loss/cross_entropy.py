@@ -27,7 +27,7 @@ from gradcli.ops.indexing.gather import gather, scatter_tensor
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.indexing.select import index_select
 from gradcli.ops.nn.loss.elementwise import MEAN, NONE, SUM, reduced, reduction_number
-from gradcli.ops.nn.softmax import along, log_softmax_
+from gradcli.ops.nn.softmax import along, log_softmax_op
 from gradcli.ops.reduction.sum import sum_all, sum_dims
 from gradcli.ops.shape.views import expand, reshape, squeeze_dim, unsqueeze, view
 from gradcli.state import active, computed
@@ -219,8 +219,8 @@ def _of_samples(self: Any, target: Any) -> Any:
     return target
 
 
-nll_loss_ = _nll("nll_loss")
-nll_loss2d_ = _nll("nll_loss2d")
+_nll_loss = _nll("nll_loss")
+_nll_loss2d = _nll("nll_loss2d")
 
 
 def _wrong_target(shape: Sizes, expected: Sizes, wanted: Sizes) -> str:
@@ -290,7 +290,7 @@ def _check_range(target: Any, classes: int, ignore_index: int) -> None:
         )
 
 
-def _nll_loss(
+def _apply_nll_loss(
     input: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
 ) -> Tensor:
     shape = input.array.shape
@@ -299,12 +299,12 @@ def _nll_loss(
     check_constants("nll_loss", weight=weight)
     _check_classes(input, target, weight, ignore_index)
     if len(shape) < 3:
-        return nll_loss_.apply(input, target, weight, reduction, ignore_index)
+        return _nll_loss.apply(input, target, weight, reduction, ignore_index)
     if len(shape) == 4:
-        return nll_loss2d_.apply(input, target, weight, reduction, ignore_index)
+        return _nll_loss2d.apply(input, target, weight, reduction, ignore_index)
     # Any other number of dimensions is brought to four.
     flat = (shape[0], 1, prod(shape[2:]))
-    losses = nll_loss2d_.apply(
+    losses = _nll_loss2d.apply(
         view(input, (shape[0], shape[1], *flat[1:])),
         view(target, flat),
         weight,
@@ -330,7 +330,7 @@ def nll_loss(
 
     Example: F.nll_loss(tensor([[2., 1.], [1., 3.]]), tensor([0, 1]))
     """
-    return _nll_loss(input, target, weight, reduction_number(reduction), ignore_index)
+    return _apply_nll_loss(input, target, weight, reduction_number(reduction), ignore_index)
 
 
 # --- cross entropy ------------------------------------------------------------------------------
@@ -370,14 +370,14 @@ def cross_entropy(
     if by_probability:
         check_floating("cross_entropy: as probabilities the target", target, "RuntimeError")
     check_scores("cross_entropy", input, "SoftmaxBackward0")
-    likelihood = along(log_softmax_, input, class_dim, None)
+    likelihood = along(log_softmax_op, input, class_dim, None)
     if by_probability:
         if ignore_index >= 0:
             raise runtime_error(
                 "cross_entropy(): ignore_index goes with classes, not with probabilities"
             )
         return _with_probabilities(likelihood, target, weight, number, label_smoothing)
-    loss = _nll_loss(likelihood, target, weight, number, ignore_index)
+    loss = _apply_nll_loss(likelihood, target, weight, number, ignore_index)
     if not label_smoothing:
         return loss
     spread = _spread_loss(likelihood, target, weight, number, ignore_index)

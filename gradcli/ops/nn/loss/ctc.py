@@ -27,7 +27,7 @@ from gradcli.ops.linalg.products.matrix_products import mm
 from gradcli.ops.nn.loss.elementwise import MEAN, reduction_number
 from gradcli.ops.reduction.sum import logsumexp, mean_all, sum_all
 from gradcli.ops.shape.joining import cat, stack
-from gradcli.ops.shape.slicing import select, slice_
+from gradcli.ops.shape.slicing import select, slice_op
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
 
 Lengths = tuple[int, ...]
@@ -70,7 +70,7 @@ class _Sample:
     def __init__(self, log_probs: Tensor, number: int, length: int, extended: Any) -> None:
         own = select(log_probs, 1, number)
         whole = length == log_probs.array.shape[0]
-        self.own = own if whole else slice_(own, 0, 0, length, 1)
+        self.own = own if whole else slice_op(own, 0, 0, length, 1)
         self.length = length
         self.steps = index_select(self.own, 1, Tensor(extended))
         self.dtype = log_probs.array.dtype
@@ -114,7 +114,7 @@ def losses_decomposed(
         if lengths[n]:
             alpha = _Sample(log_probs, n, lengths[n], extended).alphas()[-1]
             start = max(len(extended) - 2, 0)
-            losses.append(-logsumexp(slice_(alpha, 0, start, len(extended), 1), (0,), False))
+            losses.append(-logsumexp(slice_op(alpha, 0, start, len(extended), 1), (0,), False))
         else:
             least = 0.0 if len(extended) == 1 else np.inf
             losses.append(Tensor(np.array(least, log_probs.array.dtype)))
@@ -262,7 +262,7 @@ ctc_loss_backward = op(
     raises=BY_VALUES,
 )
 
-ctc_loss_: Op = op(
+_ctc_loss: Op = op(
     "_ctc_loss",
     _ctc_array,
     constant=("targets",),
@@ -355,7 +355,7 @@ def ctc_loss(
     lengths = _lengths("input_lengths", input_lengths, count)
     sizes = _lengths("target_lengths", target_lengths, count)
     _check_lengths(log_probs, targets, lengths, sizes)
-    losses = ctc_loss_.apply(log_probs, targets, lengths, sizes, blank, zero_infinity)
+    losses = _ctc_loss.apply(log_probs, targets, lengths, sizes, blank, zero_infinity)
     if zero_infinity:
         losses = choose.apply(Tensor(np.isinf(losses.array)), 0.0, losses)
     if number == MEAN:

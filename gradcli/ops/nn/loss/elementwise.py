@@ -23,7 +23,7 @@ from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.lints import check_same_shape
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.comparison import logical_and, where
-from gradcli.ops.elementwise.unary import abs_, sgn
+from gradcli.ops.elementwise.unary import abs_op, sgn
 from gradcli.ops.reduction.sum import mean_all, sum_all
 from gradcli.ops.shape.reshaping import broadcast_tensors
 
@@ -101,7 +101,7 @@ mse_loss_backward = op(
     raises=BY_KINDS,
 )
 
-mse_loss_ = op(
+_mse_loss = op(
     "mse_loss",
     lambda self, target, reduction: reduced_pairs((self - target) ** 2, self, target, reduction),
     half=by_kernel(half_precision.mse_loss),
@@ -121,7 +121,7 @@ mse_loss_ = op(
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """The squared differences, their mean or their sum."""
     number = reduction_number(reduction)
-    return mse_loss_.apply(*_paired("mse_loss", input, target), number)
+    return _mse_loss.apply(*_paired("mse_loss", input, target), number)
 
 
 # --- magnitudes ---------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor
     check_same_shape("l1_loss", input, target)
     number = reduction_number(reduction)
     input, target = broadcast_tensors(input, target)
-    return reduced(abs_(input - target), number)
+    return reduced(abs_op(input - target), number)
 
 
 # --- squares near, magnitudes far ---------------------------------------------------------------
@@ -148,7 +148,7 @@ def _smooth_l1_array(self: Any, target: Any, reduction: int, beta: float) -> Any
 def _smooth_l1_slope(self: Any, target: Any, grad: Any, beta: float) -> Any:
     difference = self - target
     # A nan is within no distance, and stays nan.
-    far = abs_(difference) >= beta
+    far = abs_op(difference) >= beta
     return where(far, sgn(difference) * grad, difference * grad / beta)
 
 
@@ -162,7 +162,7 @@ def _smooth_l1_gradient(
 
 
 def _smooth_l1_bend(self: Any, target: Any, grad: Any, beta: float) -> Any:
-    return where(abs_(self - target) < beta, grad / beta, 0.0)
+    return where(abs_op(self - target) < beta, grad / beta, 0.0)
 
 
 smooth_l1_loss_backward = op(
@@ -181,7 +181,7 @@ smooth_l1_loss_backward = op(
     raises=BY_KINDS,
 )
 
-smooth_l1_loss_ = op(
+_smooth_l1_loss = op(
     "smooth_l1_loss",
     _smooth_l1_array,
     half=by_kernel(half_precision.smooth_l1_loss),
@@ -212,7 +212,7 @@ def smooth_l1_loss(
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     number = reduction_number(reduction)
-    return smooth_l1_loss_.apply(*_paired("smooth_l1_loss", input, target), number, beta)
+    return _smooth_l1_loss.apply(*_paired("smooth_l1_loss", input, target), number, beta)
 
 
 def _huber_array(self: Any, target: Any, reduction: int, delta: float) -> Any:
@@ -225,7 +225,7 @@ def _huber_array(self: Any, target: Any, reduction: int, delta: float) -> Any:
 
 def _huber_slope(self: Any, target: Any, delta: float) -> Any:
     difference = self - target
-    return where(abs_(difference) > delta, sgn(difference) * delta, difference)
+    return where(abs_op(difference) > delta, sgn(difference) * delta, difference)
 
 
 def _huber_gradient(grad_output: Any, self: Any, target: Any, reduction: int, delta: float) -> Any:
@@ -262,7 +262,7 @@ huber_loss_backward = op(
     raises=BY_KINDS,
 )
 
-huber_loss_ = op(
+_huber_loss = op(
     "huber_loss",
     _huber_array,
     half=by_kernel(half_precision.huber_loss),
@@ -302,4 +302,4 @@ def huber_loss(
             f"huber_loss(): a loss of {dtype} cannot be {input.dtype}, as the input is"
         )
     check_floating("huber_loss", input)
-    return huber_loss_.apply(*pair, number, delta)
+    return _huber_loss.apply(*pair, number, delta)

@@ -19,7 +19,7 @@ from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.clamp import clamp_min_number, minimum
 from gradcli.ops.elementwise.comparison import choose
 from gradcli.ops.elementwise.unary import sigmoid, sqrt
-from gradcli.ops.nn.activations import logsigmoid_
+from gradcli.ops.nn.activations import logsigmoid_op
 from gradcli.ops.nn.distance import pairwise_distance
 from gradcli.ops.nn.loss.elementwise import MEAN, reduced, reduced_pairs, reduction_number, shared
 from gradcli.ops.reduction.sum import sum_dims
@@ -43,7 +43,7 @@ soft_margin_loss_backward: Op = op(
     raises=BY_KINDS,
 )
 
-soft_margin_loss_ = op(
+_soft_margin_loss = op(
     "soft_margin_loss",
     lambda self, target, reduction: reduced_pairs(
         np.log1p(np.exp(-target * self)), self, target, reduction
@@ -68,7 +68,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") 
         raise dtype_error("soft_margin_loss(): a complex target, and a real input")
     if target.array.dtype is not input.array.dtype:
         target = Tensor(target.array.astype(input.array.dtype))
-    loss: Tensor = soft_margin_loss_.apply(input, target, number)
+    loss: Tensor = _soft_margin_loss.apply(input, target, number)
     if np.broadcast_shapes(input.array.shape, target.array.shape) != input.array.shape:
         raise shape_error(
             f"soft_margin_loss(): targets of shape {tuple(target.array.shape)} do not fit an input"
@@ -88,8 +88,8 @@ def multilabel_soft_margin_loss(
     """
     number = reduction_number(reduction)
     check_floating("multilabel_soft_margin_loss", input)
-    hit = mul.apply(target, logsigmoid_.apply(input))
-    miss = mul.apply(rsub(target, 1), logsigmoid_.apply(neg.apply(input)))
+    hit = mul.apply(target, logsigmoid_op.apply(input))
+    miss = mul.apply(rsub(target, 1), logsigmoid_op.apply(neg.apply(input)))
     losses = neg.apply(add.apply(hit, miss))
     if weight is not None:
         losses = mul.apply(losses, weight)

@@ -32,7 +32,7 @@ from gradcli.ops.nn.spatial.padding import constant_pad
 from gradcli.ops.nn.spatial.unfold import per_dimension, windows_from
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.joining import cat
-from gradcli.ops.shape.slicing import select, slice_
+from gradcli.ops.shape.slicing import select, slice_op
 from gradcli.ops.shape.views import expand, reshape, squeeze_dim, transpose, unsqueeze
 from gradcli.record import Record
 
@@ -157,7 +157,7 @@ def _cut(value: Tensor, sizes: Sizes) -> Tensor:
     """A value whose last dimensions have no more than the sizes."""
     for dim, size in enumerate(sizes, 2):
         if value.shape[dim] > size:
-            value = slice_.apply(value, dim, 0, size, 1)
+            value = slice_op.apply(value, dim, 0, size, 1)
     return value
 
 
@@ -166,7 +166,7 @@ def _group_of(value: Tensor, group: int, groups: int) -> Tensor:
     size = value.shape[1] // groups
     if groups == 1:
         return value
-    return slice_.apply(value, 1, group * size, (group + 1) * size, 1)
+    return slice_op.apply(value, 1, group * size, (group + 1) * size, 1)
 
 
 def _convolution_double_backward(

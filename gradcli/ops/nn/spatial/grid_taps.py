@@ -18,7 +18,7 @@ from gradcli.ops.creation.copies import cast_to, detach
 from gradcli.ops.elementwise.clamp import clamp_to_numbers
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.elementwise.rounding import floor, round_to_integer
-from gradcli.ops.elementwise.unary import abs_
+from gradcli.ops.elementwise.unary import abs_op
 from gradcli.ops.linalg.products.matrix_products import bmm
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.joining import stack
@@ -43,7 +43,7 @@ def _mirrored(position: Any, low2: int, high2: int) -> tuple[Any, Any]:
     low, span = low2 / 2, (high2 - low2) / 2
     away = position - low
     sign = where(away < 0, zeros_like(position) - 1.0, 1.0)
-    away = abs_(away)
+    away = abs_op(away)
     rest, flips = fmod_number(away, span), floor(away / span)
     even = fmod_number(flips, 2) == 0
     return where(even, rest + low, span - rest + low), where(even, sign, -sign)

@@ -23,7 +23,7 @@ from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.products.matrix_products import along_dims
 from gradcli.ops.nn.spatial.numpy_forms import PADDING
-from gradcli.ops.shape.slicing import slice_
+from gradcli.ops.shape.slicing import slice_op
 
 Sizes = tuple[int, ...]
 """Pairs of sizes, before and after, for the dimensions from the last one on."""
@@ -165,7 +165,7 @@ def _circular(input: Tensor, pad: Sizes) -> Tensor:
 
     def part(tensor: Tensor, bounds: Any) -> Tensor:
         for dim, start, end in bounds:
-            tensor = slice_.apply(tensor, dim, start, end, 1)
+            tensor = slice_op.apply(tensor, dim, start, end, 1)
         return tensor
 
     copy_(part(whole, reversed(inner)), part(input, reversed(taken)))

@@ -31,10 +31,10 @@ from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, LAST, SAMPLES, descr
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.power import power
-from gradcli.ops.elementwise.unary import abs_, sign
+from gradcli.ops.elementwise.unary import abs_op, sign
 from gradcli.ops.indexing.gather import gather, scatter_add
 from gradcli.ops.linalg.products.matrix_products import along_dims
-from gradcli.ops.nn.piecewise_activations import relu_
+from gradcli.ops.nn.piecewise_activations import relu_op
 from gradcli.ops.nn.spatial.numpy_forms import average_pool, max_pool
 from gradcli.ops.nn.spatial.unfold import check_counts, per_dimension
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
@@ -553,7 +553,7 @@ def _expose_lp_pool(ndim: int) -> None:
         count = prod(windows.kernel)
         averaging = Averaging(windows, ceil_mode, True, None)
         pooled = averaged(name, power(input, norm_type), ndim, averaging)
-        positive = mul.apply(sign.apply(pooled), relu_.apply(abs_.apply(pooled)))
+        positive = mul.apply(sign.apply(pooled), relu_op.apply(abs_op.apply(pooled)))
         return power(mul.apply(positive, count), 1.0 / norm_type)
 
     describe(

@@ -287,12 +287,12 @@ def _unshuffled(self: Any, factor: int) -> Any:
     return _copied(turned, shape, self)
 
 
-pixel_shuffle_: Op = op(
+_pixel_shuffle: Op = op(
     "pixel_shuffle",
     _shuffled,
     keeps_layout=True,
     leading=True,
-    self=lambda grad, factor: pixel_unshuffle_(grad, factor),
+    self=lambda grad, factor: _pixel_unshuffle(grad, factor),
     numpy="""\
 def pixel_shuffle(x, factor):
     *before, channels, height, width = x.shape
@@ -303,12 +303,12 @@ def pixel_shuffle(x, factor):
 """,
     raises=BY_KINDS,
 )
-pixel_unshuffle_: Op = op(
+_pixel_unshuffle: Op = op(
     "pixel_unshuffle",
     _unshuffled,
     keeps_layout=True,
     leading=True,
-    self=pixel_shuffle_,
+    self=_pixel_shuffle,
     numpy="""\
 def pixel_unshuffle(x, factor):
     *before, channels, height, width = x.shape
@@ -327,12 +327,12 @@ def _regrouped(self: Any, groups: int) -> Any:
     return _copied(parts.swapaxes(1, 2), shape, self)
 
 
-channel_shuffle_: Op = op(
+_channel_shuffle: Op = op(
     "native_channel_shuffle",
     _regrouped,
     keeps_layout=True,
     node="ChannelShuffleBackward0",
-    self=lambda grad, self_sizes, groups: channel_shuffle_(grad, self_sizes[1] // groups),
+    self=lambda grad, self_sizes, groups: _channel_shuffle(grad, self_sizes[1] // groups),
     raises=BY_KINDS,
 )
 
@@ -363,7 +363,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
             f" upscale_factor, but input.size(-3)={channels} is not divisible by"
             f" {upscale_factor**2}"
         )
-    return pixel_shuffle_.apply(input, upscale_factor)
+    return _pixel_shuffle.apply(input, upscale_factor)
 
 
 @function("pixel_unshuffle", also="torch.nn.functional")
@@ -380,7 +380,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
                 f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but"
                 f" input.size({dim})={size} is not divisible by {downscale_factor}"
             )
-    return pixel_unshuffle_.apply(input, downscale_factor)
+    return _pixel_unshuffle.apply(input, downscale_factor)
 
 
 @function("channel_shuffle", also="torch.nn.functional")
@@ -404,7 +404,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
             if len(shape) > 2 and groups and shape[1] % groups
             else None,
         )
-    return channel_shuffle_.apply(input, groups)
+    return _channel_shuffle.apply(input, groups)
 
 
 @function("upsample_nearest", module="torch.nn.functional")

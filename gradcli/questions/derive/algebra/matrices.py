@@ -52,6 +52,8 @@ class Matrices:
         made = rebuilt(symbol, parts) if parts else symbol
         if isinstance(made, Call):
             return self._call(made)
+        if isinstance(made, Item):
+            return _without_dimension(made)
         return self._operation(made) if isinstance(made, Operation) else made
 
     # --- how many dimensions ---------------------------------------------------------------------
@@ -367,6 +369,17 @@ class Matrices:
             inner_sum = self._joined(operator, first, front)
             return None if inner_sum is None else Operation("/", inner_sum, last)
         return None
+
+
+def _without_dimension(made: Item) -> Symbol:
+    """A formula for the only element of a dimension that was put into it."""
+    inner = argument(made.value, "unsqueeze")
+    dim = number_of(made.value.parts[1]) if inner is not None else None
+    if inner is None or dim is None or dim < 0 or not isinstance(made.index, Constant):
+        return made
+    picks = (*[slice(None)] * int(dim), 0)
+    index = made.index.value
+    return inner if (index if isinstance(index, tuple) else (index,)) == picks else made
 
 
 def _is_symmetric(symbol: Symbol) -> bool:

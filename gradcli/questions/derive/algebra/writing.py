@@ -138,8 +138,8 @@ class Writer:
                     sign = self._is_double_cosine(dict(sum_), symbol.arguments[0])
                     if sign:
                         rest = Quotient(quotient.number, {**quotient.factors, sum_: 0})
-                        cosine = self._of_twice("cos", symbol.arguments[0])
-                        return rest.times(of_number(sign).times(cosine), exponent)
+                        double = self._of_twice("cos", symbol.arguments[0])
+                        return rest.times(of_number(sign).times(double), exponent)
         return None
 
     def _is_double_cosine(self, total: Polynomial, inner: Symbol) -> int:
@@ -229,7 +229,7 @@ class Writer:
             ratio = _ratio(exponent)
             if base is None or ratio is None:
                 key = "" if base is None else text_of(base)
-                term = Operation("*", Constant(count), exponent)
+                term: Symbol = Operation("*", Constant(count), exponent)
                 known = exponents.get(key)
                 total = term if known is None else Operation("+", known[1], term)
                 exponents[key] = base, total
