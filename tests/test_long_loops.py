@@ -119,3 +119,20 @@ def test_passes_that_add_up_are_not_counted(gradcli: CommandLine) -> None:
     assert "the backward passes of many rounds were added up" in " ".join(shown.out.split())
     assert "this adds to it, in each round" in shown.out
     assert "help: clear it in between" in shown.out
+
+
+def test_what_a_round_made_is_looked_at_once(gradcli: CommandLine) -> None:
+    """Each round's tensors are parts of all that came of them: a walk that met them again and again
+    would take twice as long with every round.
+    """
+    program = """
+u = torch.ones(3, requires_grad=True)
+for i in range(150):
+    l = (u ** 2).sum()
+    l.backward()
+    with torch.no_grad():
+        u -= 0.001 * u.grad
+    u.grad.zero_()
+"""
+    shown = gradcli("why", "u.grad", program)
+    assert "was set to 0 afterwards" in shown.out

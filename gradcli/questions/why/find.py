@@ -257,10 +257,16 @@ def _all_parts(evaluation: Evaluation) -> Iterator[Evaluation]:
 
 
 def _parts_within(evaluation: Evaluation) -> Iterator[Evaluation]:
-    """The evaluations inside one, at any depth."""
-    for part in evaluation.parts:
-        yield part
-        yield from _parts_within(part)
+    """The evaluations inside one, at any depth, each once: what one round made is a part of all
+    that came of it.
+    """
+    waiting, met = [*reversed(evaluation.parts)], set[int]()
+    while waiting:
+        part = waiting.pop()
+        if id(part) not in met:
+            met.add(id(part))
+            yield part
+            waiting += reversed(part.parts)
 
 
 class Uses(Listener):

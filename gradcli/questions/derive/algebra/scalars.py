@@ -28,6 +28,11 @@ _MOST_FORMS = 24
 _MOST_PARTS = 64
 """Formulas of more parts are left as they are: to work with them takes long, and they stay long."""
 
+_MOST_IN_ALL = 1_200
+"""The parts of all formulas of a program that are worked with; a count, and no time, so that the
+same formulas come on every machine.
+"""
+
 _GROWING = frozenset({"exp", "expm1", "sinh", "cosh"})
 """Functions that overflow."""
 
@@ -50,6 +55,7 @@ class Scalars:
         self._shapes = shapes
         self._rank = rank
         self._known: dict[str, Symbol] = {}
+        self._left = _MOST_IN_ALL
 
     def __call__(self, symbol: Symbol) -> Symbol:
         """A formula with all that are numbers in it, or of one shape, as short as they can be."""
@@ -96,8 +102,10 @@ class Scalars:
         known = simplified(symbol)
         forms = [symbol]
         for start in (known, symbol):
-            if sum(1 for _ in start.walk()) > _MOST_PARTS:
+            count = sum(1 for _ in start.walk())
+            if count > min(_MOST_PARTS, self._left):
                 continue
+            self._left -= count
             for whole in (None, _repeated_sum(start)):
                 atoms = Atoms(self.shortest, whole)
                 writer = Writer(atoms, self.shortest, symbol)
