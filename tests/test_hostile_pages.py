@@ -109,7 +109,8 @@ def test_nothing_executes(hostile: dict[str, list[str]], tmp_path: Path) -> None
             told = browser.run(
                 "steps.forEach((_, number) => show(number));"
                 "page.forward.forEach((id) => { describe(id); mark(id); });"
-                "page.arrows.forEach((edges) => edges.forEach(([n, e]) => describeEdge(n, e, 1)));"
+                "for (const { edges } of page.arrows)"
+                " edges.forEach(([n, e]) => describeEdge(n, e, 1));"
                 "[typeof hit, at === steps.length - 1, document.querySelectorAll('script').length]"
             )
             assert told == ["undefined", True, 2], key

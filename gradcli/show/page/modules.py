@@ -10,6 +10,7 @@ from typing import Any
 from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.library.torch.nn.layer import FUNCTIONS, REQUIRED, Layer, defaults_of
 from gradcli.show.pictures.picture import REPEATED, Box, Path
+from gradcli.show.style import escaped
 
 
 def module_title(module: Any) -> str:
@@ -92,12 +93,12 @@ class Modules:
                 title = f"{self._known.get('.'.join(run[0]), run[0][-1])} × {len(run)}"
                 path = ".".join(parent)
                 if len(run) == len(children) and parent:
-                    self.titles["/".join(parent)] = {"title": title, "path": path}
+                    self.titles[_key(parent)] = {"title": title, "path": path}
                 else:
                     span = f"{run[0][-1]}–{run[-1][-1]}"
                     self._grouped.update(dict.fromkeys(run, (*parent, span)))
                     name = f"{path}.{span}" if path else span
-                    self.titles["/".join((*parent, span))] = {"title": title, "path": name}
+                    self.titles[_key((*parent, span))] = {"title": title, "path": name}
             run = [] if child is None else [child]
 
     def _alike(self, one: Path, other: Path) -> bool:
@@ -114,6 +115,11 @@ class Modules:
         for depth in range(1, len(path) + 1):
             group = self._grouped.get(path[:depth])
             if group is not None:
-                keys.append("/".join(group))
-            keys.append("/".join(path[:depth]))
+                keys.append(_key(group))
+            keys.append(_key(path[:depth]))
         return keys
+
+
+def _key(path: Path) -> str:
+    """A path as the page's script knows it: what a page spells out is spelled out here too."""
+    return escaped("/".join(path))

@@ -463,7 +463,7 @@ function markBoxes(groups) {
   reveal(groups[0]);
 }
 
-const mark = (id) => markBoxes(id === null ? [] : [items[boxOf.get(id)].group]);
+const mark = (id) => markBoxes(boxOf.has(id) ? [items[boxOf.get(id)].group] : []);
 
 // --- finding a name ----------------------------------------------------------------------------
 
