@@ -16,6 +16,7 @@ import gradcli.state
 from gradcli.state import State
 from tests.command_line import CommandLine
 from tests.rows import Size, fresh
+from tests.torch_python import torch_python
 
 pytest.register_assert_rewrite("tests.recorded")
 
@@ -90,3 +91,12 @@ def _lazy_from(request: pytest.FixtureRequest) -> None:
     elements = request.config.getoption("--lazy-from")
     if elements is not None:
         gradcli.state.LAZY_FROM = elements
+
+
+@pytest.fixture(name="python")
+def _python() -> str:
+    """A Python that has PyTorch; the test skips itself where none is here."""
+    found = torch_python()
+    if found is None:
+        pytest.skip("no Python with PyTorch is here: GRADCLI_TORCH_PYTHON names one")
+    return found

@@ -14,7 +14,7 @@ from tests.asked import Asked, questions
 from tests.command_line import CommandLine
 from tests.pains import pains
 from tests.running import run
-from tests.test_record import torch_python
+from tests.torch_python import torch_python
 
 QUESTIONS = questions()
 

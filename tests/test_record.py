@@ -12,7 +12,6 @@ import struct
 import subprocess
 import zlib
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -373,27 +372,6 @@ def test_the_replay_compares_nothing_in_another_dtype(fresh_state: Any) -> None:
 
 
 # --- under PyTorch --------------------------------------------------------------------------------
-
-
-@cache
-def torch_python() -> str | None:
-    """A Python that has PyTorch: GRADCLI_TORCH_PYTHON, or one on the path."""
-    named = os.environ.get("GRADCLI_TORCH_PYTHON")
-    for each in [named] if named else [shutil.which("python3"), shutil.which("python")]:
-        if (
-            each
-            and not subprocess.run([each, "-c", "import torch"], capture_output=True).returncode
-        ):
-            return each
-    return None
-
-
-@pytest.fixture(name="python")
-def _python() -> str:
-    found = torch_python()
-    if found is None:
-        pytest.skip("no Python with PyTorch is here: GRADCLI_TORCH_PYTHON names one")
-    return found
 
 
 @pytest.mark.torch

@@ -16,7 +16,6 @@ import pytest
 
 from gradcli.arrays.files.recording import Recording
 from tests.command_line import CommandLine, process
-from tests.test_record import torch_python
 
 pytestmark = pytest.mark.torch
 
@@ -41,14 +40,6 @@ def has(python: str, package: str) -> bool:
     """Whether a Python has a package; torchvision's kernels need not belong to its PyTorch."""
     words = [python, "-c", f"import importlib.util as u; assert u.find_spec({package!r})"]
     return subprocess.run(words, capture_output=True, check=False).returncode == 0
-
-
-@pytest.fixture(name="python")
-def _python() -> str:
-    found = torch_python()
-    if found is None:
-        pytest.skip("no Python with PyTorch is here: GRADCLI_TORCH_PYTHON names one")
-    return found
 
 
 def recorded(python: str, name: str, folder: Path) -> str:

@@ -19,7 +19,6 @@ import pytest
 from gradcli.doors.torch.command import RECORDER
 from gradcli.recorded.watched import Watched
 from tests.command_line import CommandLine, process
-from tests.test_record import torch_python
 
 FOLDER = Path(__file__).parent / "watched"
 
@@ -199,14 +198,6 @@ def test_cut_off_anywhere(gradcli: CommandLine, tmp_path: Path) -> None:
 
 
 # --- under PyTorch --------------------------------------------------------------------------------
-
-
-@pytest.fixture(name="python")
-def _python() -> str:
-    found = torch_python()
-    if found is None:
-        pytest.skip("no Python with PyTorch is here: GRADCLI_TORCH_PYTHON names one")
-    return found
 
 
 SHOWN = {

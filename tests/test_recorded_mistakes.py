@@ -14,7 +14,6 @@ import pytest
 
 from gradcli.record import Record
 from tests.command_line import CommandLine, process
-from tests.test_record import torch_python
 
 FOLDER = Path(__file__).parent / "recordings" / "mistakes"
 
@@ -184,14 +183,6 @@ MISTAKES = {
         [Cured("h += 1", "h = h + 1", "assert net[0].weight.grad.abs().sum() > 0")],
     ),
 }
-
-
-@pytest.fixture(name="python")
-def _python() -> str:
-    found = torch_python()
-    if found is None:
-        pytest.skip("no Python with PyTorch is here: GRADCLI_TORCH_PYTHON names one")
-    return found
 
 
 def recorded(python: str, name: str, folder: Path) -> str:
