@@ -353,8 +353,9 @@ class Run:
         try:
             result = self.result(value, draws)
         except GradcliError as error:
-            found = find_output(self.session, self.options, value)
-            if error.code == "E401" and self.options.format == "text" and found is not None:
+            if error.code == "E401" and self.options.format == "text":
+                found = find_output(self.session, self.options, value)
+                assert found is not None  # there is one whose gradient is not given
                 with self.session.running():
                     show_output(self.terminal, *found)
             raise

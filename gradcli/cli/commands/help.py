@@ -46,7 +46,8 @@ def _page_or_search(word: str, style: Style) -> str | None:
     finds; None for a word that is likely misspelt.
     """
     text = page(word, style) or _dot_command_page(f".{word}")
-    if text is not None and not wanted(word):
+    is_wanted = wanted(word)
+    if text is not None and not is_wanted:
         return text
     parts = [text]
     if text is None and " " not in word:
@@ -55,7 +56,7 @@ def _page_or_search(word: str, style: Style) -> str | None:
         known = {*names(), *(f"nn.{name}" for name in load("torch.nn") if name[0] != "_")}
         alike = sorted((n for n in known if _bare(word) in _bare(n)), key=lambda n: (len(n), n))
         is_spelt = bool(alike) and _bare(alike[0]) == _bare(word)
-        if not word or (not is_spelt and not wanted(word) and closest(word, known) is not None):
+        if not word or (not is_spelt and not is_wanted and closest(word, known) is not None):
             return None
         parts.insert(0, "".join(f"gradcli help {name}\n" for name in alike[:_MOST]) or None)
     commands = {name: about for name, about in COMMANDS.items() if name not in UNLISTED}

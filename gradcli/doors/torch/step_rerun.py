@@ -153,20 +153,20 @@ class Scan:
             sequence,
         )
         self.steps.append(step)
-        operands = list(tensors_in([args, kwargs]))
+        operands = list(recorder.tensors_in([args, kwargs]))
         parents = [each for each in map(self._parent, operands) if each is not None]
         if number in self.wanted:
             self.kept[number] = Kept(function, _copied(args), _copied(kwargs))
         result = function(*args, **kwargs)
         shared = {recorder._storage(each) for each in operands}
         if self.alike is not None and step.is_like(self.alike):
-            parts = [each for each in tensors_in(result) if _is_floating(each)]
+            parts = [each for each in recorder.tensors_in(result) if _is_floating(each)]
             if parts:
                 self.sizes[number] = float(parts[0].abs().max())
-        for each in tensors_in(result):
+        for each in recorder.tensors_in(result):
             self._take(each, number, function, shared, parents, (args, kwargs))
         if number in self.wanted:
-            self.kept[number].results = _copied(list(tensors_in(result)))
+            self.kept[number].results = _copied(list(recorder.tensors_in(result)))
         return result
 
     def _parent(self, operand: Any) -> Parent | None:
@@ -285,18 +285,6 @@ def _is_floating(tensor: Any) -> bool:
 
 def _is_finite(tensor: Any) -> bool:
     return bool(torch.isfinite(tensor).all())
-
-
-def tensors_in(value: Any) -> Iterator[Any]:
-    """The tensors among the operands or results of an operation."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from tensors_in(each)
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from tensors_in(each)
 
 
 def _numbers(value: Any) -> Iterator[float]:
@@ -463,7 +451,7 @@ class Rerun:
         self.current = call
         args, kwargs = self._thawed(call.args), self._thawed(call.kwargs)
         if call.kind == "backward":
-            losses = list(tensors_in(args[:1] or list(kwargs.values())[:1]))
+            losses = list(recorder.tensors_in(args[:1] or list(kwargs.values())[:1]))
             self.losses += [each.detach() for each in losses]
         function = _plain(call.function) if call.kind == "module" else call.function
         if call.state is not None:
@@ -494,7 +482,7 @@ class Rerun:
         if self.node < 0:
             return
         number = self.node + self.scan.base
-        losses = tensors_in(args[:1] or list(kwargs.values())[:1])
+        losses = recorder.tensors_in(args[:1] or list(kwargs.values())[:1])
         nodes = [each.grad_fn for each in losses if each.grad_fn is not None]
         seen = set(nodes)
         while nodes:
@@ -759,11 +747,7 @@ class Facts:
             return facts
         element = _first_bad(result)
         facts.update(
-            element=element,
-            shape=list(result.shape),
-            dtype=_dtype(result),
-            value=spelled(result[tuple(element)]),
-            count=int((~torch.isfinite(result)).sum()),
+            **_facts_at(result, element),
             operands=operands_at(kept, result, element),
             cure=cure_of(kept, None),
         )
@@ -791,13 +775,7 @@ class Facts:
         if bad is None:
             return facts
         element = _first_bad(bad)
-        facts.update(
-            element=element,
-            shape=list(bad.shape),
-            dtype=_dtype(bad),
-            value=spelled(bad[tuple(element)]),
-            count=int((~torch.isfinite(bad)).sum()),
-        )
+        facts.update(_facts_at(bad, element))
         incoming = next((g for g in arrived if g is not None), None)
         if incoming is not None and incoming.shape == bad.shape:
             facts["incoming"] = spelled(incoming[tuple(element)])
@@ -837,6 +815,17 @@ def placed(place: Any) -> list[Any] | None:
 
 def _dtype(tensor: Any) -> str:
     return str(tensor.dtype).removeprefix("torch.")
+
+
+def _facts_at(tensor: Any, element: list[int]) -> dict[str, Any]:
+    """What is told of a tensor that is not finite, and of one such element."""
+    return {
+        "element": element,
+        "shape": list(tensor.shape),
+        "dtype": _dtype(tensor),
+        "value": spelled(tensor[tuple(element)]),
+        "count": int((~torch.isfinite(tensor)).sum()),
+    }
 
 
 def _first_bad(tensor: Any) -> list[int]:
@@ -929,7 +918,7 @@ class Cure:
 
 def cures_of(kept: Kept) -> Iterator[Cure]:
     """The cures that may help an operation, the best first."""
-    x = next(tensors_in(kept.args), None)
+    x = next(recorder.tensors_in(kept.args), None)
     if x is None or not _is_floating(x):
         return
     short = kept.function.name().removeprefix("aten::").partition(".")[0].strip("_")
@@ -1048,7 +1037,7 @@ def cure_of(kept: Kept, incoming: Any) -> dict[str, Any] | None:
     Args:
         incoming: the gradient that arrived, of an operation whose derivative is not finite.
     """
-    operands = list(tensors_in([kept.args, kept.kwargs]))
+    operands = list(recorder.tensors_in([kept.args, kept.kwargs]))
     if sum(each.numel() for each in operands) > MOST_VALUES or kept.function._schema.is_mutable:
         return None
     tried = 0
@@ -1068,7 +1057,7 @@ def _tried(kept: Kept, cure: Cure, incoming: Any) -> str:
     """What a cure gives on the operands; "" where it does not help."""
     args = [_leaf(each) for each in kept.args]
     leaves = [each for each in args if isinstance(each, torch.Tensor) and each.requires_grad]
-    result = next(tensors_in(cure.compute(*args)))
+    result = next(recorder.tensors_in(cure.compute(*args)))
     former = kept.results[0]
     if not _is_finite(result):
         return ""

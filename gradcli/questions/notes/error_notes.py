@@ -77,8 +77,9 @@ def note_classes(error: GradcliError, arguments: Sequence[Argument]) -> None:
     A value such as `t=[0, 2]` is floating, since most values are differentiated.
     """
     for each in arguments:
-        if error.help == f"classes are numbers from 0: `{each.name}.long()`" and each.text:
-            error.help = f"classes are numbers from 0: '{each.name}=tensor({each.text})'"
+        if error.help is not None and each.text and not each.file:
+            whole = f"'{each.name}=tensor({each.text})'"
+            error.help = error.help.replace(f"`{each.name}.long()`", whole)
 
 
 def note_detachments(
