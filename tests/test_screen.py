@@ -137,6 +137,15 @@ def test_bars_and_colours_work_as_under_python(tmp_path: Path) -> None:
     assert "\x1b[31mred\x1b[0m\r\n\x1b[1;31merror[E206]" in shown
 
 
+def test_a_bar_of_a_loop_that_ends_early_is_closed(tmp_path: Path) -> None:
+    program = "from tqdm import tqdm\nfor i in tqdm(range(3), desc='a'): break\n"
+    (tmp_path / "early.py").write_text(f"{program}for i in tqdm(range(3), desc='b'): pass\n")
+    shown, code = on_terminal(["run", str(tmp_path / "early.py")])
+    assert code == 0
+    assert "b: 100%|" in shown
+    assert "\x1b[1A" not in shown
+
+
 def test_nothing_commands_the_terminal_from_the_sandbox(tmp_path: Path) -> None:
     (tmp_path / "bar.py").write_text("print('\\x1b[31mred\\r')\n" + BAR)
     shown, _ = on_terminal(["run", "--sandbox", str(tmp_path / "bar.py")])

@@ -99,10 +99,12 @@ class Tqdm(EnteredAsItself):
     def __iter__(self) -> Iterator[Any]:
         if self.iterable is None:
             raise type_error("'NoneType' object is not iterable")
-        for value in iterate(self.iterable):
-            yield value
-            self.update()
-        self.close()
+        try:
+            for value in iterate(self.iterable):
+                yield value
+                self.update()
+        finally:  # a loop that ends early leaves its bar, and the next one stands in its place
+            self.close()
 
     def __len__(self) -> int:
         if self.total is None:
