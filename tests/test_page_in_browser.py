@@ -396,8 +396,8 @@ def test_on_paper_all_steps_are_a_sheet(browser: Browser, pages: dict[str, Path]
     browser("Emulation.setEmulatedMedia", media="print")
     assert browser.run("['nav', '.card.now'].map(visible)") == [False, False]
     assert browser.run("['.sheet', 'figure', 'pre'].map(visible)") == [True, True, True]
-    assert len(_texts(browser, "#sheet li")) == browser.run("steps.length")
     browser.run("dispatchEvent(new Event('beforeprint'))")
+    assert len(_texts(browser, "#sheet li")) == browser.run("steps.length")
     assert browser.run("document.querySelectorAll('.unseen, .unborn').length") == 0
     browser.run("dispatchEvent(new Event('afterprint'))")
     assert _count(browser)[0] == 1
