@@ -102,6 +102,6 @@ def follows_leaves(graph: Graph, trace: Trace) -> bool:
         node = each.node if isinstance(each, Call) else None
         if node is None or graph.find(node) is None:
             outside.update(each.outputs)
-        elif any(isinstance(given, Value) and given in outside for given in each.inputs):
+        elif any(isinstance(operand, Value) and operand in outside for operand in each.inputs):
             return False
     return True

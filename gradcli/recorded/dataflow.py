@@ -178,10 +178,10 @@ class Dataflow:
         """Where each path from some values to others stops carrying a gradient."""
         carried = self.computed_from(sources, carrying=True)
         ahead = self.ingredients(goals)
-        found = []
+        cut = []
         for key in carried & ahead:
-            found += [f for f in self.onward.get(key, ()) if not f.carries and f.target in ahead]
-        return _in_order(found)
+            cut += [f for f in self.onward.get(key, ()) if not f.carries and f.target in ahead]
+        return _in_order(cut)
 
     def tensors(self) -> Iterator[Tensor]:
         """Every tensor that was met."""
@@ -190,12 +190,12 @@ class Dataflow:
     def outputs_of(self, roots: Iterable[tuple[Node, int]]) -> set[int]:
         """The tensors that nodes stand for in the graph."""
         wanted = {node for node, _ in roots}
-        found = {id(node.variable) for node in wanted if isinstance(node, AccumulateGrad)}
+        outputs = {id(node.variable) for node in wanted if isinstance(node, AccumulateGrad)}
         for flows in self.back.values():
             for flow in flows:
                 if flow.call is not None and flow.call.node in wanted:
-                    found.add(flow.target)
-        return found | {id(tensor) for tensor in self.tensors() if tensor.grad_fn in wanted}
+                    outputs.add(flow.target)
+        return outputs | {id(tensor) for tensor in self.tensors() if tensor.grad_fn in wanted}
 
 
 def _reached(

@@ -35,31 +35,31 @@ class Gradient:
 
     def __init__(self, name: str | None, tensor: Tensor, graph: Graph, output: str) -> None:
         edge = None if is_uninitialized(tensor.array) else gradient_edge(tensor)[0]
-        found = None if edge is None else graph.find(edge)
+        leaf = None if edge is None else graph.find(edge)
         self.name = name
         self.tensor = tensor
-        self.node = None if found is None else found.id
+        self.node = None if leaf is None else leaf.id
         self.reason = ""
         if tensor.grad is None:
             self.kind = NONE
-            self.reason = _why_none(tensor, found, output)
+            self.reason = _why_none(tensor, leaf, output)
         elif not has_values(tensor.grad.array) or tensor.grad.array.any():
             self.kind = VALUE
-        elif found is not None and not _has_slope(graph, found):
+        elif leaf is not None and not _has_slope(graph, leaf):
             self.kind = STRUCTURAL_ZERO
             self.reason = f"every way to it from {output} crosses an op without slope"
         else:
             self.kind = ZERO
 
 
-def _why_none(tensor: Tensor, found: GraphNode | None, output: str) -> str:
+def _why_none(tensor: Tensor, leaf: GraphNode | None, output: str) -> str:
     if not tensor.requires_grad:
         if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
             return f"{tensor.dtype} carries no gradient"
         return "it does not require grad"
     if is_uninitialized(tensor.array):
         return NO_SHAPE
-    if found is None:
+    if leaf is None:
         return f"no recorded operation leads from it to {output}"
     return "no gradient reached it"
 

@@ -20,7 +20,7 @@ from gradcli.language.tree import syntax as tree
 def before_hooks(events: Sequence[Event]) -> list[dict[int, Any]]:
     """For each event the gradients that a hook replaced before it, by output number."""
     passed: dict[tuple[Node, int], Any] = {}
-    found: list[dict[int, Any]] = []
+    replaced: list[dict[int, Any]] = []
     for event in events:
         if isinstance(event, Accumulation):
             # With several outputs, which of them it was is not recorded.
@@ -28,10 +28,10 @@ def before_hooks(events: Sequence[Event]) -> list[dict[int, Any]]:
                 passed.pop((event.node, number), None)
             if len(event.node.metadata) == 1:
                 passed[event.node, 0] = event.new
-            found.append({})
+            replaced.append({})
             continue
         arrived = [event.incoming] if isinstance(event, Arrival) else event.grads
-        found.append(
+        replaced.append(
             {
                 number: passed[event.node, number]
                 for number, gradient in enumerate(arrived)
@@ -44,7 +44,7 @@ def before_hooks(events: Sequence[Event]) -> list[dict[int, Any]]:
             for node, number, gradient in edges:
                 if node is not None and gradient is not None:
                     passed[node, number] = gradient
-    return found
+    return replaced
 
 
 def hook_calls(

@@ -65,9 +65,9 @@ class Operands:
                 value = getattr(node.node, f"saved_{name}", None)
             if value is None or value is FREED:
                 value = getattr(node.node, f"saved_{name}", None)
-            found = _constant(value)
-            if found is not None:
-                names[name] = found
+            constant = _constant(value)
+            if constant is not None:
+                names[name] = constant
         for number, output in enumerate(op.outputs):
             if output != "*":
                 names[output] = self.symbol(node, number)

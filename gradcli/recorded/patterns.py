@@ -50,8 +50,8 @@ def applied(node: Expression) -> Applied | None:
 
 def call_of(node: Expression, *names: str) -> Applied | None:
     """An expression as a call of one of some functions with an operand at least."""
-    found = applied(node)
-    return found if found is not None and found.name in names and found.operands else None
+    call = applied(node)
+    return call if call is not None and call.name in names and call.operands else None
 
 
 def binary(node: Expression, operator: str) -> tuple[Expression, Expression] | None:
@@ -95,15 +95,15 @@ def operand(node: Expression) -> str:
 
 def around(program: Sequence[tree.Statement], place: Span) -> list[Expression]:
     """The expressions that contain a span, the innermost first: the first has just that span."""
-    found: list[Expression] = []
+    matches: list[Expression] = []
     for node in tree.nodes_of(list(program)):
         if isinstance(node, _NO_VALUES) or not holds(node.span, place):
             continue
         if isinstance(node, tree.Binary) and len(node.rest) > 1:
-            found += [each for each in _prefixes(node) if holds(each.span, place)]
+            matches += [each for each in _prefixes(node) if holds(each.span, place)]
         if isinstance(node, tree.Expression):
-            found.append(node)
-    return sorted(found, key=lambda node: node.span.end - node.span.start)
+            matches.append(node)
+    return sorted(matches, key=lambda node: node.span.end - node.span.start)
 
 
 def _prefixes(chain: tree.Binary) -> Iterator[tree.Binary]:

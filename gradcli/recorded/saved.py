@@ -71,15 +71,15 @@ def saved_values(
             steps.setdefault(node.id, len(steps) + 1)
     ordered = sorted(graph.nodes, key=lambda node: steps.get(node.id, len(graph.nodes) + 1))
     seen: set[int] = set()
-    found: list[Saved] = []
+    saved: list[Saved] = []
     for node in ordered:
         for name, array in saved_arrays(node):
             memory = id(_memory(array))
             step = steps.get(node.id, 0)
             held_by = holders.get(memory)
-            found.append(Saved(node, f"_saved_{name}", array, held_by, memory in seen, step))
+            saved.append(Saved(node, f"_saved_{name}", array, held_by, memory in seen, step))
             seen.add(memory)
-    return SavedValues(found)
+    return SavedValues(saved)
 
 
 def saved_arrays(node: GraphNode) -> Iterator[tuple[str, Any]]:

@@ -54,11 +54,11 @@ class Walk:
         event = self.events[self.stops[stop][0]]
         node = self.graph.find(event.node)
         name = event.node.node_name
-        found = {name, name.rstrip("0123456789"), name.partition("Backward")[0]}
+        names = {name, name.rstrip("0123456789"), name.partition("Backward")[0]}
         variable = None if node is None else node.variable
         if variable:
-            found |= {variable, f"{variable}.grad"}
-        return found
+            names |= {variable, f"{variable}.grad"}
+        return names
 
     def known(self) -> set[str]:
         """Everything that a break point can name."""
@@ -66,12 +66,12 @@ class Walk:
 
     def gradients(self) -> dict[str, Any]:
         """What the leaves have gathered up to here, by name."""
-        found = {}
+        gradients = {}
         for number in self.stops[self.at]:
             last = number
         for event in self.events[: last + 1]:
             if isinstance(event, Arrival):
                 node = self.graph.find(event.node)
                 shown = "a leaf" if node is None else f"#{node.id}"
-                found[event.node.variable.name or shown] = event.new
-        return found
+                gradients[event.node.variable.name or shown] = event.new
+        return gradients

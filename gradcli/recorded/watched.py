@@ -106,42 +106,42 @@ class NonFinite:
             where it did not grow.
     """
 
-    def __init__(self, found: dict[str, Any]) -> None:
-        self.step = number_of(found["step"])
-        self.spoilt = [_line(each) for each in _rows(found["spoilt"])]
-        self.more = number_of(found["more"])
-        self.again = found["again"] is True
-        self.reason = _line(found["reason"])
-        self.seen = [(_line(path), _line(kind)) for path, kind, _ in _rows(found["seen"])]
-        self.phase = _line(found.get("phase", ""))
+    def __init__(self, entry: dict[str, Any]) -> None:
+        self.step = number_of(entry["step"])
+        self.spoilt = [_line(each) for each in _rows(entry["spoilt"])]
+        self.more = number_of(entry["more"])
+        self.again = entry["again"] is True
+        self.reason = _line(entry["reason"])
+        self.seen = [(_line(path), _line(kind)) for path, kind, _ in _rows(entry["seen"])]
+        self.phase = _line(entry.get("phase", ""))
         if self.phase not in _PHASES:
             raise ValueError(f"{self.phase!r} is no phase")
-        self.op = _line(found.get("op", ""))
-        self.node = _line(found.get("node", ""))
-        self.called = _line(found.get("called", ""))
-        self.module = _module(found.get("module"))
-        self.place = _place(found.get("place"))
-        self.element = tuple(number_of(each) for each in found.get("element", ()))
-        self.shape = tuple(number_of(each) for each in found.get("shape", ()))
-        self.dtype = _line(found.get("dtype", "float32"))
+        self.op = _line(entry.get("op", ""))
+        self.node = _line(entry.get("node", ""))
+        self.called = _line(entry.get("called", ""))
+        self.module = _module(entry.get("module"))
+        self.place = _place(entry.get("place"))
+        self.element = tuple(number_of(each) for each in entry.get("element", ()))
+        self.shape = tuple(number_of(each) for each in entry.get("shape", ()))
+        self.dtype = _line(entry.get("dtype", "float32"))
         if self.dtype not in DTYPES or len(self.element) > 64:
             raise ValueError("its element or dtype is none")
-        self.value = number(found["value"]) if "value" in found else None
-        self.count = number_of(found.get("count", 0))
-        self.rows = number_of(found.get("rows", 0))
-        growth = found.get("growth")
+        self.value = number(entry["value"]) if "value" in entry else None
+        self.count = number_of(entry.get("count", 0))
+        self.rows = number_of(entry.get("rows", 0))
+        growth = entry.get("growth")
         self.growth = None if growth is None else (number_of(growth[0]), number(growth[1]))
-        self.incoming = _optional(found.get("incoming"))
-        self.operands = [_operand(each) for each in _rows(found.get("operands", []))]
+        self.incoming = _optional(entry.get("incoming"))
+        self.operands = [_operand(each) for each in _rows(entry.get("operands", []))]
         self.chain = [
             (_line(op), _module(module), _place(place))
-            for op, module, place in _rows(found.get("chain", []))
+            for op, module, place in _rows(entry.get("chain", []))
         ]
-        cure = found.get("cure")
+        cure = entry.get("cure")
         self.cure = None if cure is None else Cure(
             _line(cure["text"]), _line(cure["reason"]), _line(cure["proof"])
         )  # fmt: skip
-        source = found.get("source")
+        source = entry.get("source")
         self.source = None if source is None else Source(
             _line(source["kind"]), _line(source["name"]), _line(source["op"]),
             _place(source["place"]),
@@ -203,7 +203,7 @@ class Watched(Container):
 
     def described(self) -> list[tuple[str, str]]:
         """What is in it, a row for each part."""
-        found = self.nonfinite
+        nonfinite = self.nonfinite
         optimizers = [table.optimizer or "none" for table in self.tables]
         rows = [
             ("watched", f"{self.path}, {in_bytes(self.size)}"),
@@ -212,7 +212,7 @@ class Watched(Container):
             ("steps", f"{self.steps:,}"),
             ("optimizers", ", ".join(dict.fromkeys(optimizers)) or "none"),
             ("parameters", f"{len(self.parameters):,}, {len(self.unreached()):,} never reached"),
-            ("not finite", "no step" if found is None else f"step {found.step:,}"),
+            ("not finite", "no step" if nonfinite is None else f"step {nonfinite.step:,}"),
         ]
         if self.skipped:
             rows.append(("left out", f"{self.skipped:,} steps, by the GradScaler"))

@@ -64,11 +64,11 @@ def worked_element(visit: Visit, share: Share, element: tuple[int, ...] | None) 
         state.grad_enabled, state.recorder = before
     if factors is None:
         return None
-    row, given = forced(factors.array).reshape(-1), visit.grads[0].reshape(-1)
+    row, grad = forced(factors.array).reshape(-1), visit.grads[0].reshape(-1)
     wanted = np.flatnonzero(row)
-    order = wanted[np.argsort(-np.abs(row[wanted] * given[wanted]), kind="stable")]
+    order = wanted[np.argsort(-np.abs(row[wanted] * grad[wanted]), kind="stable")]
     shown = np.sort(order[:_MOST_TERMS])
-    terms = [(given[i], row[i]) for i in shown]
+    terms = [(grad[i], row[i]) for i in shown]
     return Worked(index, terms, len(wanted) - len(shown), product[index])
 
 

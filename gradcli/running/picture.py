@@ -119,33 +119,33 @@ def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:
     """
     asked = _asked(annotated, options)
 
-    def made(folded: Iterable[Path]) -> LaidOut | None:
+    def drawn(folded: Iterable[Path]) -> LaidOut | None:
         """The picture where it has few enough boxes to be laid out."""
         if part_counts(annotated, asked | {*folded}, options.expand)[()] > MOST_BOXES:
             return None
         picture = picture_of(annotated, asked | {*folded}, options.expand, options.saved)
         return laid_out(picture) if len(picture.boxes) <= MOST_BOXES else None
 
-    found = made(())
-    if options.expand or (found is not None and found.fits):
-        return found or _refused(annotated, options, asked)
+    laid = drawn(())
+    if options.expand or (laid is not None and laid.fits):
+        return laid or _refused(annotated, options, asked)
     modules = _modules(part_counts(annotated, asked))
     # The fewest modules, in this order, that make it fit; all where even these do not.
     low, high = 0, len(modules)
     while low < high:
         middle = (low + high) // 2
-        found = made(modules[:middle])
-        if found is not None and found.fits:
+        laid = drawn(modules[:middle])
+        if laid is not None and laid.fits:
             high = middle
         else:
             low = middle + 1
     folded = dict.fromkeys(modules[:high])
-    best = made(folded)
+    best = drawn(folded)
     if best is None:
         _refused(annotated, options, asked)
     for path in [*folded][:-1][:MOST_OPENED] if best.fits else []:
         others = [each for each in folded if each != path]
-        opened = made(others)
+        opened = drawn(others)
         if opened is not None and opened.fits:
             best, folded = opened, dict.fromkeys(others)
     return best
@@ -156,13 +156,13 @@ def _asked(annotated: AnnotatedGraph, options: Options) -> frozenset[Path]:
     if not options.fold:
         return frozenset()
     known = {".".join(path): path for path in part_counts(annotated, frozenset(), True) if path}
-    found: set[Path] = set()
+    folded: set[Path] = set()
     for pattern in options.fold:
         matching = [path for name, path in known.items() if fnmatchcase(name, pattern)]
         if not matching:
             raise unknown("module in the graph", pattern, [*known])
-        found.update(matching)
-    return frozenset(found)
+        folded.update(matching)
+    return frozenset(folded)
 
 
 def _modules(sizes: Counter[Path]) -> list[Path]:

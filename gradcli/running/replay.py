@@ -59,8 +59,8 @@ def with_values(run: Run, tensor: Tensor, explain: Explain[Answer]) -> Answer:
         with suppress(GradcliError):  # statements that were forgotten
             replay.play()
         if replay.answers:
-            found: Answer = replay.answers[0]
-            return found
+            answer: Answer = replay.answers[0]
+            return answer
     if tensor.array.size != 1:
         return explain(run, tensor, ())
     return explained(run, tensor, explain)

@@ -50,10 +50,10 @@ def result_of(
             cannot be read, and what the backward pass raises.
         UsageError: there is no tensor of the name that was asked for.
     """
-    found = find_output(session, options, value)
-    if found is None:
+    named = find_output(session, options, value)
+    if named is None:
         return None
-    name, output = found
+    name, output = named
     graph = session.graph(output)
     wanted = _wanted(session, options, inputs, graph)
     recorder = session.recorder
@@ -117,15 +117,15 @@ def find_output(session: Session, options: Options, value: Any) -> tuple[str | N
     `backward()` on last.
     """
     if options.of is not None:
-        found = session.state.names().get(options.of)
-        if type(found) is not Tensor:
+        tensor = session.state.names().get(options.of)
+        if type(tensor) is not Tensor:
             raise UsageError(f"--of: {_no_tensor(session, options.of)}")
-        return options.of, found
+        return options.of, tensor
     if options.recording is not None:
         name = options.recording.output
-        found = session.values.get(name)
-        if type(found) is Tensor:
-            return name, found
+        tensor = session.values.get(name)
+        if type(tensor) is Tensor:
+            return name, tensor
     if type(value) is Tensor:
         return _name_of(session, value), value
     if not any(type(each) is Tensor and each.grad_fn for each in session.values.values()):
@@ -238,12 +238,12 @@ def seed_of(session: Session, argument: Argument, output: Tensor) -> Tensor:
         return value
     with session.running(argument.span):
         try:
-            made: Tensor = torch.tensor(value, dtype=output.dtype)
+            seed: Tensor = torch.tensor(value, dtype=output.dtype)
         except GradcliError as error:
             raise argument.wrong(error.message, error.help) from error
-        if made.array.ndim == 0 and output.array.size == 1:
-            made = Tensor(made.array.reshape(output.array.shape))
-        return made
+        if seed.array.ndim == 0 and output.array.size == 1:
+            seed = Tensor(seed.array.reshape(output.array.shape))
+        return seed
 
 
 def asked_seed(session: Session, seed: Any, output: Tensor) -> Tensor:
@@ -323,14 +323,14 @@ def warn_of_nonfinite(
     """Warn of NaN in gradients, and in an output with its name, that are shown; and of infinite
     gradients. An infinite output may be meant, as a mask's -inf is.
     """
-    found = [
+    arrays = [
         (f"{each.name or f'#{each.node}'}.grad", each.tensor.grad.array)
         for each in gradients
         if each.tensor.grad is not None
     ]
-    shown = found if output is None else [output, *found]
+    shown = arrays if output is None else [output, *arrays]
     nan = [(name, array) for name, array in shown if has_nan(array)]
-    infinite = [each for each in found if not has_nan(each[1]) and has_infinity(each[1])]
+    infinite = [each for each in arrays if not has_nan(each[1]) and has_infinity(each[1])]
     said = [_said(nan, "NaN", "NaN")] if nan else []
     said += [_said(infinite, "infinite", "infinity")] if infinite else []
     if said:

@@ -22,10 +22,10 @@ def shared_positions(view: Any, base: Any) -> Any:
         return None
     offsets = {offset: number for number, offset in enumerate(_offsets(base).ravel().tolist())}
     start = address_of(view) - address_of(base)
-    found = [offsets.get(start + offset) for offset in _offsets(view).ravel().tolist()]
-    if None in found:
+    positions = [offsets.get(start + offset) for offset in _offsets(view).ravel().tolist()]
+    if None in positions:
         return None
-    return np.array(found, np.int64).reshape(view.shape)
+    return np.array(positions, np.int64).reshape(view.shape)
 
 
 def _offsets(array: Any) -> Any:

@@ -47,7 +47,7 @@ _PARAMETERS = {
 
 
 def public_call(
-    op: Op, name: str, given: Mapping[str, Any], output_nr: int, several: bool
+    op: Op, name: str, bound: Mapping[str, Any], output_nr: int, several: bool
 ) -> Symbol | None:
     """An output of an entry as a call of the function that programs have for it, None where there
     is none that takes its arguments.
@@ -57,12 +57,12 @@ def public_call(
         several: whether the entry has more than one output.
     """
     known = _NAMES.get(name, name)
-    for module, name in _places(known, "reduction" in given):
+    for module, name in _places(known, "reduction" in bound):
         table = catalogue.methods if module == _METHODS else catalogue.modules[module]
         function = table.get(name)
         if function is None:
             continue
-        arguments = _arguments(op, function, dict(given))
+        arguments = _arguments(op, function, dict(bound))
         if arguments is None:
             continue
         is_method = module == _METHODS
@@ -88,20 +88,20 @@ def _places(name: str, is_loss: bool) -> Iterator[tuple[str, str]]:
     yield _METHODS, name
 
 
-def _arguments(op: Op, function: Any, given: dict[str, Any]) -> list[Symbol] | None:
+def _arguments(op: Op, function: Any, bound: dict[str, Any]) -> list[Symbol] | None:
     """The arguments of a call of a function, None where it does not take them all."""
-    operands = [name for name in given if name in (*op.tensors, *op.lists)]
+    operands = [name for name in bound if name in (*op.tensors, *op.lists)]
     parameters = list(signature(function).parameters.values())
     operands = [name for name in operands if name not in {each.name for each in parameters}]
-    found: list[Symbol] = []
+    arguments: list[Symbol] = []
     by_name = False
     for parameter in parameters:
         names = (parameter.name, *_PARAMETERS.get(parameter.name, ()))
-        source = next((name for name in names if name in given), None)
+        source = next((name for name in names if name in bound), None)
         if source is None and operands and parameter.default is Parameter.empty:
             source = operands[0]
         operands = [name for name in operands if name != source]
-        value = parameter.default if source is None else given.pop(source)
+        value = parameter.default if source is None else bound.pop(source)
         if parameter.name == "reduction" and type(value) is int:
             value = _REDUCTIONS[value]
         if type(value) is tuple and str(parameter.annotation).startswith("int"):
@@ -113,9 +113,9 @@ def _arguments(op: Op, function: Any, given: dict[str, Any]) -> list[Symbol] | N
             by_name = True
             continue
         if parameter.kind is Parameter.VAR_POSITIONAL:
-            found += map(lifted, value)
+            arguments += map(lifted, value)
             continue
         written = Call("[]", tuple(value)) if type(value) is list else lifted(value)
-        found.append(Keyword(parameter.name, written) if by_name else written)
-    given.pop("vector", None)  # whether a right side is a vector shows in its shape
-    return None if any(value is not None for value in given.values()) else found
+        arguments.append(Keyword(parameter.name, written) if by_name else written)
+    bound.pop("vector", None)  # whether a right side is a vector shows in its shape
+    return None if any(value is not None for value in bound.values()) else arguments

@@ -52,20 +52,20 @@ def derivative_formulas(op: Op, arguments: Arguments = _NONE) -> dict[str, Symbo
         arguments: values of arguments, `keepdim` or `dims`; the others appear by name.
     """
     if op.joint is not None:
-        found = _rule(op, op.joint, arguments)
-        if isinstance(found, (tuple, list)) and len(found) == len(op.inputs):
+        gradient = _rule(op, op.joint, arguments)
+        if isinstance(gradient, (tuple, list)) and len(gradient) == len(op.inputs):
             return {
                 name: None if each is None else lifted(each)
-                for name, each in zip(op.inputs, found, strict=True)
+                for name, each in zip(op.inputs, gradient, strict=True)
             }
         opaque = _opaque(op, op.joint, arguments)
         return dict.fromkeys(op.inputs, opaque)
     formulas: dict[str, Symbol | None] = {}
     for name, rule in op.rules.items():
-        found = _rule(op, rule, arguments)
-        if isinstance(found, (tuple, list)):
-            found = _opaque(op, rule, arguments)
-        formulas[name] = None if found is None else as_read(lifted(found))
+        gradient = _rule(op, rule, arguments)
+        if isinstance(gradient, (tuple, list)):
+            gradient = _opaque(op, rule, arguments)
+        formulas[name] = None if gradient is None else as_read(lifted(gradient))
     return formulas
 
 
@@ -74,14 +74,14 @@ def as_read(symbol: Symbol) -> Symbol:
     places, and equality without the case that both are NaN.
     """
     parts = tuple(map(as_read, symbol.parts))
-    made = symbol.of_parts(parts) if parts else symbol
-    if isinstance(made, Call) and made.function == "masked_fill" and len(parts) == 3:
+    read = symbol.of_parts(parts) if parts else symbol
+    if isinstance(read, Call) and read.function == "masked_fill" and len(parts) == 3:
         zeros, mask, value = parts
         if isinstance(zeros, Call) and zeros.function == "zeros":
             return Call("where", (mask, value, Constant(0)))
-    if isinstance(made, Operation) and made.operator == "|" and _are_nan(*parts):
+    if isinstance(read, Operation) and read.operator == "|" and _are_nan(*parts):
         return parts[0]
-    return made
+    return read
 
 
 def _are_nan(equal: Symbol, both: Symbol) -> bool:

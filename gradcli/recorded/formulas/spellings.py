@@ -21,8 +21,8 @@ from gradcli.recorded.symbols.tree import (
     lifted,
 )
 
-Given = Mapping[str, Any]
-Writer = Callable[[Given, tuple[int, ...]], Symbol]
+Bound = Mapping[str, Any]
+Writer = Callable[[Bound, tuple[int, ...]], Symbol]
 """From the operands (symbols) and arguments of a step, and the shape of its output, to its text.
 Under "" stands the name of the output's dtype, under "sizes" and
 "value_sizes" the shapes of the first and the second operand.
@@ -63,23 +63,23 @@ def _item(value: Symbol, dim: int, ndim: int, index: Any) -> Symbol:
     return Item(value, Constant((*[slice(None)] * dim, index) if dim else index))
 
 
-def _slice(given: Given, shape: tuple[int, ...]) -> Symbol:
-    step = None if given["step"] == 1 else given["step"]
-    cut = slice(given["start"], given["end"], step)
-    return _item(given["self"], given["dim"], len(shape), cut)
+def _slice(bound: Bound, shape: tuple[int, ...]) -> Symbol:
+    step = None if bound["step"] == 1 else bound["step"]
+    cut = slice(bound["start"], bound["end"], step)
+    return _item(bound["self"], bound["dim"], len(shape), cut)
 
 
 def _scaled(operator: str) -> Writer:
-    def write(given: Given, shape: tuple[int, ...]) -> Symbol:
-        other = lifted(given["other"])
-        alpha = given.get("alpha", 1)
+    def write(bound: Bound, shape: tuple[int, ...]) -> Symbol:
+        other = lifted(bound["other"])
+        alpha = bound.get("alpha", 1)
         if alpha != 1:
-            scaled = given["other"] if operator != "rsub" else given["self"]
+            scaled = bound["other"] if operator != "rsub" else bound["self"]
             scaled = Operation("*", lifted(scaled), Constant(alpha))
             if operator == "rsub":
                 return Operation("-", other, scaled)
             other = scaled
-        left = lifted(given["self"])
+        left = lifted(bound["self"])
         return (
             Operation("-", other, left) if operator == "rsub" else Operation(operator, left, other)
         )
@@ -87,14 +87,14 @@ def _scaled(operator: str) -> Writer:
     return write
 
 
-def _div(given: Given, shape: tuple[int, ...]) -> Symbol:
-    quotient = Operation("/", lifted(given["self"]), lifted(given["other"]))
-    mode = given.get("rounding_mode")
+def _div(bound: Bound, shape: tuple[int, ...]) -> Symbol:
+    quotient = Operation("/", lifted(bound["self"]), lifted(bound["other"]))
+    mode = bound.get("rounding_mode")
     return quotient if mode is None else function("floor" if mode == "floor" else "trunc", quotient)
 
 
-def _product(given: Given, shape: tuple[int, ...]) -> Symbol:
-    left, right, *_ = given.values()
+def _product(bound: Bound, shape: tuple[int, ...]) -> Symbol:
+    left, right, *_ = bound.values()
     return Operation("@", lifted(left), lifted(right))
 
 
@@ -104,37 +104,37 @@ def _added_product(one: str, other: str, outer: bool = False) -> Writer:
     def scaled(symbol: Symbol, number: Any) -> Symbol:
         return symbol if number == 1 else Operation("*", lifted(number), symbol)
 
-    def write(given: Given, _shape: tuple[int, ...]) -> Symbol:
-        factors = given[one], given[other]
+    def write(bound: Bound, _shape: tuple[int, ...]) -> Symbol:
+        factors = bound[one], bound[other]
         product: Symbol = function("outer", *factors) if outer else Operation("@", *factors)
-        return Operation("+", scaled(product, given["alpha"]), scaled(given["self"], given["beta"]))
+        return Operation("+", scaled(product, bound["alpha"]), scaled(bound["self"], bound["beta"]))
 
     return write
 
 
-def _pow(given: Given, shape: tuple[int, ...]) -> Symbol:
-    base = given["self"] if "self" in given else given["base"]
-    return Operation("**", lifted(base), lifted(given["exponent"]))
+def _pow(bound: Bound, shape: tuple[int, ...]) -> Symbol:
+    base = bound["self"] if "self" in bound else bound["base"]
+    return Operation("**", lifted(base), lifted(bound["exponent"]))
 
 
 def _reduction(name: str) -> Writer:
-    def write(given: Given, shape: tuple[int, ...]) -> Symbol:
-        dims = given.get("dims", given.get("dim"))
+    def write(bound: Bound, shape: tuple[int, ...]) -> Symbol:
+        dims = bound.get("dims", bound.get("dim"))
         dims = (dims,) if isinstance(dims, int) else dims
-        args = [] if dims is None else [tuple(dims), *([True] if given.get("keepdim") else [])]
-        return method(name, given["self"], *args)
+        args = [] if dims is None else [tuple(dims), *([True] if bound.get("keepdim") else [])]
+        return method(name, bound["self"], *args)
 
     return write
 
 
 def _along(name: str) -> Writer:
-    return lambda given, shape: method(name, given["self"], given["dim"])
+    return lambda bound, shape: method(name, bound["self"], bound["dim"])
 
 
 def _arguments(name: str, *parameters: str) -> Writer:
-    def write(given: Given, _shape: tuple[int, ...]) -> Symbol:
+    def write(bound: Bound, _shape: tuple[int, ...]) -> Symbol:
         defaults = signature(catalogue.methods[name]).parameters
-        values = [given[each] for each in parameters]
+        values = [bound[each] for each in parameters]
         for each in reversed(parameters[1:]):
             default = defaults[each].default if each in defaults else Parameter.empty
             if isinstance(values[-1], Symbol) or values[-1] != default:
@@ -145,17 +145,17 @@ def _arguments(name: str, *parameters: str) -> Writer:
     return write
 
 
-def _transpose(given: Given, _shape: tuple[int, ...]) -> Symbol:
-    dims = given["dim0"], given["dim1"]
-    if len(given["sizes"]) == 2 and dims[0] != dims[1]:
-        return method("t", given["self"])
-    return method("transpose", given["self"], *dims)
+def _transpose(bound: Bound, _shape: tuple[int, ...]) -> Symbol:
+    dims = bound["dim0"], bound["dim1"]
+    if len(bound["sizes"]) == 2 and dims[0] != dims[1]:
+        return method("t", bound["self"])
+    return method("transpose", bound["self"], *dims)
 
 
-def _zeros(given: Given, shape: tuple[int, ...] | None = None) -> Symbol:
+def _zeros(bound: Bound, shape: tuple[int, ...] | None = None) -> Symbol:
     """Zeros of the shape that a gradient is put into, and of its dtype."""
-    shape = tuple(given["self_sizes"]) if shape is None else shape
-    return Call("zeros", (Constant(shape), *dtype_argument(given[""])))
+    shape = tuple(bound["self_sizes"]) if shape is None else shape
+    return Call("zeros", (Constant(shape), *dtype_argument(bound[""])))
 
 
 def dtype_argument(name: str) -> tuple[Symbol, ...]:
@@ -164,26 +164,26 @@ def dtype_argument(name: str) -> tuple[Symbol, ...]:
 
 
 def _joined(name: str) -> Writer:
-    return lambda given, shape: Call(name, (listed(given["tensors"]), literal(given["dim"])))
+    return lambda bound, shape: Call(name, (listed(bound["tensors"]), literal(bound["dim"])))
 
 
 def _scattered(name: str, *parameters: str) -> Writer:
     """The gradient of a part of a tensor: zeros, but for that part."""
-    return lambda given, shape: method(
-        name, _zeros(given), given["grad_output"], *(given[each] for each in parameters)
+    return lambda bound, shape: method(
+        name, _zeros(bound), bound["grad_output"], *(bound[each] for each in parameters)
     )
 
 
-def _softmax_backward(given: Given, shape: tuple[int, ...]) -> Symbol:
-    grad, output = given["grad_output"], given["output"]
+def _softmax_backward(bound: Bound, shape: tuple[int, ...]) -> Symbol:
+    grad, output = bound["grad_output"], bound["output"]
     product = Operation("*", grad, output)
-    total = method("sum", product, (given["dim"],), True)
+    total = method("sum", product, (bound["dim"],), True)
     return Operation("-", product, Operation("*", output, total))
 
 
-def _log_softmax_backward(given: Given, shape: tuple[int, ...]) -> Symbol:
-    grad, output = given["grad_output"], given["output"]
-    total = method("sum", grad, (given["dim"],), True)
+def _log_softmax_backward(bound: Bound, shape: tuple[int, ...]) -> Symbol:
+    grad, output = bound["grad_output"], bound["output"]
+    total = method("sum", grad, (bound["dim"],), True)
     return Operation("-", grad, Operation("*", function("exp", output), total))
 
 
@@ -200,22 +200,22 @@ def _is_whole(index: Any) -> bool:
     return isinstance(index, slice) and index == slice(None)
 
 
-def _index_put(given: Given, shape: tuple[int, ...]) -> Symbol:
-    indices: list[Any] = [None if _is_whole(each) else each for each in given["indices"]]
-    values = given["values"]
+def _index_put(bound: Bound, shape: tuple[int, ...]) -> Symbol:
+    indices: list[Any] = [None if _is_whole(each) else each for each in bound["indices"]]
+    values = bound["values"]
     while indices[-1] is None:
         indices.pop()
-    target = _zeros(given, shape) if given["self"] is None else given["self"]
+    target = _zeros(bound, shape) if bound["self"] is None else bound["self"]
     if isinstance(values, Constant):
-        values = _tensor_of(values, given[""])
-    arguments = (values, True) if given["accumulate"] else (values,)
+        values = _tensor_of(values, bound[""])
+    arguments = (values, True) if bound["accumulate"] else (values,)
     if any(isinstance(each, Symbol) for each in indices) and None not in indices:
         return method("index_put", target, Call("", tuple(map(literal, indices))), *arguments)
     *front, last = indices
     is_line = isinstance(last, np.ndarray) and last.ndim == 1 and last.dtype.kind == "i"
-    if given["accumulate"] and is_line and not any(each is not None for each in front):
+    if bound["accumulate"] and is_line and not any(each is not None for each in front):
         dim = len(front)
-        if given["value_sizes"] == (*shape[:dim], last.size, *shape[dim + 1 :]):
+        if bound["value_sizes"] == (*shape[:dim], last.size, *shape[dim + 1 :]):
             return method("index_add", target, dim, function("tensor", last), values)
     if all(isinstance(each, np.ndarray) for each in indices):
         tensors = Call("", tuple(function("tensor", each) for each in indices))
@@ -224,23 +224,23 @@ def _index_put(given: Given, shape: tuple[int, ...]) -> Symbol:
         raise Unwritten("index_put")
     whole = np.arange(int(np.prod(shape))).reshape(shape)
     places = whole[tuple(slice(None) if each is None else each for each in indices)]
-    if given["value_sizes"] != places.shape:
+    if bound["value_sizes"] != places.shape:
         arguments = (method("expand", values, places.shape), *arguments[1:])
     return method("put", target, function("tensor", places), *arguments)
 
 
-def _segments(given: Given, _shape: tuple[int, ...]) -> Symbol:
-    named = {"axis": given["axis"] or None, "initial": given["initial"]}
-    lengths = Keyword("lengths", function("tensor", list(given["lengths"])))
+def _segments(bound: Bound, _shape: tuple[int, ...]) -> Symbol:
+    named = {"axis": bound["axis"] or None, "initial": bound["initial"]}
+    lengths = Keyword("lengths", function("tensor", list(bound["lengths"])))
     more = [Keyword(name, Constant(value)) for name, value in named.items() if value is not None]
-    operands = (lifted(given["data"]), Constant(given["reduce"]))
+    operands = (lifted(bound["data"]), Constant(bound["reduce"]))
     return Call("torch.segment_reduce", (*operands, lengths, *more))
 
 
 def _padded(mode: str) -> Writer:
     """A padding with the tensor's own elements."""
-    return lambda given, _shape: Call(
-        "F.pad", (given["self"], literal(given["pad"]), Keyword("mode", Constant(mode)))
+    return lambda bound, _shape: Call(
+        "F.pad", (bound["self"], literal(bound["pad"]), Keyword("mode", Constant(mode)))
     )
 
 
@@ -250,33 +250,33 @@ def _tensor_of(number: Symbol, dtype: str) -> Call:
     return Call("tensor", (Constant(float(number.value)), *dtype_argument(dtype)))
 
 
-def _where(given: Given, _shape: tuple[int, ...]) -> Symbol:
-    branches = [lifted(given["self"]), lifted(given["other"])]
+def _where(bound: Bound, _shape: tuple[int, ...]) -> Symbol:
+    branches = [lifted(bound["self"]), lifted(bound["other"])]
     if all(isinstance(each, Constant) for each in branches):
-        branches = [_tensor_of(branches[0], given[""]), branches[1]]
-    return function("where", given["condition"], *branches)
+        branches = [_tensor_of(branches[0], bound[""]), branches[1]]
+    return function("where", bound["condition"], *branches)
 
 
 def _saturating(slope: Callable[[Symbol], Symbol]) -> Writer:
     """The gradient of an op whose slope is a function of its output."""
 
-    def write(given: Given, _shape: tuple[int, ...]) -> Symbol:
-        output = lifted(given["output"])
-        if given[""].startswith("complex"):
+    def write(bound: Bound, _shape: tuple[int, ...]) -> Symbol:
+        output = lifted(bound["output"])
+        if bound[""].startswith("complex"):
             output = method("conj", output)
-        return Operation("*", lifted(given["grad_output"]), slope(output))
+        return Operation("*", lifted(bound["grad_output"]), slope(output))
 
     return write
 
 
-def _strided(given: Given, shape: tuple[int, ...]) -> Symbol:
+def _strided(bound: Bound, shape: tuple[int, ...]) -> Symbol:
     """Elements of a tensor by their places in its memory."""
-    sizes = given["sizes"]
-    own = {at: number for number, at in enumerate(_places(sizes, given["layout"], 0))}
-    found = [own.get(at) for at in _places(given["size"], given["stride"], given["offset"])]
-    if None in found:
+    sizes = bound["sizes"]
+    own = {at: number for number, at in enumerate(_places(sizes, bound["layout"], 0))}
+    positions = [own.get(at) for at in _places(bound["size"], bound["stride"], bound["offset"])]
+    if None in positions:
         raise Unwritten("as_strided")
-    return read_at(given["self"], np.array(found, np.int64).reshape(shape), sizes)
+    return read_at(bound["self"], np.array(positions, np.int64).reshape(shape), sizes)
 
 
 def _places(sizes: Sequence[int], strides: Sequence[int], offset: int) -> list[int]:
@@ -287,65 +287,65 @@ def _places(sizes: Sequence[int], strides: Sequence[int], offset: int) -> list[i
     return [int(place) for place in total.ravel()]
 
 
-def _copy(given: Given, shape: tuple[int, ...]) -> Symbol:
-    return method("expand", given["src"], shape) if "src" in given else lifted(given["self"])
+def _copy(bound: Bound, shape: tuple[int, ...]) -> Symbol:
+    return method("expand", bound["src"], shape) if "src" in bound else lifted(bound["self"])
 
 
-def _norm(given: Given, shape: tuple[int, ...]) -> Symbol:
-    order = given.get("ord", given.get("p", 2))
-    dims = given.get("dims", given.get("dim"))
+def _norm(bound: Bound, shape: tuple[int, ...]) -> Symbol:
+    order = bound.get("ord", bound.get("p", 2))
+    dims = bound.get("dims", bound.get("dim"))
     if dims is None:
-        return method("norm", given["self"], order)
-    return method("norm", given["self"], order, tuple(dims), given["keepdim"])
+        return method("norm", bound["self"], order)
+    return method("norm", bound["self"], order, tuple(dims), bound["keepdim"])
 
 
 def _deviation(name: str) -> Writer:
-    def write(given: Given, shape: tuple[int, ...]) -> Symbol:
-        arguments: list[Symbol] = [given["self"]]
-        arguments += [] if given["dims"] is None else [Constant(tuple(given["dims"]))]
-        arguments += [Keyword("correction", Constant(given["correction"]))]
-        arguments += [Keyword("keepdim", Constant(True))] if given["keepdim"] else []
+    def write(bound: Bound, shape: tuple[int, ...]) -> Symbol:
+        arguments: list[Symbol] = [bound["self"]]
+        arguments += [] if bound["dims"] is None else [Constant(tuple(bound["dims"]))]
+        arguments += [Keyword("correction", Constant(bound["correction"]))]
+        arguments += [Keyword("keepdim", Constant(True))] if bound["keepdim"] else []
         return Call(name, tuple(arguments), method=True)
 
     return write
 
 
-def _extreme(name: str) -> Callable[[Given, int], Symbol]:
-    def write(given: Given, output_nr: int) -> Symbol:
+def _extreme(name: str) -> Callable[[Bound, int], Symbol]:
+    def write(bound: Bound, output_nr: int) -> Symbol:
         called = f"arg{name}" if output_nr else f"a{name}"
-        return method(called, given["self"], given["dim"], *([True] if given["keepdim"] else []))
+        return method(called, bound["self"], bound["dim"], *([True] if bound["keepdim"] else []))
 
     return write
 
 
-def _part(name: str, *parameters: str) -> Callable[[Given, int], Symbol]:
+def _part(name: str, *parameters: str) -> Callable[[Bound, int], Symbol]:
     """An output of a method of several, by its number."""
-    return lambda given, nr: Item(
-        method(name, given["self"], *(given[each] for each in parameters)), Constant(nr)
+    return lambda bound, nr: Item(
+        method(name, bound["self"], *(bound[each] for each in parameters)), Constant(nr)
     )
 
 
-SEVERAL: dict[str, Callable[[Given, int], Symbol]] = {
+SEVERAL: dict[str, Callable[[Bound, int], Symbol]] = {
     **{
-        name: lambda given, nr: Item(
-            method("split", given["self"], list(given["sizes"]), given["dim"]), Constant(nr)
+        name: lambda bound, nr: Item(
+            method("split", bound["self"], list(bound["sizes"]), bound["dim"]), Constant(nr)
         )
         for name in ("split", "unsafe_split", "split_with_sizes")
     },
-    "unbind": lambda given, nr: Item(method("unbind", given["self"], given["dim"]), Constant(nr)),
+    "unbind": lambda bound, nr: Item(method("unbind", bound["self"], bound["dim"]), Constant(nr)),
     "sort": _part("sort", "dim", "descending"),
     "topk": _part("topk", "k", "dim", "largest"),
     "kthvalue": _part("kthvalue", "k", "dim", "keepdim"),
-    "median": lambda given, nr: (
-        _part("median", "dim", "keepdim")(given, nr)
-        if "dim" in given
-        else method("median", given["self"])
+    "median": lambda bound, nr: (
+        _part("median", "dim", "keepdim")(bound, nr)
+        if "dim" in bound
+        else method("median", bound["self"])
     ),
-    "max": lambda given, nr: (
-        _extreme("max")(given, nr) if "dim" in given else method("amax", given["self"])
+    "max": lambda bound, nr: (
+        _extreme("max")(bound, nr) if "dim" in bound else method("amax", bound["self"])
     ),
-    "min": lambda given, nr: (
-        _extreme("min")(given, nr) if "dim" in given else method("amin", given["self"])
+    "min": lambda bound, nr: (
+        _extreme("min")(bound, nr) if "dim" in bound else method("amin", bound["self"])
     ),
 }
 """Ops of several outputs."""
@@ -366,20 +366,20 @@ WRITERS: dict[str, Writer] = {
     **dict.fromkeys(
         ("alias", "detach", "clone", "contiguous", "contiguous.channels_last", "_to_copy.device",
          "_to_copy.channels_last"),
-        lambda given, shape: lifted(given["self"]),
+        lambda bound, shape: lifted(bound["self"]),
     ),
     **dict.fromkeys(
         ("view", "reshape", "_unsafe_view", "_reshape_alias", "squeeze"),
-        lambda given, shape: method("reshape", given["self"], shape),
+        lambda bound, shape: method("reshape", bound["self"], shape),
     ),
-    "view_as_real": lambda given, shape: function(
-        "view_as_real", method("resolve_conj", given["self"])
+    "view_as_real": lambda bound, shape: function(
+        "view_as_real", method("resolve_conj", bound["self"])
     ),
-    "zero": lambda given, shape: _zeros(given, shape),
+    "zero": lambda bound, shape: _zeros(bound, shape),
     **{f"reflection_pad{n}d": _padded("reflect") for n in (1, 2, 3)},
     **{f"replication_pad{n}d": _padded("replicate") for n in (1, 2, 3)},
-    "_conj": lambda given, shape: method("conj", given["self"]),
-    "_neg_view": lambda given, shape: Operation("-", lifted(given["self"])),
+    "_conj": lambda bound, shape: method("conj", bound["self"]),
+    "_neg_view": lambda bound, shape: Operation("-", lifted(bound["self"])),
     "add": _scaled("+"),
     "sub": _scaled("-"),
     "rsub": _scaled("rsub"),
@@ -390,45 +390,45 @@ WRITERS: dict[str, Writer] = {
     "tanh_backward": _saturating(lambda y: 1 - y**2),
     "sigmoid_backward": _saturating(lambda y: (1 - y) * y),
     "segment_reduce": _segments,
-    "repeat": lambda given, shape: method("repeat", given["self"], *given["repeats"]),
+    "repeat": lambda bound, shape: method("repeat", bound["self"], *bound["repeats"]),
     **dict.fromkeys(
         ("_to_copy", "_to_copy.integer"),
-        lambda given, shape: method("to", given["self"], Name(str(given["dtype"]))),
+        lambda bound, shape: method("to", bound["self"], Name(str(bound["dtype"]))),
     ),
-    "expand": lambda given, shape: method("expand", given["self"], shape),
+    "expand": lambda bound, shape: method("expand", bound["self"], shape),
     "addmm": _added_product("mat1", "mat2"),
     "addmv": _added_product("mat", "vec"),
     "addr": _added_product("vec1", "vec2", outer=True),
     "baddbmm": _added_product("batch1", "batch2"),
     "mv": _product,
     "dot": _product,
-    "flip": lambda given, shape: method("flip", given["self"], tuple(given["dims"])),
-    "select": lambda given, shape: _item(
-        given["self"], given["dim"], len(shape) + 1, int(given["index"])
+    "flip": lambda bound, shape: method("flip", bound["self"], tuple(bound["dims"])),
+    "select": lambda bound, shape: _item(
+        bound["self"], bound["dim"], len(shape) + 1, int(bound["index"])
     ),
     "transpose": _transpose,
     "slice": _slice,
     "narrow": _slice,
     "as_strided": _strided,
-    "scatter": lambda given, shape: method(
-        "scatter", given["self"], given["dim"], given["index"], given.get("src", given.get("value"))
+    "scatter": lambda bound, shape: method(
+        "scatter", bound["self"], bound["dim"], bound["index"], bound.get("src", bound.get("value"))
     ),
-    "index": lambda given, shape: Item(given["self"], _indexed(given["indices"])),
+    "index": lambda bound, shape: Item(bound["self"], _indexed(bound["indices"])),
     "index_put": _index_put,
     "_index_put_impl": _index_put,
-    "embedding": lambda given, shape: Item(given["weight"], given["indices"]),
+    "embedding": lambda bound, shape: Item(bound["weight"], bound["indices"]),
     "slice_backward": _scattered("slice_scatter", "dim", "start", "end", "step"),
-    "select_backward": lambda given, shape: method(
-        "select_scatter", _zeros(given), given["grad_output"], given["dim"], int(given["index"])
+    "select_backward": lambda bound, shape: method(
+        "select_scatter", _zeros(bound), bound["grad_output"], bound["dim"], int(bound["index"])
     ),
     "diagonal_backward": _scattered("diagonal_scatter", "offset", "dim1", "dim2"),
-    "masked_fill": lambda given, shape: function(
-        "where", given["mask"], given["value"], given["self"]
+    "masked_fill": lambda bound, shape: function(
+        "where", bound["mask"], bound["value"], bound["self"]
     ),
     "cat": _joined("cat"),
     "stack": _joined("stack"),
-    "prod": lambda given, shape: method(
-        "prod", given["self"], *([given["dim"], given["keepdim"]] if "dim" in given else [])
+    "prod": lambda bound, shape: method(
+        "prod", bound["self"], *([bound["dim"], bound["keepdim"]] if "dim" in bound else [])
     ),
     "linalg_vector_norm": _norm,
     "norm": _norm,

@@ -11,8 +11,8 @@ import numpy as np
 
 from gradcli.recorded.symbols.tree import Call, Constant, Item, Keyword, Symbol, lifted
 
-Given = Mapping[str, Any]
-SpelledWindows = Callable[[Given, tuple[int, ...], int], Symbol]
+Bound = Mapping[str, Any]
+SpelledWindows = Callable[[Bound, tuple[int, ...], int], Symbol]
 """From the operands and arguments of a step, the shape of its first output and the number of the
 one that is wanted.
 """
@@ -43,11 +43,11 @@ def _differs(value: Any, default: Any) -> bool:
     return isinstance(value, (Symbol, np.ndarray)) or value != default
 
 
-def _convolution(given: Given, shape: tuple[int, ...], _nr: int) -> Symbol:
-    geometry = given["geometry"]
+def _convolution(bound: Bound, shape: tuple[int, ...], _nr: int) -> Symbol:
+    geometry = bound["geometry"]
     windows, ndim = geometry.windows, len(shape) - 2
-    operands = [given["input"], given["weight"]]
-    operands += [] if given["bias"] is None else [given["bias"]]
+    operands = [bound["input"], bound["weight"]]
+    operands += [] if bound["bias"] is None else [bound["bias"]]
     named = {
         "stride": (_sizes(windows.stride), 1),
         "padding": (_sizes(windows.padding), 0),
@@ -57,7 +57,7 @@ def _convolution(given: Given, shape: tuple[int, ...], _nr: int) -> Symbol:
     if not geometry.transposed:
         return _call(f"F.conv{ndim}d", operands, **named)
     # What is left of the sizes after the last window.
-    counts = given["sizes"][2:]
+    counts = bound["sizes"][2:]
     rest = [
         size - ((count - 1) * s - 2 * p + d * (k - 1) + 1)
         for size, count, s, p, d, k in zip(
@@ -70,24 +70,24 @@ def _convolution(given: Given, shape: tuple[int, ...], _nr: int) -> Symbol:
 
 
 def _largest(ndim: int) -> SpelledWindows:
-    def write(given: Given, _shape: tuple[int, ...], nr: int) -> Symbol:
-        windows = given["windows"]
+    def write(bound: Bound, _shape: tuple[int, ...], nr: int) -> Symbol:
+        windows = bound["windows"]
         named = {
             "stride": (_sizes(windows.stride), _sizes(windows.kernel)),
             "padding": (_sizes(windows.padding), 0),
             "dilation": (_sizes(windows.dilation), 1),
-            "ceil_mode": (given["ceil_mode"], False),
+            "ceil_mode": (bound["ceil_mode"], False),
             "return_indices": (nr == 1, False),
         }
-        call = _call(f"F.max_pool{ndim}d", [given["self"], _sizes(windows.kernel)], **named)
+        call = _call(f"F.max_pool{ndim}d", [bound["self"], _sizes(windows.kernel)], **named)
         return Item(call, Constant(1)) if nr else call
 
     return write
 
 
 def _mean(ndim: int) -> SpelledWindows:
-    def write(given: Given, _shape: tuple[int, ...], _nr: int) -> Symbol:
-        how = given["argument"]
+    def write(bound: Bound, _shape: tuple[int, ...], _nr: int) -> Symbol:
+        how = bound["argument"]
         windows = how.windows
         named = {
             "stride": (_sizes(windows.stride), _sizes(windows.kernel)),
@@ -96,25 +96,25 @@ def _mean(ndim: int) -> SpelledWindows:
             "count_include_pad": (how.count_include_pad, True),
             "divisor_override": (how.divisor, None),
         }
-        return _call(f"F.avg_pool{ndim}d", [given["self"], _sizes(windows.kernel)], **named)
+        return _call(f"F.avg_pool{ndim}d", [bound["self"], _sizes(windows.kernel)], **named)
 
     return write
 
 
 def _adaptive_mean(ndim: int) -> SpelledWindows:
-    return lambda given, _shape, _nr: Call(
-        f"F.adaptive_avg_pool{ndim}d", (given["self"], Constant(tuple(given["argument"])))
+    return lambda bound, _shape, _nr: Call(
+        f"F.adaptive_avg_pool{ndim}d", (bound["self"], Constant(tuple(bound["argument"])))
     )
 
 
 def _picked(name: str, *arguments: str, **named: str) -> SpelledWindows:
     """A pool that gives the largest elements and their places."""
 
-    def write(given: Given, _shape: tuple[int, ...], nr: int) -> Symbol:
+    def write(bound: Bound, _shape: tuple[int, ...], nr: int) -> Symbol:
         keywords: dict[str, tuple[Any, Any]]
-        keywords = {key: (given[source], None) for key, source in named.items()}
+        keywords = {key: (bound[source], None) for key, source in named.items()}
         keywords["return_indices"] = (nr == 1, False)
-        call = _call(name, [given[each] for each in arguments], **keywords)
+        call = _call(name, [bound[each] for each in arguments], **keywords)
         return Item(call, Constant(1)) if nr else call
 
     return write
@@ -127,20 +127,20 @@ _NORMS = {
 """The name of a transform's scaling: by whether it is an inverse, and by the entry's word."""
 
 
-def _fourier(name: str, given: Given, inverse: bool, **more: tuple[Any, Any]) -> Symbol:
-    dims = tuple(given["dim"])
+def _fourier(name: str, bound: Bound, inverse: bool, **more: tuple[Any, Any]) -> Symbol:
+    dims = tuple(bound["dim"])
     if len(dims) == 1:
         name, dims = name.removesuffix("n"), dims[0]
-    norm = _NORMS[inverse].get(given["normalization"], "ortho")
-    return _call(f"torch.fft.{name}", [given["self"]], **more, dim=(dims, None), norm=(norm, None))
+    norm = _NORMS[inverse].get(bound["normalization"], "ortho")
+    return _call(f"torch.fft.{name}", [bound["self"]], **more, dim=(dims, None), norm=(norm, None))
 
 
-def _to_real(given: Given, shape: tuple[int, ...], _nr: int) -> Symbol:
-    dims, size = tuple(given["dim"]), given["last_dim_size"]
+def _to_real(bound: Bound, shape: tuple[int, ...], _nr: int) -> Symbol:
+    dims, size = tuple(bound["dim"]), bound["last_dim_size"]
     if len(dims) == 1:
-        return _fourier("irfftn", given, True, n=(size, None))
+        return _fourier("irfftn", bound, True, n=(size, None))
     sizes = tuple(shape[dim] for dim in dims)
-    return _fourier("irfftn", given, True, s=(sizes, None))
+    return _fourier("irfftn", bound, True, s=(sizes, None))
 
 
 def _folding(name: str, operands: list[Any], windows: Any) -> Symbol:
@@ -168,15 +168,15 @@ OF_WINDOWS: dict[str, SpelledWindows] = {
         )
         for n in (2, 3)
     },
-    "im2col": lambda given, _shape, _nr: _folding("F.unfold", [given["self"]], given["windows"]),
-    "col2im": lambda given, _shape, _nr: _folding(
-        "F.fold", [given["self"], tuple(given["output_size"])], given["windows"]
+    "im2col": lambda bound, _shape, _nr: _folding("F.unfold", [bound["self"]], bound["windows"]),
+    "col2im": lambda bound, _shape, _nr: _folding(
+        "F.fold", [bound["self"], tuple(bound["output_size"])], bound["windows"]
     ),
-    "_fft_c2c": lambda given, _shape, _nr: _fourier(
-        "ifftn" if given["inverse"] else "fftn", given, given["inverse"]
+    "_fft_c2c": lambda bound, _shape, _nr: _fourier(
+        "ifftn" if bound["inverse"] else "fftn", bound, bound["inverse"]
     ),
-    "_fft_r2c": lambda given, _shape, _nr: _fourier(
-        "rfftn" if given["onesided"] else "fftn", given, False
+    "_fft_r2c": lambda bound, _shape, _nr: _fourier(
+        "rfftn" if bound["onesided"] else "fftn", bound, False
     ),
     "_fft_c2r": _to_real,
 }  # fmt: skip

@@ -15,7 +15,7 @@ from gradcli.autograd.recording.instructions import Call as OpCall
 from gradcli.errors import GradcliError
 from gradcli.ops.definition.op import registry
 from gradcli.recorded.formulas.public_calls import public_call
-from gradcli.recorded.formulas.spellings import SEVERAL, WRITERS, Given, Unwritten
+from gradcli.recorded.formulas.spellings import SEVERAL, WRITERS, Bound, Unwritten
 from gradcli.recorded.formulas.spellings_of_windows import OF_WINDOWS
 from gradcli.recorded.symbols.notation import call_of, in_language, shown
 from gradcli.recorded.symbols.reading import Reading
@@ -26,7 +26,7 @@ _GRADIENTS = ("_backward", "_backward_data")
 """How the ops are called that compute gradients alone."""
 
 
-def written(call: OpCall, given: Given, output_nr: int) -> Symbol:
+def written(call: OpCall, bound: Bound, output_nr: int) -> Symbol:
     """The expression of an output of a call; raises Unwritten where there is none."""
     # The form that writes its result is written as the one that makes a new tensor.
     name = call.op.name.rstrip("_") or call.op.name
@@ -35,28 +35,28 @@ def written(call: OpCall, given: Given, output_nr: int) -> Symbol:
     array = call.results[output_nr].array
     shape = tuple(array.shape)
     if name in SEVERAL:
-        return SEVERAL[name](given, output_nr)
+        return SEVERAL[name](bound, output_nr)
     shapes = [tuple(each.array.shape) for each in values_in(call.operands.values())]
     first, second = (*shapes, (), ())[:2]
     known = {"": array.dtype.name, "sizes": first, "value_sizes": second}
     if name in OF_WINDOWS:
-        return OF_WINDOWS[name]({**given, **known}, shape, output_nr)
+        return OF_WINDOWS[name]({**bound, **known}, shape, output_nr)
     writer = WRITERS.get(name)
     if writer is not None:
-        return writer({**given, **known}, shape)
+        return writer({**bound, **known}, shape)
     op = call.op
-    found = _as_operator(call, given) if len(call.outputs) == 1 and not op.lists else None
-    if found is None:
-        found = public_call(op, name, given, output_nr, len(call.outputs) > 1)
-    return _opened(call, given) if found is None else found
+    symbol = _as_operator(call, bound) if len(call.outputs) == 1 and not op.lists else None
+    if symbol is None:
+        symbol = public_call(op, name, bound, output_nr, len(call.outputs) > 1)
+    return _opened(call, bound) if symbol is None else symbol
 
 
-def _as_operator(call: OpCall, given: Given) -> Symbol | None:
+def _as_operator(call: OpCall, bound: Bound) -> Symbol | None:
     """A call without arguments as an operator or a call of its entry."""
     op = call.op
     name = op.name.rstrip("_")
-    operands = [value for key, value in given.items() if key in op.tensors or op.pointwise]
-    rest = [value for key, value in given.items() if not (key in op.tensors or op.pointwise)]
+    operands = [value for key, value in bound.items() if key in op.tensors or op.pointwise]
+    rest = [value for key, value in bound.items() if not (key in op.tensors or op.pointwise)]
     if any(value is not None for value in rest):
         return None
     known = shown(name, operands) if len(operands) < 3 else None
@@ -73,31 +73,33 @@ def opened(formula: Symbol, shape: tuple[int, ...], dtype: str) -> Symbol:
     writer = WRITERS.get(formula.function)
     if writer is None or formula.function not in registry:
         return formula
-    given: dict[str, Any] = {"": dtype}
+    bound: dict[str, Any] = {"": dtype}
     for name, part in zip(registry[formula.function].parameters, formula.arguments, strict=False):
-        given[name] = part.value if isinstance(part, Constant) else part
+        bound[name] = part.value if isinstance(part, Constant) else part
         if name == "self_sizes":
-            given[name] = shape
+            bound[name] = shape
     try:
-        return writer(given, shape)
+        return writer(bound, shape)
     except (Unwritten, Unreadable, KeyError):
         return formula
 
 
-def _opened(call: OpCall, given: Given) -> Symbol:
+def _opened(call: OpCall, bound: Bound) -> Symbol:
     """A call as the formula that its entry's forward function is."""
-    op, arguments = call.op, [_argument(value) for value in given.values()]
+    op, arguments = call.op, [_argument(value) for value in bound.values()]
     if len(call.outputs) > 1 or not (op.pointwise or op.name.endswith(_GRADIENTS)):
         raise Unwritten(op.name)
     try:
         reading = Reading()
-        made = [reading.name(each.name) if isinstance(each, Name) else each for each in arguments]
-        found = lifted(reading.call(op.forward, *made))
+        symbols = [
+            reading.name(each.name) if isinstance(each, Name) else each for each in arguments
+        ]
+        symbol = lifted(reading.call(op.forward, *symbols))
     except (Unreadable, GradcliError):
         raise Unwritten(op.name) from None
-    if not in_language(found):
+    if not in_language(symbol):
         raise Unwritten(op.name)
-    return found
+    return symbol
 
 
 def _argument(value: Any) -> Any:

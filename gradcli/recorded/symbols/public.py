@@ -33,21 +33,21 @@ def public(symbol: Symbol) -> Symbol | None:
     # What is no value of a program's, such as a table that was made before, is left out.
     wanted = [p for p in symbol.parts if not isinstance(p, Constant) or _is_plain(p.value)]
     parts = [public(part) for part in wanted]
-    given = tuple(part for part in parts if part is not None)
-    if len(given) < len(parts):
+    written = tuple(part for part in parts if part is not None)
+    if len(written) < len(parts):
         return None
     if not isinstance(symbol, Call) or symbol.method or symbol.function == "[]":
-        return rebuilt(symbol, given) if given else symbol
+        return rebuilt(symbol, written) if written else symbol
     name = symbol.function
     if name in _LEFT_OUT:
-        return given[_LEFT_OUT[name]]
+        return written[_LEFT_OUT[name]]
     if name == "turned":
-        return Attribute(given[0], "mH")
+        return Attribute(written[0], "mH")
     if name == "inverse":
-        return Operation("/", Constant(1), given[0])
+        return Operation("/", Constant(1), written[0])
     if name in _AS_FUNCTION:
-        return Call(_AS_FUNCTION[name], given)
-    renamed = Call(name, given)
+        return Call(_AS_FUNCTION[name], written)
+    renamed = Call(name, written)
     return renamed if is_known(renamed) or _is_pytorchs(name) else None
 
 

@@ -134,11 +134,11 @@ class Reading:
             cells = [
                 types.CellType(self._meaning(c.cell_contents)) for c in function.__closure__ or ()
             ]
-            made = types.FunctionType(
+            rebound = types.FunctionType(
                 function.__code__, scope, function.__name__, function.__defaults__, tuple(cells)
             )
-            made.__kwdefaults__ = function.__kwdefaults__
-            self._rebound[function] = made
+            rebound.__kwdefaults__ = function.__kwdefaults__
+            self._rebound[function] = rebound
         return self._rebound[function]
 
     def _meaning(self, value: Any) -> Any:

@@ -58,10 +58,10 @@ class Symbol(Record):
         """The same symbol of other operands."""
         names = self.inside
         new = {names: parts} if isinstance(names, str) else dict(zip(names, parts, strict=True))
-        made: Symbol = object.__new__(type(self))
+        copy: Symbol = object.__new__(type(self))
         for name in self.fields:
-            setattr(made, name, new.get(name, getattr(self, name)))
-        return made
+            setattr(copy, name, new.get(name, getattr(self, name)))
+        return copy
 
     def walk(self) -> Iterator[Symbol]:
         """The symbol and all symbols inside it."""

@@ -123,10 +123,10 @@ class Bindings:
                 terminal.warning(warned)
 
 
-def unused(argument: Argument, names: Iterable[str], given: Container[str]) -> Warned:
+def unused(argument: Argument, names: Iterable[str], bound: Container[str]) -> Warned:
     """The warning of an argument that a program, with these names, does not use."""
     own = [name for name in names if table_of(name) is None]
-    near = closest(argument.name, [name for name in own if name not in given])
+    near = closest(argument.name, [name for name in own if name not in bound])
     help = f"did you mean `{near}`?" if near is not None else None
     if near is None and own:
         help = f"its names are {', '.join(own[:_MOST_NAMES])}"

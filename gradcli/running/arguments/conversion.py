@@ -126,25 +126,25 @@ def _like_tensor(argument: Argument, value: Any, old: Tensor, requires_grad: boo
 def _tensor(argument: Argument, value: Any, dtype: Any) -> Tensor:
     """A tensor of numbers; raises E501 where they make none."""
     try:
-        made: Tensor = torch.tensor(value, dtype=dtype)
+        tensor: Tensor = torch.tensor(value, dtype=dtype)
     except GradcliError as error:
         source = Source(argument.source.name, argument.text)
         error.span = uneven_row(source)
         raise moved_into_word(error, source, argument) from error
-    return made
+    return tensor
 
 
 def _numbers(value: Any) -> list[Any]:
     """What nested lists hold in the end, in order."""
-    found = []
+    numbers = []
     waiting = [value]
     while waiting:
         each = waiting.pop()
         if isinstance(each, (list, tuple)):
             waiting += reversed(each)
         else:
-            found.append(each)
-    return found
+            numbers.append(each)
+    return numbers
 
 
 def _holds_numbers(value: Any) -> bool:

@@ -31,25 +31,25 @@ class NameUse(Record):
 
 def name_uses(statement: tree.Statement) -> dict[str, str]:
     """How each name is used first; reads in a function's body only where nothing else is."""
-    found: dict[str, str] = {}
+    uses: dict[str, str] = {}
     for use in all_name_uses(statement):
-        if found.get(use.name, INSIDE) == INSIDE:
-            found[use.name] = use.how
-    return found
+        if uses.get(use.name, INSIDE) == INSIDE:
+            uses[use.name] = use.how
+    return uses
 
 
 def free_names(
-    statements: Iterable[tree.Statement], given: Iterable[str], is_builtin: Callable[[str], bool]
+    statements: Iterable[tree.Statement], bound: Iterable[str], is_builtin: Callable[[str], bool]
 ) -> dict[str, None]:
-    """The names that statements read and nothing gives a value, in order; `given` have one."""
-    known, found = set(given), dict[str, None]()
+    """The names that statements read and nothing gives a value, in order; `bound` have one."""
+    known, free = set(bound), dict[str, None]()
     for statement in statements:
         for name, how in name_uses(statement).items():
             if how in (ASSIGNED, BOUND):
                 known.add(name)
             elif name not in known and not is_builtin(name):
-                found.setdefault(name)
-    return found
+                free.setdefault(name)
+    return free
 
 
 def called_names(part: Any) -> set[str]:
@@ -65,7 +65,7 @@ def calls_in(part: Any) -> Iterator[tree.Call]:
 
 def operand_names(part: Any) -> set[str]:
     """The names that are operands of operators in a part of the tree, or arguments of ops."""
-    found = set()
+    names = set()
     for each in _nodes(part):
         operands: list[Any] = []
         if isinstance(each, tree.Unary):
@@ -74,8 +74,8 @@ def operand_names(part: Any) -> set[str]:
             operands = [each.first, *(operand for _, operand in each.rest)]
         elif isinstance(each, tree.Call) and not _takes_functions(each):
             operands = [argument.value for argument in each.arguments]
-        found |= {operand.name for operand in operands if isinstance(operand, tree.Name)}
-    return found
+        names |= {operand.name for operand in operands if isinstance(operand, tree.Name)}
+    return names
 
 
 # fmt: off
@@ -168,12 +168,12 @@ def _named(line: str) -> list[NameUse]:
 
 def _targets(targets: Iterable[tree.Expression], how: str) -> list[NameUse]:
     """What targets read (`x[i] = …` reads x and i) and give a value."""
-    found = []
+    uses = []
     for target in targets:
         names = list(dict.fromkeys(target_names(target)))
-        found += [use for use in all_name_uses(target) if use.name not in names]
-        found += [NameUse(how, name) for name in names]
-    return found
+        uses += [use for use in all_name_uses(target) if use.name not in names]
+        uses += [NameUse(how, name) for name in names]
+    return uses
 
 
 def _function(parameters: tree.Parameters, body: Any) -> list[Any]:

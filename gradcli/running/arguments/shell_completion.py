@@ -22,12 +22,12 @@ def topics(
     from gradcli.show.help.op_page import load  # lazy: start-up: all ops
     from gradcli.show.help.pages import names  # lazy: start-up: all ops
 
-    found = names()
+    matches = names()
     prefix = incomplete.rpartition(".")[0]
     namespace = namespace_of(prefix) if prefix else None
     if namespace is not None:  # full names in the namespace that was begun: `F.`, `Tensor.`, `nn.`
-        found = [*found, *(f"{prefix}.{name}" for name in table_of(namespace, load))]
-    return _starting(incomplete, found)
+        matches = [*matches, *(f"{prefix}.{name}" for name in table_of(namespace, load))]
+    return _starting(incomplete, matches)
 
 
 def ops(
@@ -50,9 +50,9 @@ def values(
     head, at, path = incomplete.partition("=@")
     if not at:
         return [CompletionItem(incomplete, type="file")]
-    found = sorted(glob(f"{escape(path)}*"))
+    matches = sorted(glob(f"{escape(path)}*"))
     return [
-        CompletionItem(f"{head}=@{each}{os.sep if os.path.isdir(each) else ''}") for each in found
+        CompletionItem(f"{head}=@{each}{os.sep if os.path.isdir(each) else ''}") for each in matches
     ]
 
 

@@ -136,12 +136,12 @@ def uneven_row(source: Source) -> Span | None:
             return (), None
         shape: tuple[int, ...] | None = None
         for element in tree.elements:
-            found, uneven = walk(element)
+            sizes, uneven = walk(element)
             if uneven is not None:
                 return (), uneven
-            if shape is not None and found != shape:
+            if shape is not None and sizes != shape:
                 return (), element.span
-            shape = found
+            shape = sizes
         return (len(tree.elements), *(shape or ())), None
 
     try:

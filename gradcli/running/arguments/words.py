@@ -88,21 +88,21 @@ def joined(args: Sequence[str]) -> list[str]:
             raise UsageError(f"{word!r} is no text")
     if args and args[0] == "record":  # what comes behind the script is the script's
         return list(args)
-    found: list[str] = []
+    taken: list[str] = []
     words = iter(args)
     for word in words:
         if word == "--":
-            if found[:1] == ["run"]:  # what comes behind is the script's
-                return [*found, word, *[f"{SCRIPT}{each}" for each in words]]
-            return [*found, word, *words]
-        if found and found[-1] == "--trace":
-            found[-1] = f"--trace={word if word in TRACES else 'tree'}"
+            if taken[:1] == ["run"]:  # what comes behind is the script's
+                return [*taken, word, *[f"{SCRIPT}{each}" for each in words]]
+            return [*taken, word, *words]
+        if taken and taken[-1] == "--trace":
+            taken[-1] = f"--trace={word if word in TRACES else 'tree'}"
             if word in TRACES:
                 continue
-        found.append(word)
-    if found and found[-1] == "--trace":
-        found[-1] = "--trace=tree"
-    return found
+        taken.append(word)
+    if taken and taken[-1] == "--trace":
+        taken[-1] = "--trace=tree"
+    return taken
 
 
 def is_plain(words: Sequence[str]) -> bool:
@@ -116,7 +116,7 @@ def is_plain(words: Sequence[str]) -> bool:
 
 def arguments_of(words: Sequence[str]) -> list[Argument]:
     """The words behind a program; raises a usage error for one that is no `NAME=VALUE`."""
-    found: dict[str, Argument] = {}
+    arguments: dict[str, Argument] = {}
     for word, behind in zip(words, [*words[1:], ""], strict=False):
         argument = read_argument(word)
         if argument is None:
@@ -126,10 +126,10 @@ def arguments_of(words: Sequence[str]) -> list[Argument]:
             if not near or "=" in value:
                 raise UsageError(f"`{word}` is no NAME=VALUE")
             raise UsageError(f"`{word}` is no NAME=VALUE", f"did you mean `{near}`?")
-        if argument.name in found:
+        if argument.name in arguments:
             raise UsageError(f"`{argument.name}` is given two values")
-        found[argument.name] = argument
-    return list(found.values())
+        arguments[argument.name] = argument
+    return list(arguments.values())
 
 
 def stdin_options(options: Options) -> list[str]:

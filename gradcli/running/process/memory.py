@@ -32,14 +32,14 @@ _CGROUP_FILES = (
 
 def default_memory() -> int:
     """Half of the memory that the machine, or the container, has; at most `MEMORY`."""
-    found = [2 * MEMORY]
+    sizes = [2 * MEMORY]
     with suppress(AttributeError, ValueError, OSError):
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        sizes.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     for path in _CGROUP_FILES:
         # "max" where there is no limit
         with suppress(OSError, ValueError), open(path, encoding="ascii") as file:
-            found.append(int(file.read()))
-    return min(each for each in found if each > 0) // 2
+            sizes.append(int(file.read()))
+    return min(each for each in sizes if each > 0) // 2
 
 
 _RESERVE = 16_000_000
@@ -146,9 +146,9 @@ class _Loader:
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
         spec.loader = self._loader
         with self._loading.room():
-            made: ModuleType | None = self._loader.create_module(spec)
+            module: ModuleType | None = self._loader.create_module(spec)
         spec.loader = self  # type: ignore[assignment]
-        return made
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
         assert module.__spec__ is not None

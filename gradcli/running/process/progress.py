@@ -140,12 +140,12 @@ class Rate:
             share: what part of all has been done, from 0 to 1.
         """
         seconds = max(time.monotonic() - self._began, 1e-3)
-        found = f", {done / seconds:,.0f} a second"
+        speed = f", {done / seconds:,.0f} a second"
         if self._before is None:
             self._before = share
         if share is None or self._before is None or share <= self._before:
-            return found
+            return speed
         minutes, rest = divmod(round(seconds * (1 - share) / (share - self._before)), 60)
         hours, minutes = divmod(minutes, 60)
         clock = f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-        return f"{found}, {clock} left"
+        return f"{speed}, {clock} left"

@@ -247,9 +247,9 @@ class _Line:
                     if self._failure is not None:
                         raise self._failure
                     return
-                found = self._done.pop(number)
+                results = self._done.pop(number)
             self._room.release()
-            yield from found
+            yield from results
             number += 1
 
     def _replace(self) -> None:
@@ -268,9 +268,9 @@ class _Line:
                     number, task = next(self._tasks, (-1, b""))
                 if number < 0:
                     break
-                found = self._results(place, task)
+                results = self._results(place, task)
                 with self._changed:
-                    self._done[number] = found
+                    self._done[number] = results
                     self._changed.notify_all()
         except BaseException as error:
             with self._changed:

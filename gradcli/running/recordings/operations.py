@@ -58,11 +58,11 @@ def opaque_operation(
         has_numbers: whether these arrays hold numbers, and not shapes alone.
     """
     opaque_name(recording, number)
-    given = recording.opaque[number]
-    results = tuple(_tensor(read(name)) for name, _ in given.results)
-    function = _function(read, given, results, len(inputs), has_numbers)
-    found = function.apply(*inputs)
-    return found if len(results) > 1 else found[0]
+    opaque = recording.opaque[number]
+    results = tuple(_tensor(read(name)) for name, _ in opaque.results)
+    function = _function(read, opaque, results, len(inputs), has_numbers)
+    outputs = function.apply(*inputs)
+    return outputs if len(results) > 1 else outputs[0]
 
 
 def opaque_name(recording: Recording, number: Any) -> str:
@@ -78,18 +78,18 @@ def _tensor(array: Any) -> Tensor:
 
 def _function(
     read: Callable[[str], Any],
-    given: Opaque,
+    opaque: Opaque,
     results: tuple[Tensor, ...],
     count: int,
     has_numbers: bool,
 ) -> type[Function]:
     """The custom function of one opaque operation."""
-    passes = iter(given.passes)
+    passes = iter(opaque.passes)
     former: list[Any] = []
 
     def forward(ctx: Any, *inputs: Any) -> Any:
         ctx.mark_non_differentiable(
-            *(each for each, (_, grad) in zip(results, given.results, strict=True) if not grad)
+            *(each for each, (_, grad) in zip(results, opaque.results, strict=True) if not grad)
         )
         return results
 
@@ -98,17 +98,17 @@ def _function(
         former[:] = [next(passes, None)] if not former else [next(passes, former[0])]
         if former[0] is None:
             raise runtime_error(
-                f"the derivative of {given.name} is not known: no backward pass of the run came"
+                f"the derivative of {opaque.name} is not known: no backward pass of the run came"
                 " through it"
             )
         arrived, left = former[0]
         for name, grad in zip(arrived, grads, strict=False):
             if name is not None and has_numbers:
-                check_arrived(given.name, read(name), grad)
-        made = [None if name is None else _tensor(read(name)) for name in left]
-        return tuple(made[:count])
+                check_arrived(opaque.name, read(name), grad)
+        left_grads = [None if name is None else _tensor(read(name)) for name in left]
+        return tuple(left_grads[:count])
 
-    name = given.node.removesuffix("Backward0").removesuffix("Backward") or "Opaque"
+    name = opaque.node.removesuffix("Backward0").removesuffix("Backward") or "Opaque"
     body = {
         "__slots__": (),
         "forward": staticmethod(forward),
@@ -146,11 +146,11 @@ def cell(
     }
     if kind.startswith("rnn"):
         settings["nonlinearity"] = kind.removeprefix("rnn_")
-    made = modules["torch.nn"][f"{_LAYERS[kind]}Cell"](**settings, device="meta")
-    made._parameters.update(
+    cell = modules["torch.nn"][f"{_LAYERS[kind]}Cell"](**settings, device="meta")
+    cell._parameters.update(
         weight_ih=input_weight, weight_hh=weight, bias_ih=input_bias, bias_hh=bias
     )
-    return made(input, tuple(state) if kind == "lstm" else state)
+    return cell(input, tuple(state) if kind == "lstm" else state)
 
 
 _LAYERS = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"}
