@@ -413,6 +413,25 @@ def test_a_script_is_what_it_is_under_python(python: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize("words", [[], ["--watch"]])
+def test_warnings_and_tracebacks_are_those_of_the_script(
+    python: str, tmp_path: Path, words: list[str]
+) -> None:
+    script, path = str(FOLDER / "warned.py"), str(tmp_path / "x.gradrun")
+    for ending in ([], ["in softmax"]):
+        plain = subprocess.run(
+            [python, script, *ending], capture_output=True, text=True, check=False
+        )
+        made = process("record", *words, "--python", python, "-o", path, script, *ending)
+        assert (made.code, made.out) == (plain.returncode, plain.stdout)
+        said = [line for line in made.err.splitlines() if "gradrun" not in line]
+        assert said == plain.stderr.splitlines()
+        assert plain.stderr.count("Warning: ") > 50
+        assert plain.stderr.count("Traceback ") > 10
+        assert "; wrote " in made.err if words else "record: wrote " in made.err
+
+
+@pytest.mark.torch
 def test_record_and_ask_in_one(python: str, here: Path) -> None:
     shutil.copy(FOLDER / "row.py", "row.py")
     shown = process("blame", "--torch", "--python", python, "row.py")

@@ -130,6 +130,179 @@ def digest(tensor: Any) -> Any:
     return torch.cat([samples, torch.stack(sums), torch.stack(sizes)]).cpu().numpy()
 
 
+# --- what the program sees of its stack -----------------------------------------------------------
+
+OWN = frozenset(
+    os.path.join(os.path.dirname(__file__), name)
+    for name in (os.path.basename(__file__), "watcher.py", "step_rerun.py")
+)
+"""The files whose frames no traceback shows, and no warning counts."""
+
+_CALLER = "call of gradcli's recorder"
+"""The name of functions that call another where the program would have called it."""
+
+_CALL = (lambda function, args, kwargs: function(*args, **kwargs)).__code__
+
+_callers: dict[tuple[int, int], tuple[Any, Any]] = {}
+
+
+def caller_at(frame: Any) -> Callable[[Any, Any, Any], Any]:
+    """What calls a function with its operands as the instruction does at which a frame is: what
+    PyTorch warns of in C it places in the Python that called it, whose file, line and variables
+    these are.
+    """
+    code = frame.f_code
+    key = id(code), frame.f_lasti
+    found = _callers.get(key)
+    if found is None:
+        line = frame.f_lineno or code.co_firstlineno
+        call = _CALL.replace(co_filename=code.co_filename, co_firstlineno=line, co_name=_CALLER)
+        found = _callers[key] = types.FunctionType(call, frame.f_globals, _CALLER), code
+    return found[0]
+
+
+def call_plainly(function: Any, args: Any, kwargs: Any) -> Any:
+    """Call a function that says by frames to count where it warns."""
+    return function(*args, **kwargs)
+
+
+def _is_hidden(code: Any) -> bool:
+    return code.co_filename in OWN or code.co_name == _CALLER
+
+
+def mode_of(name: str, hears: Callable[[Any, Any, Any, Any], Any]) -> Any:
+    """A mode of PyTorch that gives each function that is called to another one, with its operands,
+    their names, and what calls it as the program would have.
+    """
+
+    def hear(_: Any, function: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        in_python = type(function) is types.FunctionType
+        call = call_plainly if in_python else caller_at(sys._getframe(1))
+        try:
+            return hears(function, args, kwargs or {}, call)
+        except BaseException as error:
+            leave_own_frames(error)
+            raise
+
+    kind = type(name, (torch.overrides.TorchFunctionMode,), {"__torch_function__": hear})
+    return kind()
+
+
+def hidden(function: Any) -> Any:
+    """A function that the program calls unknowingly: tracebacks leave it out."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            leave_own_frames(error)
+            raise  # which enters no frame anew
+
+    return call
+
+
+class Replacements:
+    """What hears functions of PyTorch in their places."""
+
+    def __init__(self) -> None:
+        self.former: list[tuple[Any, str, Any]] = []
+
+    def put(self, room: Any, name: str, made: Callable[[Any], Any]) -> None:
+        """Put what `made` makes of a function into its place."""
+        former = vars(room)[name]
+        self.former.append((room, name, former))
+        if isinstance(former, classmethod):
+            method = former.__func__
+            setattr(room, name, classmethod(functools.wraps(method)(hidden(made(method)))))
+        else:
+            setattr(room, name, functools.wraps(former)(hidden(made(former))))
+
+    def restore(self) -> None:
+        """Put all functions back."""
+        for room, name, former in reversed(self.former):
+            setattr(room, name, former)
+        self.former.clear()
+
+
+def warning_past_own_frames(former: Any) -> Any:
+    """`warnings.warn`, which counts the frames of the program alone."""
+
+    def warn(
+        message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **named: Any
+    ) -> None:
+        level = max(stacklevel, 1)
+        behind = 2  # this function, and what hides it
+        behind += _passed(sys._getframe(behind), level)
+        former(message, category, level + behind, source, **named)
+
+    return warn
+
+
+def _passed(frame: Any, level: int) -> int:
+    """The frames from a frame to the one that is at a level from there, beyond those that
+    `warnings.warn` would count without this file.
+    """
+    passed = 0
+    while level > 1 and frame is not None:
+        level -= 1
+        inner, frame = frame.f_code, frame.f_back
+        before = passed
+        while frame is not None and (_is_hidden(frame.f_code) or _is_import(frame.f_code)):
+            passed += not _is_import(frame.f_code)
+            frame = frame.f_back
+        if passed > before and frame is not None and _hands_on(frame.f_code):
+            twice = frame
+            while twice is not None and twice.f_code is not inner:
+                passed, twice = passed + 1, twice.f_back
+            passed, frame = passed + 1, twice and twice.f_back
+    return passed
+
+
+def _is_import(code: Any) -> bool:
+    """Whether `warnings.warn` itself does not count a frame: it imports."""
+    return "importlib" in code.co_filename and "_bootstrap" in code.co_filename
+
+
+def _hands_on(code: Any) -> bool:
+    """Whether a frame is PyTorch's in which a function hands itself to a mode. The mode calls it
+    once more, so that it stands on the stack twice.
+    """
+    return code.co_name == "handle_torch_function" and code.co_filename.endswith("overrides.py")
+
+
+def leave_own_frames(error: BaseException) -> None:
+    """Take the frames of these files out of the traceback of an error, and the first of two frames
+    of a function that handed itself to a mode.
+    """
+    entries: list[types.TracebackType] = []
+    trace, count = error.__traceback__, 0
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        count += 1
+        if not _is_hidden(code):
+            if entries and _hands_on(entries[-1].tb_frame.f_code):
+                codes = [each.tb_frame.f_code for each in entries]
+                if code in codes:
+                    del entries[len(codes) - 1 - codes[::-1].index(code) :]
+            entries.append(trace)
+        trace = trace.tb_next
+    if len(entries) == count:
+        return
+    for each in reversed(entries):
+        trace = types.TracebackType(trace, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    error.__traceback__ = trace
+
+
+def leave_all_own_frames(error: BaseException | None, seen: set[int]) -> None:
+    """Take them out of an error and of those that led to it."""
+    if error is None or id(error) in seen:
+        return
+    seen.add(id(error))
+    leave_own_frames(error)
+    for other in (error.__cause__, error.__context__, *getattr(error, "exceptions", ())):
+        leave_all_own_frames(other, seen)
+
+
 # --- what a frame does with a value ---------------------------------------------------------------
 
 PASSED, DROPPED = "passed on", "dropped"
@@ -316,6 +489,7 @@ class Specs:
         self.catalogue = catalogue
         self.by_function: dict[Any, Spec] = {}
         self.names: dict[Any, str] = {}
+        self.backward = torch.Tensor.backward
         rooms = (
             (torch.nn.functional, "F"), (torch, "torch"), (torch.linalg, "torch.linalg"),
             (torch.special, "torch.special"), (torch.fft, "torch.fft"), (torch.nn.init, "nn.init"),
@@ -349,8 +523,8 @@ class Specs:
             return Spec("ignored", name)
         if name in ITEMS:
             return Spec("item", name)
-        if function is torch.Tensor.backward:
-            return Spec("backward", name)
+        if function is self.backward:
+            return BACKWARD
         if function is torch.autograd.grad:
             return Spec("grad", name)
         module = getattr(function, "__module__", None)
@@ -583,6 +757,7 @@ class Hook:
         self.now = now
         self.calls: list[tuple[Any, Any, Any]] = []
 
+    @hidden
     def __call__(self, grad: Any) -> Any:
         taken = grad.detach().clone()
         returned = self.hook(grad)
@@ -811,6 +986,34 @@ class Settings:
         self.catalogue: frozenset[str] | None = None
 
 
+def is_on_top(mode: Any) -> bool:
+    """Whether a mode is the one that hears a function first."""
+    count = torch._C._len_torch_function_stack()
+    return bool(count) and torch._C._get_function_stack_at(count - 1) is mode
+
+
+class Unheard:
+    """A block in which nothing is heard, and the mode takes no time, unless the program has a mode
+    of its own on top.
+    """
+
+    __slots__ = ("popped", "recorder")
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def __enter__(self) -> None:
+        self.recorder.silent += 1
+        self.popped = self.recorder.mode if is_on_top(self.recorder.mode) else None
+        if self.popped is not None:
+            self.popped.__exit__(None, None, None)
+
+    def __exit__(self, *_: object) -> None:
+        self.recorder.silent -= 1
+        if self.popped is not None:
+            self.popped.__enter__()
+
+
 class Recorder:
     """Hears each function of PyTorch that the program calls."""
 
@@ -834,7 +1037,7 @@ class Recorder:
         self.internal: dict[str, bool] = {}
         self.handles: list[Any] = []
         self.optimizers: list[Any] = []
-        self.replaced: list[tuple[Any, str, Any]] = []
+        self.replaced = Replacements()
         self.creations = Creations()
         self.mode: Any = None
         self.is_aside = False
@@ -850,39 +1053,32 @@ class Recorder:
 
     def begin(self) -> None:
         """Hear everything from now on."""
-        hears = self._hears
-        body = {
-            "__torch_function__": lambda _, f, types, args=(), kwargs=None: hears(f, args, kwargs)
-        }
-        self.mode = type("Recording", (torch.overrides.TorchFunctionMode,), body)()
-        self.mode.__enter__()
-        modules = torch.nn.modules.module
         optimizers = importlib.import_module("torch.optim.optimizer")
         if not hasattr(optimizers, "register_optimizer_step_pre_hook"):
             raise RuntimeError(f"PyTorch 2.0 is needed, and this is {torch.__version__}")
-        returned = self._guarded(self._module_returned)
-        always = _defaults(modules.register_module_forward_hook)
-        if always:  # since 2.1: also where the call ends in an error
-            always = {"always_call": True}
+        self.mode = mode_of("Recording", self._hears)
+        self.mode.__enter__()
         self.handles = [
-            modules.register_module_forward_pre_hook(self._guarded(self._module_called)),
-            modules.register_module_forward_hook(returned, **always),
             optimizers.register_optimizer_step_pre_hook(self._guarded(self._step_begins)),
             optimizers.register_optimizer_step_post_hook(self._guarded(self._step_ends)),
         ]
-        self._replace(torch.autograd.Function, "apply", self._applying)
-        self._replace(torch.autograd, "backward", self._differentiating)
+        put = self.replaced.put
+        put(warnings, "warn", warning_past_own_frames)
+        put(torch.nn.Module, "__call__", self._calling)
+        put(torch.autograd.Function, "apply", self._applying)
+        put(torch.Tensor, "backward", self._differentiating)
+        put(torch.autograd, "backward", self._differentiating)
         for name in TRANSFORMS:
-            self._replace(torch.func, name, self._transforming)
-        self._replace(torch, "vmap", self._transforming)
-        self._replace(torch.optim.Optimizer, "__init__", self._optimizing)
-        self._replace(torch.nn.Module, "__init__", self._constructing)
+            put(torch.func, name, self._transforming)
+        put(torch, "vmap", self._transforming)
+        put(torch.optim.Optimizer, "__init__", self._optimizing)
+        put(torch.nn.Module, "__init__", self._constructing)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
-            self._replace(torch.nn.utils, name, self._clipping)
+            put(torch.nn.utils, name, self._clipping)
         if hasattr(torch, "compile"):
-            self._replace(torch, "compile", self._compiling)
+            put(torch, "compile", self._compiling)
         if torch.distributed.is_available():
-            self._replace(torch.distributed, "init_process_group", self._grouping)
+            put(torch.distributed, "init_process_group", self._grouping)
         _recorders.add(self)
 
     def leave(self) -> None:
@@ -895,15 +1091,13 @@ class Recorder:
             self._leave_uncompiled()
             return former(*args, **kwargs)
 
-        return functools.wraps(former)(compile)
+        return compile
 
     def _leave_uncompiled(self) -> None:
         """Let what is compiled run as it is written: the compiled code is not heard."""
         if self.notes:
             return
         self.notes.append("torch.compile was left out: what it compiles ran uncompiled")
-        # PyTorch says of each compiled module that our hooks hear it twice.
-        warnings.filterwarnings("ignore", "Using `torch.compile.module.` when there are global")
         stance = getattr(torch.compiler, "set_stance", None) if hasattr(torch, "compiler") else None
         if stance is not None:
             stance("force_eager")
@@ -920,16 +1114,10 @@ class Recorder:
                 self.rank = torch.distributed.get_rank()
             return result
 
-        return functools.wraps(former)(init)
+        return init
 
-    def _replace(self, room: Any, name: str, made: Callable[[Any], Any]) -> None:
-        """Put what hears a function into its place."""
-        former = vars(room)[name]
-        self.replaced.append((room, name, former))
-        setattr(room, name, made(former))
-
-    def _applying(self, former: Any) -> Any:
-        recorder, apply = self, former.__func__
+    def _applying(self, apply: Any) -> Any:
+        recorder = self
 
         def hear(cls: Any, *args: Any, **kwargs: Any) -> Any:
             if recorder.silent or recorder.is_done or recorder.mode is None:
@@ -937,11 +1125,11 @@ class Recorder:
             if cls.__name__ == "CheckpointFunction":
                 return recorder._checkpointed(apply, cls, args, kwargs)
 
-            with torch._C.DisableTorchFunction():
-                spec = Spec("op", cls.__name__, False)
+            spec = Spec("op", cls.__name__, False)
+            with Unheard(recorder):
                 return recorder._op(spec, functools.partial(apply, cls), args, kwargs)
 
-        return classmethod(hear)
+        return hear
 
     def _transforming(self, former: Any) -> Any:
         """A transform of `torch.func`, the call of whose function is heard as one operation."""
@@ -967,9 +1155,9 @@ class Recorder:
                 self._transformed(event, result)
                 return result
 
-            return functools.wraps(transformed)(call)
+            return functools.wraps(transformed)(hidden(call))
 
-        return functools.wraps(former)(transform)
+        return transform
 
     def _transformed(self, event: Event, result: Any) -> None:
         """Enter the call of a transformed function, whose closure may hold any leaf."""
@@ -1004,10 +1192,11 @@ class Recorder:
         def backward(*args: Any, **kwargs: Any) -> Any:
             if self.silent or self.is_done or self.mode is None:
                 return former(*args, **kwargs)
-            with torch._C.DisableTorchFunction():
-                return self._backward(former, args, kwargs, BACKWARD_OF_SEVERAL)
+            spec = BACKWARD if former is self.specs.backward else BACKWARD_OF_SEVERAL
+            with Unheard(self):
+                return self._backward(spec, former, args, kwargs)
 
-        return functools.wraps(former)(backward)
+        return backward
 
     def _optimizing(self, former: Any) -> Any:
         note = self._guarded(self._note_creation)
@@ -1017,7 +1206,7 @@ class Recorder:
             note(optimizer)
             former(optimizer, *args, **kwargs)
 
-        return functools.wraps(former)(init)
+        return init
 
     def _constructing(self, former: Any) -> Any:
         note = self._guarded(self._note_creation)
@@ -1026,7 +1215,7 @@ class Recorder:
             former(module, *args, **kwargs)
             note(module)
 
-        return functools.wraps(former)(init)
+        return init
 
     def _note_creation(self, created: Any) -> None:
         """Note where the program makes a module or an optimizer, outside of its own class."""
@@ -1049,7 +1238,7 @@ class Recorder:
             if not isinstance(parameters, torch.Tensor):
                 parameters = list(parameters)
 
-            with torch._C.DisableTorchFunction():
+            with Unheard(self):
                 result = self._op(spec, former, (parameters, *args), kwargs)
                 event = self.window.events[-1]
                 for value in values_in(event.args[:1]):
@@ -1059,13 +1248,11 @@ class Recorder:
                         event.after.append((value, grad.detach().clone()))
             return result
 
-        return functools.wraps(former)(clip)
+        return clip
 
     def end(self) -> None:
         """Hear nothing any more."""
-        for room, name, former in reversed(self.replaced):
-            setattr(room, name, former)
-        self.replaced.clear()
+        self.replaced.restore()
         for restore in self.restores:
             restore()
         self.restores.clear()
@@ -1096,18 +1283,19 @@ class Recorder:
             if optimizer is not None and window.backwards:
                 self._step_of(optimizer)
 
-    def _hears(self, function: Any, args: Any, kwargs: Any) -> Any:
-        kwargs = kwargs or {}
+    def _hears(
+        self, function: Any, args: Any, kwargs: dict[str, Any], call: Callable[..., Any]
+    ) -> Any:
         spec = self.specs.of(function)
         if spec.kind == "ignored" or self.silent or self.is_done:
-            return function(*args, **kwargs)
+            return call(function, args, kwargs)
         if torch._C._functorch.peek_interpreter_stack() is not None:
             self.window.transforms += 1
-            return function(*args, **kwargs)
+            return call(function, args, kwargs)
         if spec.kind == "backward":
-            return self._backward(function, args, kwargs)
+            return self._backward(spec, function, args, kwargs)
         if spec.name == "grad" and self._is_idle(spec, args):
-            return function(*args, **kwargs)
+            return call(function, args, kwargs)
         if spec.name == "register_hook" and len(args) == 2:
             return self._hooked(function, args[0], args[1])
         if spec.name == "register_post_accumulate_grad_hook":
@@ -1117,12 +1305,12 @@ class Recorder:
             and spec.name == "requires_grad"
             and args[0].requires_grad == args[1]
         ):
-            return function(*args, **kwargs)
+            return call(function, args, kwargs)
         if spec.kind == "item":
-            return self._item(spec, function, args, kwargs)
+            return self._item(spec, function, args, kwargs, call)
         if spec.name.rpartition(".")[2] in COMPOSITES:
             return self._opened(function, args, kwargs)
-        return self._op(spec, function, args, kwargs)
+        return self._op(spec, function, args, kwargs, call)
 
     def _is_idle(self, spec: Spec, args: Any) -> bool:
         """Whether a use of `.grad` leaves no trace in the program: a read, or what clears the
@@ -1151,13 +1339,20 @@ class Recorder:
         """The number of the module call that is running, -1 for none."""
         return self.stack[-1] if self.stack else -1
 
-    def _op(self, spec: Spec, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    def _op(
+        self,
+        spec: Spec,
+        function: Any,
+        args: Any,
+        kwargs: dict[str, Any],
+        call: Callable[..., Any] = call_plainly,
+    ) -> Any:
         try:
             event = self._begun(spec, args, kwargs)
         except Exception as error:
             self._fail(error)
-            return function(*args, **kwargs)
-        result = function(*args, **kwargs)
+            return call(function, args, kwargs)
+        result = call(function, args, kwargs)
         try:
             self._ended(event, args, kwargs, result)
         except Exception as error:
@@ -1477,8 +1672,15 @@ class Recorder:
             event.grads = [(event.args[0], mask) for mask in masks]
             event.note = "mask"
 
-    def _item(self, spec: Spec, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        result = function(*args, **kwargs)
+    def _item(
+        self,
+        spec: Spec,
+        function: Any,
+        args: Any,
+        kwargs: dict[str, Any],
+        call: Callable[..., Any],
+    ) -> Any:
+        result = call(function, args, kwargs)
         if spec.name in ("numpy", "__array__") and args[0].numel() <= MOST_SHARED:
             self.window.shared[_storage(args[0])] = args[0].detach(), args[0].detach().clone()
         known = self.window.known.get(id(args[0]))
@@ -1503,11 +1705,9 @@ class Recorder:
 
     # --- backward passes --------------------------------------------------------------------------
 
-    def _backward(
-        self, function: Any, args: Any, kwargs: dict[str, Any], spec: Spec | None = None
-    ) -> Any:
+    def _backward(self, spec: Spec, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         try:
-            event = self._before_backward(spec or self.specs.of(function), args, kwargs)
+            event = self._before_backward(spec, args, kwargs)
         except Exception as error:
             self._fail(error)
             return function(*args, **kwargs)
@@ -1612,18 +1812,28 @@ class Recorder:
 
     # --- modules and optimizers -------------------------------------------------------------------
 
-    def _module_called(self, module: Any, _inputs: Any) -> None:
-        if self.is_done:
-            return
+    def _calling(self, former: Any) -> Any:
+        enter = self._guarded(self._module_called)
+
+        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.is_done:
+                return former(module, *args, **kwargs)
+            window, depth = self.window, len(self.stack)
+            enter(module)
+            try:
+                return former(module, *args, **kwargs)
+            finally:
+                if window is self.window:
+                    del self.stack[depth:]
+
+        return call
+
+    def _module_called(self, module: Any) -> None:
         window = self.window
         if not self.stack:
             self._root(module)
         window.calls.append((module, self.stack[-1] if self.stack else -1))
         self.stack.append(len(window.calls) - 1)
-
-    def _module_returned(self, module: Any, _inputs: Any, _result: Any) -> None:
-        if self.stack and not self.is_done:
-            self.stack.pop()
 
     def _root(self, module: Any) -> None:
         """Enter the outermost module that holds one which is called, by the name it has there."""
@@ -1734,8 +1944,7 @@ class Recorder:
         """Hear nothing while an optimizer steps: its many small operations cost most of what a mode
         costs. Not where the program has a mode of its own on top.
         """
-        stack = torch.overrides._get_current_function_mode_stack()
-        if self.silent == 1 and stack and stack[-1] is self.mode:
+        if self.silent == 1 and is_on_top(self.mode):
             self.mode.__exit__(None, None, None)
             self.is_aside = True
 
@@ -1763,6 +1972,7 @@ class Recorder:
         """
         several = type(optimizer).__name__ in UNSTEPPED
 
+        @hidden
         def call() -> Any:
             if several or self.window.steps:
                 self.window = Window()
@@ -1889,6 +2099,7 @@ WRAPPERS = {"OptimizedModule": "_orig_mod", "DistributedDataParallel": "module",
             "DataParallel": "module"}  # fmt: skip
 """PyTorch's modules around one of the program's, and where they hold it."""
 
+BACKWARD = Spec("backward", "backward")
 BACKWARD_OF_SEVERAL = Spec("backward", "autograd.backward")
 
 DROPOUTS = {"F.dropout": None, "torch.dropout": None, "F.dropout1d": 1, "F.dropout2d": 2,
@@ -2884,6 +3095,7 @@ class Watcher(importlib.abc.MetaPathFinder):
         loader, begin = spec.loader, self.begin
         execute = loader.exec_module
 
+        @hidden
         def exec_module(module: types.ModuleType) -> None:
             execute(module)
             begin()
@@ -2972,12 +3184,14 @@ class Ranked:
     def __reduce__(self) -> Any:
         return RankedClass(), (self.settings, self.target)
 
+    @hidden
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         session = Session(settings_of(self.settings))
         import torch.distributed as group
 
         former = group.init_process_group
 
+        @hidden
         def init(*words: Any, **named: Any) -> Any:
             group.init_process_group = former
             result = former(*words, **named)
@@ -3056,7 +3270,7 @@ def run(command: Sequence[str], settings: Settings, session: Any) -> int:
         interrupted = isinstance(error, KeyboardInterrupt)
         code = 1
         failure = error
-        _leave_own_frames(error, set())
+        leave_all_own_frames(error, set())
         sys.excepthook(type(error), error, error.__traceback__)
     _say(session)
     del failure
@@ -3078,28 +3292,6 @@ def _say(session: Any) -> None:
             if stream is not None:
                 stream.flush()
         print(f"gradcli record: {said}", file=sys.stderr)
-
-
-def _leave_own_frames(error: BaseException | None, seen: set[int]) -> None:
-    """Take the frames of this file and of those beside it out of the traceback of an error, and of
-    those that led to it.
-    """
-    if error is None or id(error) in seen:
-        return
-    seen.add(id(error))
-    entries: list[types.TracebackType] = []
-    trace = error.__traceback__
-    while trace is not None:
-        if os.path.dirname(trace.tb_frame.f_code.co_filename) != os.path.dirname(__file__):
-            entries.append(trace)
-        elif entries and entries[-1].tb_frame.f_code.co_name == "handle_torch_function":
-            del entries[-2:]  # a function in Python that handed itself to this file
-        trace = trace.tb_next
-    for each in reversed(entries):
-        trace = types.TracebackType(trace, each.tb_frame, each.tb_lasti, each.tb_lineno)
-    error.__traceback__ = trace
-    for other in (error.__cause__, error.__context__, *getattr(error, "exceptions", ())):
-        _leave_own_frames(other, seen)
 
 
 def _exit_code(code: Any) -> int:

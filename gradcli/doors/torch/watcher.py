@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import traceback
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -369,16 +370,12 @@ class Watcher:
         self.thread = threading.get_ident()
         self.internal: dict[str, bool] = {}
         self.drawing: dict[str, bool] = {}
-        self.replaced: list[tuple[Any, str, Any]] = []
+        self.replaced = recorder.Replacements()
         self.handles: list[Any] = []
         self.absent: tuple[int, ...] = ()
         self.looks = 2
         self.is_on = False
-        hears = self._hears
-        body = {
-            "__torch_function__": lambda _, f, types, args=(), kwargs=None: hears(f, args, kwargs)
-        }
-        self.mode = type("Watching", (torch.overrides.TorchFunctionMode,), body)()
+        self.mode = recorder.mode_of("Watching", self._hears)
 
     # --- beginning and end ------------------------------------------------------------------------
 
@@ -389,28 +386,25 @@ class Watcher:
             optimizers.register_optimizer_step_pre_hook(self._guarded(self._step_begins)),
             optimizers.register_optimizer_step_post_hook(self._guarded(self._step_ends)),
         ]
-        self._replace(torch.nn.Module, "__call__", self._calling)
-        self._replace(torch.Tensor, "backward", self._differentiating)
-        self._replace(torch.autograd, "backward", self._differentiating)
-        self._replace(torch.autograd.Function, "apply", self._applying)
-        self._replace(torch.optim.Optimizer, "__init__", self._optimizing)
+        put = self.replaced.put
+        put(warnings, "warn", recorder.warning_past_own_frames)
+        put(torch.nn.Module, "__call__", self._calling)
+        put(torch.Tensor, "backward", self._differentiating)
+        put(torch.autograd, "backward", self._differentiating)
+        put(torch.autograd.Function, "apply", self._applying)
+        put(torch.optim.Optimizer, "__init__", self._optimizing)
         for room, names in (
             (torch.optim.Optimizer, ("zero_grad",)),
             (torch.nn.Module, ("zero_grad",)),
             (torch.nn.utils, ("clip_grad_norm_", "clip_grad_value_")),
         ):
             for name in names:
-                self._replace(room, name, self._silent)
+                put(room, name, self._silent)
         scaler = getattr(getattr(torch, "amp", None), "GradScaler", None)
         if scaler is not None:
-            self._replace(scaler, "step", self._scaling)
-            self._replace(scaler, "unscale_", self._silent)
+            put(scaler, "step", self._scaling)
+            put(scaler, "unscale_", self._silent)
         self.listen(True)
-
-    def _replace(self, room: Any, name: str, replacement: Callable[[Any], Any]) -> None:
-        former = vars(room)[name]
-        self.replaced.append((room, name, former))
-        setattr(room, name, replacement(former))
 
     def end(self) -> None:
         """Look at a step that was not ended, and hear nothing any more."""
@@ -420,9 +414,7 @@ class Watcher:
             except Exception as error:
                 self._fail(error)
         self.listen(False)
-        for room, name, former in reversed(self.replaced):
-            setattr(room, name, former)
-        self.replaced.clear()
+        self.replaced.restore()
         for handle in self.handles:
             handle.remove()
         self.handles.clear()
@@ -455,12 +447,10 @@ class Watcher:
         if wanted and not self.is_on and not self.is_done:
             self.mode.__enter__()
             self.is_on = True
-        elif not wanted and self.is_on:
-            count = torch._C._len_torch_function_stack()
+        elif not wanted and self.is_on and recorder.is_on_top(self.mode):
             # A mode that the program entered since stays where it is, and this one below it.
-            if count and torch._C._get_function_stack_at(count - 1) is self.mode:
-                self.mode.__exit__(None, None, None)
-                self.is_on = False
+            self.mode.__exit__(None, None, None)
+            self.is_on = False
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
@@ -482,32 +472,34 @@ class Watcher:
             with self.quiet():
                 return former(*args, **kwargs)
 
-        return functools.wraps(former)(call)
+        return call
 
-    def _applying(self, former: Any) -> Any:
-        watcher, apply = self, former.__func__
+    def _applying(self, apply: Any) -> Any:
+        watcher = self
 
         def hear(cls: Any, *args: Any, **kwargs: Any) -> Any:
             if watcher.inside or watcher.is_done or threading.get_ident() != watcher.thread:
                 return apply(cls, *args, **kwargs)
             watcher.applying += 1
             try:
-                return watcher._function(functools.partial(apply, cls), cls.__name__, args, kwargs)
+                made = functools.partial(apply, cls)
+                return watcher._function(made, args, kwargs, recorder.call_plainly, cls.__name__)
             finally:
                 watcher.applying -= 1
 
-        return classmethod(hear)
+        return hear
 
-    def _hears(self, function: Any, args: Any, kwargs: Any) -> Any:
-        kwargs = kwargs or {}
+    def _hears(self, function: Any, args: Any, kwargs: Any, make: Callable[..., Any]) -> Any:
         name = getattr(function, "__name__", "")
         if self.inside or self.is_done or name in UNHEARD:
-            return function(*args, **kwargs)
+            return make(function, args, kwargs)
         if name == "__get__" and getattr(function.__self__, "__name__", "") not in VIEWS:
-            return function(*args, **kwargs)
-        return self._function(function, name, args, kwargs)
+            return make(function, args, kwargs)
+        return self._function(function, args, kwargs, make, name)
 
-    def _function(self, function: Any, name: str, args: Any, kwargs: Any) -> Any:
+    def _function(
+        self, function: Any, args: Any, kwargs: Any, make: Callable[..., Any], name: str
+    ) -> Any:
         call = None
         try:
             if self._concerns(args) or self._concerns(kwargs):
@@ -515,7 +507,7 @@ class Watcher:
                 call = self._call("function", function, args, kwargs, place)
         except Exception as error:
             self._fail(error)
-        result = function(*args, **kwargs)
+        result = make(function, args, kwargs)
         if call is None:
             return result
         try:
@@ -717,7 +709,7 @@ class Watcher:
                 self._fail(error)
             return result
 
-        return functools.wraps(former)(backward)
+        return backward
 
     def _before_backward(self, former: Any, args: Any, kwargs: Any, place: Any) -> None:
         window = self.window
@@ -763,7 +755,7 @@ class Watcher:
             self.optimizers.append(weakref.ref(optimizer))
             former(optimizer, *args, **kwargs)
 
-        return functools.wraps(former)(init)
+        return init
 
     def _scaling(self, former: Any) -> Any:
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -779,7 +771,7 @@ class Watcher:
                 self._fail(error)
             return result
 
-        return functools.wraps(former)(step)
+        return step
 
     def _left_out(self, scaler: Any, optimizer: Any) -> None:
         """A step that a GradScaler left out: that is its way, where the forward pass is finite and
@@ -822,7 +814,7 @@ class Watcher:
             return result
 
         self.inside = 2
-        return (args[0], heard), rest
+        return (args[0], recorder.hidden(heard)), rest
 
     def _step_ends(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         self.inside = 0
