@@ -128,7 +128,7 @@ class Session:
                 TraceRecorder,
             )
 
-            return TraceRecorder(keeps=self.record != "values")
+            return TraceRecorder(keeps=self.record != "values", arrays=self.record == "kept")
         from gradcli.autograd.recording.recorder import Recorder  # lazy: start-up
 
         return Recorder(events=self.record != "graph")

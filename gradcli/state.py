@@ -82,6 +82,8 @@ class State:
             plans read, by the `id` of its array; None before the first.
         library: what modules of libraries keep, by module: `random`'s generator.
         limits: how much the session may use, and whether it may touch files.
+        narrow_draws: whether float64 numbers are those that float32 would draw, of a program that
+            runs in float64 to be compared with itself.
         manual_seed: what all random generators start from, None where nobody asked.
         steps: what is left of the limit of steps.
         outermost: the iterator of the outermost loop over a sequence, with the length of that; None
@@ -121,6 +123,7 @@ class State:
         "limits",
         "manual_seed",
         "modules",
+        "narrow_draws",
         "notes_creation",
         "object_ids",
         "outermost",
@@ -176,6 +179,7 @@ class State:
         self.library: dict[str, Any] = {}
         self.limits = limits or Limits()
         self.manual_seed: int | None = None
+        self.narrow_draws = False
         self.steps = Steps(self.limits.steps)
         self.is_in_effects = False
         self.interruption: BaseException | None = None

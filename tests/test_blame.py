@@ -391,6 +391,15 @@ _CASES = [
         x=[0, 0, 0],
     ),
     Case(
+        "cross-entropy by hand, where float64 has no value either",
+        "p = torch.sigmoid(z)\ny = -(t * torch.log(p) + (1 - t) * torch.log(1 - p)).mean()",
+        {"z": "[100, -120, 1]", "t:const": "tensor([1., 0., 1.])"},
+        "torch.log(p)",
+        "log of zero",
+        0.1044206,
+        z=[0, 0, -0.0896471],
+    ),
+    Case(
         "softmax of nothing but -inf",
         "m = torch.tensor([[0., -math.inf], [-math.inf, -math.inf]])\n"
         "y = (torch.softmax(x + m, -1)[:, 0] * w).sum()",
@@ -740,3 +749,50 @@ def test_a_graph_that_the_program_freed(capsys: pytest.CaptureFixture[str]) -> N
     program = "y = x.exp()\ny.sum().backward()\nz = y * 2\n"
     shown = CommandLine(capsys)("blame", program, "x=[1, 2]")
     assert shown.code == 0, shown.err
+
+
+_HALVED = """\
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LayerNorm(4)).half()
+loss = (net(torch.full((2, 4), 1000.).half()).exp() * 5e4).sum()
+loss.backward()
+"""
+
+
+def test_a_module_in_half_precision(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is compared with the weights that it has, which float64 would draw otherwise."""
+    told = " ".join(CommandLine(capsys)("blame", _HALVED).out.split())
+    assert "cure: float32 has room for the results" in told
+    assert "torch.nn.LayerNorm(4)).float()" in told
+    assert "29 of 29 are those of the former run" in told
+
+
+def test_the_largest_bfloat16(capsys: pytest.CaptureFixture[str]) -> None:
+    program = "y = (x.bfloat16() * 3e38).sum()"
+    told = CommandLine(capsys)("blame", program, "x=[1, 4]").out
+    assert "beyond 3.38953e+38, the largest bfloat16" in told
+
+
+def test_what_a_custom_backward_returned(capsys: pytest.CaptureFixture[str]) -> None:
+    program = (
+        "class F(torch.autograd.Function):\n"
+        "    @staticmethod\n    def forward(ctx, x):\n        return x * 2\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return g * math.nan\n"
+        "y = F.apply(x).sum()"
+    )
+    told = CommandLine(capsys)("blame", program, "x=[1, 2]").out
+    assert "return g * math.nan\n  |         ------------------- this returns it" in told
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("y = x.log().sum()\ntorch.ones(2) @ torch.ones(3)", "no cure: the value is -inf"),
+        ("y = x / x\ntorch.ones(2) @ torch.ones(3)", "no rewrite was tried: the program ended"),
+        ("h = [x.log()]\ntorch.ones(2) @ torch.ones(3)", "not finite before the program failed:"),
+    ],
+)
+def test_a_program_that_fails(program: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = CommandLine(capsys)("blame", program, "x=[0, 2]")
+    assert shown.code == 3
+    assert said in " ".join(shown.out.split())

@@ -423,7 +423,41 @@ _ZEROS: list[tuple[str, str, str, str, str]] = [
         "slope",
         "v.grad",
         "v = torch.zeros(2, requires_grad=True)\n(v ** 2).sum().backward()",
-        "slope of pow is 0",
+        "slope of pow at 0 is 0",
+        "",
+    ),
+    (
+        "a parameter that is zero, after steps",
+        "net.0.weight.grad",
+        "torch.manual_seed(0)\n"
+        "net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.Linear(2, 1))\n"
+        "net[2].weight.data.fill_(0)\nopt = torch.optim.SGD(net[0].parameters(), lr=0.1)\n"
+        "for _ in range(2):\n    opt.zero_grad()\n"
+        "    net(torch.ones(1, 2)).sum().backward()\n    opt.step()",
+        "multiplies the gradient by net.2.weight, and that is 0",
+        "net[2].weight.data.fill_(0)",
+    ),
+    (
+        "a factor that a step has moved since",
+        "x.grad",
+        "g = torch.zeros(1, requires_grad=True)\nopt = torch.optim.SGD([g], lr=0.1)\n"
+        "(g * x).sum().backward()\nopt.step()",
+        "multiplies the gradient by g, and that is 0",
+        "g = torch.zeros(1, requires_grad=True)",
+    ),
+    (
+        "a deviation of equal numbers",
+        "v.grad",
+        "v = torch.ones(2, requires_grad=True)\nv.std().backward()",
+        "all numbers are equal: their deviation is 0",
+        "",
+    ),
+    (
+        "a loss that is reached",
+        "v.grad",
+        "v = torch.ones(2, requires_grad=True)\n"
+        "torch.nn.functional.mse_loss(v, torch.ones(2)).backward()",
+        "input and target are equal",
         "",
     ),
     ("saturation", "x.grad", "torch.sigmoid(x * 200).sum().backward()", "saturated", ""),
@@ -578,6 +612,57 @@ _ANSWERS: list[tuple[str, str, str, str, str | None, str, str | None]] = [
         "params = net.parameters()",
         "`params` is an iterator",
         "params = list(net.parameters())",
+    ),
+    (
+        "an iterator that left the optimizer nothing",
+        "net.weight",
+        f"{_LIN}params = net.parameters()\nn = sum(p.numel() for p in params)\n"
+        "opt = torch.optim.SGD(params, lr=0.1)",
+        "exhausted",
+        "params = net.parameters()",
+        "`params` is an iterator",
+        "params = list(net.parameters())",
+    ),
+    (
+        "a weight that a parametrization makes",
+        "net.weight",
+        "net = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(2, 2))\n"
+        f"{_SGD}net(torch.ones(1, 2)).sum().backward()\nopt.step()",
+        "parametrized",
+        None,
+        "it is computed of `net.parametrizations.weight.original` at each use",
+        None,
+    ),
+    (
+        "a step between the last pass and what set its size",
+        "scale.grad",
+        f"{_LIN}{_SGD}scale = torch.ones(1, requires_grad=True)\n"
+        "for _ in range(2):\n    (scale * net(torch.ones(1, 2))).sum().backward()\n"
+        "    opt.step()\nscale.grad = None\n(net(torch.ones(1, 2)) ** 2).sum().backward()",
+        "cut",
+        "opt.step()",
+        "leaves the graph; what an earlier pass had brought was cleared before",
+        "with create_graph=True for g",
+    ),
+    (
+        "a clearing by another optimizer",
+        "x.grad",
+        "one, two = torch.optim.SGD([x], lr=0.1), torch.optim.SGD([w], lr=0.1)\n"
+        "(x * w).sum().backward()\none.zero_grad()\ntwo.zero_grad()",
+        "cleared",
+        "one.zero_grad()",
+        "a gradient arrived, and was cleared afterwards",
+        "read it before",
+    ),
+    (
+        "micro-batches of several sizes",
+        "w.grad",
+        "data = torch.arange(10.).reshape(5, 2)\n"
+        "for part in (data[:3], data[3:]):\n    ((part @ w).mean() / 2).backward()",
+        "carried",
+        "((part @ w).mean() / 2).backward()",
+        "if each is weighed by its share of the elements",
+        None,
     ),
     (
         "a parameter of another layer",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gradcli.errors import Span
+from gradcli.errors import Label, Span
 from gradcli.language.tree import syntax as tree
 from gradcli.record import Record
 
@@ -131,3 +131,14 @@ _NO_VALUES = (
     tree.Starred,
 )
 """Parts of expressions that have no value which could be replaced."""
+
+
+def returns_of(program: Sequence[tree.Statement], node_name: str) -> tuple[Label, ...]:
+    """What the `backward()` of a custom function returns, by the name of its node."""
+    for each in tree.nodes_of(list(program)):
+        if isinstance(each, tree.Class) and f"{each.name}Backward" == node_name:
+            for inside in tree.nodes_of(each):
+                if isinstance(inside, tree.Def) and inside.name == "backward":
+                    found = [n.span for n in tree.nodes_of(inside) if isinstance(n, tree.Return)]
+                    return tuple([Label(span, "this returns it") for span in found])
+    return ()

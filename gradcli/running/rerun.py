@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from time import perf_counter
@@ -269,6 +270,9 @@ class Rerun(Record):
         try:
             run = Run(self.terminal, options, record)
             run.muted = True
+            # In float64 a program of float32 is to have the random numbers that it has by itself.
+            draws = before in (None, "float32") and not re.search("float64|double", self.text)
+            run.session.state.narrow_draws = draws and options.dtype == "float64"
             # Those that are replaced are evaluated too, so that the program draws what it drew. It
             # may write to what it is given.
             arguments = list(self.arguments)

@@ -6,6 +6,7 @@ What is drawn does not depend on what it replaces: gradients are zero.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -29,6 +30,7 @@ from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.functions import methods, operators
 from gradcli.ops.creation.fill import checked_dtype, checked_sizes, chosen_device, tensor_of
 from gradcli.ops.creation.random import (
+    as_drawn,
     bernoulli_array,
     check_drawn_dtype,
     check_generator,
@@ -59,13 +61,17 @@ def _bernoulli_each(p: Tensor, generator: Any) -> Any:
         kind = np.dtype(np.float64 if p.array.dtype == np.float64 else np.float32)
         source = generator_of(generator, p.device.type)
         fraction = drawn(
-            p.array.shape, lambda sizes: shaped(source.uniform(prod(sizes), kind), sizes, p.dtype)
+            p.array.shape,
+            lambda sizes: shaped(
+                as_drawn(kind, partial(source.uniform, prod(sizes))), sizes, p.dtype
+            ),
         )
         return operators.lt(Tensor(fraction), p).array
     chances = module_of(p.array).asarray(p.array)
     _check_chances(chances)
     kind = np.dtype(np.float64 if chances.dtype == np.float64 else np.float32)
-    fraction = generator_of(generator, p.device.type).uniform(chances.size, kind)
+    source = generator_of(generator, p.device.type)
+    fraction = as_drawn(kind, partial(source.uniform, chances.size))
     return fraction.reshape(chances.shape) < chances
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -223,7 +224,8 @@ def uniform_array(
     if dtype.is_complex:
         parts = uniform_array(name, (*sizes, 2), real, generator, low, high, device)
         return parts.view(dtype.numpy_dtype)[..., 0].copy()[()]
-    fraction = generator_of(generator, device).uniform(prod(sizes), dtype.numpy_dtype)
+    source = generator_of(generator, device)
+    fraction = as_drawn(dtype.numpy_dtype, partial(source.uniform, prod(sizes)))
     if low == 0 and high == 1:
         return shaped(fraction, sizes, dtype)
     # PyTorch multiplies and adds with one rounding; here that is done in the next wider format.
@@ -268,8 +270,19 @@ def normal_array(
         parts = normal_array(name, size, real, generator, 0.0, deviation, device, in_blocks)
         return (parts.view(dtype.numpy_dtype)[..., 0] + mean).astype(dtype.numpy_dtype)[()]
     source, count = generator_of(generator, device), prod(sizes)
-    drawn = source.normal(count, dtype.numpy_dtype, mean, std, in_blocks)
+    drawn = as_drawn(
+        dtype.numpy_dtype, lambda kind: source.normal(count, kind, mean, std, in_blocks)
+    )
     return shaped(drawn, sizes, dtype)
+
+
+def as_drawn(kind: Any, draw: Callable[[Any], Any]) -> Any:
+    """Random numbers of a dtype of NumPy's, which `draw` is called with: float64 ones that float32
+    would draw, where the session's draws are narrow.
+    """
+    if active.state.narrow_draws and kind == np.float64:
+        return draw(np.dtype(np.float32)).astype(np.float64)
+    return draw(kind)
 
 
 def uniform_over(

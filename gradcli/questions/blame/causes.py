@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradcli.arrays.dtypes import of_numpy
+from gradcli.arrays.scalars import finfo
 from gradcli.ops.definition.doc import NO_HAZARD, Hazard
 from gradcli.questions.blame.nonfinite import BACKWARD, DATA, SEED
 
@@ -57,9 +59,9 @@ def _forward(nonfinite: FirstNonFinite) -> tuple[str, str]:
             if hazard.nothing
             else ("undefined", f"{name} is not defined there")
         )
-    largest = np.finfo(nonfinite.dtype).max if nonfinite.dtype.kind == "f" else None
-    beyond = "" if largest is None else f" {number_text(largest)}, the largest {nonfinite.dtype}"
-    return "overflow", f"the result of {name} is beyond{beyond}"
+    largest = finfo(of_numpy(nonfinite.dtype)).max
+    beyond = f"{number_text(largest)}, the largest {nonfinite.dtype}"
+    return "overflow", f"the result of {name} is beyond {beyond}"
 
 
 # --- backward -----------------------------------------------------------------------------------

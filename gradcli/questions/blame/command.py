@@ -67,12 +67,17 @@ def blame(asked: Asked, *, all: bool) -> int:
         if run.replay is not None:
             run.replay.leave_out_steps()
 
-    def report(run: Run, statements: Sequence[Statement], result: Result | None) -> int:
+    def report(
+        run: Run, statements: Sequence[Statement], result: Result | None, failed: bool = False
+    ) -> int:
         gradients = () if result is None else [(g.name, g.tensor) for g in result.gradients]
         with run.session.running():
             watch.remove()
         recorded = run.recorded(statements, None, False)
         found = find(recorded, watch, gradients)
+        found.failed = failed
+        if failed and found.first is not None:
+            found.first.untried = "the program ended in an error"
         _check_first(recorded.provenance, watch, found)
         if found.first is not None and result is not None:
             _find_cure(asked, run, found, statements, result)
@@ -91,7 +96,7 @@ def blame(asked: Asked, *, all: bool) -> int:
     def after_error(run: Run, statements: Sequence[Statement], error: GradcliError) -> None:
         # A program that checks its numbers fails of what is to be found.
         if watch.nonfinites:
-            report(run, statements, None)
+            report(run, statements, None, failed=True)
 
     return answer_from_run(asked, "values", answer, prepare, after_error, of_last_rounds=not all)
 
@@ -193,7 +198,7 @@ def _find_cure(
         changes = rewrites(first, found.others, statements)
         first.fix = find_fix(changes, outcome_of(result), exact, rerun, leaves_of(run), text)
     except OutOfTime:
-        first.untried = True
+        first.untried = "the program runs too long"
     if first.fix is not None:
         first.fix.chooses = first.cause in _WITHOUT_VALUE
 

@@ -8,6 +8,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.questions.blame.contexts import explain_by_context
 from gradcli.questions.blame.finding import Blame, Blamed, Mask
 from gradcli.questions.blame.nonfinite import BACKWARD, DATA, SEED, FirstNonFinite, Watch, is_finite
+from gradcli.recorded.patterns import returns_of
 from gradcli.recorded.recorded_run import Recorded
 
 
@@ -60,6 +61,8 @@ def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Ten
     first.diverges = diverged if grew else ()
     if chosen.phase == DATA and chosen.output is not None and not chosen.stepped:
         first.made = run.creation(chosen.output)
+    if chosen.phase == BACKWARD and chosen.node is not None:
+        first.returned = returns_of(run.program, chosen.node.node_name)
     explain_by_context(run, first)
     return Blame(first, others)
 

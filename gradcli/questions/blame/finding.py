@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gradcli.errors import Span
+from gradcli.errors import Label, Span
 from gradcli.questions.blame.causes import cause_of
 from gradcli.questions.blame.nonfinite import FirstNonFinite
 from gradcli.record import Record
@@ -89,9 +89,10 @@ class Blamed:
         computed: whether the zero that it stumbles over was computed, and may be one by rounding.
         grows: how much what a recurrence hands on grows from round to round, in words, "" where it
             does not overflow by that.
+        returned: where the `backward()` of a custom function returned it.
         made: where the tensor was made that holds it, of one that entered so.
         too_large: whether it was run in float64, and is not finite there either.
-        untried: whether there was no time to run what may cure it.
+        untried: why nothing was run that may cure it, "" where it was.
     """
 
     def __init__(self, nonfinite: FirstNonFinite, mask: Mask | None, spoilt: Sequence[str]) -> None:
@@ -101,10 +102,11 @@ class Blamed:
         self.spoilt = spoilt
         self.diverges: Sequence[Tensor] = ()
         self.fix: Fix | None = None
-        self.untried = False
+        self.untried = ""
         self.computed = False
         self.grows = ""
         self.made: Span | None = None
+        self.returned: tuple[Label, ...] = ()
         self.too_large = False
 
 
@@ -113,7 +115,9 @@ class Blame(Record):
 
     Attributes:
         others: those after it, and those that reach neither output nor gradient.
+        failed: whether the program ended in an error, and has neither.
     """
 
     first: Blamed | None
     others: Sequence[Blamed]
+    failed: bool = False

@@ -73,7 +73,10 @@ def blame_text(blame: Blame, style: Style = PLAIN, *, all: bool = False) -> str:
     """The first nonfinite value with its place, operands, fix and verification; `all` of them."""
     if blame.first is None:
         parts = ["nothing to blame: the output and all gradients are finite"]
-        if blame.others and not all:
+        if blame.failed:
+            parts = ["not finite before the program failed:"]
+            all = True
+        elif blame.others and not all:
             count = len(blame.others)
             some = "1 operation gives" if count == 1 else f"{count} operations give"
             parts.append(f"{some} numbers that are not finite and spoil nothing: --all shows them")
@@ -120,7 +123,7 @@ def hint(blamed: Blamed) -> str:
     said = cause or (_HINTS.get(f"{blamed.cause}, float64") if blamed.too_large else None)
     said = said or _HINTS.get(
         blamed.cause,
-        "no time to try rewrites: the program runs too long"
+        f"no rewrite was tried: {blamed.untried}"
         if blamed.untried
         else "no rewrite that was tried keeps it finite and right",
     )
@@ -164,6 +167,7 @@ def _place(blamed: Blamed, style: Style) -> str:
             labels = (Label(blamed.mask.place, "it goes in here"),)
     if blamed.made is not None:
         labels = (*labels, Label(blamed.made, "it is made here"))
+    labels = (*labels, *blamed.returned)
     return finding(blamed.text, blamed.nonfinite.place, None, labels, style)
 
 

@@ -22,9 +22,10 @@ its names, and a dtype; None where that is an error.
 
 Arrays = Mapping[str, Any]
 
-_NO_MASKS: Arrays = {}
+_NOTHING: Arrays = {}
 
-_CLOSE = {"e": 1e-2, "f": 1e-4, "d": 1e-7}
+_CLOSE = {"float16": 1e-2, "bfloat16": 5e-2, "float64": 1e-7}
+"""How close numbers of a dtype are that are the same; of others 1e-4."""
 
 
 class OutOfTime(Exception):
@@ -177,7 +178,7 @@ def _floating(inputs: Arrays) -> dict[str, Any]:
 
 
 def _drawn(
-    inputs: Arrays, reference: Rerun, masks: Arrays = _NO_MASKS, whole: bool = True
+    inputs: Arrays, reference: Rerun, masks: Arrays = _NOTHING, whole: bool = True
 ) -> Iterator[_Point]:
     """Points at which the program is finite in float64, or, unless `whole`, its value is.
 
@@ -234,16 +235,54 @@ def _agreeing(rewrite: Rewrite, point: _Point, rerun: Rerun, reference: Rerun) -
     if point.beside and not all_finite(there):
         return 0
     compared = _compared(there, point.outcome, None)
+    if compared is None and point.values:
+        compared = _compared(there, point.outcome, None, noise=_noise(point, reference))
     if compared is None:
         return None
     compares = all_finite(point.outcome) or not point.values
     return compared[0] if compares or _slopes_agree(there, point, reference) else None
 
 
+_SAMPLES, _APART = 9, 1e-4
+"""Runs that tell how rough a program is, and how far apart their inputs are."""
+
+_ROUGH = 10.0
+"""Numbers agree that are so many times as far apart as the program is rough there."""
+
+
+def _noise(point: _Point, reference: Rerun) -> Arrays:
+    """How rough each result of the program is around a point: its own rounding, which is large
+    where it takes nearly equal numbers from each other, as `1 - sigmoid(30)` does.
+
+    A smooth function has next to no fourth differences, and those of noise are √70 times as large
+    as it is (Moré and Wild, "Estimating computational noise", 2011).
+    """
+    sampled: dict[str, list[Any]] = {}
+    for number in range(_SAMPLES):
+        moved = {n: a * (1 + number * _APART) for n, a in _floating(point.values).items()}
+        outcome = reference(values={**point.values, **moved})
+        for name, array in ({} if outcome is None else outcome.arrays()).items():
+            sampled.setdefault(name, []).append(np.asarray(to_host(array), float))
+    found = {}
+    for name, arrays in sampled.items():
+        if len(arrays) == _SAMPLES and np.isfinite(arrays).all() and arrays[0].size:
+            fourth = np.diff(np.stack(arrays), 4, axis=0)
+            found[name] = float(np.sqrt((fourth**2).mean(0).max() / 70))
+    return found
+
+
 def _compared(
-    outcome: Outcome, former: Outcome, exact: Outcome | None, guards: bool = False
+    outcome: Outcome,
+    former: Outcome,
+    exact: Outcome | None,
+    guards: bool = False,
+    noise: Arrays = _NOTHING,
 ) -> tuple[int, list[tuple[str, tuple[int, ...]]]] | None:
-    """How many numbers agree with a known one, and which are unknown; None for a mismatch."""
+    """How many numbers agree with a known one, and which are unknown; None for a mismatch.
+
+    Args:
+        noise: how far each known number may be from the true one, by name.
+    """
     agree, chosen = 0, []
     references = [
         # The gradients of an infinite output are 0 or NaN, and mean nothing.
@@ -265,11 +304,12 @@ def _compared(
             if guards and not name and np.isinf(right).any():
                 return None
             here = np.isfinite(right) & ~known & counts
-            close = _CLOSE.get(array.dtype.char, 1e-4)
+            close = max(_CLOSE.get(each.dtype.name, 1e-4) for each in (array, right))
             kind = complex if array.dtype.kind == "c" else float
             a, b = array[here].astype(kind), right[here].astype(kind)
             scale = float(np.abs(b).max()) if b.size and array.dtype.char == "d" else 1.0
-            if not np.allclose(a, b, rtol=close, atol=close * min(scale, 1.0) + 1e-12):
+            apart = close * min(scale, 1.0) + 1e-12 + _ROUGH * noise.get(name, 0.0)
+            if not np.allclose(a, b, rtol=close, atol=apart):
                 return None
             known |= here
         agree += int(known.sum())

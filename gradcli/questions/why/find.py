@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,11 +15,16 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import AccumulateGrad, Tensor, gradient_edge
-from gradcli.errors import Label
 from gradcli.language.provenance import targets_of
 from gradcli.language.tree import syntax as tree
 from gradcli.library.torch.nn.paths import module_paths
 from gradcli.library.torch.optim.optimizer import Optimizer
+from gradcli.questions.why.clearing import (
+    assigned_value,
+    assignment_to_grad,
+    clearing_call,
+    is_before,
+)
 from gradcli.questions.why.detachments import (
     Detachment,
     beside,
@@ -45,12 +49,13 @@ from gradcli.questions.why.training import (
     frozen,
     never_called,
     not_training,
+    parametrized,
     skipped_hooks,
 )
 from gradcli.questions.why.zeros import EVERYWHERE, zeros_of
 from gradcli.recorded.gradients import NO_SHAPE, STRUCTURAL_ZERO, ZERO
 from gradcli.recorded.hooks import hook_calls
-from gradcli.recorded.patterns import holds
+from gradcli.recorded.patterns import holds, returns_of
 from gradcli.recorded.recorded_run import Recorded, graph_of, path_to
 
 if TYPE_CHECKING:
@@ -234,8 +239,6 @@ _SAMPLE = ".sample("
 
 _MEANS = ("MeanBackward0", "MseLossBackward0")
 
-_CLEARS = (".zero_grad", ".grad.zero_", ".grad.data.zero_")
-
 _LONGEST = 40
 """So long is a source text that stands for an output without a name."""
 
@@ -254,19 +257,6 @@ def _all_parts(evaluation: Evaluation) -> Iterator[Evaluation]:
     for part in evaluation.parts:
         yield part
         yield from part.parts
-
-
-def _parts_within(evaluation: Evaluation) -> Iterator[Evaluation]:
-    """The evaluations inside one, at any depth, each once: what one round made is a part of all
-    that came of it.
-    """
-    waiting, met = [*reversed(evaluation.parts)], set[int]()
-    while waiting:
-        part = waiting.pop()
-        if id(part) not in met:
-            met.add(id(part))
-            yield part
-            waiting += reversed(part.parts)
 
 
 class Uses(Listener):
@@ -327,7 +317,9 @@ class _Gradients:
             return self._none(found.kind, reason, found.detachments)
         if tensor.grad_fn is not None:
             return self._not_a_leaf(tensor.grad_fn)
-        return self._cleared() or self._no_pass() or self._replaced() or self._not_reached()
+        return (
+            self._cleared() or self._no_pass() or self._replaced() or self._not_reached(self.passes)
+        )
 
     def _is_a_gradient(self) -> bool:
         """Whether a call of `grad()` returned the tensor."""
@@ -397,7 +389,9 @@ class _Gradients:
             return Why(self.question, gradient, kind, *zero, path)
         if not gradient.array.any() and not hooked:
             reason = f"a gradient flows from {output} to {name}, and was set to 0 afterwards"
-            cleared = Detachment(self._clearing(), "this sets it to 0")
+            call = clearing_call(self.run, self.tensor)
+            place = self._assignment_to_grad() if call is None else call.node.span
+            cleared = Detachment(place, "this sets it to 0")
             return Why(self.question, gradient, "cleared", reason, [cleared], path)
         return None
 
@@ -463,19 +457,33 @@ class _Gradients:
             if any(node and graph_of(root).find(node) is not None for root, _ in each.roots)
         ][-count:]
         found = []
-        shares = " and ".join(self._mean_sizes(node, count))
+        gathers = self._gathers(count)
+        shares = " and ".join(self._mean_sizes(node, count)) if gathers else ""
         for span, times in Counter(each for each in spans if each is not None).items():
             every = "each round" if self.run.provenance.unheard else f"each of {times} rounds"
             often = f", in {every}" if times > 1 else ""
             found.append(Detachment(span, f"this adds to it{often}"))
         if shares and found:
             found[-1].text += (
-                f"; each takes a mean of its own, of {shares} elements, and the sum of these is not"
-                " the gradient of one mean of all"
+                f"; each takes a mean of its own, of {shares} elements: these add up to the"
+                " gradient of one mean of all if each is weighed by its share of the elements"
             )
-        if found:
+        if found and not (gathers and self._is_divided()):
             clearing_misses(self.run, self.name, self.tensor, found[-1])
         return found[-_PASSES:]
+
+    def _gathers(self, count: int) -> bool:
+        """Whether the passes that were added up had no step() between them."""
+        steps = [
+            each
+            for each in self.run.provenance.evaluations
+            if isinstance(each.node, tree.Call) and each.node.function.span.text.endswith(".step")
+        ]
+        return len(steps) < count - 1
+
+    def _is_divided(self) -> bool:
+        """Whether the last pass begins with a division, as of one of several micro-batches."""
+        return any(root.node_name == "DivBackward0" for root, _ in self.passes[-1].roots)
 
     def _mean_sizes(self, node: Node | None, count: int) -> list[str]:
         """The sizes of the means that the last passes begin with, where they differ."""
@@ -511,26 +519,9 @@ class _Gradients:
 
     # --- there is none --------------------------------------------------------------------------
 
-    def _parametrized(self) -> Why | None:
-        """A weight that a parametrization computes of others at each use."""
-        owner, _, attribute = self.name.rpartition(".")
-        within = f"{owner}.parametrizations.{attribute}"
-        held = [
-            f"{path}.{each}"
-            for path, module in module_paths().values()
-            if path == within
-            for each in getattr(module, "_parameters", {})
-        ]
-        if not held:
-            return None
-        names = " and ".join(f"`{each}`" for each in held)
-        text = f"it is computed of {names} at each use: gradients are kept there"
-        reason = f"{self.name} is no leaf: a parametrization makes it"
-        return self._none("parametrized", reason, [Detachment(None, text)])
-
     def _not_a_leaf(self, node: Node) -> Why:
         name = self.name
-        found = self._parametrized()
+        found = parametrized(name, "grad")
         if found is not None:
             return found
         place = node.place
@@ -573,43 +564,24 @@ class _Gradients:
         node = gradient_edge(self.tensor)[0]
         if not any(isinstance(e, Arrival) and e.node is node for e in self.events):
             return None
-        place = self._clearing()
+        call = clearing_call(self.run, self.tensor)
+        place = self._assignment_to_grad() if call is None else call.node.span
+        clears = assigned_value(self.run, place) if call is None else call
+        if clears is not None and is_before(self.run, clears, self.passes[-1].span):
+            return self._missed_since(place)
         help = "read it before it is cleared"
         detachment = Detachment(place, "this forgets it", help, (), instead(place, "pass"))
         return self._none("cleared", "a gradient arrived, and was cleared afterwards", [detachment])
 
-    def _clearing(self) -> Span | None:
-        """What took the gradient away last: a call that is known to be about this tensor, or about
-        several; an assignment.
-        """
-        for evaluation in reversed(self.run.provenance.evaluations):
-            node = evaluation.node
-            called = node.function.span.text if isinstance(node, tree.Call) else ""
-            if not called.endswith(_CLEARS):
-                continue
-            owner = called.partition(".grad.")[0] if ".grad." in called else ""
-            if not owner or any(
-                part.node.span.text == owner and part.value is self.tensor
-                for part in _parts_within(evaluation)
-            ):
-                return node.span
-        return self._assignment_to_grad()
+    def _missed_since(self, cleared: Span | None) -> Why:
+        """What keeps the last pass from the tensor, which an earlier one reached."""
+        found = self._not_reached(self.passes[-1:])
+        reason = f"{found.reason}; what an earlier pass had brought was cleared before"
+        places = [*found.detachments, Detachment(cleared, "this forgets what came before")]
+        return self._none(found.kind, reason, places)
 
     def _assignment_to_grad(self) -> Span | None:
-        """The last assignment to a `.grad` in the text that may be this tensor's; one to what was
-        asked of comes first.
-        """
-        own = re.sub(r"\.(\d+)", r"[\1]", self.question)
-        assigned = [
-            (target.span.text != own, statement.span)
-            for statement in tree.nodes_of(list(reversed(self.run.program)))
-            if isinstance(statement, tree.Assign)
-            for target in statement.targets
-            if isinstance(target, tree.Attribute) and target.name == "grad"
-            if self.run.values.get(target.value.span.text, self.tensor) is self.tensor
-        ]
-        assigned.sort(key=lambda each: each[0])
-        return assigned[0][1] if assigned else None
+        return assignment_to_grad(self.run, self.question, self.tensor)
 
     def _no_pass(self) -> Why | None:
         """No backward pass that writes gradients."""
@@ -687,13 +659,13 @@ class _Gradients:
                     return self._none("rebound", reason, [detachment])
         return None
 
-    def _not_reached(self) -> Why:
+    def _not_reached(self, passes: Sequence[BackwardPass]) -> Why:
         flow = self.run.flow
-        roots = [root for each in self.passes for root in each.roots]
+        roots = [root for each in passes for root in each.roots]
         graphs = [graph_of(root) for root, _ in roots]
         output = self._output_name(graphs[-1] if graphs else None)
         node = gradient_edge(self.tensor)[0]
-        for each in reversed(self.passes):
+        for each in reversed(passes):
             for graph in (graph_of(root) for root, _ in each.roots):
                 if node is not None and graph.find(node) is not None:
                     return self._stopped(each, self._output_name(graph))
@@ -798,23 +770,46 @@ class _Gradients:
         return None
 
     def _stepped(self, output: str) -> Why | None:
-        """The step of an optimizer between the tensor and the output."""
+        """The step of an optimizer between the tensor and the output: it moved a parameter along
+        a gradient that depends on the tensor.
+        """
         run = self.run
         reached = run.flow.computed_from([id(self.tensor)])
         sets = [
-            statement
+            statement.span
             for statement, value in run.provenance.assignments
             if isinstance(statement, tree.Assign)
             and any(isinstance(t, tree.Attribute) and t.name == "grad" for t in statement.targets)
             and id(value.value) in reached
         ]
+        sets += [each.span for each in self._moving() if each.span is not None]
         steps = [e.span for e in calls_of(run.program, ".step")]
         if not sets or not steps:
             return None
-        later = [span for span in steps if span.start > sets[-1].span.start]
+        later = [span for span in steps if span.start > sets[-1].start]
         place = (later or steps)[0]
         reason = f"the only way from {self.name} to {output} leaves the graph"
         return self._none("cut", reason, [step_detachment(place)])
+
+    def _moving(self) -> list[BackwardPass]:
+        """The passes before the last that reached the tensor, and also a leaf that was changed
+        and that the last one reached.
+        """
+        node = gradient_edge(self.tensor)[0]
+        graphs = [[graph_of(root) for root, _ in each.roots] for each in self.passes]
+        moved = {
+            each.leaf
+            for graph in (graphs[-1] if graphs else ())
+            for each in graph.nodes
+            if each.leaf is not None and each.leaf.version
+        }
+        return [
+            began
+            for began, found in zip(self.passes[:-1], graphs, strict=False)
+            for graph in found
+            if node is not None and graph.find(node) is not None
+            if any(each.leaf in moved for each in graph.nodes if each.leaf is not None)
+        ]
 
     def _stopped(self, ended: BackwardPass, output: str) -> Why:
         """A node between them returned None, the pass failed, or it left the tensor out."""
@@ -833,7 +828,7 @@ class _Gradients:
                             event.node.place,
                             f"{event.node.node_name} returned None for input {number}",
                             None,
-                            _returns_of(self.run.program, event.node.node_name),
+                            returns_of(self.run.program, event.node.node_name),
                         )
                     )
         if detachments:
@@ -847,14 +842,3 @@ class _Gradients:
             without_inputs(ended.span),
         )
         return self._none("left out", f"the backward pass left {self.name} out", [detachment])
-
-
-def _returns_of(program: Sequence[tree.Statement], node_name: str) -> tuple[Label, ...]:
-    """What the `backward()` of a custom function returns, by the name of its node."""
-    for each in tree.nodes_of(list(program)):
-        if isinstance(each, tree.Class) and f"{each.name}Backward" == node_name:
-            for inside in tree.nodes_of(each):
-                if isinstance(inside, tree.Def) and inside.name == "backward":
-                    found = [n.span for n in tree.nodes_of(inside) if isinstance(n, tree.Return)]
-                    return tuple([Label(span, "this returns it") for span in found])
-    return ()

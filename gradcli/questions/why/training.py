@@ -38,7 +38,7 @@ def not_training(run: Recorded, name: str, tensor: Tensor) -> Why | None:
         return buffer(name, tensor, "trains") or frozen(run, name, tensor)
     optimizers = {n: v for n, v in run.values.items() if isinstance(v, Optimizer)}
     if not optimizers:
-        return None
+        return _given_nothing(run, name)
     for called, optimizer in optimizers.items():
         for group in optimizer.param_groups:
             if any(each is tensor for each in group["params"]):
@@ -60,6 +60,27 @@ def buffer(name: str, tensor: Tensor, attribute: str) -> Why | None:
             value = None if attribute == "grad" else False
             return Why(f"{name}.{attribute}", value, "buffer", reason, places)
     return None
+
+
+def parametrized(name: str, attribute: str) -> Why | None:
+    """The answer for a weight that a parametrization computes of others, None for another tensor.
+
+    Args:
+        attribute: `grad` or `trains`.
+    """
+    owner, _, weight = name.rpartition(".")
+    module = dict(module_paths().values()).get(f"{owner}.parametrizations.{weight}")
+    held = [f"`{owner}.parametrizations.{weight}.{e}`" for e in getattr(module, "_parameters", {})]
+    if not held:
+        return None
+    trains = "which is what trains" if len(held) == 1 else "which are what trains"
+    kept = "gradients are kept there" if attribute == "grad" else trains
+    mark = ":" if attribute == "grad" else ","
+    text = f"it is computed of {' and '.join(held)} at each use{mark} {kept}"
+    value, reason = None, f"{name} is no leaf: a parametrization makes it"
+    if attribute == "trains":
+        value, reason = False, f"{name} is no parameter: a parametrization makes it"
+    return Why(f"{name}.{attribute}", value, "parametrized", reason, [Detachment(None, text)])
 
 
 def frozen(run: Recorded, name: str, tensor: Tensor) -> Why:
@@ -173,7 +194,8 @@ def _in_none(run: Recorded, name: str, tensor: Tensor, optimizers: Mapping[str, 
             return replaced
     called = next(iter(optimizers))
     return (
-        _exhausted(run, name, called)
+        parametrized(name, "trains")
+        or _exhausted(run, name, called)
         or _in_a_list(run, name, tensor, optimizers)
         or _no_parameter(run, name, tensor)
         or _of_another_model(run, name, optimizers)
@@ -253,7 +275,21 @@ def _exhausted(run: Recorded, name: str, called: str) -> Why | None:
     made = _last_of(run, called)
     if made is None:
         return None
-    text = run.provenance.assignments[made][0].span.text
+    return _gone_through(run, name, run.provenance.assignments[made][0].span.text, made)
+
+
+def _given_nothing(run: Recorded, name: str) -> Why | None:
+    """The same where that ended the program."""
+    error = run.error
+    if error is None or error.code != "E204" or error.span is None:
+        return None
+    return _gone_through(run, name, error.span.text, len(run.provenance.assignments))
+
+
+def _gone_through(run: Recorded, name: str, text: str, made: int) -> Why | None:
+    """The answer where a text reads an iterator of the parameters that one of the first
+    assignments made.
+    """
     for statement, _ in run.provenance.assignments[:made]:
         for target in targets_of(statement):
             value = statement.value if isinstance(statement, tree.Assign) else None
@@ -264,12 +300,12 @@ def _exhausted(run: Recorded, name: str, called: str) -> Why | None:
                 continue
             found = Detachment(
                 statement.span,
-                f"`{target}` is an iterator: what went through it left nothing for `{called}`",
+                f"`{target}` is an iterator: what went through it left nothing for the optimizer",
                 f"`{target} = list({source})`",
                 (),
                 instead(value.span, f"list({source})"),  # type: ignore[union-attr]
             )
-            return _answer(name, "exhausted", f"`{called}` was given no parameters", [found])
+            return _answer(name, "exhausted", "the optimizer was given no parameters", [found])
     return None
 
 

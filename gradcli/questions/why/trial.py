@@ -131,6 +131,8 @@ def _helps(before: Why, offered: Detachment, output: Output, ran: Ran) -> bool:
         return False
     if before.kind in _SAME_VALUE and not offered.alters and not _alike(output, ran.output):
         return False
+    if before.kind == "exhausted":
+        return after.kind != "exhausted"
     if before.value is None or before.value is False:
         return after.value is not None and after.value is not False
     if before.kind in ("zero", "structural zero"):

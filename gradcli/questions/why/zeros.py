@@ -21,14 +21,15 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
-from gradcli.ops.definition.op import parameters_of
+from gradcli.ops.definition.op import Op, parameters_of
 from gradcli.questions.why.detachments import Detachment
 from gradcli.questions.why.edits import drawn, leaky, straight_through
-from gradcli.questions.why.origins import origin_of_zero, viewed
+from gradcli.questions.why.origins import operands_as_they_were, origin_of_zero, viewed
 from gradcli.record import Record
 from gradcli.recorded.gradients import flat
 from gradcli.recorded.ledger import last_pass
 from gradcli.recorded.recorded_run import Recorded
+from gradcli.state import active
 
 if TYPE_CHECKING:
     from gradcli.autograd.recording.instructions import Call
@@ -217,11 +218,9 @@ class _Walk:
                 None if g is None else (g * generator.normal(size=g.shape)).astype(g.dtype)[()]
                 for g in came
             ]
-            try:
-                ran = node.node.run(weighted if len(weighted) > 1 else weighted[0], True)
-                given = ran[number]
-            except (GradcliError, TypeError, ValueError, IndexError, AttributeError):
-                return None
+            given = _passed(node.node, weighted, number)
+            if given is None:
+                given = _passed(self._again(node), weighted, number)
             if given is None:
                 return None
             array = _host(given)
@@ -229,6 +228,29 @@ class _Walk:
                 array = _host(accumulate.sum_to(given, passed.shape))
             size = size + np.abs(array)
         return size
+
+    def _again(self, node: GraphNode) -> Node | None:
+        """The node that its call makes of what the operands were: they may hold other numbers by
+        now, as those of a parameter that a step has moved.
+        """
+        call = self.run.recorder.call_of.get(node.node)
+        if call is None or not isinstance(call.op, Op):
+            return None
+        operands = {}
+        for name, given in operands_as_they_were(self.run, call).items():
+            operands[name] = given
+            if type(given) is Tensor and given.dtype.is_floating_point:
+                operands[name] = Tensor(given.array, True)
+        recorder, active.state.recorder = active.state.recorder, None
+        try:
+            made = call.op.apply(*operands.values())
+        except (GradcliError, TypeError, ValueError):
+            return None
+        finally:
+            active.state.recorder = recorder
+        first = made[0] if isinstance(made, tuple) else made
+        found: Node | None = first.grad_fn
+        return found
 
     def _without_slope(self, node: GraphNode, call: Call | None, number: int) -> Zero:
         """A node each of whose contributions is zero."""
@@ -243,35 +265,56 @@ class _Walk:
             return Zero(FOR_THESE, self._zero_operand(node, call, number))
         told = _of_one(node, call) or _NO_SLOPE.get(stem)
         if told is None:
-            told = _other(node, call, number), None
+            told = self._other(node, call, number), None
         tries = straight_through(self.run.program, node.place) if stem == "ClampBackward" else ()
         tries = tries or leaky(node.place, module)
         return Zero(FOR_THESE, Detachment(node.place, *told, (), tries, stem == "ReluBackward"))
 
+    def _other(self, node: GraphNode, call: Call | None, number: int) -> str:
+        """What is certain of a node whose contributions are 0, whatever its op."""
+        op = None if call is None else call.op
+        rules = getattr(op, "rules", {})
+        rule = rules.get(op.inputs[number]) if op is not None and number < len(op.inputs) else None
+        if node.name == "CopySlices" or (rule is not None and _moves(rule)):
+            return "a gradient arrives only at elements that do not come of it"
+        called = node.name.partition("Backward")[0]
+        if call is None or not getattr(op, "pointwise", False):
+            return f"each contribution of {called} to it is 0 at these values"
+        value = operands_as_they_were(self.run, call).get(call.op.inputs[number])
+        numbers = np.unique(_host(value)) if type(value) is Tensor else np.zeros(2)
+        at = f"at {numbers[0]:g}" if numbers.size == 1 else "at these values"
+        return f"the slope of {called.lower()} {at} is 0"
+
     def _zero_operand(self, node: GraphNode, call: Call | None, number: int) -> Detachment:
         """A product whose other factor is zero, with the line that made it so."""
         name = None if call is None or number >= len(call.op.inputs) else call.op.inputs[number]
-        others = [
-            (each, value)
-            for each, value in (call.arguments if call is not None else {}).items()
-            if each != name
-        ]
-        factors = _FACTORS.get(node.name.rstrip("0123456789"))
+        were = {} if call is None else operands_as_they_were(self.run, call)
+        factors = _FACTORS.get(node.name.rstrip("0123456789"), tuple(were))
         zero = [
-            value
-            for each, value in others
-            if (factors is None or each in factors) and _is_zero(value)
+            call.arguments[each]  # type: ignore[union-attr]
+            for each, value in were.items()
+            if each != name and each in factors and _is_zero(value)
         ]
         if not zero:
             text = f"{node.name} multiplies the gradient by what is 0 wherever it arrives"
             return Detachment(node.place, text)
-        place = origin_of_zero(self.run, zero[0], None if call is None else call.span)
+        place = origin_of_zero(self.run, zero[0], call)
         called = _called(self.run, zero[0])
         if node.place is not None and called == _OTHER and "dropout(" in node.place.text:
             return Detachment(node.place, "dropout() set all of it to 0")
         text = f"{node.name} multiplies the gradient by {called}, and that is 0"
         labels = () if place is None else (Label(place, "this makes it 0"),)
         return Detachment(node.place, text, None, labels)
+
+
+def _passed(node: Node | None, grads: Sequence[Any], number: int) -> Any:
+    """What a node passes on to an input; None where it cannot run."""
+    if node is None:
+        return None
+    try:
+        return node.run(grads if len(grads) > 1 else grads[0], True)[number]
+    except (GradcliError, TypeError, ValueError, IndexError, AttributeError):
+        return None
 
 
 def _called(run: Recorded, value: Any) -> str:
@@ -382,6 +425,8 @@ def _cancelling(node: GraphNode) -> tuple[str, str | None]:
     )
 
 
+_AT_TARGET = ("input and target are equal: the loss is 0, the least there is", None)
+
 _NO_SLOPE: Mapping[str, tuple[str, str | None]] = {
     "ReluBackward": (
         "ReluBackward0 has slope 0 at these values: what goes in is not above 0 where the gradient"
@@ -389,6 +434,12 @@ _NO_SLOPE: Mapping[str, tuple[str, str | None]] = {
         "`leaky_relu` has a slope below 0 too",
     ),
     "ProdBackward": ("more than one factor is 0, so that every product of all others is 0", None),
+    "HuberLossBackward": _AT_TARGET,
+    "MseLossBackward": _AT_TARGET,
+    "SmoothL1LossBackward": _AT_TARGET,
+    "StdBackward": ("all numbers are equal: their deviation is 0, the least there is", None),
+    "VarBackward": ("all numbers are equal: their variance is 0, the least there is", None),
+    "LinalgVectorNormBackward": ("all numbers are 0: so is the norm, the least there is", None),
     "ThresholdBackward": ("no element is above the threshold, and below it the slope is 0", None),
     "HardtanhBackward": ("what goes in is outside the bounds, where the slope is 0", None),
     "ClampBackward": (
@@ -412,19 +463,6 @@ _NO_SLOPE: Mapping[str, tuple[str, str | None]] = {
     "MaximumBackward": ("the other operand is larger where a gradient arrives", None),
     "MinimumBackward": ("the other operand is smaller where a gradient arrives", None),
 }
-
-
-def _other(node: GraphNode, call: Call | None, number: int) -> str:
-    """What is certain of a node whose contributions are 0, whatever its op."""
-    op = None if call is None else call.op
-    rules = getattr(op, "rules", {})
-    rule = rules.get(op.inputs[number]) if op is not None and number < len(op.inputs) else None
-    if node.name == "CopySlices" or (rule is not None and _moves(rule)):
-        return "a gradient arrives only at elements that do not come of it"
-    called = node.name.partition("Backward")[0]
-    if getattr(op, "pointwise", False):
-        return f"the slope of {called.lower()} is 0 at these values"
-    return f"each contribution of {called} to it is 0 at these values"
 
 
 def _moves(rule: Any) -> bool:

@@ -135,9 +135,11 @@ class Optimizer(Extensible, metaclass=Slotted):
         self.stepped: bool | None = None
         entries = list(params)
         if not entries:
+            spent = "what went through an iterator before left nothing: `list(net.parameters())`"
             raise value_error(
                 "the optimizer was given no parameters",
                 text="optimizer got an empty parameter list",
+                help=None if isinstance(params, (list, tuple)) else f"{spent} can be read twice",
             )
         for group in entries if isinstance(entries[0], dict) else [{"params": entries}]:
             self.add_param_group(group)
