@@ -80,6 +80,13 @@ function move(value) {
   range.dispatchEvent(new Event("input"));
 }
 
+// Open the leaves that stand behind their names; gives the names of all, in order.
+function openLeaves() {
+  const groups = [...document.querySelectorAll("#inputs details")];
+  for (const group of groups) { group.open = true; group.dispatchEvent(new Event("toggle")); }
+  return groups.map((group) => group.querySelector("summary").textContent.split(" ")[0]);
+}
+
 // Type other values of the elements, in order, into the fields of the inputs.
 function typeIn(values) {
   const fields = [...document.querySelectorAll("#inputs input[type=number]")];

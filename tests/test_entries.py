@@ -63,7 +63,7 @@ LISTS = {
     "library/torch/func/batching/rules.py": "what PyTorch has no batching rule for, recorded",
     "library/torch/func/forward.py": "what PyTorch has no forward mode for, recorded from it",
     "questions/derive/latex.py": "LaTeX's own commands",
-    "show/page/document.py": "what the page's own script computes anew in a browser",
+    "show/page/computing.py": "what the page runs on the numbers of elements",
     "questions/why/origins.py": "views, through which the line that set a value is looked for",
 }
 """The files that list six ops or more by name, and why that is no fact of their entries."""

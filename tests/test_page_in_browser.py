@@ -173,16 +173,81 @@ ARRAYS = [
 ]  # fmt: skip
 
 
+CONSTANT = "t = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])\n"
+OPERATIONS = [
+    "y = F.mse_loss(x, t) + F.mse_loss(x, t, reduction='sum')",
+    "y = F.l1_loss(x, t) + F.smooth_l1_loss(x, t) + F.huber_loss(x, t)",
+    "y = F.binary_cross_entropy_with_logits(x, t) + F.binary_cross_entropy(x.sigmoid(), t)",
+    "y = F.nll_loss(x.log_softmax(1), torch.tensor([0, 2]), weight=torch.tensor([1., 2., 3.]))",
+    "y = F.cross_entropy(x, torch.tensor([2, -100]), reduction='none').sum()",
+    "y = F.cross_entropy(x, torch.tensor([0, 2]), label_smoothing=0.1)",
+    "y = F.kl_div(x.log_softmax(1), t / 2, reduction='batchmean')",
+    "y = (F.layer_norm(x, (3,), t[0] + 1, t[1]) * t).pow(2).sum()",
+    "y = (F.batch_norm(x, None, None, training=True) * t).pow(3).sum()",
+    "y = x.var() * x.std(dim=1).prod() * x.var(0, keepdim=True).sum()",
+    "y = x.norm(dim=1).sum() + x.norm() + F.normalize(x).prod()",
+    "y = x.max() + x.amax(1).prod() + x.max(dim=1).values.prod()",
+    "y = x.min() + x.min(0).values.prod() + x.amin()",
+    "y = (x.cumsum(0) * t).sum() + (x.cumsum(1) * t).sum() + x.logsumexp(1).prod()",
+    "y = x.prod() + x.prod(1).exp().sum() + x.mean(0, keepdim=True).exp().sum()",
+    "y = (F.gelu(x) * t).sum() + F.gelu(x, approximate='tanh').sum() + (x * 3).erf().prod()",
+    "y = F.selu(x).sum() * F.mish(x).sum() * F.hardswish(x).sum() + F.threshold(x, 0.1, 2.).sum()",
+    "y = F.conv1d(x[None], x[None]).sum()",
+    "y = F.conv2d(x[None, None], t[None, None], padding=1).pow(2).sum()",
+    "y = F.conv1d(x[None], t[:, None, :2], t[0, :2], 2, 1, dilation=2, groups=2).pow(2).sum()",
+    "y = (F.max_pool1d(x[None], 2) * F.max_pool2d(x[None], 2, 1)).sum()",
+    "y = torch.where(t > 0, x, -x).sum() + x.masked_fill(t > 0, 0.5).pow(2).sum()",
+    "y = F.embedding(torch.tensor([0, 1, 0]), x).pow(2).sum() + x.double().pow(3).sum().float()",
+    "y = (x[0] @ x[1]) + (x @ x[0]).sum() + torch.addmv(x[:, 0], x, x[0]).prod()",
+    "y = torch.baddbmm(x[None], x[None, :, :2], x[None]).pow(2).sum()",
+    "y = torch.outer(x[0], x[1]).prod() + x.diagonal().prod()",
+    "y = x.flip(0).roll(1, 1).tril().pow(2).sum() + x.repeat(2, 1).pow(3).sum()",
+    "y = x.unfold(1, 2, 1).pow(2).sum() + torch.einsum('ij,kj->ik', x, x).prod()",
+    "y = x[torch.tensor([0, 0, 1])].pow(2).sum()",
+    "y = x.gather(1, torch.tensor([[0, 0], [2, 1]])).prod()",
+    "y = torch.cat([x, x * 2, t]).pow(2).sum() + torch.stack([x[0], x[1]], 1).prod()",
+    "a, b, c = x.unbind(1); y = (a * b).sum() + c.prod() + x.expand(2, 2, 3).pow(2).sum()",
+    "q, k = x.t().chunk(2); y = q.pow(2).sum() * k.sum()",
+    "y = F.scaled_dot_product_attention(x[None], x[None] * 2, x[None]).pow(2).sum()",
+    "h = x * 1.; h += x; h.mul_(t + 1); y = h.pow(2).mean()",
+]  # fmt: skip
+"""Of `x` of the shape (2, 3), and constants."""
+
+NETWORK = """
+import torch, torch.nn as nn
+net = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3), nn.Tanh(), nn.Linear(3, 2))
+nn.utils.vector_to_parameters(torch.tensor(VALUES), net.parameters())
+loss = nn.CrossEntropyLoss()(net(torch.tensor([[0.5, -1.0], [1.0, 2.0]])), torch.tensor([0, 1]))
+"""
+
+
 def _words(values: dict[str, Any]) -> list[str]:
     return [f"{name}={json.dumps(value.tolist())}" for name, value in values.items()]
 
 
-@pytest.mark.parametrize(("program", "shapes"), ARRAYS)
-def test_elements_that_are_typed_give_what_a_run_gives(
-    browser: Browser, tmp_path: Path, program: str, shapes: dict[str, tuple[int, ...]]
+def _check_moved(browser: Browser, words: list[str]) -> None:
+    """Each value and gradient of the page is what a run with these words finds."""
+    moved = browser.run("page.nodes")
+    run = invoke("explain", *words, "--format", "html").stdout
+    data = re.search(r'id="data">(.*?)</script>', run, re.DOTALL)
+    assert data is not None
+    for id, node in json.loads(data[1])["nodes"].items():
+        for part in ("value", "gradient"):
+            found, known = moved[id][part], node[part]
+            if isinstance(known, dict):
+                found, known = float(found["norm"]), float(known["norm"])
+            assert (found is None) == (known is None)
+            if known is not None:
+                close = np.allclose(
+                    np.array(found, float), np.array(known, float), 1e-4, 2e-6, equal_nan=True
+                )
+                assert close, (id, node["name"], part, found, known)
+
+
+def _check_random_changes(
+    browser: Browser, file: Path, program: str, shapes: dict[str, tuple[int, ...]]
 ) -> None:
     random = np.random.default_rng(0)
-    file = tmp_path / "page.html"
     start = {name: random.uniform(-1, 1, shape).round(3) for name, shape in shapes.items()}
     assert invoke("explain", program, *_words(start), "-o", str(file)).code == 0
     _open(browser, file)
@@ -190,28 +255,78 @@ def test_elements_that_are_typed_give_what_a_run_gives(
     for _ in range(5):
         values = {name: random.uniform(-2, 2, shape).round(3) for name, shape in shapes.items()}
         typed = [float(each) for name in order for each in values[name].ravel()]
-        assert browser.run(f"typeIn({json.dumps(typed)})") == len(typed)
-        moved = browser.run("page.nodes")
-        run = invoke("explain", program, *_words(values), "--format", "html").stdout
-        data = re.search(r'id="data">(.*?)</script>', run, re.DOTALL)
-        assert data is not None
-        for id, node in json.loads(data[1])["nodes"].items():
-            for part in ("value", "gradient"):
-                assert np.allclose(moved[id][part], node[part], rtol=1e-4, atol=1e-6), (id, part)
+        assert browser.run(f"openLeaves(), typeIn({json.dumps(typed)})") == len(typed), program
+        _check_moved(browser, [program, *_words(values)])
+
+
+@pytest.mark.parametrize(("program", "shapes"), ARRAYS)
+def test_elements_that_are_typed_give_what_a_run_gives(
+    browser: Browser, tmp_path: Path, program: str, shapes: dict[str, tuple[int, ...]]
+) -> None:
+    _check_random_changes(browser, tmp_path / "page.html", program, shapes)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_operations_are_computed_as_a_run_computes_them(
+    browser: Browser, tmp_path: Path, operation: str
+) -> None:
+    _check_random_changes(browser, tmp_path / "page.html", CONSTANT + operation, {"x": (2, 3)})
+
+
+def test_the_parameters_of_a_network_are_moved(browser: Browser, tmp_path: Path) -> None:
+    """Those of a module that the program builds, behind their names."""
+    random = np.random.default_rng(0)
+    file = tmp_path / "page.html"
+    counts = {"0.weight": 6, "0.bias": 3, "1.weight": 3, "1.bias": 3, "3.weight": 6, "3.bias": 2}
+
+    def program(values: Any) -> str:
+        return NETWORK.replace("VALUES", json.dumps(values.tolist()))
+
+    assert invoke("explain", program(random.uniform(-1, 1, 23)), "-o", str(file)).code == 0
+    _open(browser, file)
+    order = browser.run("openLeaves()")
+    assert sorted(order) == sorted(f"net.{name}" for name in counts)
+    for _ in range(3):
+        values = random.uniform(-2, 2, 23).round(3)
+        parts = dict(zip(counts, np.split(values, np.cumsum([*counts.values()])[:-1]), strict=True))
+        typed = [float(each) for name in order for each in parts[name.removeprefix("net.")]]
+        assert browser.run(f"typeIn({json.dumps(typed)})") == 23
+        _check_moved(browser, [program(values)])
+
+
+UNMOVED = {
+    "y = torch.linalg.det(x[:, :2])": "the page has no formula for LinalgDetBackward0, line 2",
+    "y = x.sum() if x.sum() > 0 else x.prod()": "a number of theirs is taken out of a tensor",
+    "y = (x.T @ torch.full((2, 3), float('inf'))).sum()": "no formula for MmBackward0",
+    "y = x.sum(); y.backward(); y.backward()": "gradients were there before this pass",
+}
+
+
+@pytest.mark.parametrize("operation", UNMOVED)
+def test_what_the_page_does_not_compute_is_named(
+    browser: Browser, tmp_path: Path, operation: str
+) -> None:
+    file = tmp_path / "page.html"
+    words = [CONSTANT + operation, "x=[[1, 2, 3], [4, 5, 7]]"]
+    assert invoke("explain", *words, "-o", str(file)).code == 0
+    _open(browser, file)
+    (hint,) = _texts(browser, "#inputs .hint")
+    assert UNMOVED[operation] in hint
+    assert browser.run("document.querySelectorAll('#inputs input').length") == 0
 
 
 def test_where_inputs_cannot_be_moved_the_page_says_why(
     browser: Browser, pages: dict[str, Path]
 ) -> None:
-    _open(browser, pages["net"])
-    assert browser.run("['#open', '#close'].map(visible)") == [True, True]
+    _open(browser, pages["large"])
     (hint,) = _texts(browser, "#inputs .hint")
-    assert hint.startswith("They cannot be moved here: ")
+    assert hint == "They cannot be moved here: each has more than 24 elements."
     assert browser.run("document.querySelectorAll('#inputs input').length") == 0
 
 
 def test_a_module_opens_and_closes(browser: Browser, pages: dict[str, Path]) -> None:
     _open(browser, pages["net"])
+    assert browser.run("['#open', '#close'].map(visible)") == [True, True]
     browser.click("#close")
     assert browser.run("items.filter(({ kind }) => kind === 'module').map(({ key }) => key)") == [
         "net"

@@ -11,7 +11,6 @@ from gradcli.autograd.recording.instructions import Call
 from gradcli.autograd.recording.recorder import Arrival, Event, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.recorded.ledger import last_pass
-from gradcli.trace.ir import Effect, Trace, Value
 
 
 class AnnotatedGraph:
@@ -89,19 +88,3 @@ class AnnotatedGraph:
     def passed(self, node: GraphNode, number: int) -> Any:
         """What a node passed on along an edge, None where it passed on nothing."""
         return self._passed.get((node.node, number))
-
-
-def follows_leaves(graph: Graph, trace: Trace) -> bool:
-    """Whether the output is what the graph's operations make of its leaves, whatever these hold: no
-    number left a tensor on the way, and nothing that they take was computed outside of the graph.
-    """
-    outside: set[Value | None] = set()
-    for each in trace.instructions:
-        if Effect.READS in each.effects:
-            return False
-        node = each.node if isinstance(each, Call) else None
-        if node is None or graph.find(node) is None:
-            outside.update(each.outputs)
-        elif any(isinstance(operand, Value) and operand in outside for operand in each.inputs):
-            return False
-    return True

@@ -11,13 +11,14 @@ from gradcli.autograd import naming
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.recorded.annotated_graph import AnnotatedGraph, follows_leaves
+from gradcli.recorded.annotated_graph import AnnotatedGraph
 from gradcli.recorded.ledger import ledger
 from gradcli.recorded.result import Result
 from gradcli.running.arguments.words import unknown
 from gradcli.show.graph.markup import dot, mermaid
 from gradcli.show.page.document import page_document
 from gradcli.show.page.modules import module_title
+from gradcli.show.page.moved_leaves import obstacle
 from gradcli.show.page.page import page
 from gradcli.show.pictures.picture import Path, Picture, part_counts, picture_of
 from gradcli.show.pictures.svg import LaidOut, laid_out, svg
@@ -56,15 +57,32 @@ def picture_text(session: Session, options: Options, result: Result, format: str
     picture = _unfolded(annotated, options)
     with session.running():
         rows = ledger(result.graph, result.events)
-        trace = getattr(session.recorder, "trace", None)
-        moves = trace is not None and follows_leaves(result.graph, trace)
         titles = {path: module_title(module) for path, module in naming.module_paths().values()}
         closed = [".".join(path) for path in asked]
         return page(
             page_document(
-                result, rows, annotated, picture, moves, titles, closed, bool(options.expand)
+                result,
+                rows,
+                annotated,
+                picture,
+                _unmoved(session, result),
+                titles,
+                closed,
+                bool(options.expand),
             )
         )
+
+
+def _unmoved(session: Session, result: Result) -> str:
+    """Why other values of the leaves cannot be tried on the page, "" where they can."""
+    recorder = session.recorder
+    if not isinstance(recorder, TraceRecorder):
+        return "what ran was not recorded"
+    found = obstacle(result.graph, recorder)
+    if found is None or found.place is None:
+        return "" if found is None else found.reason
+    place = found.place
+    return f"{found.reason}, {place.origin or f'line {place.line}'}: {place.text.splitlines()[0]}"
 
 
 def _unfolded(annotated: AnnotatedGraph, options: Options) -> Picture:

@@ -1,8 +1,23 @@
-// --- computing both passes ---------------------------------------------------------------------
-// A tensor is its shape and its elements in row order; pointwise operations and rules are computed
-// element by element.
+// --- computing both passes -----------------------------------------------------------------------
+// The tables of what a browser computes: functions of numbers, which hold element by element, and
+// operations of whole tensors. A gradient is the rule that the page was given, or stands here.
 
-const sigmoid = (x) => 1 / (1 + Math.exp(-x));
+// The error function: its series, and far from 0 the continued fraction of what is left to 1.
+function erf(x) {
+  const size = Math.abs(x);
+  if (size < 2.5) {
+    let term = x, sum = x;
+    for (let n = 1; Math.abs(term) > 1e-17; n++) { term *= (-x * x) / n; sum += term / (2 * n + 1); }
+    return (2 / Math.sqrt(Math.PI)) * sum;
+  }
+  let rest = 0;
+  for (let n = 60; n > 0; n--) rest = n / 2 / (size + rest);
+  return Math.sign(x) * (1 - Math.exp(-x * x) / (Math.sqrt(Math.PI) * (size + rest)));
+}
+
+// In the precision of the node that is computed: a sigmoid of 20 is 1 in single precision.
+let kept = (x) => x;
+const sigmoid = (x) => kept(1 / kept(1 + kept(Math.exp(-x))));
 // What rules call, by position.
 const functions = {
   add: (x, y, alpha = 1) => x + alpha * y, sub: (x, y, alpha = 1) => x - alpha * y, mul: (x, y) => x * y, div: (x, y) => x / y,
@@ -15,9 +30,11 @@ const functions = {
   hypot: Math.hypot, maximum: Math.max, minimum: Math.min, where: (c, x, y) => (c ? x : y), masked_fill: (x, c, y) => (c ? y : x),
   silu: (x) => x * sigmoid(x), log_sigmoid: (x) => Math.min(x, 0) - Math.log1p(Math.exp(-Math.abs(x))),
   logaddexp: (x, y) => Math.max(x, y) + Math.log1p(Math.exp(-Math.abs(x - y))),
-  "math.log": Math.log, "math.sqrt": Math.sqrt,
+  mish: (x) => x * Math.tanh(Math.log1p(Math.exp(x))), clamp_min: Math.max, clamp_max: Math.min, threshold: (x, at, value) => (x > at ? x : value),
+  hardswish: (x) => (x * clamped(x + 3, 0, 6)) / 6, erf, max: Math.max, min: Math.min, bool: Boolean, "math.log": Math.log, "math.sqrt": Math.sqrt,
 };
 // The operations that take more than their operands, by the names of all that they take.
+const bend = (x) => Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3);
 const clamped = (x, low = -Infinity, high = Infinity) => Math.min(Math.max(x, low), high);
 const forwards = {
   add: ({ self, other, alpha = 1 }) => self + alpha * other, sub: ({ self, other, alpha = 1 }) => self - alpha * other,
@@ -29,6 +46,7 @@ const forwards = {
   addcdiv: ({ self, tensor1, tensor2, value = 1 }) => self + (value * tensor1) / tensor2,
   leaky_relu: ({ self, negative_slope }) => (self > 0 ? self : self * negative_slope),
   elu: ({ self, alpha, scale, input_scale }) => scale * (self > 0 ? self : alpha * Math.expm1(self * input_scale)),
+  gelu: ({ self, approximate }) => (approximate === "tanh" ? 0.5 * self * (1 + Math.tanh(bend(self))) : 0.5 * self * (1 + erf(self / Math.SQRT2))),
   softplus: ({ self, beta, threshold }) => (self * beta > threshold ? self : Math.log1p(Math.exp(self * beta)) / beta),
 };
 const operators = {
@@ -37,223 +55,376 @@ const operators = {
   "&": (x, y) => x && y, "|": (x, y) => x || y, "~": (x) => !x, if: (c, x, y) => (c ? x : y),
 };
 
+// What rules do with whole tensors.
+const ofTensors = {
+  "@": product, mm: product, mv: product, bmm: product, dot: product, matmul: product, outer,
+  t: turned, transpose: swapped, numel: (x) => lift(x).data.length,
+  sum: (x, dim, keepdim) => (dim === undefined || keepdim ? summed(lift(x), dim) : null),
+  unsqueeze: (x, dim) => { const shape = [...x.shape]; shape.splice(from(dim, shape.length + 1), 0, 1); return reshaped(x, shape); },
+  squeeze: (x, dim) => reshaped(x, x.shape.filter((_, at) => at !== from(dim, x.shape.length))),
+};
+
+const computes = (table, name) => (Object.hasOwn(table, name) ? table[name] : null);
+
+// A rule for named tensors and numbers.
 function evaluated(rule, names) {
   if (typeof rule === "string") return names[rule];
   if (!Array.isArray(rule)) return Number(rule);
-  const compute = Object.hasOwn(operators, rule[0]) ? operators[rule[0]] : functions[rule[0]];
-  return compute(...rule.slice(1).map((part) => evaluated(part, names)));
+  const parts = rule.slice(1).map((part) => evaluated(part, names)), whole = computes(ofTensors, rule[0]);
+  if (whole) return whole(...parts);
+  const compute = computes(operators, rule[0]) || functions[rule[0]];
+  return mapped((...numbers) => kept(compute(...numbers)), ...parts);
 }
 
-const known = (rule) => rule !== null && rule !== undefined
-  && (!Array.isArray(rule) || ((Object.hasOwn(operators, rule[0]) || Object.hasOwn(functions, rule[0])) && rule.slice(1).every(known)));
+const known = (rule) => rule !== null && rule !== undefined && (!Array.isArray(rule)
+  || ([operators, functions, ofTensors].some((table) => Object.hasOwn(table, rule[0])) && rule.slice(1).every(known)));
 
-const sizeOf = (shape) => shape.reduce((size, each) => size * each, 1);
-const scalar = (value) => ({ shape: [], data: [value] });
+// --- operations of whole tensors -----------------------------------------------------------------
+// Each gives its result, from what it was called with and the shape, and what operands receive
+// where no rule says it.
 
-function shapeOf(value) {
-  return Array.isArray(value) ? [value.length, ...(value.length ? shapeOf(value[0]) : [])] : [];
+function shiftedExponents(self, dim) {
+  const shifted = minus(self, largest(self, dim));
+  return [shifted, summed(mapped(Math.exp, shifted), dim)];
 }
 
-const tensor = (value) => ({ shape: shapeOf(value), data: [value].flat(Infinity) });
+// A loss of each element as its reduction asks: none, the mean, or the sum.
+const reductions = [(x) => x, (x) => averaged(x), (x) => summed(x)];
+const loss = (compute) => ({ forward: (names, shape) => reshaped(reductions[names.reduction](compute(names)), shape) });
+const weighed = (grad, { self, reduction }) => (reduction === 1 ? times(grad, 1 / self.data.length) : grad);
 
-// A tensor as nested lists, as the document has it.
-function nested({ shape, data }) {
-  if (!shape.length) return data[0];
-  const size = sizeOf(shape.slice(1));
-  return Array.from({ length: shape[0] }, (_, at) => nested({ shape: shape.slice(1), data: data.slice(at * size, (at + 1) * size) }));
+// The same for classes: of each sample the element of its class, with the weight of that.
+function classes({ self, target, weight, ignore_index: ignored }) {
+  const count = self.shape[self.shape.length > 1 ? 1 : 0], inner = sizeOf(self.shape.slice(2));
+  return target.data.map((label, at) => ({
+    place: (Math.floor(at / inner) * count + label) * inner + (at % inner), weight: label === ignored ? 0 : weight ? weight.data[label] : 1,
+  }));
+}
+
+const variance = ({ self, dims, correction = 1 }) => {
+  const centred = minus(self, averaged(self, dims)), sums = summed(times(centred, centred), dims);
+  const count = self.data.length / sums.data.length;
+  return { centred, count: count - correction, value: times(sums, 1 / (count - correction)) };
+};
+const alongside = (value, { self, dims }) => reshaped(value, keptShape(self, dims));
+
+// The elements that are an extreme, each with its share of one.
+const shared = ({ self, result, dims }) => {
+  const hit = mapped((x, y) => Number(x === y), self, alongside(result, { self, dims }));
+  return over(hit, summed(hit, dims));
+};
+
+// Normalising: the elements in another shape, without their mean and over their deviation.
+function normal({ input, statistics: { shape, dims, eps, fixed } }) {
+  const values = reshaped(input, shape), mean = fixed ? fixed[0] : averaged(values, dims), centred = minus(values, mean);
+  const rstd = mapped((x) => 1 / Math.sqrt(x + eps), fixed ? fixed[1] : averaged(times(centred, centred), dims));
+  return { rstd, values: times(centred, rstd) };
+}
+const scaling = ({ weight, statistics }) => (weight ? reshaped(weight, statistics.weight_shape) : 1);
+const affine = {
+  forward: (names, shape) => {
+    const made = times(normal(names).values, scaling(names)), { bias, statistics } = names;
+    return reshaped(bias ? plus(made, reshaped(bias, statistics.weight_shape)) : made, shape);
+  },
+  backward: {
+    input: (grad, names) => {
+      const { shape, dims, fixed } = names.statistics, { rstd, values } = normal(names), flowing = times(reshaped(grad, shape), scaling(names));
+      const left = fixed ? flowing : minus(minus(flowing, averaged(flowing, dims)), times(values, averaged(times(flowing, values), dims)));
+      return reshaped(times(left, rstd), names.input.shape);
+    },
+    weight: (grad, names) => {
+      const { shape, weight_shape: kept } = names.statistics;
+      return reshaped(summedTo(times(reshaped(grad, shape), normal(names).values), kept), names.weight.shape);
+    },
+    bias: (grad, { bias, statistics }) => reshaped(summedTo(reshaped(grad, statistics.shape), statistics.weight_shape), bias.shape),
+  },
+};
+
+// Visit the places of each window: its number, a place of the input, and that in the kernel.
+function tapped(windows, sizes, counts, visit) {
+  for (let out = 0; out < sizeOf(counts); out++) {
+    for (let tap = 0; tap < sizeOf(windows.kernel); tap++) {
+      let place = 0, inside = true, restOut = out, restTap = tap, stride = 1;
+      for (let at = sizes.length - 1; at >= 0; at--) {
+        const along = (restOut % counts[at]) * windows.stride[at] - windows.padding[at] + (restTap % windows.kernel[at]) * windows.dilation[at];
+        inside &&= along >= 0 && along < sizes[at];
+        place += along * stride;
+        stride *= sizes[at];
+        restOut = Math.floor(restOut / counts[at]);
+        restTap = Math.floor(restTap / windows.kernel[at]);
+      }
+      if (inside) visit(out, place, tap);
+    }
+  }
+}
+
+// A convolution adds up products: `visit` gets the places of output, input and weight of each.
+function convolving({ input, weight, geometry: { windows, groups } }, shape, visit) {
+  const rank = windows.kernel.length, sizes = input.shape.slice(-rank), counts = shape.slice(-rank), outputs = weight.shape[0];
+  const own = weight.shape[1], each = outputs / groups, kernel = sizeOf(windows.kernel), space = sizeOf(sizes), across = sizeOf(counts);
+  const samples = input.data.length / (own * groups * space);
+  tapped(windows, sizes, counts, (out, place, tap) => {
+    for (let sample = 0; sample < samples; sample++) {
+      for (let channel = 0; channel < outputs; channel++) {
+        for (let inner = 0; inner < own; inner++) {
+          const read = (sample * groups + Math.floor(channel / each)) * own + inner;
+          visit((sample * outputs + channel) * across + out, read * space + place, (channel * own + inner) * kernel + tap);
+        }
+      }
+    }
+  });
+}
+const overWindows = (grad, names, name, other) => {
+  const made = filled(names[name].shape, 0);
+  convolving(names, grad.shape, (out, place, tap) => {
+    made.data[name === "input" ? place : tap] += grad.data[out] * names[other].data[name === "input" ? tap : place];
+  });
+  return made;
+};
+const channels = (bias, shape) => reshaped(bias, shape.map((_, at) => (at === 1 ? bias.data.length : 1)));
+
+const reducing = (forward, backward) => ({ forward: (names, shape) => reshaped(forward(names.self, names.dims), shape), backward: { self: backward } });
+const spread = (grad, names) => expanded(alongside(grad, names), names.self.shape);
+const extreme = (compute) => reducing(compute, (grad, names) => times(alongside(grad, names), shared(names)));
+const smallest = (value, dim) => reduced(value, dim, Infinity, Math.min);
+
+
+// Of a group of elements the first that is its extreme, to which the gradient goes: `group` has for
+// each element of the result the places that are compared.
+function picked(self, groups, compare) {
+  return groups.map((places) => places.reduce((best, place) => (best === undefined || compare(self.data[place], self.data[best]) ? place : best), undefined));
+}
+const picking = (placesOf) => ({
+  forward: (names, shape) => ({ shape, data: placesOf(names, shape).map((place) => names.self.data[place]) }),
+  backward: { self: (grad, names) => {
+    const made = filled(names.self.shape, 0);
+    placesOf(names, grad.shape).forEach((place, at) => { made.data[place] += grad.data[at]; });
+    return made;
+  } },
+});
+function along(extremeOf) {
+  const single = { forward: ({ self }) => reshaped(extremeOf(self), []) };
+  const compare = extremeOf === largest ? (x, y) => x > y : (x, y) => x < y;
+  const several = picking(({ self, dim }) => {
+    const kept = keptShape(self, dim), groups = Array.from({ length: sizeOf(kept) }, () => []);
+    indices(kept, self.shape).forEach((place, at) => groups[place].push(at));
+    return picked(self, groups, compare);
+  });
+  return { choose: (names) => (names.dim === undefined ? single : several) };
+}
+const pooling = picking(({ self, windows }, shape) => {
+  const groups = Array.from({ length: sizeOf(shape) }, () => []), planes = sizeOf(shape.slice(0, -2));
+  const counts = shape.slice(-2), sizes = self.shape.slice(-2), own = sizeOf(counts);
+  tapped(windows, sizes, counts, (out, place) => {
+    for (let plane = 0; plane < planes; plane++) groups[plane * own + out].push(plane * sizeOf(sizes) + place);
+  });
+  return picked(self, groups, (x, y) => x > y);
+});
+
+const wholes = {
+  sum: reducing(summed, spread),
+  mean: reducing(averaged, (grad, names) => times(spread(grad, names), grad.data.length / names.self.data.length)),
+  amax: extreme(largest), amin: extreme(smallest),
+  max: along(largest), min: along(smallest), max_pool2d_with_indices: pooling,
+  prod: { forward: ({ self, dim }, shape) => reshaped(multiplied(self, dim), shape),
+    backward: { self: (grad, { self, dim }) => {
+      const kept = keptShape(self, dim), group = indices(kept, self.shape);
+      const others = self.data.map((_, at) => self.data.reduce((all, each, other) => (other !== at && group[other] === group[at] ? all * each : all), 1));
+      return times(reshaped(grad, kept), { shape: self.shape, data: others });
+    } } },
+  cumsum: { forward: ({ self, dim }) => cumulated(self, dim), backward: { self: (grad, { dim }) => cumulated(grad, dim, true) } },
+  var: { forward: (names, shape) => reshaped(variance(names).value, shape), backward: { self: (grad, names) => {
+    const { centred, count } = variance(names);
+    return times(times(alongside(grad, names), centred), 2 / count);
+  } } },
+  std: { forward: (names, shape) => reshaped(mapped(Math.sqrt, variance(names).value), shape), backward: { self: (grad, names) => {
+    const { centred, count } = variance(names), [own, slope] = [names.result, grad].map((each) => alongside(each, names));
+    return times(over(times(slope, centred), own), 1 / count);
+  } } },
+  linalg_vector_norm: { forward: ({ self, ord, dims }, shape) => {
+    const powers = summed(mapped((x) => Math.abs(x) ** ord, self), dims);
+    return reshaped(mapped((x) => x ** (1 / ord), powers), shape);
+  } },
+  logsumexp: { forward: ({ self, dims }, shape) => {
+    const [, sums] = shiftedExponents(self, dims);
+    return reshaped(plus(mapped(Math.log, sums), largest(self, dims)), shape);
+  } },
+  mm: { forward: ({ self, mat2 }) => product(self, mat2) }, bmm: { forward: ({ self, mat2 }) => product(self, mat2) },
+  mv: { forward: ({ self, vec }) => product(self, vec), backward: { self: (grad, { vec }) => outer(grad, vec) } },
+  dot: { forward: ({ self, tensor: other }) => product(self, other) },
+  addmm: { forward: ({ self, mat1, mat2, beta = 1, alpha = 1 }) => plus(times(self, beta), times(product(mat1, mat2), alpha)) },
+  addmv: { forward: ({ self, mat, vec, beta = 1, alpha = 1 }) => plus(times(self, beta), times(product(mat, vec), alpha)),
+    backward: { mat: (grad, { vec, alpha = 1 }) => times(outer(grad, vec), alpha) } },
+  baddbmm: { forward: ({ self, batch1, batch2, beta = 1, alpha = 1 }) => plus(times(self, beta), times(product(batch1, batch2), alpha)) },
+  softmax: { forward: ({ self, dim }) => { const [shifted, sums] = shiftedExponents(self, dim); return mapped((x, y) => Math.exp(x) / y, shifted, sums); },
+    backward: { self: (grad, { result, dim }) => { const weighted = times(grad, result); return minus(weighted, times(result, summed(weighted, dim))); } } },
+  _safe_softmax: { choose: () => wholes.softmax },
+  log_softmax: { forward: ({ self, dim }) => { const [shifted, sums] = shiftedExponents(self, dim); return mapped((x, y) => x - Math.log(y), shifted, sums); },
+    backward: { self: (grad, { result, dim }) => minus(grad, times(mapped(Math.exp, result), summed(grad, dim))) } },
+  mse_loss: loss(({ self, target }) => mapped((x, y) => (x - y) ** 2, self, target)),
+  smooth_l1_loss: loss(({ self, target, beta }) => mapped((x, y) => { const gap = Math.abs(x - y); return gap < beta ? (gap * gap) / (2 * beta) : gap - beta / 2; }, self, target)),
+  huber_loss: loss(({ self, target, delta }) => mapped((x, y) => { const gap = Math.abs(x - y); return gap <= delta ? (gap * gap) / 2 : delta * (gap - delta / 2); }, self, target)),
+  binary_cross_entropy_with_logits: loss(({ self, target, weight = 1, pos_weight: positive = 1 }) => times(weight,
+    plus(times(minus(1, target), self), times(mapped((p, t) => 1 + (p - 1) * t, positive, target), mapped((x) => Math.log1p(Math.exp(-Math.abs(x))) + Math.max(-x, 0), self))))),
+  binary_cross_entropy: { ...loss(({ self, target, weight = 1 }) => times(weight,
+    mapped((x, y) => -(y * Math.max(Math.log(x), -100) + (1 - y) * Math.max(Math.log1p(-x), -100)), self, target))),
+    backward: { self: (grad, names) => times(weighed(grad, names), times(names.weight ?? 1,
+      mapped((x, y) => (x - y) / Math.max((1 - x) * x, 1e-12), names.self, names.target))) } },
+  nll_loss: { forward: (names, shape) => {
+    const chosen = classes(names), parts = chosen.map(({ place, weight }) => (weight ? -weight * names.self.data[place] : 0));
+    if (!names.reduction) return { shape, data: parts };
+    const sum = parts.reduce((all, each) => all + each, 0), weights = chosen.reduce((all, { weight }) => all + weight, 0);
+    return { shape, data: [names.reduction === 1 ? sum / weights : sum] };
+  }, backward: { self: (grad, names) => {
+    const chosen = classes(names), made = filled(names.self.shape, 0), weights = chosen.reduce((all, { weight }) => all + weight, 0);
+    chosen.forEach(({ place, weight }, at) => { if (weight) made.data[place] -= (grad.data[names.reduction ? 0 : at] * weight) / (names.reduction === 1 ? weights : 1); });
+    return made;
+  } } },
+  native_layer_norm: affine, native_batch_norm: affine,
+  convolution: { allowed: ({ geometry }) => !geometry.transposed,
+    forward: (names, shape) => {
+      const made = filled(shape, 0);
+      convolving(names, shape, (out, place, tap) => { made.data[out] += names.input.data[place] * names.weight.data[tap]; });
+      return names.bias ? plus(made, channels(names.bias, shape)) : made;
+    },
+    backward: { input: (grad, names) => overWindows(grad, names, "input", "weight"), weight: (grad, names) => overWindows(grad, names, "weight", "input"),
+      bias: (grad, { bias }) => reshaped(summedTo(grad, channels(bias, grad.shape).shape), bias.shape) } },
+  erf: { backward: { self: (grad, { self }) => times(grad, mapped((x) => (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x), self)) } },
+  gelu: { backward: { self: (grad, { self, approximate }) => times(grad, mapped((x) => {
+    if (approximate !== "tanh") return 0.5 * (1 + erf(x / Math.SQRT2)) + (x * Math.exp((-x * x) / 2)) / Math.sqrt(2 * Math.PI);
+    const level = Math.tanh(bend(x));
+    return 0.5 * (1 + level) + 0.5 * x * (1 - level * level) * Math.sqrt(2 / Math.PI) * (1 + 3 * 0.044715 * x * x);
+  }, self)) } },
+};
+
+// What is known of a node's operation; of some it depends on how it was called.
+function wholeOf(node) {
+  const found = computes(wholes, node.op || "");
+  return found?.choose ? found.choose(node.arguments) : found;
+}
+
+// The function that computes a node's result from what it was called with, null where there is none.
+function forward(node) {
+  const whole = wholeOf(node);
+  if (whole?.forward) return !whole.allowed || whole.allowed(node.arguments) ? whole.forward : null;
+  const named = computes(forwards, node.op || "");
+  if (named) return (names) => { const keys = Object.keys(names).filter((key) => key !== "result"); return mapped((...values) => named(Object.fromEntries(keys.map((key, at) => [key, values[at]]))), ...keys.map((key) => names[key])); };
+  const direct = computes(functions, node.op || "");
+  return direct ? (names) => mapped(direct, ...node.order.map((name) => names[name])) : null;
+}
+
+// --- nodes ---------------------------------------------------------------------------------------
+
+const isWhole = (value) => [value].flat(Infinity).every((each) => typeof each === "number" || typeof each === "boolean");
+const elementsOf = (node) => node.data ?? node.value;
+
+// Whether a node can be computed anew, and what it passes on.
+function computable(id) {
+  const node = page.nodes[id];
+  if (node.leaf) return isWhole(elementsOf(node));
+  if (!node.op || node.operands.some((operand) => operand.value === null)) return false;
+  if (node.places) return true;
+  const own = wholeOf(node)?.backward || {};
+  return Boolean(forward(node)) && Object.entries(node.rules || {}).every(([edge, rule]) => node.inputs[edge] in own || known(rule));
+}
+
+const given = (value) => {
+  if (Array.isArray(value)) return value.map(given);
+  if (value === null || typeof value !== "object") return value;
+  return "tensor" in value ? tensor(value.tensor, value.shape) : Object.fromEntries(Object.entries(value).map(([key, each]) => [key, given(each)]));
+};
+
+// What a node's rules call its operands, its result and its arguments; `values` has the outputs of
+// each node.
+function namesOf(id, values) {
+  const node = page.nodes[id], names = { ...given(node.arguments) };
+  node.operands.forEach((operand, place) => { if (Object.keys(operand).length) names[node.inputs[place]] = operandOf(operand, values); });
+  return values[id] ? { ...names, result: values[id][0] } : names;
+}
+
+const operandOf = (operand, values) => ("node" in operand ? values[operand.node][operand.output] : given(operand.value));
+
+const rounded = (value, dtype) => (dtype === "float32" ? mapped(Math.fround, value) : value);
+const precise = (dtype) => { kept = dtype === "float32" ? Math.fround : (x) => x; };
+
+function outputsOf(id, values) {
+  const node = page.nodes[id];
+  if (!node.places) return [forward(node)(namesOf(id, values), node.shape)];
+  const elements = node.operands.flatMap((operand) => lift(operandOf(operand, values)).data);
+  return node.places.map((places, output) => ({ shape: node.shapes?.[output] ?? node.shape, data: places.map((place) => (place ? elements[place - 1] : 0)) }));
+}
+
+// What an operand receives: from an operation that moves elements, each element where it came from.
+function passedOn(id, edge, values, grads) {
+  const node = page.nodes[id], operands = node.operands;
+  if (!node.places) {
+    const names = namesOf(id, values), own = computes(wholeOf(node)?.backward || {}, node.inputs[edge]);
+    return lift(own ? own(grads[0], names) : evaluated(node.rules[edge], { ...names, grad: grads[0] }));
+  }
+  const sizes = operands.map((operand) => lift(operandOf(operand, values)).data.length);
+  const first = sizes.slice(0, edge).reduce((all, each) => all + each, 0), made = filled(lift(operandOf(operands[edge], values)).shape, 0);
+  node.places.forEach((places, output) => {
+    if (grads[output]) places.forEach((place, at) => { if (place > first && place <= first + sizes[edge]) made.data[place - 1 - first] += grads[output].data[at]; });
+  });
+  return made;
 }
 
 const LARGEST_SHOWN = 24;
 const plain = (value) => (value.data.length <= LARGEST_SHOWN ? nested(value) : { shape: value.shape, norm: brief(Math.hypot(...value.data)) });
 
-function broadcastShape(shapes) {
-  const rank = Math.max(0, ...shapes.map((shape) => shape.length));
-  return Array.from({ length: rank }, (_, at) => {
-    const sizes = shapes.map((shape) => shape[at - rank + shape.length] ?? 1);
-    return sizes.find((size) => size !== 1) ?? 1;
-  });
-}
-
-// The index in a shape of each element of a larger one that it is broadcast to.
-function indices(shape, larger) {
-  const places = new Array(sizeOf(larger)).fill(0);
-  let stride = 1, step = 1;
-  for (let at = 1; at <= larger.length; at++) {
-    const size = larger.at(-at), own = at <= shape.length ? shape.at(-at) : 1;
-    if (own !== 1) for (let each = 0; each < places.length; each++) places[each] += (Math.floor(each / step) % size) * stride;
-    stride *= own;
-    step *= size;
-  }
-  return places;
-}
-
-// A function of named numbers, for each element of named tensors.
-function elementwise(compute, names) {
-  const entries = Object.entries(names), tensors = entries.filter(([, value]) => value?.data);
-  const shape = broadcastShape(tensors.map(([, value]) => value.shape));
-  const places = tensors.map(([name, value]) => [name, value.data, indices(value.shape, shape)]);
-  const current = Object.fromEntries(entries);
-  const data = Array.from({ length: sizeOf(shape) }, (_, at) => {
-    for (const [name, values, index] of places) current[name] = values[index[at]];
-    return compute(current);
-  });
-  return { shape, data };
-}
-
-// A gradient summed to the shape of what was broadcast.
-function summedTo(value, shape) {
-  if (value.shape.join() === shape.join()) return value;
-  const data = new Array(sizeOf(shape)).fill(0);
-  indices(shape, value.shape).forEach((place, at) => { data[place] += value.data[at]; });
-  return { shape, data };
-}
-
-const expanded = (value, shape) => ({ shape, data: indices(value.shape, shape).map((at) => value.data[at]) });
-const reshaped = (value, shape) => ({ shape, data: value.data });
-
-function permuted({ shape, data }, order) {
-  const strides = shape.map((_, at) => sizeOf(shape.slice(at + 1))), to = order.map((at) => shape[at]);
-  const place = (rest, at) => (at < 0 ? 0 : (rest % to[at]) * strides[order[at]] + place(Math.floor(rest / to[at]), at - 1));
-  return { shape: to, data: data.map((_, at) => data[place(at, to.length - 1)]) };
-}
-
-const turned = (value) => permuted(value, value.shape.length === 2 ? [1, 0] : value.shape.map((_, at) => at));
-
-// The product of two matrices; a vector is a row at the left, a column at the right.
-function product(left, right) {
-  const [rows, inner] = left.shape.length === 1 ? [1, left.shape[0]] : left.shape, width = right.shape[1] ?? 1;
-  const data = Array.from({ length: rows * width }, (_, at) => {
-    let sum = 0;
-    for (let each = 0; each < inner; each++) sum += left.data[Math.floor(at / width) * inner + each] * right.data[each * width + (at % width)];
-    return sum;
-  });
-  return { shape: [...left.shape.slice(0, -1), ...right.shape.slice(1)], data };
-}
-
-const outer = (left, right) => product(reshaped(left, [left.data.length, 1]), reshaped(right, [1, right.data.length]));
-
-// The shape in which the dimensions that a reduction goes over have the size 1.
-function keptShape({ shape }, dim) {
-  const dims = (dim === undefined || (Array.isArray(dim) && !dim.length) ? shape.map((_, at) => at) : [dim].flat()).map((at) => (at < 0 ? at + shape.length : at));
-  return shape.map((size, at) => (dims.includes(at) ? 1 : size));
-}
-
-const times = (value, factor) => ({ shape: value.shape, data: value.data.map((each) => each * factor) });
-const combined = (x, y, compute) => elementwise(({ x: one, y: other }) => compute(one, other), { x, y });
-const share = ({ self, dims }) => sizeOf(keptShape(self, dims)) / self.data.length;
-
-function shiftedExponents(self, dim) {
-  const kept = keptShape(self, dim), largest = new Array(sizeOf(kept)).fill(-Infinity);
-  indices(kept, self.shape).forEach((place, at) => { largest[place] = Math.max(largest[place], self.data[at]); });
-  const shifted = combined(self, { shape: kept, data: largest }, (x, y) => x - y);
-  const sums = summedTo({ ...shifted, data: shifted.data.map(Math.exp) }, kept);
-  return [shifted, sums];
-}
-
-const swapped = ({ self, dim0, dim1 }) => {
-  const order = self.shape.map((_, at) => at), [one, other] = [dim0, dim1].map((at) => (at < 0 ? at + order.length : at));
-  [order[one], order[other]] = [order[other], order[one]];
-  return order;
-};
-
-// Operations of whole tensors: the result from names and shape, and what each operand receives.
-const reshape = { forward: ({ self }, shape) => reshaped(self, shape), backward: { self: (grad, { self }) => reshaped(grad, self.shape) } };
-const wholes = {
-  sum: { forward: ({ self, dims }, shape) => reshaped(summedTo(self, keptShape(self, dims)), shape),
-    backward: { self: (grad, { self, dims }) => expanded(reshaped(grad, keptShape(self, dims)), self.shape) } },
-  mean: { forward: (names, shape) => times(reshaped(summedTo(names.self, keptShape(names.self, names.dims)), shape), share(names)),
-    backward: { self: (grad, names) => times(expanded(reshaped(grad, keptShape(names.self, names.dims)), names.self.shape), share(names)) } },
-  t: { forward: ({ self }) => turned(self), backward: { self: (grad) => turned(grad) } },
-  transpose: { forward: (names) => permuted(names.self, swapped(names)), backward: { self: (grad, names) => permuted(grad, swapped(names)) } },
-  mm: { forward: ({ self, mat2 }) => product(self, mat2),
-    backward: { self: (grad, { mat2 }) => product(grad, turned(mat2)), mat2: (grad, { self }) => product(turned(self), grad) } },
-  mv: { forward: ({ self, vec }) => product(self, vec),
-    backward: { self: (grad, { vec }) => outer(grad, vec), vec: (grad, { self }) => product(turned(self), grad) } },
-  dot: { forward: ({ self, tensor: other }) => product(self, other),
-    backward: { self: (grad, { tensor: other }) => times(other, grad.data[0]), tensor: (grad, { self }) => times(self, grad.data[0]) } },
-  addmm: { forward: ({ self, mat1, mat2, beta = 1, alpha = 1 }) => combined(self, product(mat1, mat2), (x, y) => beta * x + alpha * y),
-    backward: { self: (grad, { beta = 1 }) => times(grad, beta), mat1: (grad, { mat2, alpha = 1 }) => times(product(grad, turned(mat2)), alpha),
-      mat2: (grad, { mat1, alpha = 1 }) => times(product(turned(mat1), grad), alpha) } },
-  softmax: { forward: ({ self, dim }) => { const [shifted, sums] = shiftedExponents(self, dim); return combined(shifted, sums, (x, y) => Math.exp(x) / y); },
-    backward: { self: (grad, { result, dim }) => {
-      const weighted = combined(grad, result, (x, y) => x * y), sums = summedTo(weighted, keptShape(result, dim));
-      return combined(weighted, combined(result, sums, (x, y) => x * y), (x, y) => x - y);
-    } } },
-  log_softmax: { forward: ({ self, dim }) => { const [shifted, sums] = shiftedExponents(self, dim); return combined(shifted, sums, (x, y) => x - Math.log(y)); },
-    backward: { self: (grad, { result, dim }) => combined(grad, combined(result, summedTo(grad, keptShape(result, dim)), (x, y) => Math.exp(x) * y), (x, y) => x - y) } },
-  view: reshape, reshape, unsqueeze: reshape, squeeze: reshape, flatten: reshape,
-};
-const whole = (node) => (Object.hasOwn(wholes, node.op || "") ? wholes[node.op] : null);
-
-function forward(node) {
-  if (Object.hasOwn(forwards, node.op || "")) return forwards[node.op];
-  const direct = Object.hasOwn(functions, node.op || "") && !Object.keys(node.arguments).length;
-  return direct ? (names) => functions[node.op](...node.inputs.map((name) => names[name])) : null;
-}
-
-const isWhole = (value) => [value].flat(Infinity).every((each) => typeof each === "number");
-
-function computable(id) {
-  const node = page.nodes[id];
-  if (node.leaf) return isWhole(node.value);
-  if (!node.op || !node.operands.every((operand) => "node" in operand || isWhole(operand.value))) return false;
-  const rules = Object.entries(node.rules || {});
-  if (whole(node)) return rules.every(([edge]) => node.inputs[edge] in whole(node).backward);
-  return forward(node) && rules.every(([, rule]) => known(rule));
-}
-
-// What a node's rules call its operands, its result and its arguments.
-function namesOf(id, values) {
-  const node = page.nodes[id], names = { ...node.arguments, result: values[id] };
-  node.inputs.forEach((name, place) => {
-    const operand = node.operands[place];
-    names[name] = "node" in operand ? values[operand.node] : tensor(operand.value);
-  });
-  return names;
-}
-
-// In the precision that the tensor has.
-function rounded(value, dtype) {
-  return dtype === "float32" ? { shape: value.shape, data: value.data.map(Math.fround) } : value;
-}
-
-function passedOn(node, edge, names, grad) {
-  const entry = whole(node);
-  if (entry) return entry.backward[node.inputs[edge]](grad, names);
-  return elementwise((each) => evaluated(node.rules[edge], each), { ...names, grad });
-}
+// The output of a node whose value is shown: the one that is read.
+const shownOutput = (id) => (id === page.root ? page.output : page.rows.find((row) => row.kind === "edge" && row.to === id)?.output_nr ?? 0);
 
 // Both passes once more, for other values of the leaves: as the engine does it, row by row.
 function recompute(leaves) {
-  const values = {}, sums = { [page.rows[0].node]: tensor(page.seed ?? 1) }, waiting = {};
+  const values = {}, sums = {}, waiting = {}, gradient = (id, output) => (sums[id] ||= [])[output];
   for (const id of page.forward) {
     const node = page.nodes[id];
-    if (node.leaf) values[id] = rounded(leaves[id], node.dtype);
-    else {
-      const names = namesOf(id, values), entry = whole(node);
-      values[id] = rounded(entry ? entry.forward(names, node.shape) : elementwise(forward(node), names), node.dtype);
-    }
-    node.value = plain(values[id]);
+    precise(node.dtype);
+    values[id] = (node.leaf ? [leaves[id]] : outputsOf(id, values)).map((each) => rounded(each, node.dtype));
+    if (node.value !== null) node.value = plain(values[id][shownOutput(id)]);
   }
+  sums[page.rows[0].node] = [];
+  sums[page.rows[0].node][page.output] = rounded(tensor(page.seed ?? 1), page.nodes[page.root].dtype);
   for (const row of page.rows) {
     const node = page.nodes[row.node];
-    if (row.kind === "node") row.gradients_in = [plain(sums[row.node])];
+    precise(node.dtype);
+    if (row.kind === "node") row.gradients_in = row.gradients_in.map((_, output) => (gradient(row.node, output) ? plain(sums[row.node][output]) : null));
     if (row.kind === "edge") {
-      const names = namesOf(row.node, values), target = page.nodes[row.to], grad = sums[row.node];
-      const flowed = rounded(passedOn(node, row.edge, names, grad), node.dtype), fitted = rounded(summedTo(flowed, target.shape), target.dtype);
+      const target = page.nodes[row.to], grads = sums[row.node], shape = target.shapes?.[row.output_nr] ?? target.shape;
+      const flowed = rounded(passedOn(row.node, row.edge, values, grads), node.dtype), fitted = rounded(summedTo(flowed, shape), target.dtype);
       row.product = plain(flowed);
-      if (row.derivative && !whole(node)) row.local = plain(elementwise((each) => evaluated(node.rules[row.edge], each), { ...names, grad: scalar(1) }));
-      if (row.to in sums) (waiting[row.to] ||= []).push(fitted);
-      else sums[row.to] = fitted;
+      if (row.derivative && known(node.rules[row.edge])) row.local = plain(expanded(evaluated(node.rules[row.edge], { ...namesOf(row.node, values), grad: 1 }), node.shape));
+      if (gradient(row.to, row.output_nr)) (waiting[row.to] ||= []).push([row.output_nr, fitted]);
+      else sums[row.to][row.output_nr] = fitted;
       row.fitted = plain(fitted);
     }
     if (row.kind === "sum_to") row.value = edgeRows.get(`${row.node},${row.edge}`).fitted;
     if (row.kind === "meet") {
-      const [old, arriving] = [sums[row.node], waiting[row.node].shift()];
-      sums[row.node] = rounded(combined(old, arriving, (x, y) => x + y), node.dtype);
-      [row.old, row.incoming, row.new] = [old, arriving, sums[row.node]].map(plain);
+      const [output, arriving] = waiting[row.node].shift(), old = sums[row.node][output];
+      sums[row.node][output] = rounded(plus(old, arriving), node.dtype);
+      [row.old, row.incoming, row.new] = [old, arriving, sums[row.node][output]].map(plain);
     }
-    if (row.kind === "leaf") row.new = row.incoming = plain(sums[row.node]);
+    if (row.kind === "leaf") row.new = row.incoming = plain(sums[row.node][0]);
   }
-  for (const id of page.forward) page.nodes[id].gradient = id in sums ? plain(sums[id]) : null;
+  for (const id of page.forward) {
+    const found = (sums[id] || []).filter(Boolean);
+    if (page.nodes[id].gradient !== null) page.nodes[id].gradient = found.length === 1 ? plain(found[0]) : null;
+  }
+}
+
+// Whether the page computes what the run did, to single precision: of arrays that it does not have
+// it compares the norms. What is shown stays what the run found.
+function agrees(leaves) {
+  const numbers = (value) => (value?.norm !== undefined ? [Number(value.norm)] : [value].flat(Infinity).map(Number));
+  const same = (old, now) => {
+    if (old === null || now === null) return old === now;
+    const [before, after] = [old, now].map(numbers), room = 2e-3 * Math.max(0, ...before.filter(Number.isFinite).map(Math.abs)) + 1e-6;
+    return before.every((each, place) => Object.is(each, after[place]) || Math.abs(each - after[place]) <= room);
+  };
+  const parts = [...page.forward.map((id) => page.nodes[id]), ...page.rows], before = parts.map((part) => ({ ...part }));
+  recompute(leaves);
+  const found = page.forward.every((id, at) => same(before[at].value, page.nodes[id].value) && same(before[at].gradient, page.nodes[id].gradient));
+  parts.forEach((part, at) => Object.assign(part, before[at]));
+  return found;
 }

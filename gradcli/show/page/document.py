@@ -7,11 +7,10 @@ at the nodes, and with shape and norm of large arrays.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import prod
 from typing import Any
 
 from gradcli.autograd.graph import GraphNode
-from gradcli.ops.definition.op import Op
 from gradcli.recorded.annotated_graph import AnnotatedGraph
 from gradcli.recorded.ledger import Row, Visit
 from gradcli.recorded.result import Result
@@ -20,6 +19,7 @@ from gradcli.recorded.symbols.tree import Call, Choice, Constant, Name, Operatio
 from gradcli.show.graph.labels import norm_text
 from gradcli.show.graph.nodes import source_text
 from gradcli.show.ledger_json import ledger_document
+from gradcli.show.page.computing import COARSE, MOST_COMPUTED, is_plain, recipe
 from gradcli.show.page.modules import Modules
 from gradcli.show.pictures.picture import Arrow, Box, Picture
 from gradcli.show.result_json import number
@@ -28,19 +28,12 @@ LARGEST = 24
 """An array of more elements is shown by its shape and norm: a page stays small."""
 
 
-WHOLE = {
-    *("sum", "mean", "softmax", "log_softmax", "mm", "mv", "dot", "addmm"),
-    *("t", "transpose", "view", "reshape", "unsqueeze", "squeeze", "flatten"),
-}
-"""The operations of whole tensors that the page computes itself (`compute.js`)."""
-
-
 def page_document(
     result: Result,
     rows: Sequence[Row],
     annotated: AnnotatedGraph,
     picture: Picture,
-    moves: bool,
+    unmoved: str,
     titles: Mapping[str, str],
     closed: Sequence[str] = (),
     expand: bool = False,
@@ -52,7 +45,7 @@ def page_document(
     belong to each.
 
     Args:
-        moves: whether another value of a leaf takes the same way.
+        unmoved: why other values of the leaves cannot be tried; "" where they can.
         titles: what modules are titled, by their paths.
         closed: the paths of modules that are to be closed.
         expand: whether all modules are to be open.
@@ -68,17 +61,23 @@ def page_document(
     order.update(dict.fromkeys(node.id for node in nodes))
     modules = Modules(picture.boxes, titles)
     formulas = _formulas(rows)
+    unmoved = unmoved or _too_much(nodes)
     return {
         "title": picture.title,
-        "moves": moves,
+        "unmoved": unmoved,
         "program": _program(nodes),
-        "nodes": {node.id: _node(node, annotated) | formulas.get(node.id, {}) for node in nodes},
+        "nodes": {
+            node.id: _node(node, annotated)
+            | ({} if unmoved else _computed(node, annotated) | formulas.get(node.id, {}))
+            for node in nodes
+        },
         "boxes": [_box(box, modules) for box in picture.boxes],
         "arrows": [_arrow(arrow) for arrow in picture.arrows],
         "modules": modules.titles,
         "closed": list(closed),
         "expand": expand,
         "root": None if annotated.graph.root is None else annotated.graph.root.id,
+        "output": annotated.graph.output_nr,
         "forward": [*order],
         "backward": _steps(ledger["rows"]),
         "seed": ledger["seed"],
@@ -131,43 +130,33 @@ def _node(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
     }
     if place is not None:
         entry["line"] = place.line
+    if len(node.outputs) > 1:
+        entry["shapes"] = [list(shape) for shape, _ in node.outputs]
     if node.module is not None:
         entry["module"] = node.module
     saved = {name: _number(array) for name, array in saved_arrays(node)}
     if saved:
         entry["saved"] = saved
-    op: Op | None = getattr(node.node, "op", None)
-    called = annotated.arguments(node)
-    if op is not None and called is not None and (op.pointwise or op.name in WHOLE):
-        arguments = {
-            k: list(each) if isinstance(each, tuple) else each
-            for k, each in called.items()
-            if k not in op.inputs and each is not None
-        }
-        if all(map(_is_plain, arguments.values())):
-            entry["op"] = op.name.partition(".")[0]
-            entry["inputs"] = list(op.inputs)
-            entry["operands"] = [_operand(node, number) for number in range(len(node.edges))]
-            entry["arguments"] = arguments
     return entry
 
 
-def _operand(node: GraphNode, position: int) -> dict[str, Any]:
-    """Where an operand's value comes from: a node, or numbers."""
-    edge = node.edges[position]
-    if edge.node is not None:
-        return {"node": edge.node.id}
-    array = getattr(edge.constant, "array", edge.constant)
-    if getattr(array, "ndim", None) is not None:
-        array = array.tolist() if array.size <= LARGEST else None
-    return {"value": array if _is_plain(array) else None}
+def _computed(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
+    """What a node is computed from; of a leaf its elements, where the page shows only a norm."""
+    if node.leaf is None:
+        return recipe(node, annotated)
+    array = node.leaf.array
+    elements = array.tolist() if array.dtype.kind == "f" else None
+    return {"data": elements} if array.size > LARGEST and is_plain(elements) else {}
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether JavaScript computes with a value as it stands: JSON has no infinities and no NaN."""
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    return isinstance(value, (bool, int)) or (isinstance(value, float) and isfinite(value))
+def _too_much(nodes: Sequence[GraphNode]) -> str:
+    """Why a page does not compute these nodes anew, "" where it does."""
+    outputs = [output for node in nodes for output in node.outputs]
+    count = sum(prod(shape) for shape, _ in outputs)
+    if count > MOST_COMPUTED:
+        return f"its tensors have {count:,} elements, and the page computes {MOST_COMPUTED:,}"
+    other = next((dtype.name for _, dtype in outputs if dtype.name in COARSE), None)
+    return f"a browser does not round to {other}" if other else ""
 
 
 def _formulas(rows: Sequence[Row]) -> dict[int, dict[str, Any]]:
@@ -183,7 +172,7 @@ def _formulas(rows: Sequence[Row]) -> dict[int, dict[str, Any]]:
 def _rule(symbol: Symbol | None) -> Any:
     """A formula as nested lists: a number, a name, or an operator or function and its operands."""
     if isinstance(symbol, Constant):
-        return symbol.value if _is_plain(symbol.value) else None
+        return symbol.value if is_plain(symbol.value) else None
     if isinstance(symbol, Name):
         return symbol.name
     if isinstance(symbol, Choice):

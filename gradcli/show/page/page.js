@@ -236,22 +236,20 @@ function moved(leaves) {
   redraw();
 }
 
-const MOST_MOVED = 48;
+const MOST_MOVED = 24, MOST_AT_ONCE = 12;
 
 // Why no input can be moved, or nothing.
-function unmovable(leaves) {
-  const fresh = page.rows.every((row) => row.kind !== "leaf" || row.old === null), other = page.forward.find((id) => !computable(id));
-  if (!page.moves) return "other values could take another way through the program, or numbers come from outside of the graph";
-  if (!fresh || !page.rows.length) return "gradients were there before this pass";
-  if (other !== undefined) {
-    const { name, shape, leaf } = page.nodes[other];
-    return leaf ? `${called(other)} has ${sizeOf(shape)} elements, or some that are no numbers` : `the page does not compute ${name} of the shape (${shape.join(", ")})`;
-  }
-  return leaves.reduce((sum, id) => sum + sizeOf(page.nodes[id].shape), 0) > MOST_MOVED ? `they have more than ${MOST_MOVED} elements` : "";
+function unmovable() {
+  if (page.unmoved) return page.unmoved;
+  if (!page.rows.length || page.rows.some((row) => row.kind === "leaf" && row.old !== null)) return "gradients were there before this pass";
+  const other = page.forward.find((id) => !computable(id));
+  if (other === undefined) return "";
+  const { name, leaf, line } = page.nodes[other];
+  return leaf ? `${called(other)} has elements that are no numbers` : `the page has no formula for ${name}${line ? `, line ${line}` : ""}`;
 }
 
 // An element that is dragged or typed: its range is as wide as its value asks.
-function addElement(leaves, id, place, label) {
+function elementInput(leaves, id, place, label) {
   const data = leaves[id].data, start = data[place], span = Math.max(3, 2 * Math.abs(start));
   const range = element("input"), typed = element("input");
   Object.assign(range, { type: "range", min: start - span, max: start + span, step: span === 3 ? 0.01 : span / 300, value: start });
@@ -261,20 +259,32 @@ function addElement(leaves, id, place, label) {
   const take = (value, other) => { data[place] = value; other.value = Number(value.toPrecision(6)); moved(leaves); };
   range.addEventListener("input", () => take(Number(range.value), typed));
   typed.addEventListener("input", () => { if (Number.isFinite(typed.valueAsNumber)) take(typed.valueAsNumber, range); });
-  find("inputs").lastElementChild.before(element("div", "slider", element("span", "mono", label), range, typed));
+  return element("div", "slider", element("span", "mono", label), range, typed);
+}
+
+// The elements of a leaf: at once where there are few of them in all, else behind its name.
+function leafInputs(leaves, id, behind) {
+  const { shape, data } = leaves[id];
+  const index = (place) => shape.map((size, at) => Math.floor(place / sizeOf(shape.slice(at + 1))) % size);
+  const made = () => data.map((_, place) => elementInput(leaves, id, place, shape.length ? `${called(id)}[${index(place).join(", ")}]` : called(id)));
+  if (!behind) return made();
+  const group = element("details", "leaf", element("summary", "mono", `${called(id)} (${shape.join(", ")})`));
+  group.addEventListener("toggle", () => { if (group.childElementCount === 1) group.append(...made()); });
+  return [group];
 }
 
 function addSliders() {
-  const ids = page.forward.filter((id) => page.nodes[id].leaf), why = unmovable(ids);
-  if (why) { find("inputs").lastElementChild.textContent = `They cannot be moved here: ${why}.`; return; }
-  const leaves = Object.fromEntries(ids.map((id) => [id, tensor(page.nodes[id].value)]));
-  for (const id of ids) {
-    const { shape, data } = leaves[id];
-    data.forEach((_, place) => {
-      const index = shape.map((size, at) => Math.floor(place / sizeOf(shape.slice(at + 1))) % size);
-      addElement(leaves, id, place, shape.length ? `${called(id)}[${index.join(", ")}]` : called(id));
-    });
-  }
+  const ids = page.forward.filter((id) => page.nodes[id].leaf), hint = find("inputs").lastElementChild;
+  const refuse = (why) => { hint.textContent = `They cannot be moved here: ${why}.`; };
+  const why = unmovable();
+  if (why) { refuse(why); return; }
+  const leaves = Object.fromEntries(ids.map((id) => [id, tensor(elementsOf(page.nodes[id]), page.nodes[id].shape)]));
+  if (!agrees(leaves)) { refuse("what the page computes is not what the run did"); return; }
+  const small = ids.filter((id) => leaves[id].data.length <= MOST_MOVED), large = ids.filter((id) => !small.includes(id));
+  const count = small.reduce((sum, id) => sum + leaves[id].data.length, 0);
+  if (!small.length) { refuse(`each has more than ${MOST_MOVED} elements`); return; }
+  hint.before(...small.flatMap((id) => leafInputs(leaves, id, count > MOST_AT_ONCE && leaves[id].data.length > 1)));
+  if (large.length) hint.textContent += ` What has more than ${MOST_MOVED} elements stays: ${large.map(called).join(", ")}.`;
 }
 
 // --- size of the graph -------------------------------------------------------------------------

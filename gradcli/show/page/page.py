@@ -46,7 +46,7 @@ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inlin
 <section class="card now" aria-label="This step"><h2>This step</h2>
 <ul id="rows" class="rows mono" aria-live="polite"></ul></section>
 <section id="inputs" class="card inputs" aria-label="Inputs"><h2>Inputs</h2>
-<p class="hint">Drag or type one: both passes are computed anew.</p></section>
+<p class="hint">Drag or type a number: both passes are computed anew.</p></section>
 <section class="card detail" aria-label="Details"><h2 id="what">Details</h2>
 <div id="node" aria-live="polite"><p class="hint">Point at a box, an arrow or a name of the \
 program, or move there with Tab.</p></div></section>
@@ -90,7 +90,9 @@ def page(document: dict[str, Any]) -> str:
         title=escape(escaped(f"Backward pass of {document['title']}")),
         name=escape(escaped(document["title"])),
         style=f"{STYLE}{_part('page.css')}",
-        script="".join(map(_part, ("layout.js", "drawing.js", "compute.js", "page.js"))),
+        script="".join(
+            map(_part, ("layout.js", "drawing.js", "tensors.js", "compute.js", "page.js"))
+        ),
         data=data,
         **{
             name: f'<svg viewBox="0 0 16 16" aria-hidden="true"><path d="{d}"/></svg>'

@@ -1,0 +1,110 @@
+"""Whether a graph's output is all that other values of its leaves would change: what stands in the
+way, as a slider of the page needs to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.graph import Graph, GraphNode
+from gradcli.autograd.recording.instructions import Call, Write
+from gradcli.autograd.recording.trace_recorder import TraceRecorder
+from gradcli.errors import Span
+from gradcli.record import Record
+from gradcli.trace.ir import ALIAS, Effect, Instruction, Value
+
+
+class Obstacle(Record):
+    """Why other values of the leaves could make more than the graph's operations make of them.
+
+    Attributes:
+        reason: a clause, for a person.
+        place: where the program does it, None where nothing of the program's text is at fault.
+    """
+
+    reason: str
+    place: Span | None = None
+
+
+_CUT = "what is computed of them has no gradient"
+_WRITTEN = "elements of a tensor are written over"
+
+
+def obstacle(graph: Graph, recorder: TraceRecorder) -> Obstacle | None:
+    """The first thing that happens to the leaves' values outside of the graph and before its end:
+    a number leaves a tensor, which may decide anything, or something is computed of them that
+    gradients do not know, and then enters the graph. None where there is no such thing.
+
+    What does not come from the leaves, such as data and labels, is no obstacle: it stays as it is.
+    """
+    instructions = recorder.trace.instructions
+    last = max((at for at, each in enumerate(instructions) if _is_within(each, graph)), default=-1)
+    if any(map(_is_hooked, graph.nodes)):
+        return Obstacle("a hook may change gradients")
+    arrays = [each.leaf.array for each in graph.nodes if each.leaf is not None]
+    leaves = {id(each.leaf) for each in graph.nodes if each.leaf is not None}
+    inside = {
+        value
+        for each in instructions[: last + 1]
+        if _is_within(each, graph)
+        for value in each.reads
+        if id(recorder.tensors[value.number]) in leaves
+    }
+    outside: dict[Value, Obstacle] = {}
+    for each in instructions[: last + 1]:
+        within = _is_within(each, graph)
+        reads = [*each.reads]
+        found = next((outside[value] for value in reads if value in outside), None)
+        touched = found is not None or any(value in inside for value in reads)
+        if not touched and not _reads_memory(each, arrays):
+            continue
+        if Effect.READS in each.effects:
+            return Obstacle("a number of theirs is taken out of a tensor", each.span)
+        if within and found is not None:
+            return found
+        if within or _carries_on(each, inside, recorder):
+            inside.update(each.results)
+        else:
+            cut = each.op is ALIAS or (isinstance(each, Call) and each.node is None)
+            made = found or Obstacle(_CUT if cut else _WRITTEN, each.span)
+            outside.update(dict.fromkeys(each.results, made))
+    return None
+
+
+def _is_hooked(node: GraphNode) -> bool:
+    leaf, extra = node.leaf, node.node.extra
+    if leaf is not None and leaf.meta is not None and leaf.meta.hooks:
+        return True
+    return extra is not None and bool(extra.tensor_hooks or extra.prehooks or extra.hooks)
+
+
+def _reads_memory(instruction: Instruction, arrays: Sequence[Any]) -> bool:
+    """Whether one of these arrays is read before the trace knows it as a value."""
+    given = [each for each in instruction.inputs if isinstance(each, (np.ndarray, np.generic))]
+    return any(
+        one is other or (isinstance(one, np.ndarray) and np.may_share_memory(one, other))
+        for one in given
+        for other in arrays
+    )
+
+
+def _is_within(instruction: Instruction, graph: Graph) -> bool:
+    """Whether an instruction is an operation of the graph."""
+    node = instruction.node if isinstance(instruction, Call) else None
+    return node is not None and graph.find(node) is not None
+
+
+def _carries_on(instruction: Instruction, inside: set[Value], recorder: TraceRecorder) -> bool:
+    """Whether an instruction only gives a value of the graph another tensor, with its history."""
+    source = instruction.inputs[-1] if instruction.inputs else None
+    if not isinstance(source, Value) or source not in inside:
+        return False
+    if isinstance(instruction, Write):
+        return instruction.tensor.requires_grad
+    tensors = [recorder.tensors[each.number] for each in instruction.results]
+    return instruction.op is ALIAS and all(
+        each is not None and each.requires_grad for each in tensors
+    )
