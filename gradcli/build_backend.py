@@ -40,6 +40,7 @@ def _kernels() -> list[Any]:
         [source + "module.c"],
         depends=sorted(glob(source + "*.h") + glob(source + "*.def")),
         extra_compile_args=["/O2", "/std:c11"] if sys.platform == "win32" else FLAGS,
+        libraries=[] if sys.platform == "win32" else ["m"],
         py_limited_api=True,
         optional=True,
     )

@@ -9,3 +9,4 @@
 #include "rows.h"
 #include "recurrent.h"
 #include "convolution.h"
+#include "special.h"

@@ -1,7 +1,7 @@
 """Special functions: `erf lgamma digamma sinc logit xlogy` and their like; the normal
 distribution's, `ndtr ndtri log_ndtr erfcx`, and the entropy `entr`.
 
-SciPy computes most of them, and is imported when one is first used.
+`gradcli/arrays/kernels/special/` computes them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from gradcli.arrays.backend import on_the_host
 from gradcli.arrays.kernels import half_precision, vector_math
 from gradcli.arrays.kernels.in_c import elementwise
+from gradcli.arrays.kernels.special import error_function
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
 from gradcli.ops.arithmetic.conjugate import conj
@@ -35,14 +36,19 @@ from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.packages import imported
 
 
-def by_scipy(name: str) -> Function:
-    """A function of `scipy.special` that keeps the dtype."""
+def of_real(function: Function) -> Function:
+    """A function of elements as one that keeps the dtype and refuses complex numbers."""
 
     def forward(self: Any) -> Any:
         _refuse_complex(self)
-        return in_single(getattr(imported("scipy.special"), name), self)
+        return in_single(function, self)
 
     return forward
+
+
+def by_scipy(name: str) -> Function:
+    """A function of `scipy.special`, likewise."""
+    return of_real(lambda self: getattr(imported("scipy.special"), name)(self))
 
 
 def _refuse_complex(self: Any) -> None:
@@ -52,12 +58,12 @@ def _refuse_complex(self: Any) -> None:
 
 # --- the error function -------------------------------------------------------------------------
 
-_erf_by_scipy = by_scipy("erf")
+_erf_of_real = of_real(error_function.erf)
 
 
 def _erf_array(self: Any) -> Any:
     from_c = elementwise("erf", self)
-    return _erf_by_scipy(self) if from_c is None else from_c
+    return _erf_of_real(self) if from_c is None else from_c
 
 
 erf = pointwise(
@@ -75,7 +81,7 @@ def erf(x):
 
 erfc = pointwise(
     "erfc",
-    by_scipy("erfc"),
+    of_real(error_function.erfc),
     floating=True,
     half=rounded_once,
     self=lambda grad, self: exp(-(self**2)) * (-2 / math.sqrt(math.pi)) * grad,
@@ -84,7 +90,7 @@ erfc = pointwise(
 
 erfinv: Op = pointwise(
     "erfinv",
-    lambda self: np.copysign(by_scipy("erfinv")(self), self),
+    of_real(error_function.erfinv),
     floating=True,
     self=lambda grad, self: exp(erfinv(self) ** 2) * (math.sqrt(math.pi) / 2) * grad,
     doc="The inverse of the error function.",
@@ -401,7 +407,7 @@ def ndtr(input: Tensor) -> Tensor:
 
 ndtri = pointwise(
     "special_ndtri",
-    by_scipy("ndtri"),
+    of_real(error_function.ndtri),
     floating=True,
     unsupported=dtype_names("half", "complex"),
     self=lambda grad, result: grad * math.sqrt(2 * math.pi) * exp(result**2 / 2),
@@ -411,7 +417,7 @@ ndtri = pointwise(
 
 log_ndtr = pointwise(
     "special_log_ndtr",
-    by_scipy("log_ndtr"),
+    of_real(error_function.log_ndtr),
     floating=True,
     unsupported=dtype_names("half", "complex"),
     self=lambda grad, self, result: grad / math.sqrt(2 * math.pi) * exp(-(result + self**2 / 2)),
@@ -420,7 +426,7 @@ log_ndtr = pointwise(
 
 erfcx: Op = pointwise(
     "special_erfcx",
-    by_scipy("erfcx"),
+    of_real(error_function.erfcx),
     floating=True,
     unsupported=dtype_names("half", "complex"),
     self=lambda grad, self, result: (self * 2 * result - 2 / math.sqrt(math.pi)) * grad,
