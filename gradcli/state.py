@@ -93,7 +93,8 @@ class State:
         interruption: what wanted to interrupt it, and is raised when it has ended.
         transforms: the transforms of `torch.func` that are running their function, outermost
             first.
-        unfinished: the temporary files that are being written, by whatever session of the process.
+        temporary: the files and folders that do not outlive the process: what is being written, and
+            what programs make with `tempfile`, by whatever session.
         warned: the warnings that were emitted, by code and span.
     """
 
@@ -140,7 +141,7 @@ class State:
         "warned",
     )
 
-    unfinished: ClassVar[set[str]] = set()
+    temporary: ClassVar[set[str]] = set()
 
     def __init__(
         self, emit: Callable[[Any], None] | None = None, limits: Limits | None = None

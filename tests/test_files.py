@@ -501,7 +501,7 @@ def test_a_failure_leaves_the_old_file() -> None:
     assert raised.value.code == "E603"
     assert Path("x.npz").read_text() == "old"
     assert [path.name for path in Path().iterdir()] == ["x.npz"]
-    assert not active.state.unfinished
+    assert not active.state.temporary
 
 
 TOY = ("y = (a * b).sum()", "a=[1,2]", "b=[3,4]", "-q")

@@ -43,6 +43,7 @@ OF_ITS_OWN = {
     "language/parser/tables.py": "the grammar",
     "arrays/native/dispatch.py": "the build of the C core beside the package",
     "ops/binding/lazy.py": "the index of lazy families",
+    "library/python/system/folders.py": "folders, behind the check of the path",
     "running/source.py": "the recording that a command makes first",
     "show/help/manual.py": "the manual",
 }
@@ -183,6 +184,14 @@ _PATH = "from pathlib import Path\n"
         "import os\nos.getcwd()",
         "import os\nos.path.abspath('f')",
         "import os\nos.makedirs('.', exist_ok=True)",
+        "import os\nos.listdir()",
+        "import os\nos.listdir('nowhere')",
+        "import glob\nglob.glob('f*')",
+        "import glob\nnext(glob.iglob('f*', root_dir='.'))",
+        "import tempfile\ntempfile.gettempdir()",
+        "import tempfile\ntempfile.mkdtemp(dir='.')",
+        "import tempfile\ntempfile.NamedTemporaryFile(dir='.')",
+        "import tempfile\nwith tempfile.TemporaryDirectory(): pass",
     ],
 )
 def test_no_library_does(program: str, folder: Path) -> None:

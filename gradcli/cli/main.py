@@ -34,7 +34,10 @@ def main(args: list[str] | None = None) -> None:
     if args is not None:
         raise SystemExit(run(args))
     try:
-        from gradcli.running.process.interruption import leave_on_signals  # lazy: start-up
+        from gradcli.running.process.interruption import (  # lazy: start-up
+            leave_on_signals,
+            remove_temporary,
+        )
 
         if not os.environ.get("GRADCLI_DEBUG"):
             _keep_streams()  # first: a pipe for signals must not get the number of a closed stream
@@ -46,6 +49,7 @@ def main(args: list[str] | None = None) -> None:
             # The alarm of --timeout may ring while a generator is taken apart; it rings again.
             sys.unraisablehook = lambda _: None
         code = run(sys.argv[1:])
+        remove_temporary()
     except KeyboardInterrupt:  # before there was a handler
         code = INTERRUPTED
     # Everything is flushed, and taking a large heap apart object by object takes a while.

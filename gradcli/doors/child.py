@@ -16,6 +16,7 @@ from gradcli.doors.python import program, questions
 from gradcli.doors.python.questions import Answer
 from gradcli.doors.python.session import Session
 from gradcli.errors import GradcliError
+from gradcli.running.process.interruption import remove_temporary
 from gradcli.show.diagnostics.human import diagnostic
 from gradcli.show.diagnostics.json import error_object
 
@@ -72,4 +73,5 @@ if __name__ == "__main__":
     os.dup2(2, 1)  # nothing but the answer may come into the pipe
     json.dump(answer(json.load(sys.stdin)), pipe)
     pipe.flush()
+    remove_temporary()
     os._exit(0)

@@ -530,7 +530,8 @@ def _exception(name: str) -> Callable[..., Raised]:
 
 
 _KNOWN_BY_MODULE = names("""AxisError FrozenInstanceError GradcheckError JSONDecodeError LinAlgError
-    DecimalException DivisionByZero InvalidOperation Overflow _LinAlgError error""")
+    DecimalException DivisionByZero Error InvalidOperation Overflow PackageNotFoundError
+    _LinAlgError error""")
 
 
 def _group(name: str) -> Callable[..., Raised]:

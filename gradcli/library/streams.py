@@ -10,7 +10,7 @@ from gradcli.language.limits import check_text
 from gradcli.language.objects.types import EnteredAsItself, Hosted, check_kind, names, type_name
 
 
-class _Buffer(EnteredAsItself, Hosted):
+class Buffer(EnteredAsItself, Hosted):
     """A text or bytes in memory, which are read and written like a file.
 
     Attributes:
@@ -42,7 +42,7 @@ class _Buffer(EnteredAsItself, Hosted):
 _BYTES = "a bytes-like object is required, not"
 
 
-class StringIO(_Buffer):
+class StringIO(Buffer):
     """`io.StringIO(text)`."""
 
     __slots__ = ()
@@ -80,7 +80,7 @@ class ReadText(StringIO):
         self.mode = mode
 
 
-class BytesIO(_Buffer):
+class BytesIO(Buffer):
     """`io.BytesIO(content)`."""
 
     __slots__ = ()

@@ -68,7 +68,7 @@ def replace(path: str, write: Callable[[IO[bytes]], object]) -> None:
     Raises E603 where it cannot be written, E606 where files are out of bounds.
     """
     active.state.limits.check_file(path)
-    unfinished = active.state.unfinished
+    unfinished = active.state.temporary
     target = os.path.realpath(path)
     temporary = ""
     try:

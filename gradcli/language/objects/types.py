@@ -121,16 +121,18 @@ _DERIVED = {
     "BaseException": "Exception BaseExceptionGroup GeneratorExit KeyboardInterrupt SystemExit",
     "Exception": """ExceptionGroup ArithmeticError AssertionError AttributeError EOFError
         ImportError LookupError MemoryError NameError OSError RuntimeError StopIteration Warning
-        SyntaxError TypeError ValueError error""",
+        SyntaxError TypeError ValueError Error error""",
     "ValueError": "AxisError JSONDecodeError LinAlgError UnicodeError",
     "ArithmeticError": "DecimalException FloatingPointError OverflowError ZeroDivisionError",
     "ZeroDivisionError": "DivisionByZero",
-    "OSError": "FileExistsError FileNotFoundError IsADirectoryError PermissionError TimeoutError",
+    "OSError": """FileExistsError FileNotFoundError IsADirectoryError NotADirectoryError
+        PermissionError TimeoutError""",
     "RuntimeError": "GradcheckError NotImplementedError RecursionError _LinAlgError",
     "AttributeError": "FrozenInstanceError",
     "LookupError": "IndexError KeyError",
     "DecimalException": "InvalidOperation Overflow",
     "ImportError": "ModuleNotFoundError",
+    "ModuleNotFoundError": "PackageNotFoundError",
     "Warning": """UserWarning DeprecationWarning FutureWarning RuntimeWarning ResourceWarning
         SyntaxWarning""",
     "NameError": "UnboundLocalError",

@@ -116,11 +116,21 @@ def raise_when_whole(interruption: BaseException) -> None:
     state.interruption = interruption
 
 
+def remove_temporary() -> None:
+    """Delete the files and folders that do not outlive the process."""
+    for path in State.temporary:
+        with suppress(OSError):
+            if os.path.isdir(path):
+                from shutil import rmtree  # lazy: few programs make temporary folders
+
+                rmtree(path)
+            else:
+                os.unlink(path)
+
+
 def end(code: int) -> NoReturn:
     """End the process; nothing is left half-written."""
-    for path in State.unfinished:
-        with suppress(OSError):
-            os.unlink(path)
+    remove_temporary()
     for action in (*AT_END, sys.stdout.flush):
         with suppress(OSError, ValueError, RuntimeError):  # closed, or in the middle of writing
             action()

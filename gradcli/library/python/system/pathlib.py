@@ -15,7 +15,7 @@ from gradcli.library.python.system.process import OS_PATH, abspath, getcwd, make
 _TEXTS = ("anchor", "drive", "name", "root", "stem", "suffix")
 
 _WRITES = {
-    "iterdir glob rglob": "name the files: a program here does not list folders",
+    "iterdir glob rglob": "`glob.glob(pattern)` and `os.listdir(path)` list folders",
     "rename replace rmdir touch unlink": "a program here changes no files but those that it saves",
     "write_bytes write_text": "`print` what is to be kept, or write tensors with `save`",
 }

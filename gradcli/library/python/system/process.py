@@ -10,14 +10,18 @@ import sys
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
+
 from gradcli.errors import GradcliError
 from gradcli.language.events import Printed, Reported
 from gradcli.language.limits import check_text
 from gradcli.language.objects.attributes import PerSession
-from gradcli.language.objects.exceptions import Traceback
+from gradcli.language.objects.exceptions import Raised, Traceback
 from gradcli.language.objects.types import EXCEPTIONS, called, check_kind, names, type_of
 from gradcli.library.load_save import file_name
 from gradcli.library.python.classes.named_tuples import named_tuple
+from gradcli.library.python.system.folders import listdir
+from gradcli.ops.binding.functions import torch
 from gradcli.record import Record
 from gradcli.state import active
 
@@ -194,6 +198,7 @@ OS: dict[str, Any] = {
     "getenv": lambda key, default=None, /: default,
     "getpid": lambda: 1,
     "linesep": "\n",
+    "listdir": listdir,
     "makedirs": makedirs,
     "mkdir": lambda path, mode=0o777: makedirs(path),
     "name": "posix",
@@ -223,3 +228,28 @@ PLATFORM: dict[str, Any] = {
     ),
 }
 """What `platform` holds."""
+
+
+def version(distribution_name: str) -> str:
+    """`importlib.metadata.version(name)`: of PyTorch, as which gradcli runs programs, and of NumPy;
+    raises E205 for all else, which is not there.
+    """
+    check_kind(distribution_name, str, "version() takes the name of a package")
+    name = distribution_name.lower()
+    if name not in _VERSIONS:
+        text = f"No package metadata was found for {distribution_name}"
+        raise Raised("PackageNotFoundError", text, (distribution_name,), "E205")
+    return _VERSIONS[name]
+
+
+_VERSIONS = {"numpy": np.__version__, "torch": torch.__version__.partition("+")[0]}
+
+METADATA: dict[str, Any] = {
+    "PackageNotFoundError": EXCEPTIONS["PackageNotFoundError"],
+    "version": version,
+}
+"""What `importlib.metadata` holds."""
+
+
+IMPORTLIB: dict[str, Any] = {}
+"""What `importlib` holds beside `metadata`: modules are imported with `import`."""
