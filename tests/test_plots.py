@@ -405,6 +405,34 @@ def test_the_program_runs_at_each_place(program: str, slopes: list[Any]) -> None
     assert [None if each == "NaN" else each for each in found] == slopes
 
 
+CURVES = [
+    # (words, the labels of the lines, what they show at the right end)
+    (["y = x ** 2", "z = y * x", "x=0:2:5"], ["y", "dy/dx", "z", "dz/dx"], [4, 4, 8, 12]),
+    (["sin(x)", "cos(x)", "x=-1:0:5"], ["sin(x)", "d(sin(x))/dx", "cos(x)", "d(cos(x))/dx"],
+     [0, 1, 1, 0]),
+    (["y = x; z = 2 * x", "--of", "y, z", "x=0:1:3"], ["y", "dy/dx", "z", "dz/dx"], [1, 1, 2, 2]),
+    (["y = a * x", "a=3"], ["y", "dy/dx"], [15, 3]),
+    (["x = k * t", "k=2"], ["x", "dx/dt"], [10, 2]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "labels", "ends"), CURVES)
+def test_programs_and_outputs_are_curves(
+    words: list[str], labels: list[str], ends: list[float]
+) -> None:
+    finished = invoke("plot", *words, "--json")
+    assert finished.code == 0, finished.stderr
+    marks = json.loads(finished.stdout)["panels"][0]["marks"]
+    assert [mark["label"] for mark in marks] == labels
+    assert [mark["y"][-1] for mark in marks] == pytest.approx(ends, abs=1e-9)
+    assert len({mark["color"] for mark in marks}) == 2
+
+
+def test_each_curve_has_its_tangent() -> None:
+    told = invoke("plot", "y = x ** 2", "z = x ** 3", "x=0:2:5", "--at=1")
+    assert told.stdout.endswith("at x = 1: y = 1, dy/dx = 2\nat x = 1: z = 1, dz/dx = 3\n")
+
+
 def test_a_curve_in_a_file(tmp_path: Path) -> None:
     target = tmp_path / "curve.svg"
     finished = invoke("plot", "sin(x)", "x=0:3", "--at=1", "-o", str(target))
@@ -417,6 +445,8 @@ def test_a_curve_in_a_file(tmp_path: Path) -> None:
     [
         (["y = x", "x=1"], 2, "needs one input with a range"),
         (["y = x * z", "x=0:1", "z=0:1"], 2, "needs one input with a range"),
+        (["y = a * x"], 2, "without a value are a, x"),
+        (["y = a * x", "a = 3", "x=0:1"], 2, "did you mean `a=3`?"),
         (["y = x", "x=1:0"], 2, "from a number to a larger one"),
         (["y = x", "x=0:1:1"], 2, "2 to 10,000 places"),
         (["y = x", "x=0:1", "-o", "a.gif"], 2, "suffix"),
@@ -523,6 +553,7 @@ def test_show_in_a_pipe_is_one_note() -> None:
 HEIGHTS = [
     # (program, options, what the limits are)
     ("y = 1 / x", [], lambda low, high: -100 < low < -2 and 2 < high < 100),
+    ("y = tan(2 * x)", [], lambda low, high: low > -25 and high < 50),
     ("y = x ** 3", ["--ylim=-1:1"], lambda low, high: (low, high) == (-1, 1)),
     ("y = x ** 5", ["--at", "1"], lambda low, high: low < -32 and high > 80),
 ]

@@ -9,11 +9,9 @@ import numpy as np
 
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.errors import GradcliError, Source
-from gradcli.language.objects.types import LanguageType
 from gradcli.language.parser.parser import parse_program
 from gradcli.language.provenance import record_provenance
 from gradcli.language.tree.syntax import Name
-from gradcli.library.namespace import table_of
 from gradcli.questions.derive import tell as derivation
 from gradcli.questions.derive.conditions import conditions_of
 from gradcli.questions.derive.derive import agrees, derive
@@ -23,7 +21,8 @@ from gradcli.questions.derive.program import is_pattern, is_written
 from gradcli.questions.derive.tell import derivation_document
 from gradcli.questions.derive.textbook import textbook
 from gradcli.recorded.symbols.text import text_of
-from gradcli.running.arguments.name_uses import called_names, calls_in, free_names, operand_names
+from gradcli.running.arguments.missing_inputs import missing_inputs
+from gradcli.running.arguments.name_uses import calls_in, free_names
 from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument
 from gradcli.running.rerun import Rerun, rerun_of
@@ -55,8 +54,6 @@ _OF_MATRICES = {
 _SEED = 3
 """Of the numbers that symbols stand for."""
 
-_CLASSES = (type, LanguageType)
-
 
 def record_values(run: Run) -> None:
     """Let a run, before its program begins, be recorded with the elements of all its values."""
@@ -69,19 +66,7 @@ def record_values(run: Run) -> None:
 
 def symbols(statements: Sequence[Statement], arguments: Sequence[Argument]) -> list[Argument]:
     """Values for the names that nothing gives one: each stands for any positive number."""
-    called = called_names(statements)
-    operands = operand_names(statements)
-
-    def is_builtin(name: str) -> bool:
-        table = table_of(name)
-        # A function that is not called is no operand: `t` in `k * t` is a time.
-        # A class is one: `suppress(RuntimeError)`.
-        found = None if table is None else table[name]
-        is_operand = name in operands and callable(found) and not isinstance(found, _CLASSES)
-        return name in called or (table is not None and not is_operand)
-
-    given = [argument.name for argument in arguments]
-    names = free_names(statements, given, is_builtin)
+    names = missing_inputs(statements, [argument.name for argument in arguments])
     # No name is near 1, where `log(x)` and `x - 1` are near 0 and sums cancel.
     random = np.random.default_rng(_SEED)
     words = {name: f"{name}={random.uniform(0.3, 1.4):.4f}" for name in names}

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from gradcli.errors import GradcliError
 from gradcli.running.arguments.click_options import with_json, with_program
 from gradcli.running.arguments.words import UsageError
 from gradcli.running.source import asked_of
@@ -38,25 +39,32 @@ def command(
     """Draw a function of one number, its derivative and its tangents.
 
     One input is a range, `x=-2:2`, or `x=-2:2:50` with the number of places at which the program is
-    run.
+    run; the one input without a value runs from -5 to 5. Several programs are several curves, and
+    so are several outputs, `--of y,z`.
     """
     from gradcli.questions.plot.curve import (  # lazy: command: its body
         Range,
+        curves_of,
+        is_program,
+        missing_range,
         read_height,
         read_range,
-        show_curve,
+        show_curves,
     )
 
     ranges: list[Range] = []
-    rest = []
+    rest: list[str] = []
+    programs = 0 if file is not None or given["programs"] else 1
+    further: list[str] = []
     for number, word in enumerate(words):
-        behind = number > 0 or file is not None or given["programs"]
-        found = read_range(word) if behind else None
-        if found is None:
-            rest.append(word)
-        else:
+        found = read_range(word) if number >= programs else None
+        if found is not None:
             ranges.append(found)
-    if len(ranges) != 1:
+        elif number >= programs and is_program(word):
+            further.append(word)
+        else:
+            rest.append(word)
+    if len(ranges) > 1:
         raise UsageError("`gradcli plot` needs one input with a range, such as x=-2:2")
     if output is not None and not output.endswith(_SUFFIXES):
         raise UsageError(f"the suffix of {output} is none of {', '.join(_SUFFIXES)}")
@@ -65,4 +73,10 @@ def command(
     asked.options.output = output
     if output is not None:
         asked.options.limits.check_file(output)
-    return asked.terminal.checked(show_curve(asked, ranges[0], places, height))
+    curves = curves_of(asked, further)
+    try:
+        wanted = ranges[0] if ranges else missing_range(asked, curves)
+    except GradcliError as error:
+        asked.terminal.error(error)
+        return asked.terminal.checked(error.exit_code)
+    return asked.terminal.checked(show_curves(asked, curves, wanted, places, height))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import GradcliError, Source, type_error
 from gradcli.language.drawing import Mark, Panel, Plot, panel
+from gradcli.language.parser.parser import parse_program
 from gradcli.record import Record
+from gradcli.recorded.ledger import bracketed
 from gradcli.running.arguments.files import write_text
+from gradcli.running.arguments.missing_inputs import missing_inputs
 from gradcli.running.arguments.words import UsageError
 from gradcli.running.plots import text_of
 from gradcli.running.process.progress import watched
@@ -29,6 +33,12 @@ MOST_POINTS = 10_000
 
 _POLE = 5.0
 """Values this many times further out than most are those of a pole."""
+
+_NEAR = 1.5
+"""How far out values are shown where there is a pole, in ranges of most of them."""
+
+_DEFAULT = (-5.0, 5.0)
+"""The range of the one input that has no value."""
 
 
 class Range(Record):
@@ -78,35 +88,115 @@ def read_height(word: str) -> tuple[float, float]:
     return limits
 
 
-def show_curve(
-    asked: Asked, wanted: Range, at: Sequence[float], height: tuple[float, float] | None = None
+def is_program(word: str) -> bool:
+    """Whether a word behind the program is another one, `z = cos(x)` or `cos(x)`, rather than a
+    value that was typed with blanks, `a = 3`.
+    """
+    name, equals, value = word.partition("=")
+    if not equals or not name.replace(":const", "").isidentifier():
+        computed = value if name.strip().isidentifier() else word
+        return any(each.isalpha() for each in computed)
+    return False
+
+
+class Curve(Record):
+    """A function that is drawn: a program, and the output that it is the values of.
+
+    Attributes:
+        of: the name of the output, None for the tensor assigned last.
+        label: what it is called where its output has no name.
+    """
+
+    text: str
+    of: str | None
+    label: str
+    points: list[Point]
+    tangents: list[Point]
+    name: str = ""
+
+
+def curves_of(asked: Asked, further: Sequence[str]) -> list[Curve]:
+    """The curves that are asked for: one for each program, which may read what those before it
+    assign, or for each name of `--of`.
+    """
+    texts = [asked.program.text(), *further]
+    whole = "\n".join(texts)
+    if asked.options.of is not None:
+        return [Curve(whole, name.strip(), "f", [], []) for name in asked.options.of.split(",")]
+    several = len(texts) > 1
+    return [
+        Curve("\n".join(texts[: at + 1]), None, text.strip() if several else "f", [], [])
+        for at, text in enumerate(texts)
+    ]
+
+
+def missing_range(asked: Asked, curves: Sequence[Curve]) -> Range:
+    """The range of the one input that nothing gives a value.
+
+    Raises:
+        UsageError: there is none, or more than one.
+        GradcliError: E001 for a program that cannot be read.
+    """
+    statements = parse_program(Source(asked.program.name, curves[-1].text))
+    names = [*missing_inputs(statements, [each.name for each in asked.arguments])]
+    if len(names) == 1:
+        return Range(names[0], *_DEFAULT, POINTS)
+    found = f"; without a value are {', '.join(names)}" if names else ""
+    raise UsageError(f"`gradcli plot` needs one input with a range, such as x=-2:2{found}")
+
+
+def show_curves(
+    asked: Asked,
+    curves: Sequence[Curve],
+    wanted: Range,
+    at: Sequence[float],
+    height: tuple[float, float] | None = None,
 ) -> int:
-    """Run a program at each place of a range and show what it computes; the exit code.
+    """Run programs at each place of a range and show what they compute; the exit code.
 
     Args:
-        height: the lowest and the highest value that is shown, None for what the curve asks for.
+        height: the lowest and the highest value that is shown, None for what the curves ask for.
     """
-    name, program = asked.program.name, asked.program.text()
-    rerun = Rerun(asked.terminal, program, name, asked.arguments, asked.options)
-    points: list[Point] = []
-    tangents: list[Point] = []
-    called = ""
     places = np.linspace(wanted.low, wanted.high, wanted.points).tolist()
+    reruns = [_rerun(asked, curve) for curve in curves]
+    count = (len(places) + len(at)) * len(curves)
     try:
-        with watched(asked.terminal, lambda: f"{rerun.runs} of {len(places) + len(at)} places"):
-            for number, x in enumerate([*places, *at]):
-                executed = rerun.execute(values={wanted.name: np.float64(x)}, dtype=_dtype(asked))
-                called = executed.name or called
-                found = points if number < len(places) else tangents
-                found.append(_point(executed, wanted.name, x))
+        with watched(
+            asked.terminal, lambda: f"{sum(each.runs for each in reruns)} of {count} places"
+        ):
+            for curve, rerun in zip(curves, reruns, strict=True):
+                _compute(asked, curve, rerun, wanted.name, places, at)
     except GradcliError as error:
         asked.terminal.error(error)
         return error.exit_code
-    drawn = _drawn(points, tangents, wanted.name, called or "f")
+    drawn = _drawn(curves, wanted.name)
     drawn.limits[1] = height or drawn.limits[1]
     plot = Plot(720.0, 440.0, [drawn])
-    _show(asked, plot, tangents, (wanted.name, called or "f"))
+    _show(asked, plot, curves, wanted.name)
     return 0
+
+
+def _rerun(asked: Asked, curve: Curve) -> Rerun:
+    options = copy(asked.options)
+    options.of = curve.of
+    return Rerun(asked.terminal, curve.text, asked.program.name, asked.arguments, options)
+
+
+def _compute(
+    asked: Asked,
+    curve: Curve,
+    rerun: Rerun,
+    name: str,
+    places: Sequence[float],
+    at: Sequence[float],
+) -> None:
+    """Find the values and slopes of a curve at the places of a range, and where it has tangents."""
+    for points, found in ((places, curve.points), (at, curve.tangents)):
+        for x in points:
+            executed = rerun.execute(values={name: np.float64(x)}, dtype=_dtype(asked))
+            curve.name = executed.name or curve.name
+            found.append(_point(executed, name, x))
+    curve.name = curve.name or curve.label
 
 
 def _dtype(asked: Asked) -> str:
@@ -130,30 +220,40 @@ def _point(executed: Executed, name: str, x: float) -> Point:
     return Point(x, float(np.real(output.array.item())), slope)
 
 
-def _drawn(points: Sequence[Point], tangents: Sequence[Point], x: str, y: str) -> Panel:
-    """The panel with the curve, its derivative and the tangents."""
+def _drawn(curves: Sequence[Curve], x: str) -> Panel:
+    """The panel with the curves, their derivatives and tangents; of several curves each has a
+    colour with what belongs to it.
+    """
     made = panel()
     made.labels[0] = x
     made.legend = made.grid = True
-    xs = np.array([each.x for each in points])
-    ys = np.array([each.y for each in points])
-    slopes = np.array([each.slope for each in points])
     whole = {"alpha": 1.0, "marker": "", "size": 6.0}
-    curve = whole | {"width": 1.8, "dash": "solid"}
-    made.marks.append(Mark("line", {"x": xs, "y": ys}, "C0", curve, y))
-    dashed = whole | {"width": 1.3, "dash": "dashed"}
-    made.marks.append(Mark("line", {"x": xs, "y": slopes}, "C1", dashed, f"d{y}/d{x}"))
-    for each in tangents:
-        ends = np.array([xs[0], xs[-1]])
-        line = {"x": ends, "y": each.y + each.slope * (ends - each.x)}
-        style = whole | {"width": 1.2, "dash": "solid"}
-        made.marks.append(Mark("line", line, "C2", style, f"tangent at {each.x:g}"))
-        place = {"x": np.array([each.x]), "y": np.array([each.y])}
-        made.marks.append(Mark("points", place, "C2", {"marker": "o", "alpha": 1.0, "size": 36.0}))
-    values = _clipped(np.concatenate([ys, slopes]))
+    values = []
+    for number, curve in enumerate(curves):
+        own, slope, touching = ["C0", "C1", "C2"] if len(curves) == 1 else [f"C{number}"] * 3
+        xs = np.array([each.x for each in curve.points])
+        ys = np.array([each.y for each in curve.points])
+        slopes = np.array([each.slope for each in curve.points])
+        values += [ys, slopes]
+        solid, dashed = whole | {"width": 1.8, "dash": "solid"}, {"width": 1.3, "dash": "dashed"}
+        made.marks.append(Mark("line", {"x": xs, "y": ys}, own, solid, curve.name))
+        name = f"d{bracketed(curve.name)}/d{x}"
+        made.marks.append(Mark("line", {"x": xs, "y": slopes}, slope, whole | dashed, name))
+        for each in curve.tangents:
+            ends = np.array([xs[0], xs[-1]])
+            line = {"x": ends, "y": each.y + each.slope * (ends - each.x)}
+            style = whole | {"width": 1.2, "dash": "solid"}
+            said = f"tangent at {each.x:g}"
+            told = said if len(curves) == 1 else f"{curve.name}: {said}"
+            made.marks.append(Mark("line", line, touching, style, told))
+            place = {"x": np.array([each.x]), "y": np.array([each.y])}
+            dot = {"marker": "o", "alpha": 1.0, "size": 36.0}
+            made.marks.append(Mark("points", place, touching, dot))
+    every = np.concatenate(values)
+    shown = _clipped(every)
     # Neither a steep tangent nor a pole may flatten the curve.
-    if tangents or values.size < np.isfinite([*ys, *slopes]).sum():
-        made.limits[1] = _limits(values)
+    if curves[0].tangents or shown.size < np.isfinite(every).sum():
+        made.limits[1] = _limits(shown)
     return made
 
 
@@ -163,10 +263,10 @@ def _clipped(values: Any) -> Any:
     if not finite.size:
         return finite
     low, middle, high = np.quantile(finite, [0.1, 0.5, 0.9])
-    room = _POLE * max(high - low, 1e-300)
-    near = finite[np.abs(finite - middle) <= room]
+    distance, most = np.abs(finite - middle), max(high - low, 1e-300)
+    near = finite[distance <= _POLE * most]
     # Few values may lie far out without a pole, as those of a polynomial do at its ends.
-    return near if np.ptp(finite) > _POLE * np.ptp(near) else finite
+    return finite[distance <= _NEAR * most] if np.ptp(finite) > _POLE * np.ptp(near) else finite
 
 
 def _limits(values: Any) -> tuple[float, float] | None:
@@ -177,9 +277,8 @@ def _limits(values: Any) -> tuple[float, float] | None:
     return float(finite.min()) - room, float(finite.max()) + room
 
 
-def _show(asked: Asked, plot: Plot, tangents: Sequence[Point], names: tuple[str, str]) -> None:
+def _show(asked: Asked, plot: Plot, curves: Sequence[Curve], x: str) -> None:
     """Print the plot, or write it to the file that was asked for."""
-    x, y = names
     options = asked.options
     if options.output is not None:
         as_json = options.output.endswith(".json")
@@ -188,7 +287,7 @@ def _show(asked: Asked, plot: Plot, tangents: Sequence[Point], names: tuple[str,
         asked.terminal.write(text(plot_document(plot)))
     elif options.output is None:
         asked.terminal.write(text_of(plot, asked.terminal.style))
-    if not options.json:
-        for each in tangents:
-            value = f"{y} = {each.y:.6g}, d{y}/d{x} = {each.slope:.6g}"
-            asked.terminal.write(f"at {x} = {each.x:g}: {value}\n")
+    for curve in () if options.json else curves:
+        for each in curve.tangents:
+            slope = f"d{bracketed(curve.name)}/d{x} = {each.slope:.6g}"
+            asked.terminal.write(f"at {x} = {each.x:g}: {curve.name} = {each.y:.6g}, {slope}\n")
