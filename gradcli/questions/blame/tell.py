@@ -61,7 +61,7 @@ _COMPUTED = {
 """The same where a value that is 0 was computed."""
 
 _GREW = (
-    "grew with every step until it overflowed: take a smaller learning rate, or bound the gradient"
+    "grew with every step up to the overflow: take a smaller learning rate, or bound the gradient"
     " with clip_grad_norm_()"
 )
 

@@ -47,6 +47,7 @@ from gradcli.questions.why.training import (
     clearing_misses,
     decayed,
     frozen,
+    made_anew,
     never_called,
     not_training,
     parametrized,
@@ -697,6 +698,11 @@ class _Gradients:
             reason = f"the only way from {name} to {output} leaves the graph"
             tries = instead(drawn[0], drawn[0].text.replace(".sample(", ".rsample("))
             return self._none("cut", reason, [Detachment(drawn[0], text, help, (), tries)])
+        numbers = [each for each in used if _gives_number(each) and self._optimizes(each, True)]
+        if numbers:
+            text = f"an optimizer gets a number made of `{name}`, and its steps have no history"
+            reason = f"the only way from {name} to {output} leaves the graph"
+            return self._none("cut", reason, [Detachment(numbers[-1].place, text)])
         if used:
             places = [
                 Detachment(
@@ -716,11 +722,12 @@ class _Gradients:
             # A recording has no line that made it.
             detachment = detachment or Detachment(None, "no operation that was recorded reads it")
         detachment = detachment or Detachment(place, "made here, and read nowhere")
-        return self._none("unused", f"nothing is computed from {name}", [detachment])
+        places = [detachment, *made_anew(run)]
+        return self._none("unused", f"nothing is computed from {name}", places)
 
-    def _optimizes(self, step: Flow) -> bool:
-        """Whether a step gives an optimizer its parameters, which computes nothing."""
-        place = None if _gives_number(step) else step.place
+    def _optimizes(self, step: Flow, number: bool = False) -> bool:
+        """Whether a step gives an optimizer its parameters, which computes nothing, or a number."""
+        place = step.place if _gives_number(step) is number else None
         return place is not None and any(
             isinstance(evaluation.value, Optimizer) and holds(statement.span, place)
             for statement, evaluation in self.run.provenance.assignments

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.provenance import targets_of
 from gradcli.language.tree import syntax as tree
+from gradcli.library.torch.nn.module import Module
 from gradcli.library.torch.nn.paths import module_paths
 from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.questions.why.detachments import Detachment
@@ -23,6 +24,7 @@ from gradcli.questions.why.edits import (
     with_argument,
 )
 from gradcli.questions.why.finding import Why
+from gradcli.recorded.patterns import holds
 from gradcli.recorded.recorded_run import Recorded
 
 if TYPE_CHECKING:
@@ -468,6 +470,28 @@ def never_called(run: Recorded, name: str) -> Detachment | None:
     place = _attribute_place(run, owner.rpartition(".")[2]) or _assigned(run, owner)
     text = f"{owner} is made here, and no forward() that ran has called it"
     return Detachment(place, f"{text}: call it in forward(), or do not make it")
+
+
+def made_anew(run: Recorded) -> list[Detachment]:
+    """The layers that a `forward()` makes at each call."""
+    forwards = [
+        each.span
+        for each in tree.nodes_of(list(run.program))
+        if isinstance(each, tree.Def) and each.name == "forward"
+    ]
+    found: dict[int, Detachment] = {}
+    for each in run.provenance.evaluations:
+        span = each.node.span
+        if not isinstance(each.node, tree.Call) or not isinstance(each.value, Module):
+            continue
+        has_weights = next(iter(each.value.parameters()), None) is not None
+        if has_weights and any(holds(outer, span) for outer in forwards):
+            text = (
+                "forward() makes this layer anew at each call, with new weights that no"
+                " optimizer holds: make it in __init__()"
+            )
+            found[span.start] = Detachment(span, text)
+    return list(found.values())
 
 
 def decayed(run: Recorded, tensor: Tensor) -> str | None:

@@ -268,7 +268,37 @@ class _Walk:
             told = self._other(node, call, number), None
         tries = straight_through(self.run.program, node.place) if stem == "ClampBackward" else ()
         tries = tries or leaky(node.place, module)
-        return Zero(FOR_THESE, Detachment(node.place, *told, (), tries, stem == "ReluBackward"))
+        made = self._zeroed(call) if stem == "ReluBackward" else ()
+        return Zero(FOR_THESE, Detachment(node.place, *told, made, tries, bool(tries)))
+
+    def _zeroed(self, call: Call | None) -> tuple[Label, ...]:
+        """The line that makes what goes into a call 0, by a factor that is 0."""
+        given = None if call is None else call.arguments.get("self")
+        if call is None or not _is_zero(operands_as_they_were(self.run, call).get("self")):
+            return ()
+        for step in self.run.flow.back.get(id(given), ()):
+            maker = step.call
+            stem = "" if maker is None or maker.node is None else maker.node.node_name
+            if maker is None or stem.rstrip("0123456789") not in _PRODUCTS:
+                continue
+            for factor in self._zero_factors(maker, stem, None):
+                place = origin_of_zero(self.run, factor, maker)
+                return () if place is None else (Label(place, "this makes what goes in 0"),)
+        return ()
+
+    def _zero_factors(self, call: Call, name: str, but: str | None) -> list[Any]:
+        """The factors of a product that were zero, except one.
+
+        Args:
+            name: what its node is called.
+        """
+        were = operands_as_they_were(self.run, call)
+        factors = _FACTORS.get(name.rstrip("0123456789"), tuple(were))
+        return [
+            call.arguments[each]
+            for each, value in were.items()
+            if each != but and each in factors and _is_zero(value)
+        ]
 
     def _other(self, node: GraphNode, call: Call | None, number: int) -> str:
         """What is certain of a node whose contributions are 0, whatever its op."""
@@ -288,13 +318,7 @@ class _Walk:
     def _zero_operand(self, node: GraphNode, call: Call | None, number: int) -> Detachment:
         """A product whose other factor is zero, with the line that made it so."""
         name = None if call is None or number >= len(call.op.inputs) else call.op.inputs[number]
-        were = {} if call is None else operands_as_they_were(self.run, call)
-        factors = _FACTORS.get(node.name.rstrip("0123456789"), tuple(were))
-        zero = [
-            call.arguments[each]  # type: ignore[union-attr]
-            for each, value in were.items()
-            if each != name and each in factors and _is_zero(value)
-        ]
+        zero = [] if call is None else self._zero_factors(call, node.name, name)
         if not zero:
             text = f"{node.name} multiplies the gradient by what is 0 wherever it arrives"
             return Detachment(node.place, text)
@@ -380,6 +404,7 @@ def _step_function(run: Recorded, node: GraphNode) -> tuple[Any, ...]:
         help,
         (),
         straight_through(run.program, node.place),
+        True,
     )
 
 
