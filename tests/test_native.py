@@ -22,7 +22,7 @@ import pytest
 from gradcli.arrays import dtypes
 from gradcli.arrays.kernels import attention as heads
 from gradcli.arrays.kernels import recurrent
-from gradcli.arrays.kernels.special import error_function
+from gradcli.arrays.kernels.special import error_function, gamma
 from gradcli.arrays.kernels.windows import convolution, max_pool
 from gradcli.arrays.kernels.windows.windows import Windows
 from gradcli.arrays.native import dispatch, half
@@ -243,6 +243,7 @@ ROWS = {
     "erf": Row(error_functions._erf_array, 2e-7),
     "erf_wide": Row(lambda x: error_function.erf(x.astype(np.float64)), 4e-16),
     "erfc_wide": Row(lambda x: error_function.erfc(x.astype(np.float64)), 1e-15),
+    "lgamma_wide": Row(lambda x: gamma.gammaln(_tame(x).astype(np.float64)), 4e-15),
     "quotient": Row(lambda x: error_function.erfcx(x.astype(np.float64))),
     "adam": Row(_step_of_adam),
     "add_scaled": Row(_add_scaled),

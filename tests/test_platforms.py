@@ -279,11 +279,7 @@ SCIPY = [
     "torch.special.airy_ai(ones(2))",
     "torch.special.spherical_bessel_j0(ones(2))",
     "torch.special.hermite_polynomial_h(ones(2), 2)",
-    "torch.lgamma(ones(2))",
-    "torch.polygamma(3, ones(2))",
     "torch.special.gammainc(ones(2), ones(2))",
-    "torch.special.zeta(ones(2) + 1, ones(2))",
-    "torch.mvlgamma(ones(2).half() + 3, 2)",
 ]
 """Programs that need SciPy: one for each place that imports it."""
 

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.arrays.kernels.special import error_function
+from gradcli.arrays.kernels.special import bessel, error_function, gamma
 from gradcli.arrays.native import dispatch
 
 Rows = list[tuple[tuple[float, ...], Fraction]]
 
-MODULES = (error_function,)
+MODULES = (bessel, error_function, gamma)
 
 FARTHEST = {
     "erf": 1.0,
@@ -29,6 +29,13 @@ FARTHEST = {
     "log_ndtr": 6.0,
     "ndtri": 3.0,
     "erfinv": 3.0,
+    "gammaln": 10.0,  # beside the roots below 0
+    "psi": 20.0,
+    "i0": 4.0,
+    "i1": 4.0,
+    "i0e": 3.0,
+    "i1e": 3.0,
+    "zeta": 4.0,
 }
 
 INF, NAN = math.inf, math.nan
@@ -40,6 +47,12 @@ LIMITS = [
     ("log_ndtr", (0.0, -1e300, INF, -INF, NAN), (math.log(0.5), -INF, 0.0, -INF, NAN)),
     ("ndtri", (0.5, 0.0, 1.0, -0.1, 1.1, NAN), (0.0, -INF, INF, NAN, NAN, NAN)),
     ("erfinv", (0.0, -0.0, 1.0, -1.0, 1.1, NAN), (0.0, -0.0, INF, -INF, NAN, NAN)),
+    ("gammaln", (0.0, -3.0, 1.0, 2.0, INF, -INF, NAN), (INF, INF, 0.0, 0.0, INF, INF, NAN)),
+    ("psi", (0.0, -3.0, INF, NAN), (-INF, NAN, INF, NAN)),
+    ("i0", (0.0, 800.0, -INF, INF, NAN), (1.0, INF, INF, INF, NAN)),
+    ("i1", (0.0, -0.0, -INF, INF, NAN), (0.0, -0.0, -INF, INF, NAN)),
+    ("i0e", (0.0, -INF, INF, NAN), (1.0, 0.0, 0.0, NAN)),
+    ("i1e", (0.0, -INF, INF, NAN), (0.0, -0.0, 0.0, NAN)),
 ]
 """Name, arguments and values, where a function ends or its pieces would lose it."""
 
@@ -107,6 +120,19 @@ def test_limits(name: str, arguments: tuple[float, ...], values: tuple[float, ..
         ):
             np.testing.assert_allclose(found, values, 3e-16)
             assert [*np.signbit(found)] == [*np.signbit(values)] or np.isnan(values).any()
+
+
+def test_limits_of_the_zeta_function() -> None:
+    """Its poles, what lies below 0, and exponents that no power is finite with."""
+    s = np.array([1.0, 0.5, 2.0, 2.0, 2.5, 2.0, 3.0, INF, 2.0, 1e200])
+    q = np.array([2.0, 2.0, 0.0, -3.0, -0.5, -0.5, -1.5, 2.0, INF, 0.5])
+    above = math.pi**2 / 2 + 4
+    with np.errstate(all="ignore"):
+        odd = gamma.zeta(3.0, 0.5) - 2**3 - (2 / 3) ** 3
+        wanted = [INF, NAN, INF, INF, NAN, above, odd, 0.0, 0.0, INF]
+        np.testing.assert_allclose(gamma.zeta(s, q), wanted, 1e-13)
+        assert gamma.zeta(2.0, np.float64(-0.5)) == pytest.approx(above, 1e-15)
+        assert gamma.zeta(np.full((2, 1), 2.0), np.ones(3)).shape == (2, 3)
 
 
 @pytest.mark.usefixtures("kernels")

@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import narrowed, widened
-from gradcli.packages import imported
+from gradcli.arrays.kernels.special.gamma import gammaln
 
 MEAN, SUM = 1, 2
 
@@ -242,9 +242,7 @@ def mvlgamma(self: Any, p: int) -> Any:
     """The logarithm of the multivariate gamma function; each term is rounded."""
     half = _Half(self)
     steps = np.arange(p, dtype=_single) * -0.5
-    terms = half.rounded(
-        imported("scipy.special").gammaln(half.rounded(widened(self)[..., None] + steps))
-    )
+    terms = half.rounded(gammaln(half.rounded(widened(self)[..., None] + steps)))
     total = half.rounded(np.add.reduce(terms, axis=-1))
     constant = p * (p - 1) / 4 * float(np.log(np.pi))
     return half.stored(total + half.rounded(constant))

@@ -14,6 +14,13 @@ KERNEL(erfc_wide)
     return NULL;
 }
 
+KERNEL(lgamma_wide)
+{
+    NEED(N(0) == N(1));
+    for (int64_t k = 0; k < N(0); k++) D(1)[k] = lgamma(D(0)[k]);
+    return NULL;
+}
+
 enum { LOCAL(ABREAST) = 16 };
 
 /* A polynomial at several places, by Horner's rule. */

@@ -1,4 +1,4 @@
-"""Bessel functions and orthogonal polynomials, computed by SciPy.
+"""Bessel functions and orthogonal polynomials. Those without derivative are computed by SciPy.
 
 Only the modified Bessel functions of the first kind have derivatives, as in PyTorch; a result of
 the others requires no grad.
@@ -12,6 +12,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import on_the_host
+from gradcli.arrays.kernels.special import bessel
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic.arithmetic import reciprocal
 from gradcli.ops.binding.arguments import check_no_complex_number, in_single
@@ -21,14 +22,14 @@ from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, Op, pointwise
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import abs_op, sgn
-from gradcli.ops.special.error_functions import by_scipy
+from gradcli.ops.special.error_functions import of_real
 from gradcli.packages import imported
 
 # --- modified Bessel functions of the first kind --------------------------------------------------
 
 i0: Op = pointwise(
     "i0",
-    by_scipy("i0"),
+    of_real(bessel.i0),
     floating=True,
     self=lambda grad, self: grad * i1(self),
     numpy="i0",
@@ -67,7 +68,7 @@ def _i1e_rule(grad: Any, self: Any, result: Any) -> Any:
 
 i1: Op = pointwise(
     "special_i1",
-    by_scipy("i1"),
+    of_real(bessel.i1),
     floating=True,
     self=_i1_rule,
     doc="The modified Bessel function of the first kind, of order 1.",
@@ -75,7 +76,7 @@ i1: Op = pointwise(
 
 i0e: Op = pointwise(
     "special_i0e",
-    by_scipy("i0e"),
+    of_real(bessel.i0e),
     floating=True,
     self=lambda grad, self, result: grad * (i1e(self) - sgn(self) * result),
     doc="The modified Bessel function `i0` times `exp(-abs(input))`.",
@@ -83,7 +84,7 @@ i0e: Op = pointwise(
 
 i1e: Op = pointwise(
     "special_i1e",
-    by_scipy("i1e"),
+    of_real(bessel.i1e),
     floating=True,
     self=_i1e_rule,
     doc="The modified Bessel function `i1` times `exp(-abs(input))`.",
@@ -104,8 +105,6 @@ _OF_ONE = {
     "bessel_j1": ("j1", "The Bessel function of the first kind, of order 1, without derivative."),
     "bessel_y0": ("y0", "The Bessel function of the second kind, of order 0, without derivative."),
     "bessel_y1": ("y1", "The Bessel function of the second kind, of order 1, without derivative."),
-    "modified_bessel_i0": ("i0", "The function `i0`, without derivative."),
-    "modified_bessel_i1": ("i1", "The function `i1`, without derivative."),
     "modified_bessel_k0": ("k0", "The modified Bessel function K of order 0, without derivative."),
     "modified_bessel_k1": ("k1", "The modified Bessel function K of order 1, without derivative."),
     "scaled_modified_bessel_k0": ("k0e", "`modified_bessel_k0` times `exp(input)`."),
@@ -114,9 +113,14 @@ _OF_ONE = {
 """Functions of one number, with SciPy's names and what they do."""
 
 
+def _by_scipy(name: str) -> Function:
+    """A function of `scipy.special` that keeps the dtype."""
+    return of_real(lambda self: getattr(imported("scipy.special"), name)(self))
+
+
 def _of_one(name: str) -> Function:
     if name != "airy":
-        return by_scipy(name)
+        return _by_scipy(name)
 
     def forward(self: Any) -> Any:
         airy = imported("scipy.special").airy
@@ -125,8 +129,13 @@ def _of_one(name: str) -> Function:
     return forward
 
 
-for _name, (_scipy_name, _doc) in _OF_ONE.items():
-    _forward = _of_one(_scipy_name)
+_WITHOUT_DERIVATIVE = {
+    **{name: (_of_one(of_scipy), doc) for name, (of_scipy, doc) in _OF_ONE.items()},
+    "modified_bessel_i0": (of_real(bessel.i0), "The function `i0`, without derivative."),
+    "modified_bessel_i1": (of_real(bessel.i1), "The function `i1`, without derivative."),
+}
+
+for _name, (_forward, _doc) in _WITHOUT_DERIVATIVE.items():
     _entry = pointwise(
         f"special_{_name}", _forward, floating=True, unsupported=_NOT_SINGLE, doc=_doc
     )

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import on_the_host
 from gradcli.arrays.kernels import half_precision, vector_math
 from gradcli.arrays.kernels.in_c import elementwise
-from gradcli.arrays.kernels.special import error_function
+from gradcli.arrays.kernels.special import error_function, gamma
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
 from gradcli.ops.arithmetic.conjugate import conj
@@ -33,7 +32,6 @@ from gradcli.ops.definition.op import Function, Op, node_name_of, pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.elementwise.unary import cos, exp, log, sin
 from gradcli.ops.indexing.masks import masked_fill_number
-from gradcli.packages import imported
 
 
 def of_real(function: Function) -> Function:
@@ -44,11 +42,6 @@ def of_real(function: Function) -> Function:
         return in_single(function, self)
 
     return forward
-
-
-def by_scipy(name: str) -> Function:
-    """A function of `scipy.special`, likewise."""
-    return of_real(lambda self: getattr(imported("scipy.special"), name)(self))
 
 
 def _refuse_complex(self: Any) -> None:
@@ -100,14 +93,9 @@ erfinv: Op = pointwise(
 # --- the gamma function -------------------------------------------------------------------------
 
 
-def _lgamma_array(self: Any) -> Any:
-    # SciPy gives -inf its own value; in C the gamma function has infinitely many poles below.
-    return np.where(np.isneginf(self), np.inf, by_scipy("gammaln")(self)).astype(self.dtype)[()]
-
-
 lgamma = pointwise(
     "lgamma",
-    _lgamma_array,
+    of_real(gamma.gammaln),
     floating=True,
     unsupported=COMPLEX,
     self=lambda grad, self: grad * digamma(self),
@@ -119,8 +107,11 @@ def lgamma(x):
 )
 
 
+_digamma_of_real = of_real(gamma.psi)
+
+
 def _digamma_array(self: Any) -> Any:
-    digamma_of = by_scipy("psi")(self)
+    digamma_of = _digamma_of_real(self)
     # At 0 it goes to the infinity on the side of the zero's sign.
     pole = np.where(np.signbit(self), np.inf, -np.inf).astype(self.dtype)
     return np.where(self == 0, pole, digamma_of)[()]
@@ -157,8 +148,9 @@ def _polygamma_array(self: Any, n: int) -> Any:
         return _digamma_array(self)
     if n == 1:
         return in_single(_trigamma_array, self)
-    # Its factors in SciPy are float64.
-    return on_the_host(imported("scipy.special").polygamma)(n, self).astype(self.dtype)[()]
+    factorial = math.gamma(n + 1) if n < 171 else math.inf
+    signed = factorial if n % 2 else -factorial
+    return in_single(lambda x: gamma.zeta(float(n + 1), x) * signed, self)
 
 
 _polygamma: Op = pointwise(

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import module_of, on_the_host
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.kernels import half_precision
+from gradcli.arrays.kernels.special import gamma
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative
@@ -137,7 +138,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 
 def _zeta_array(self: Any, other: Any) -> Any:
     dtype = (other if type(self) is float else self).dtype
-    return on_the_host(imported("scipy.special").zeta)(self, other).astype(dtype)[()]
+    return gamma.zeta(self, other).astype(dtype)[()]
 
 
 _no_exponent = no_derivative(

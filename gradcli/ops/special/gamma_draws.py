@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial.polynomial import polyval
 
+from gradcli.arrays.kernels.special.gamma import psi
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.catalogue import expose
@@ -19,14 +20,9 @@ from gradcli.ops.creation.rejection import standard_gamma
 from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.reduction.sum import sum_dims
-from gradcli.packages import imported
 from gradcli.state import computed
 
 _Regions = list[tuple[Any, Any]]
-
-
-def _digamma(x: Any) -> Any:
-    return imported("scipy.special").digamma(x)
 
 
 def _by_region(regions: _Regions, *operands: Any) -> Any:
@@ -63,7 +59,7 @@ def _gamma_series(alpha: Any, x: Any) -> Any:
         below = below + 1
         sums, squares = sums + term / below, squares + term / below**2
     power = x**alpha
-    by_alpha = (np.log(x) - _digamma(alpha)) * power * sums - power * squares
+    by_alpha = (np.log(x) - psi(alpha)) * power * sums - power * squares
     return np.nan_to_num(-by_alpha / (x ** (alpha - 1) * np.exp(-x)), nan=0.0)
 
 
@@ -163,7 +159,7 @@ def gamma_draws(concentration: Tensor) -> Tensor:
 
 def _beta_small(x: Any, alpha: Any, beta: Any) -> Any:
     """By alpha for x close to 0: a Taylor series."""
-    factor = _digamma(alpha) - _digamma(alpha + beta) - np.log(x)
+    factor = psi(alpha) - psi(alpha + beta) - np.log(x)
     term: Any = 1.0
     series = term / alpha * (factor + 1 / alpha)
     for number in range(1, 11):
@@ -175,7 +171,7 @@ def _beta_small(x: Any, alpha: Any, beta: Any) -> Any:
 def _beta_small_other(x: Any, alpha: Any, beta: Any) -> Any:
     """By alpha for x close to 1: the series by the other parameter, from the other side."""
     x, alpha, beta = 1 - x, beta, alpha
-    factor = _digamma(alpha + beta) - _digamma(beta)
+    factor = psi(alpha + beta) - psi(beta)
     term: Any = 1.0
     product, change = np.ones_like(beta), np.zeros_like(beta)
     series = factor / alpha
@@ -268,7 +264,7 @@ def _beta_fit(x: Any, alpha: Any, beta: Any) -> Any:
     b = np.log(total) - a
     planes = [polyval(a, [polyval(b, row) for row in plane], tensor=False) for plane in _BETA_FIT]
     ratio = polyval(u, planes[:3], tensor=False) / polyval(u, planes[3:], tensor=False)
-    return ratio * x * (_digamma(total) - _digamma(alpha)) / beta
+    return ratio * x * (psi(total) - psi(alpha)) / beta
 
 
 def _beta_slope(x: Any, alpha: Any, total: Any) -> Any:
