@@ -14,6 +14,7 @@ The defaults stop a runaway within a few seconds and leave ordinary work alone:
 from __future__ import annotations
 
 import sys
+from collections.abc import Sized
 
 from gradcli.errors import GradcliError
 
@@ -26,6 +27,14 @@ TIGHT_MEMORY = 256_000_000
 
 BLAS_BUFFER = 34_000_000
 """Bytes that OpenBLAS takes for each thread that is within it."""
+
+
+def length_of(values: Sized) -> int:
+    """The length of a collection; of a range that is longer than the host can say, the largest."""
+    try:
+        return len(values)
+    except OverflowError:
+        return sys.maxsize
 
 
 class Limits:
@@ -85,11 +94,14 @@ class Limits:
         """The error of a value with too many elements.
 
         Args:
-            count: how many; None where that is unknown.
+            count: how many; None, or what no length can be, where that is unknown.
             what: what they are.
             raises: the class to raise: RuntimeError for a tensor, as PyTorch's allocator does.
         """
-        many = f"more than {self.elements:,}" if count is None else _number(count)
+        if count is None or count == sys.maxsize:
+            many = f"more than {self.elements:,}"
+        else:
+            many = _number(count)
         return GradcliError(
             "E602",
             f"{many} {what} are too many: the limit is {self.elements:,}",

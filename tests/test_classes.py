@@ -42,7 +42,7 @@ ERRORS = [
     ("Point(1).sum = 3", "E102", "AttributeError", "Point(1).sum"),
     ("del Point(1).z", "E102", "AttributeError", "Point(1).z"),
     ("del Point(1).dims", "E102", "AttributeError", "Point(1).dims"),
-    ("del Point.dims", "E102", "AttributeError", "Point.dims"),
+    ("del Point.nothing", "E102", "AttributeError", "Point.nothing"),
     ("Point('a').norm(2)", "E202", "TypeError", "abs(self.x)"),
     ("Point(1) + 1", "E202", "TypeError", "Point(1) + 1"),
     ("len(Point(1))", "E202", "TypeError", "len(Point(1))"),
@@ -68,6 +68,13 @@ ERRORS = [
     ("class A:\n  def __repr__(self): return 1\nprint(A())", "E202", "TypeError", "print(A())"),
     ("class A:\n  def __bool__(self): return 1\nif A(): pass", "E202", "TypeError", "A()"),
     ("class A:\n  def __eq__(self, o): return True\nhash(A())", "E202", "TypeError", "hash(A())"),
+    ("class A(Point):\n  def __new__(c): 1\nA.__new__ = 3\nA()", "E202", "TypeError", "A()"),
+    (
+        "class A:\n  @property\n  def __init_subclass__(cls): return 1\nclass B(A): pass",
+        "E202",
+        "TypeError",
+        "class B(A): pass",
+    ),
     ("class A(nn.Module): pass\nA()(1)", "E205", "NotImplementedError", "A()(1)"),
 ]
 

@@ -181,6 +181,7 @@ def test_several_documents_have_a_session_each(tmp_path: Path) -> None:
 REFUSED = {
     "null": "is no notebook of format 4",
     "{": "it is not JSON",
+    "[" * 200_000: "is no notebook: it is nested too deep\n",
     '{"worksheets": []}': "nbconvert",
     '{"cells": [], "metadata": {"kernelspec": {"language": "R"}}}': "a notebook of R",
     notebook("x = 1", "%%bash\nls"): "cell 2:1:1",

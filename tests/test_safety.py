@@ -355,6 +355,7 @@ def test_nothing_of_the_host_can_be_reached() -> None:
 
 UNBOUNDED = [
     ("10**10**10", "E602"),
+    ("ones(3)[range(10**30)]", "E602"),
     ("1 << 10**9", "E602"),
     ("pow(2, 10**9)", "E602"),
     ("x = 3\nfor i in range(99): x = x * x", "E602"),

@@ -529,9 +529,9 @@ def _exception(name: str) -> Callable[..., Raised]:
     return called(name, make)
 
 
-_KNOWN_BY_MODULE = names("""AxisError FrozenInstanceError GradcheckError JSONDecodeError LinAlgError
-    DecimalException DivisionByZero Error InvalidOperation Overflow PackageNotFoundError
-    _LinAlgError error""")
+_KNOWN_BY_MODULE = names("""ArgumentError AxisError FrozenInstanceError GradcheckError
+    JSONDecodeError LinAlgError DecimalException DivisionByZero Error InvalidOperation Overflow
+    PackageNotFoundError _LinAlgError error""")
 
 
 def _group(name: str) -> Callable[..., Raised]:

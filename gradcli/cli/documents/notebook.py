@@ -46,7 +46,9 @@ def _loaded(path: str, text: str) -> dict[str, Any]:
     """The notebook as data, its cells checked."""
     try:
         notebook = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise GradcliError("E503", f"{path} is no notebook: it is nested too deep") from error
+    except ValueError as error:
         raise GradcliError("E503", f"{path} is no notebook: it is not JSON: {error}") from error
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         older = isinstance(notebook, dict) and "worksheets" in notebook

@@ -22,8 +22,8 @@ from gradcli.language.objects.types import (
     define,
     host_name,
     names,
+    not_callable,
     type_name,
-    type_of,
 )
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run
@@ -479,12 +479,7 @@ def _call_failed(
     if isinstance(error, GradcliError):
         return _by_arguments(error, function, args, kwargs)
     if not callable(function):
-        kind = type_of(function)
-        shown = kind.full_name if kind.full_name == "torch.Size" else kind.name
-        return type_error(
-            f"a value of type {kind.name} cannot be called",
-            text=f"'{shown}' object is not callable",
-        )
+        return not_callable(function)
     if type(function) in (BoundMethod, Method):
         return _call_failed(error, function.function, (function.receiver, *args), kwargs)
     is_op = _is_catalogue(function)

@@ -408,6 +408,9 @@ def delete_attribute(value: Any, name: str) -> None:
     if hasattr(kind, "language_class"):
         if delete_instance_attribute(value, name):
             return
+    elif isinstance(value, UserClass) and name in value.names:
+        value.unbind(name)
+        return
     elif hasattr(kind, "language_delattr"):
         try:
             value.language_delattr(name)

@@ -23,6 +23,7 @@ from gradcli.language.limits import (
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
 from gradcli.language.objects.repr import numbered, text
 from gradcli.language.objects.types import LanguageType, called, is_exception, type_name
+from gradcli.limits import length_of
 from gradcli.record import Record
 from gradcli.state import active
 
@@ -141,21 +142,19 @@ def iterate(values: Any) -> HostIterator[Any]:
 def bounded(values: Any) -> Iterable[Any]:
     """An iterator over a value that a call reads to its end.
 
-    Raises E602 for more values than a collection may have, E605 where the steps are used up.
+    Raises E202 where the value cannot be iterated over, E602 for more values than a collection may
+    have, E605 where the steps are used up.
     """
     kind = type(values)
     if kind in _SIZED:
-        try:
-            length = len(values)
-        except OverflowError as error:  # a range longer than the host can say
-            raise active.state.limits.too_many_elements(None) from error
+        length = length_of(values)
         check_collection(length)
         charge(length)
         sized: Iterable[Any] = values
         return sized
     if kind is Iterator:
         return _counted(values.source)
-    if hasattr(kind, "language_class"):
+    if hasattr(kind, "language_class") and hasattr(kind, "__iter__"):
         return _counted(iter(values))
     return iterate(values)
 

@@ -119,9 +119,9 @@ class LanguageType:
 _DERIVED = {
     "": "BaseException",
     "BaseException": "Exception BaseExceptionGroup GeneratorExit KeyboardInterrupt SystemExit",
-    "Exception": """ExceptionGroup ArithmeticError AssertionError AttributeError EOFError
-        ImportError LookupError MemoryError NameError OSError RuntimeError StopIteration Warning
-        SyntaxError TypeError ValueError Error error""",
+    "Exception": """ArgumentError ExceptionGroup ArithmeticError AssertionError AttributeError
+        EOFError ImportError LookupError MemoryError NameError OSError RuntimeError StopIteration
+        Warning SyntaxError TypeError ValueError Error error""",
     "ValueError": "AxisError JSONDecodeError LinAlgError UnicodeError",
     "ArithmeticError": "DecimalException FloatingPointError OverflowError ZeroDivisionError",
     "ZeroDivisionError": "DivisionByZero",
@@ -274,6 +274,16 @@ def type_of(value: Any) -> LanguageType:
 def type_name(value: Any) -> str:
     """The name of a value's class, for messages."""
     return type_of(value).name
+
+
+def not_callable(value: Any) -> GradcliError:
+    """The error of a call of a value that is no function."""
+    kind = type_of(value)
+    shown = kind.full_name if kind.full_name == "torch.Size" else kind.name
+    return type_error(
+        f"a value of type {kind.name} cannot be called",
+        text=f"'{shown}' object is not callable",
+    )
 
 
 # Classes that programs see as `type(x)` and never call.

@@ -26,6 +26,7 @@ from gradcli.autograd.batched import BatchedArray, NeedsExamples, shared
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError, index_error, type_error, value_error
+from gradcli.limits import length_of
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import listed
 from gradcli.ops.binding.catalogue import operators
@@ -369,7 +370,7 @@ _POSITIONS = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8))
 
 def _plain(values: Any) -> Any:
     if isinstance(values, (list, tuple, range)):
-        active.state.limits.check_elements(len(values))
+        active.state.limits.check_elements(length_of(values))
         return [_plain(value) for value in values]
     return listed(values) if isinstance(values, Tensor) else values
 

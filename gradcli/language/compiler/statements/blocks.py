@@ -14,6 +14,7 @@ from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.limits import length_of
 
 if TYPE_CHECKING:
     from gradcli.state import State
@@ -241,7 +242,7 @@ def _outermost(state: State, iterator: Any, values: Any) -> tuple[Any, int] | No
     """The outermost loop that tells its length, where one over some values begins."""
     if state.outermost is not None or type(values) not in _COUNTED:
         return state.outermost
-    return iterator, len(values)
+    return iterator, length_of(values)
 
 
 Iterations = tuple[Run, Callable[[Variables], None]]
@@ -282,13 +283,13 @@ def _counting(
 
     def count(variables: Variables, values: Any) -> Length | None:
         if type(values) in _COUNTED:
-            return values.__len__
+            return lambda: length_of(values)
         if not drawn or type(values) is not Iterator or values.kind not in _DRAWING:
             return None
         sized = [read(variables) for read in drawn]
         if not all(type(each) in _COUNTED for each in sized):
             return None
-        return lambda: min(map(len, sized))
+        return lambda: min(map(length_of, sized))
 
     return count
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import GradcliError
 from gradcli.language.objects.repr import display
-from gradcli.language.objects.types import LanguageType, type_name
+from gradcli.language.objects.types import LanguageType, not_callable, type_name
 from gradcli.record import Record
 
 MISSING: Any = object()
@@ -45,6 +45,8 @@ class BoundMethod(Record):
         return getattr(self.function, "language_doc", None)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not callable(self.function):
+            raise not_callable(self.function)
         return self.function(self.receiver, *args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
@@ -74,6 +76,8 @@ class StaticMethod:
         self.function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not callable(self.function):
+            raise not_callable(self.function)
         return self.function(*args, **kwargs)
 
     def language_get(self, instance: Any, owner: LanguageType) -> Any:
@@ -101,8 +105,7 @@ def property_function(function: Any, does: str) -> Any:
     if function is None:
         raise GradcliError("E102", f"the property has no function that {does}")
     if not callable(function):
-        text = f"'{type_name(function)}' object is not callable"
-        raise type_error(f"what {does} in a property has to be a function", text=text)
+        raise not_callable(function)
     return function
 
 

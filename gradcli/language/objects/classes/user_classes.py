@@ -31,7 +31,7 @@ from gradcli.language.objects.classes.special_methods import (
 )
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import numbered
-from gradcli.language.objects.types import LanguageType, type_name, type_of
+from gradcli.language.objects.types import LanguageType, not_callable, type_name, type_of
 
 
 class Instance:
@@ -158,6 +158,13 @@ class UserClass(LanguageType):
         self.names[name] = value
         self._install(name, value)
 
+    def unbind(self, name: str) -> None:
+        """Take an attribute of its own from the class; raises KeyError where it has none."""
+        del self.names[name]
+        installed = RENAMED.get(name, name)
+        if installed in vars(self.host):
+            delattr(self.host, installed)
+
     def _install(self, name: str, value: Any) -> None:
         """Set on the host class what the host's dispatch, or a base of ours, looks for there."""
         host = self.host
@@ -209,6 +216,8 @@ def _rename(host: Any, name: str, value: Any) -> None:
     function = value.function if type(value) is StaticMethod else value
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        if not callable(function):
+            raise not_callable(function)
         return function(*args, **kwargs)
 
     setattr(host, RENAMED[name], staticmethod(call) if name == "__new__" else call)
@@ -218,17 +227,26 @@ def _rename(host: Any, name: str, value: Any) -> None:
 
 def _override(host: Any, name: str, value: Any) -> None:
     """Make a method of the program's the host class's own, so that a base of ours calls it."""
-    if type(value) is StaticMethod:
+    if type(value) is StaticMethod and callable(value.function):
         setattr(host, name, staticmethod(value.function))
-    elif type(value) is ClassMethod:
+        return
+    if type(value) is ClassMethod:
         setattr(host, name, bound(value, None, host.language_class))
-    elif callable(value):
+        return
 
-        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return value(self, *args, **kwargs)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return value(self, *args, **kwargs)
 
-        method.__name__ = name
-        setattr(host, name, method)
+    def of_descriptor(*args: Any, **kwargs: Any) -> Any:
+        of_instance = bool(args) and isinstance(args[0], host)
+        held = bound(value, args[0], host.language_class) if of_instance else value
+        if not callable(held):
+            raise not_callable(held)
+        return held(*args[of_instance:], **kwargs)
+
+    function = method if callable(value) and type(value) is not StaticMethod else of_descriptor
+    function.__name__ = name
+    setattr(host, name, function)
 
 
 PLAIN = UserClass("object", {}, (Instance,))

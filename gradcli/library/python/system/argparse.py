@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse as host
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error, value_error
@@ -14,7 +16,7 @@ from gradcli.language.objects.classes.extensible import (
     stored_names,
     stored_value,
 )
-from gradcli.language.objects.exceptions import handles
+from gradcli.language.objects.exceptions import Raised, handles
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import EXCEPTIONS, Hosted, names
@@ -71,6 +73,15 @@ _ACTIONS = names("""append append_const count extend help store store_const stor
 _TEXTS = ("description", "epilog", "help", "metavar", "prog", "usage", "version", "title")
 
 
+@contextmanager
+def _clashes() -> Iterator[None]:
+    """Raise the host's error of two options or commands of one name as the program's own."""
+    try:
+        yield
+    except host.ArgumentError as error:
+        raise Raised("ArgumentError", str(error), (str(error),), "E204") from error
+
+
 class Group(Hosted):
     """What `add_argument_group` returns: arguments are added to the parser."""
 
@@ -90,7 +101,8 @@ class Group(Hosted):
             settings["action"] = host.BooleanOptionalAction
         if callable(options.get("type")):
             settings["type"] = _converter(options["type"])
-        self.host.add_argument(*names, **settings)
+        with _clashes():
+            self.host.add_argument(*names, **settings)
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -185,7 +197,8 @@ class Subparsers(Hosted):
         """The parser of a command."""
         parser = ArgumentParser.__new__(ArgumentParser)
         settings = _settings(named, "aliases description epilog help usage")
-        parser.host = self.host.add_parser(name, **settings)
+        with _clashes():
+            parser.host = self.host.add_parser(name, **settings)
         return parser
 
 
@@ -213,6 +226,7 @@ class Formatter:
 
 ARGPARSE: dict[str, Any] = {
     "ArgumentDefaultsHelpFormatter": Formatter,
+    "ArgumentError": EXCEPTIONS["ArgumentError"],
     "ArgumentParser": ArgumentParser,
     "ArgumentTypeError": EXCEPTIONS["ValueError"],
     "BooleanOptionalAction": BooleanOptional(),

@@ -17,6 +17,7 @@ from gradcli.library.torch.func.batching.frame import Frame
 from gradcli.library.torch.func.derivatives import vjp
 from gradcli.library.torch.func.structure import leaves, mapped, rebuilt, same_form, spec_of
 from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.definition.doc import RANDOM
 from gradcli.ops.shape.joining import stack_function
 from gradcli.ops.shape.slicing import select
@@ -182,7 +183,8 @@ def by_own_rule(frame: Frame, function: Any, args: tuple[Any, ...], mode: bool) 
     """What a custom function's `vmap` makes of batched arguments, batched again. `mode` says
     whether its ops are recorded.
 
-    Raises E204 for an answer that is no output with its dimensions.
+    Raises E204 for an answer that is no output with its dimensions, E202 and E302 for a dimension
+    that is none of the output's.
     """
 
     def dim_of(value: Any) -> int | None:
@@ -208,6 +210,8 @@ def by_own_rule(frame: Frame, function: Any, args: tuple[Any, ...], mode: bool) 
     for value in parts:
         if not isinstance(value, Tensor):
             raise no_tensor("apply", value)
+        if not value.array.ndim:
+            raise value_error("vmap(): an output of the vmap staticmethod has no dimension")
     single = dims is None or isinstance(dims, int)
     if not single and not same_form(output, dims):
         raise runtime_error(
@@ -221,7 +225,9 @@ def by_own_rule(frame: Frame, function: Any, args: tuple[Any, ...], mode: bool) 
     return rebuilt(
         output,
         [
-            value if dim is None else batched_tensor(value, dim % value.array.ndim, frame.level)
+            value
+            if dim is None
+            else batched_tensor(value, normal_dim("vmap", dim, value.array.ndim), frame.level)
             for value, dim in zip(parts, every, strict=True)
         ],
     )
