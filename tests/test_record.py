@@ -383,7 +383,8 @@ def test_recorded_again(gradcli: CommandLine, python: str, tmp_path: Path, name:
     assert os.stat(path).st_mode & 0o777 == 0o600
     shown = gradcli("run", "--strict", path)
     assert shown.code == 0, shown.err
-    assert Recording(path).program == Recording(recording(name)).program
+    program = Recording(path).program.replace(", allow_unused=False", "")  # PyTorch 2.0 hands it on
+    assert program == Recording(recording(name)).program
 
 
 @pytest.mark.torch
@@ -497,7 +498,7 @@ loss.backward()
 
 @pytest.mark.torch
 def test_numbers_and_texts_are_left_out(gradcli: CommandLine, python: str, tmp_path: Path) -> None:
-    script, path = tmp_path / "secrets.py", str(tmp_path / "x.gradrun")
+    script, path = tmp_path / "sealed.py", str(tmp_path / "x.gradrun")
     script.write_text(_SECRETS)
     process("record", "--python", python, "-o", path, "--no-data", str(script))
     content = Recording(path)

@@ -217,6 +217,8 @@ def test_the_first_step_that_is_not_finite(
     step, said, element, place = SHOWN[name]
     path = str(tmp_path / "x.gradrun")
     run = process("record", "--watch", "--python", python, "-o", path, str(FOLDER / f"{name}.py"))
+    if "AutocastCPU only support Bfloat16" in run.err:
+        pytest.skip("this PyTorch has no float16 on the CPU")
     assert run.code == 0, run.err
     assert run.out == ("trained\n" if name == "late" else "")
     assert f"step {step:,} is not finite: " in run.err

@@ -209,8 +209,10 @@ class Replacements:
 
     def put(self, room: Any, name: str, made: Callable[[Any], Any]) -> None:
         """Put what `made` makes of a function into its place."""
-        former = vars(room)[name]
+        former = vars(room).get(name)
         self.former.append((room, name, former))
+        if former is None:  # a class before it in the order has it
+            former = getattr(room, name)
         if isinstance(former, classmethod):
             method = former.__func__
             setattr(room, name, classmethod(functools.wraps(method)(hidden(made(method)))))
@@ -220,8 +222,41 @@ class Replacements:
     def restore(self) -> None:
         """Put all functions back."""
         for room, name, former in reversed(self.former):
-            setattr(room, name, former)
+            if former is None:
+                delattr(room, name)
+            else:
+                setattr(room, name, former)
         self.former.clear()
+
+
+def let_hear_indexing(mode: Any, replaced: Replacements) -> None:
+    """Let a mode hear `x[i]` and `x[i] = y`, which those of PyTorch 2.0 do not hear of a tensor."""
+    heard: list[Any] = []
+
+    def hears(function: Any, args: Any, kwargs: Any, call: Callable[..., Any]) -> Any:
+        heard.append(function)
+        return call(function, args, kwargs)
+
+    one = torch.ones(1)
+    with mode_of("Trying", hears):
+        one[0]
+    if heard:
+        return
+
+    def indexing(former: Any) -> Any:
+        def index(*args: Any) -> Any:
+            if not is_on_top(mode):
+                return former(*args)
+            mode.__exit__(None, None, None)
+            try:
+                return mode.__torch_function__(former, (), args)
+            finally:
+                mode.__enter__()
+
+        return index
+
+    for name in ("__getitem__", "__setitem__"):
+        replaced.put(torch.Tensor, name, indexing)
 
 
 def warning_past_own_frames(former: Any) -> Any:
@@ -1057,6 +1092,7 @@ class Recorder:
         if not hasattr(optimizers, "register_optimizer_step_pre_hook"):
             raise RuntimeError(f"PyTorch 2.0 is needed, and this is {torch.__version__}")
         self.mode = mode_of("Recording", self._hears)
+        let_hear_indexing(self.mode, self.replaced)
         self.mode.__enter__()
         self.handles = [
             optimizers.register_optimizer_step_pre_hook(self._guarded(self._step_begins)),
@@ -1523,8 +1559,7 @@ class Recorder:
         found: list[str] = []
         if not torch.is_grad_enabled() and not self.recomputed and any(map(needs_grad, tensors)):
             found.append(UNRECORDED_CHECKPOINT if self.unrecorded else "torch.no_grad()")
-        dtype = _autocast_dtype()
-        if dtype is not None:
+        for _, dtype in autocast_regions()[:1]:
             found.append(f'torch.autocast("cpu", dtype={dtype})')
         return tuple(found)
 
@@ -2207,14 +2242,20 @@ def _recurrent_masks(
     return [x.new_empty(sizes) for _ in range(layers - 1)], p
 
 
-def _autocast_dtype() -> Any:
-    """The dtype that autocast casts to now, None where it does not."""
+def autocast_regions() -> list[tuple[str, Any]]:
+    """The devices whose operations autocast casts now, and what to."""
     if hasattr(torch, "get_autocast_dtype"):
-        on = [device for device in ("cpu", "cuda") if torch.is_autocast_enabled(device)]
-        return torch.get_autocast_dtype(on[0]) if on else None
+        return [
+            (device, torch.get_autocast_dtype(device))
+            for device in ("cpu", "cuda")
+            if torch.is_autocast_enabled(device)
+        ]
+    found = []
     if torch.is_autocast_cpu_enabled():
-        return torch.get_autocast_cpu_dtype()
-    return torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None
+        found.append(("cpu", torch.get_autocast_cpu_dtype()))
+    if torch.is_autocast_enabled():
+        found.append(("cuda", torch.get_autocast_gpu_dtype()))
+    return found
 
 
 def _storage(tensor: Any) -> int:

@@ -105,6 +105,55 @@ class Kept:
         self.results: list[Any] = []
 
 
+class Nodes:
+    """Numbers the nodes of the graph in the order in which they are made, from 0.
+
+    PyTorch 2.0 does not show the numbers that it gives them. There the anomaly mode, which notes a
+    stack in each node that is made, notes a number.
+    """
+
+    def __init__(self) -> None:
+        self.shows = hasattr(torch._C._autograd, "_get_sequence_nr")
+        self.base = torch._C._autograd._get_sequence_nr() if self.shows else 0
+        self.made = 0
+
+    def last(self) -> int:
+        """The number of the node that was made last, -1 for none."""
+        made = torch._C._autograd._get_sequence_nr() - self.base if self.shows else self.made
+        return int(made) - 1
+
+    def of(self, node: Any) -> int:
+        """The number of a node; a negative one for what was made before."""
+        if self.shows:
+            return int(node._sequence_nr()) - self.base
+        noted = (node.metadata or {}).get(_NOTED, ())
+        return noted[0] if noted and type(noted[0]) is int else -1
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """A block in which the nodes that are made are counted."""
+        if self.shows:
+            yield
+            return
+
+        def count() -> list[int]:
+            self.made += 1
+            return [self.made - 1]
+
+        stacks = torch.fx.traceback
+        former = stacks.format_stack
+        stacks.format_stack = count
+        try:
+            with torch.autograd.set_detect_anomaly(True, check_nan=False):
+                yield
+        finally:
+            stacks.format_stack = former
+
+
+_NOTED = "traceback_"
+"""Under what the anomaly mode notes a stack in a node."""
+
+
 class Scan:
     """One run of a step, operation by operation.
 
@@ -126,7 +175,7 @@ class Scan:
         self.kept: dict[int, Kept] = {}
         self.sizes: dict[int, float] = {}
         self.alike: Step | None = None
-        self.base = torch._C._autograd._get_sequence_nr()
+        self.nodes = Nodes()
         hears = self._hears
         modes = torch.utils._python_dispatch
         body = {
@@ -141,10 +190,10 @@ class Scan:
         if self.rerun.modules and torch.is_grad_enabled():
             node = None  # a checkpointed region, which is computed once more in the backward pass
         if node is None:
-            sequence = torch._C._autograd._get_sequence_nr() - 1 - self.base
+            sequence = self.nodes.last()
             self.forward.setdefault(sequence, number)
         else:
-            sequence = node._sequence_nr() - self.base
+            sequence = self.nodes.of(node)
         step = Step(
             function.name(),
             self.rerun.place(sys._getframe(2)),
@@ -429,7 +478,7 @@ class Rerun:
         with self._restored():
             scan = self.scan = Scan(self, wanted)
             scan.alike = alike
-            with scan.mode:
+            with scan.nodes.counted(), scan.mode:
                 for call in self.calls:
                     self._make(call)
             if self.end is not None:
@@ -481,13 +530,12 @@ class Rerun:
         """Keep the gradients that a node of the graph takes and gives, when a pass begins."""
         if self.node < 0:
             return
-        number = self.node + self.scan.base
         losses = recorder.tensors_in(args[:1] or list(kwargs.values())[:1])
         nodes = [each.grad_fn for each in losses if each.grad_fn is not None]
         seen = set(nodes)
         while nodes:
             node = nodes.pop()
-            if node._sequence_nr() == number and getattr(node, "variable", None) is None:
+            if self.scan.nodes.of(node) == self.node and getattr(node, "variable", None) is None:
 
                 def hook(leaving: Any, arrived: Any) -> None:
                     self.nodes[0] = _copied(list(arrived)), _copied(list(leaving))

@@ -249,8 +249,11 @@ class Table:
         """Keep what an optimizer is about to change."""
         if [each.data_ptr() for each in self.parameters] != self.pointers:
             self._look_at()
-        elif self.views:
+        elif self.views and hasattr(torch, "_foreach_copy_"):
             torch._foreach_copy_(self.before, self.views)
+        else:  # PyTorch 2.0
+            for before, view in zip(self.before, self.views, strict=True):
+                before.copy_(view)
 
     def after_step(self) -> None:
         """Measure what an optimizer changed; the numbers are read at the next step."""
@@ -400,10 +403,10 @@ class Watcher:
         ):
             for name in names:
                 put(room, name, self._silent)
-        scaler = getattr(getattr(torch, "amp", None), "GradScaler", None)
-        if scaler is not None:
-            put(scaler, "step", self._scaling)
-            put(scaler, "unscale_", self._silent)
+        scaler = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
+        put(scaler, "step", self._scaling)
+        put(scaler, "unscale_", self._silent)
+        recorder.let_hear_indexing(self.mode, self.replaced)
         self.listen(True)
 
     def end(self) -> None:
@@ -538,11 +541,7 @@ class Watcher:
         draws = kind == "module" or self._draws(function)
         call.state = generators() if draws else None
         call.grad = torch.is_grad_enabled()
-        call.autocast = [
-            (device, torch.get_autocast_dtype(device))
-            for device in ("cpu", "cuda")
-            if torch.is_autocast_enabled(device)
-        ]
+        call.autocast = recorder.autocast_regions()
         return call
 
     def _draws(self, function: Any) -> bool:
@@ -1201,8 +1200,11 @@ class Session:
             return f"nothing was recorded: {reason}"
         path = self.settings.path
         if watcher.report is None:
-            said = f"{watcher.steps:,} steps, all finite"
+            many = "step" if watcher.steps == 1 else "steps"
+            said = f"{watcher.steps:,} {many}, all finite"
             if watcher.skipped:
                 said += f" but {watcher.skipped} that the GradScaler left out"
+            if watcher.failure:
+                said += f"; then the watcher failed: {watcher.failure}"
             return f"{said}; wrote {path}"
         return f"{rerunning.summary(watcher.report)}; wrote {path}"
