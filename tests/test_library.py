@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import functools
+import inspect
 import json
+import math
 import multiprocessing
 import os
 import pickle
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +23,11 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli.doors.python.inputs import Settings
 from tests.command_line import ROOT, CommandLine
+
+UNTYPED: Any = gradcli
+"""For calls that a checker of types refuses."""
 
 
 @pytest.fixture
@@ -87,6 +97,16 @@ def test_a_pool_ends_with_the_error_of_its_worker() -> None:
             pool.map(_run_there, ["y = x[5]"])
 
 
+def test_an_executor_ends_with_the_error_of_its_worker() -> None:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as executor:
+        failed = executor.submit(_run_there, "y = x[5]")
+        with pytest.raises(gradcli.GradcliError, match="position 5"):
+            failed.result()
+        program = gradcli.compile("y = (x * x).sum()")
+        assert executor.submit(program, x=[1.0, 2.0]).result().grads["x"].tolist() == [2, 4]
+
+
 def test_seeds_are_arrays_of_any_size() -> None:
     seed = np.random.default_rng(0).normal(size=100_000)
     found = gradcli.run("y = x * 2", x=np.ones(100_000), seed=seed)
@@ -106,7 +126,7 @@ def test_every_name_is_there() -> None:
     for name in gradcli.__all__:
         assert getattr(gradcli, name).__doc__, name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        gradcli.nothing  # noqa: B018
+        UNTYPED.nothing  # noqa: B018
 
 
 # --- results ------------------------------------------------------------------------------------
@@ -218,6 +238,175 @@ def test_warnings_are_pythons() -> None:
     assert caught[0].filename == __file__
 
 
+# --- programs that run often --------------------------------------------------------------------
+
+
+def test_a_compiled_program_gives_what_a_run_gives() -> None:
+    text = "import random\nprint(random.random(), rand(1))\nloss = ((x * w - 1) ** 2).sum()"
+    program = gradcli.compile(text, manual_seed=3)
+    assert program.names >= {"x", "w"}
+    for x in (2.0, [1.0, 2.0]):
+        once = gradcli.run(text, x=x, w=3.0, manual_seed=3)
+        again = program(x=x, w=3.0)
+        assert again.to_dict() == once.to_dict()
+        np.testing.assert_equal(program.grad({"x": x, "w": 3.0, "more": 1}), once.grads)
+    seeded = program(x=[1.0, 2.0], w=3.0, of="loss", dtype="float64", seed=2.0)
+    assert (seeded.value.dtype, seeded.grads["w"]) == (
+        np.float64,
+        2 * program.grad(x=[1.0, 2.0], w=3.0)["w"],
+    )
+
+
+def test_runs_of_a_compiled_program_share_nothing() -> None:
+    program = gradcli.compile("def f():\n    kept.append(1)\nkept = []\nf()\ny = x * len(kept)")
+    assert [program(x=2.0).value for _ in range(3)] == [2.0, 2.0, 2.0]
+    with pytest.raises(gradcli.GradcliError, match="two"):
+        program(x="two")
+    found: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda x: found.append(program(x=x).value), args=(float(x),))
+        for x in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == list(range(8))
+
+
+def test_a_program_that_is_read_once_runs_in_less_time() -> None:
+    text = "\n".join(f"x{n + 1} = x{n} * w + {n}" for n in range(20)) + "\nx20.sum()"
+    program = gradcli.compile(text)
+
+    def seconds(call: Callable[[], Any]) -> float:
+        times = []
+        for _ in range(5):
+            before = time.process_time()
+            for _ in range(5):
+                call()
+            times.append(time.process_time() - before)
+        return min(times)
+
+    often = seconds(lambda: program.grad(x0=1.0, w=0.5))
+    assert often < 0.8 * seconds(lambda: gradcli.grad(text, x0=1.0, w=0.5))
+
+
+def _loss(x: Any, w: Any, power: int = 2, *, shift: float = 1.0) -> Any:
+    y = x * w - shift
+
+    def scaled(z: Any) -> Any:
+        return z * math.sqrt(4.0)
+
+    return scaled(y**power).sum()
+
+
+def test_a_function_is_a_program() -> None:
+    grads = gradcli.grad(_loss, x=[1.0, 2.0], w=3.0)
+    assert grads["x"].tolist() == [24.0, 60.0]
+    assert gradcli.compile(_loss).grad(x=[1.0, 2.0], w=3.0, power=1)["w"] == 6.0
+    assert gradcli.check(_loss, x=[1.0, 2.0], w=3.0)
+
+
+# --- structures ---------------------------------------------------------------------------------
+
+LAYERS: dict[str, Any] = {
+    "w": [np.array([1.0, 2.0]), np.float32(3)], "b": (np.array(1.0),), "size": 2, "name": "net",
+}  # fmt: skip
+
+LAYERED = "loss = ((p['w'][0] * p['w'][1] + p['b'][0]) ** p['size']).sum()"
+
+
+def test_gradients_have_the_structure_of_their_input() -> None:
+    result = gradcli.run(LAYERED, p=LAYERS)
+    first = np.array([4.0, 7.0]) * 2
+    expected = {
+        "w": [first * 3, (first * [1, 2]).sum()],
+        "b": (first.sum(),),
+        "size": None,
+        "name": None,
+    }
+    np.testing.assert_equal(result.grads, {"p": expected})
+    assert [each["name"] for each in result.to_dict()["gradients"]] == [
+        "p['w'][0]",
+        "p['w'][1]",
+        "p['b'][0]",
+    ]
+    np.testing.assert_equal(gradcli.grad(LAYERED, p=LAYERS, wrt=["p"]), {"p": expected})
+    assert gradcli.grad(LAYERED + "\nq * q", p=LAYERS, q=2.0, of="loss", wrt="p").keys() == {"p"}
+    session = gradcli.Session()
+    session.run(LAYERED + "\nloss.backward()", p=LAYERS)
+    np.testing.assert_equal(session.run("1").grads, {"p": expected})
+    assert session.check("loss")
+    assert LAYERS["w"][0].tolist() == [1.0, 2.0]
+
+
+def test_questions_about_structures() -> None:
+    assert gradcli.check(LAYERED, p=LAYERS)
+    assert not gradcli.check(LAYERED, p=LAYERS, against={"p['w'][0]": np.ones(2)})
+    assert "grad_p_w_1 =" in gradcli.derive(LAYERED, p=LAYERS).text
+    assert "p['b'][0].grad = " in gradcli.explain(LAYERED, p=LAYERS).text
+
+
+def test_an_array_of_a_structure_without_gradient_is_missing() -> None:
+    result = gradcli.run(
+        "y = p[0] * p[0].detach() * p[1].detach()", p=[np.array(2.0), np.array(3.0)]
+    )
+    np.testing.assert_equal(result.grads, {"p": [6.0, None]})
+    assert list(result.missing) == ["p[1]"]
+
+
+# --- types --------------------------------------------------------------------------------------
+
+CALLS = """
+import gradcli
+reveal_type(gradcli.run("x", x=1, timeout=5, wrt=["x"], seed=[1.0]))
+reveal_type(gradcli.compile("x", max_memory="1GB")(x=2).grads)
+reveal_type(gradcli.explain("x", x=2.0))
+gradcli.Session(manual_seed=0).run("x = 1")
+gradcli.run("x", x=1, timeout="5")
+gradcli.grad("x", x=1, sandbox="yes")
+gradcli.check("x", x=1, order=3)
+gradcli.compile("x", max_steps="5")
+gradcli.Session(timeout="5")
+gradcli.run(3)
+"""
+
+
+def test_the_library_is_typed(tmp_path: Path) -> None:
+    """What mypy makes of a program of the user's: the package carries its types."""
+    mypy = pytest.importorskip("mypy.api")
+    program = tmp_path / "user.py"
+    program.write_text(CALLS)
+    options = ["--strict", "--follow-imports=silent", "--no-error-summary"]
+    out, _, _ = mypy.run([str(program), *options, f"--cache-dir={os.devnull}"])
+    lines = out.splitlines()
+    wrong = [line.split(":")[1] for line in lines if "error:" in line]
+    assert wrong == ["7", "8", "9", "10", "11", "12"], out
+    types = [line.rpartition("is ")[2] for line in lines if "Revealed" in line]
+    assert types == [
+        '"gradcli.doors.python.result.Result"',
+        '"dict[str, Any]"',
+        '"gradcli.doors.python.questions.Answer"',
+    ]
+    assert (ROOT / "gradcli" / "py.typed").is_file()
+
+
+def test_every_call_that_takes_inputs_names_the_settings() -> None:
+    stub = ast.parse((ROOT / "gradcli" / "__init__.pyi").read_text())
+    functions = [each for each in stub.body if isinstance(each, ast.FunctionDef)]
+    for each in functions:
+        settings = {argument.arg for argument in each.args.kwonlyargs}
+        assert settings >= Settings.__annotations__.keys(), each.name
+        own = inspect.signature(getattr(gradcli, each.name)).parameters
+        assert settings - Settings.__annotations__.keys() == {
+            name for name, one in own.items() if one.kind is inspect.Parameter.KEYWORD_ONLY
+        }, each.name
+    names = {
+        each.asname for part in stub.body if isinstance(part, ast.ImportFrom) for each in part.names
+    }
+    assert {each.name for each in functions} | names >= set(gradcli.__all__)
+
+
 # --- errors -------------------------------------------------------------------------------------
 
 
@@ -270,20 +459,63 @@ MISUSES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: gradcli.run("x * x", x=np.array([object()])), ValueError, "PyTorch has not"),
     (lambda: gradcli.run("x * x", {"x y": 1}), ValueError, "no NAME"),
     (lambda: gradcli.run("x * x", x=2, of="z"), ValueError, "^of: the program has no `z`"),
-    (lambda: gradcli.run("x * x", x=2, dtype="int8"), ValueError, "dtype is one of"),
+    (lambda: UNTYPED.run("x * x", x=2, dtype="int8"), ValueError, "dtype is one of"),
     (lambda: gradcli.run("x * x", x=2, device="tpu"), ValueError, "device is"),
     (lambda: gradcli.run("x * x", x=2, timeout=float("nan")), ValueError, "timeout"),
     (lambda: gradcli.run("x * x", x=2, max_steps=0), ValueError, "max_steps"),
     (lambda: gradcli.run("x * x", x=2, max_memory="much"), ValueError, "500MB"),
-    (lambda: gradcli.derive("x * x", x=2, target="c"), ValueError, "target is one of"),
-    (lambda: gradcli.check("x * x", x=2, order=3), ValueError, "order is 1 or 2"),
+    (lambda: UNTYPED.derive("x * x", x=2, target="c"), ValueError, "target is one of"),
+    (lambda: UNTYPED.check("x * x", x=2, order=3), ValueError, "order is 1 or 2"),
     (lambda: gradcli.check("x * x", x=2, against={"z": 1}), ValueError, "no input `z`"),
     (lambda: gradcli.why("x + 1", "x * x", x=2), ValueError, "`x . 1` is no question"),
     (lambda: gradcli.run("x * x", x=2).picture("png"), ValueError, "a picture is one of"),
     (lambda: gradcli.run("2").picture(), ValueError, "no graph"),
-    (lambda: gradcli.Session(x=2), TypeError, "`x` is none of"),
+    (lambda: UNTYPED.Session(x=2), TypeError, "`x` is none of"),
     (lambda: gradcli.Session().run("x * x", x=2, timeout=1), TypeError, "the whole session"),
+    (lambda: UNTYPED.compile("x * x", x=2), TypeError, "`x` is none of"),
+    (lambda: gradcli.compile("x * x", timeout=-1), ValueError, "timeout"),
+    (lambda: gradcli.compile("x * x")(y=2), TypeError, "does not use `y`"),
+    (
+        lambda: UNTYPED.run(3, x=2),
+        TypeError,
+        "a text or a Python function, and this is of type int",
+    ),
+    (lambda: gradcli.run(lambda x: x, x=2), TypeError, "no plain `def`"),
+    (lambda: gradcli.run(_of_a_name, x=2), TypeError, "`_of_a_name` reads `ROOT` from around"),
+    (lambda: gradcli.run(_of_many, x=2), TypeError, "names that inputs can have"),
+    (lambda: gradcli.run(_closure(3), x=2), TypeError, "reads `k` from around it"),
+    (lambda: gradcli.run(_decorated, x=2), TypeError, "no plain `def`"),
+    (lambda: gradcli.run(_without_source(), x=2), TypeError, "in no file"),
 ]
+
+
+def _of_a_name(x: Any) -> Any:
+    return x if ROOT else None
+
+
+def _of_many(*x: Any) -> Any:
+    return x[0]
+
+
+def _closure(k: int) -> Callable[[Any], Any]:
+    def inner(x: Any) -> Any:
+        return x * k
+
+    return inner
+
+
+@functools.cache
+def _cached(x: Any) -> Any:
+    return x
+
+
+_decorated: Any = _cached.__wrapped__
+
+
+def _without_source() -> Any:
+    names: dict[str, Any] = {}
+    exec("def typed(x):\n    return x", names)
+    return names["typed"]
 
 
 @pytest.mark.parametrize(("call", "kind", "part"), MISUSES)
@@ -437,22 +669,3 @@ def test_sessions_share_nothing() -> None:
     first = [one.run("torch.rand(1)").value, one.run("torch.rand(1)").value]
     assert [other.run("torch.rand(1)").value for _ in range(2)] == first
     assert first[0] != first[1]
-
-
-def test_the_library_is_typed(tmp_path: Path) -> None:
-    """What mypy makes of a program of the user's: the package carries its types."""
-    mypy = pytest.importorskip("mypy.api")
-    program = tmp_path / "user.py"
-    program.write_text(
-        "import gradcli\n"
-        "result = gradcli.run('x * x', x=2.0)\n"
-        "reveal_type(result.grads)\n"
-        "reveal_type(gradcli.explain('x * x', x=2.0))\n"
-        "gradcli.run(3)\n"
-    )
-    options = ["--follow-imports=silent", f"--cache-dir={os.devnull}", "--no-error-summary"]
-    out, _, _ = mypy.run([str(program), *options])
-    assert "dict[str, numpy.ndarray[Any, Any]]" in out.replace("builtins.", "")
-    assert "python.questions.Answer" in out
-    assert 'has incompatible type "int"; expected "str"' in out
-    assert (ROOT / "gradcli" / "py.typed").is_file()

@@ -71,6 +71,12 @@ def test_wrong_as_text(check_gradients):
 
 def test_broken(check_gradients):
     check_gradients("y = x @", {"x": x}, x=x)
+
+def test_no_input(check_gradients):
+    check_gradients(PROGRAM, {"z": x}, x=x)
+
+def test_no_name(check_gradients):
+    check_gradients(PROGRAM, x=x, sandbx=x)
 """
 
 
@@ -134,12 +140,15 @@ def test_gradients_made_by_hand(tmp_path: Path) -> None:
     (tmp_path / "test_gradients.py").write_text(CHECKS)
     code, out = _pytest(tmp_path)
     passed = {"test_right", "test_right_as_text", "test_differences"}
-    failed = {"test_wrong", "test_wrong_as_text", "test_broken"}
+    failed = {"test_wrong", "test_wrong_as_text", "test_broken", "test_no_input", "test_no_name"}
     expected = {**dict.fromkeys(passed, "PASSED"), **dict.fromkeys(failed, "FAILED")}
     assert (code, _outcomes(out)) == (1, expected), out
     assert "x.grad  wrong" in out
     assert "a factor of the chain rule is missing" in out
     assert "error[E001]" in out
+    assert "Failed: against: the program has no input `z`" in out
+    assert "Failed: the program does not use `sandbx`; did you mean `sandbox`?" in out
+    assert "questions.py" not in out
 
 
 def test_the_plugin_costs_a_run_of_pytest_nothing() -> None:

@@ -162,8 +162,14 @@ def check_gradients() -> CheckGradients:
         expected = gradients or {}
         equals = {name: each for name, each in expected.items() if isinstance(each, str)}
         against = {name: each for name, each in expected.items() if name not in equals}
-        answer = gradcli.check(text, equals=equals, against=against or None, **named)
-        if not answer:
-            pytest.fail(answer.text, pytrace=True)
+        try:
+            answer = gradcli.check(text, equals=equals, against=against or None, **named)
+            failure = "" if answer else answer.text
+        except gradcli.GradcliError as error:
+            failure = "\n".join(error.__notes__)
+        except (TypeError, ValueError) as error:
+            failure = str(error)
+        if failure:
+            pytest.fail(failure, pytrace=True)
 
     return check

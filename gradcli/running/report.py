@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -195,14 +195,15 @@ def _wanted(
     """The tensors whose gradients are shown: inputs, leaves, retained ones; or `--wrt`."""
     if options.wrt is not None:
         named = {**dict(parameters_of(session)), **dict(inputs)}
-        for name in options.wrt:
+        names = [path for name in options.wrt for path in _paths(name, named)]
+        for name in names:
             tensor = named.get(name, session.state.names().get(name))
             if type(tensor) is not Tensor:
                 raise UsageError(f"--wrt: {_no_tensor(session, name)}")
             if tensor.requires_grad:
                 retain_grad(tensor)
             named[name] = tensor
-        return [(name, named[name]) for name in options.wrt]
+        return [(name, named[name]) for name in names]
     wanted: list[tuple[str | None, Tensor]] = [*inputs]
     seen = {tensor for _, tensor in inputs}
     for node in graph.nodes:
@@ -219,6 +220,11 @@ def _wanted(
     order = {id(tensor): number for number, (_, tensor) in enumerate(parameters)}
     own = iter(sorted((e for e in wanted if id(e[1]) in order), key=lambda e: order[id(e[1])]))
     return [*missing, *(next(own) if id(each[1]) in order else each for each in wanted)]
+
+
+def _paths(name: str, inputs: Iterable[str]) -> list[str]:
+    """The paths of the tensors in an input that is a structure, else its name."""
+    return [path for path in inputs if path.startswith(f"{name}[")] or [name]
 
 
 def parameters_of(session: Session) -> list[tuple[str, Tensor]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from gradcli.errors import GradcliError, Source, Span
 from gradcli.library.torch.nn.layers.lazy import is_uninitialized
 from gradcli.library.torch.nn.module import Module
 from gradcli.record import Record
+from gradcli.running.arguments.conversion import mapped
 from gradcli.running.arguments.values import Argument
 from gradcli.running.moments import (
     Moment,
@@ -275,9 +277,9 @@ class Rerun(Record):
             run.session.state.narrow_draws = draws and options.dtype == "float64"
             # Those that are replaced are evaluated too, so that the program draws what it drew. It
             # may write to what it is given.
-            arguments = list(self.arguments)
-            since = {argument.name: argument.since for argument in arguments}
             early = {name: values[name] for name in values if name not in self.moments}
+            arguments = [_with_arrays(argument, early) for argument in self.arguments]
+            since = {argument.name: argument.since for argument in arguments}
             for name, array in early.items():
                 if "." not in name:
                     arguments.append(held(name, np.array(array), since.get(name, 1)))
@@ -372,6 +374,19 @@ def held(name: str, array: Any, since: int = 1) -> Argument:
     argument.held = Tensor(array)
     argument.since = since
     return argument
+
+
+def _with_arrays(argument: Argument, values: Arrays) -> Argument:
+    """An argument with other arrays in its lists and dicts, given by their paths."""
+    if type(argument.held) not in (list, tuple, dict) or argument.file:
+        return argument
+    made = copy(argument)
+
+    def replaced(path: str, tensor: Tensor) -> Tensor:
+        return Tensor(np.array(values[path])) if path in values else tensor
+
+    made.held = mapped(argument.name, argument.held, replaced)
+    return made
 
 
 def outcome_of(result: Result) -> Outcome:

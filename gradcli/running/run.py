@@ -266,6 +266,17 @@ class Run:
         """The names that arguments were bound to."""
         return [] if self.bindings is None else [name for name, _ in self.bindings.inputs()]
 
+    def structures(self) -> list[tuple[str, Any, list[str]]]:
+        """The lists, tuples and dicts that Python gave as inputs: the name, what it was bound to,
+        the paths of the tensors in it.
+        """
+        bindings = {} if self.bindings is None else self.bindings.bindings
+        return [
+            (name, each.bound, [path for path, _ in each.tensors()])
+            for name, each in bindings.items()
+            if type(each.bound) in (list, tuple, dict)
+        ]
+
     @property
     def has_numbers(self) -> bool:
         """Whether its tensors hold numbers, and not shapes alone."""

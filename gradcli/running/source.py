@@ -28,6 +28,7 @@ from gradcli.session import Session
 from gradcli.show.style import PLAIN
 
 if TYPE_CHECKING:
+    from gradcli.language.tree.syntax import Statement
     from gradcli.running.arguments.options import Options
     from gradcli.running.arguments.values import Argument
 
@@ -37,6 +38,7 @@ class Program:
 
     def __init__(self, text: str | None, path: str = "program") -> None:
         self._text = text
+        self._statements: list[Statement] | None = None
         self.name = path
 
     def text(self) -> str:
@@ -44,6 +46,12 @@ class Program:
         if self._text is None:
             self._text = program_text(self.name)
         return self._text
+
+    def statements(self) -> list[Statement]:
+        """The program as it was read once; raises `SyntaxErrors`, and what `text` raises."""
+        if self._statements is None:
+            self._statements = Session.parse(self.text(), self.name)
+        return self._statements
 
 
 class AnswerFile(Terminal):

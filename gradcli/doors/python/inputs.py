@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypedDict
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from gradcli.arrays.dtypes import DTYPES
 from gradcli.autograd.tensor import Tensor
@@ -16,10 +17,30 @@ from gradcli.running.arguments.options import DTYPES as CHOICES
 from gradcli.running.arguments.options import Options, is_device, limits_of, read_size
 from gradcli.running.arguments.values import Argument, read_argument
 
-LIMITS = ("timeout", "max_memory", "max_elements", "max_steps", "sandbox")
 
-SETTINGS = ("of", "wrt", "seed", "dtype", "device", "manual_seed", "no_compiled_loops", *LIMITS)
-"""The keywords that are no inputs."""
+class Limits(TypedDict, total=False):
+    """How much a run may use."""
+
+    timeout: float | None
+    max_memory: int | str | None
+    max_elements: int | None
+    max_steps: int | None
+    sandbox: bool
+
+
+class Settings(Limits, total=False):
+    """The keywords that are no inputs; `gradcli/__init__.pyi` has them where inputs stand too."""
+
+    of: str | None
+    wrt: str | Sequence[str] | None
+    seed: ArrayLike | None
+    dtype: Literal["float16", "bfloat16", "float32", "float64", "half", "float", "double"] | None
+    device: str | None
+    manual_seed: int | None
+    no_compiled_loops: bool
+
+
+SETTINGS = tuple(Settings.__annotations__)
 
 _LONGEST_SHOWN = 200
 
@@ -43,7 +64,7 @@ def options_of(settings: Mapping[str, Any]) -> Options:
         ValueError: a setting has a value that it cannot have; TypeError: or one of a wrong type.
     """
     given = dict(settings)
-    limits = {name: given.pop(name) for name in LIMITS if name in given}
+    limits = {name: given.pop(name) for name in Limits.__annotations__ if name in given}
     if isinstance(limits.get("max_memory"), str):
         limits["max_memory"] = read_size(limits["max_memory"]) or limits["max_memory"]
     for name in ("max_memory", "max_elements", "max_steps"):
@@ -112,11 +133,17 @@ def held(name: str, value: Any) -> Any:
     return Tensor(native if native.ndim else native[()])
 
 
-def check_used(statements: Sequence[Statement], arguments: Sequence[Argument]) -> None:
-    """Raise TypeError for an input that a program has no name for, as Python does for a keyword."""
-    names = {name for statement in statements for name in name_uses(statement)}
+def check_used(names: Collection[str], arguments: Sequence[Argument]) -> None:
+    """Raise TypeError for an input that a program, which uses `names`, has no name for, as Python
+    does for a keyword.
+    """
     for argument in arguments:
         if argument.name not in names:
             near = closest(argument.name, [*names, *SETTINGS])
             hint = "" if near is None else f"; did you mean `{near}`?"
             raise TypeError(f"the program does not use `{argument.name}`{hint}")
+
+
+def names_in(statements: Iterable[Statement]) -> set[str]:
+    """The names that a program uses."""
+    return {name for statement in statements for name in name_uses(statement)}

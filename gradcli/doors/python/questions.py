@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from gradcli.doors.python.functions import Text, text_of
 from gradcli.doors.python.host import Host, pass_on, raising
-from gradcli.doors.python.inputs import arguments_of, check_used, options_of, split
+from gradcli.doors.python.inputs import arguments_of, check_used, names_in, options_of, split
 from gradcli.errors import Warned
 from gradcli.questions.blame import command as blaming
 from gradcli.questions.check import command as checking
@@ -16,7 +17,6 @@ from gradcli.questions.derive import command as deriving
 from gradcli.questions.explain import command as explaining
 from gradcli.questions.why import command as reasoning
 from gradcli.running.source import Asked, Program
-from gradcli.session import Session
 
 TARGETS = ("gradcli", "latex", "numpy", "torch")
 
@@ -24,7 +24,7 @@ _Inputs = Mapping[str, Any] | None
 
 
 def explain(
-    text: str,
+    text: Text,
     inputs: _Inputs = None,
     /,
     *,
@@ -50,7 +50,7 @@ def explain(
     )
 
 
-def flow(text: str, inputs: _Inputs = None, /, **named: Any) -> Answer:
+def flow(text: Text, inputs: _Inputs = None, /, **named: Any) -> Answer:
     """How gradients fare in each layer of a program: the norm of each parameter's gradient, the
     gain of its layer, zeros and NaN.
     """
@@ -58,7 +58,7 @@ def flow(text: str, inputs: _Inputs = None, /, **named: Any) -> Answer:
 
 
 def derive(
-    text: str, inputs: _Inputs = None, /, *, target: str = "gradcli", **named: Any
+    text: Text, inputs: _Inputs = None, /, *, target: str = "gradcli", **named: Any
 ) -> Answer:
     """The gradients of a program as formulas of its inputs.
 
@@ -73,7 +73,7 @@ def derive(
     )
 
 
-def why(question: str, text: str, inputs: _Inputs = None, /, **named: Any) -> Answer:
+def why(question: str, text: Text, inputs: _Inputs = None, /, **named: Any) -> Answer:
     """Why a tensor of a program has a gradient, or has none.
 
     Args:
@@ -86,7 +86,7 @@ def why(question: str, text: str, inputs: _Inputs = None, /, **named: Any) -> An
     )
 
 
-def blame(text: str, inputs: _Inputs = None, /, *, all: bool = False, **named: Any) -> Answer:
+def blame(text: Text, inputs: _Inputs = None, /, *, all: bool = False, **named: Any) -> Answer:
     """The first NaN or infinity of a program, and a fix that was run.
 
     Args:
@@ -99,7 +99,7 @@ def blame(text: str, inputs: _Inputs = None, /, *, all: bool = False, **named: A
 
 
 def check(
-    text: str,
+    text: Text,
     inputs: _Inputs = None,
     /,
     *,
@@ -132,16 +132,15 @@ def check(
 # --- asking -------------------------------------------------------------------------------------
 
 
-def asked_of(command: str, text: str, inputs: _Inputs, named: Mapping[str, Any]) -> Asked:
+def asked_of(command: str, text: Text, inputs: _Inputs, named: Mapping[str, Any]) -> Asked:
     """What a call asks; raises TypeError and ValueError for inputs that are none."""
     given, settings = split(inputs, named)
     arguments = arguments_of(given)
     options = options_of(settings)
-    asked = Asked(Host(), command, Program(text), arguments, options)
+    asked = Asked(Host(), command, Program(text_of(text)), arguments, options)
     with raising(host_of(asked)):
-        check_used(
-            Session.parse(text, asked.program.name), [a for a in arguments if a.name in named]
-        )
+        names = names_in(asked.program.statements())
+        check_used(names, [each for each in arguments if each.name in named])
     return asked
 
 

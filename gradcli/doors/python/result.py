@@ -17,6 +17,7 @@ from gradcli.errors import Span, Warned
 from gradcli.language.objects.repr import display
 from gradcli.library.numpy.array import NDArray
 from gradcli.recorded import result as found
+from gradcli.running.arguments.conversion import mapped
 from gradcli.running.arguments.options import PICTURES
 from gradcli.running.picture import picture_text
 from gradcli.running.run import Run
@@ -98,7 +99,8 @@ class Result:
     Attributes:
         name: the output's variable, None for the value of an expression or where there is none.
         value: the output: a NumPy array for a tensor, else what Python has for it.
-        grads: the gradients as NumPy arrays, by the names of inputs, leaves and parameters.
+        grads: the gradients as NumPy arrays, by the names of inputs, leaves and parameters; that
+            of a list, tuple or dict of arrays has its structure, with None where there is none.
         missing: the inputs that got no gradient, with the reason.
         printed: what the program printed.
         warnings: what is likely a mistake in it.
@@ -122,7 +124,7 @@ class Result:
         self.printed = printed
         self.warnings = warnings
         self.name = None if result is None else result.name
-        self.grads: dict[str, np.ndarray[Any, Any]] = {}
+        self.grads: dict[str, Any] = {}
         self.missing: dict[str, str] = {}
         with run.session.running():
             self.value: Any = python_value(value if result is None else result.output)
@@ -132,6 +134,10 @@ class Result:
                     self.missing[name] = each.reason
                 else:
                     self.grads[name] = array_of(each.tensor.grad)
+            for name, bound, paths in run.structures():
+                for path in paths:
+                    self.grads.pop(path, None)
+                self.grads |= gradients_in(name, bound)
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process gets: everything but the run, and so no pictures and no steps."""
@@ -202,6 +208,24 @@ class Result:
             for each in self._result.gradients:
                 lines.append(f"{each.name or f'#{each.node}'}.grad = {display(each.tensor.grad)}")
         return "\n".join(lines)
+
+
+def gradients_in(name: str, structure: Any) -> dict[str, Any]:
+    """The gradients of the tensors in lists, tuples and dicts, in the same structure with None for
+    all else, under a name; nothing where no tensor has one.
+    """
+    found: list[Any] = []
+
+    def gradient(_: str, tensor: Tensor) -> Any:
+        if tensor.grad is None or not tensor.is_leaf:
+            return None
+        found.append(array_of(tensor.grad))
+        return found[-1]
+
+    if type(structure) not in (list, tuple, dict):
+        return {}
+    gradients = mapped(name, structure, gradient, lambda _: None)
+    return {name: gradients} if found else {}
 
 
 def array_of(tensor: Tensor) -> np.ndarray[Any, Any]:

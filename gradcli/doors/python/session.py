@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from gradcli.autograd.engine import backward as engine
 from gradcli.autograd.tensor import Tensor
 from gradcli.doors.python.host import Host, pass_on, raising
-from gradcli.doors.python.inputs import SETTINGS, arguments_of, check_used, options_of, split
+from gradcli.doors.python.inputs import (
+    SETTINGS,
+    Settings,
+    arguments_of,
+    check_used,
+    names_in,
+    options_of,
+    split,
+)
 from gradcli.doors.python.questions import Answer, answered
-from gradcli.doors.python.result import Result, array_of, python_value
+from gradcli.doors.python.result import Result, array_of, gradients_in, python_value
 from gradcli.errors import GradcliError
 from gradcli.questions.blame import command as blaming
 from gradcli.questions.check import command as checking
@@ -38,7 +46,7 @@ class Session:
         settings: those of `run`; each limit but memory holds for one `run`.
     """
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, **settings: Unpack[Settings]) -> None:
         unknown = [name for name in settings if name not in SETTINGS]
         if unknown:
             raise TypeError(f"`{unknown[0]}` is none of {', '.join(SETTINGS)}")
@@ -72,7 +80,7 @@ class Session:
         self._entries += 1
         with raising(self._host):
             statements = session.parse(text, f"entry {self._entries}")
-            check_used(statements, [each for each in arguments if each.name in named])
+            check_used(names_in(statements), [each for each in arguments if each.name in named])
             run.bindings = None
             before, session.interpreter.last_assigned = session.interpreter.last_assigned, None
             try:
@@ -91,16 +99,20 @@ class Session:
         result.grads = self._grads()
         return result
 
-    def _grads(self) -> dict[str, np.ndarray[Any, Any]]:
+    def _grads(self) -> dict[str, Any]:
         session = self._run.session
         named = {**session.values, **dict(parameters_of(session))}
         tensors = {name: each for name, each in named.items() if type(each) is Tensor}
         with session.running():
-            return {
+            found: dict[str, Any] = {
                 name: array_of(each.grad)
                 for name, each in tensors.items()
                 if each.is_leaf and each.grad is not None
             }
+            for each in self._inputs:
+                if each.name in session.values:
+                    found |= gradients_in(each.name, session.values[each.name])
+            return found
 
     def _former(self, statements: Sequence[Any]) -> list[Any]:
         session = self._run.session

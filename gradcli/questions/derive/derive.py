@@ -14,7 +14,13 @@ from gradcli.autograd.recording.instructions import source_of
 from gradcli.autograd.recording.trace_recorder import UPDATE, TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.questions.derive.program import Derivation, HasWordFor, IsValue, derivation
+from gradcli.questions.derive.program import (
+    Derivation,
+    HasWordFor,
+    IsValue,
+    derivation,
+    identifier_of,
+)
 from gradcli.recorded.result import Result
 from gradcli.recorded.symbols.text import text_of
 from gradcli.state import active
@@ -112,11 +118,11 @@ def _wanted(result: Result) -> dict[str, Tensor]:
 
 
 def _identifiers(result: Result) -> dict[str, str]:
-    """A name for formulas of each input, a parameter's without the dots of its path."""
+    """A name for formulas of each input, that of a path without its dots and brackets."""
     found: dict[str, str] = {}
     for gradient in result.gradients:
         if gradient.name is not None:
-            name = gradient.name.replace(".", "_")
+            name = identifier_of(gradient.name)
             while name in found.values():
                 name += "_"
             found[gradient.name] = name

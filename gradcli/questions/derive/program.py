@@ -8,6 +8,7 @@ computed twice is computed once.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Container, Sequence
 from itertools import permutations
@@ -446,7 +447,7 @@ class _Writer:
         tensor = self.recorder.tensors[value.number]
         name = None if tensor is None else tensor.name
         if name and not name.isidentifier():
-            name = name.replace(".", "_")  # a parameter's path
+            name = identifier_of(name)
             self.fixed.add(name)
         elif name and self.is_value(name, array):
             name = None
@@ -565,6 +566,11 @@ def _qualified(symbol: Symbol, names: set[str]) -> Symbol:
     if isinstance(symbol, Call) and not symbol.method and symbol.function in names:
         return Call(f"torch.{symbol.function}", parts)
     return rebuilt(symbol, parts) if parts else symbol
+
+
+def identifier_of(path: str) -> str:
+    """A name for what has a path, such as a parameter: `net_0_weight`, `params_w`."""
+    return re.sub(r"\W+", "_", path.rstrip("]'"))
 
 
 def _free(wanted: str, taken: Container[str]) -> str:

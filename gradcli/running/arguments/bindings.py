@@ -13,7 +13,7 @@ from gradcli.errors import Warned
 from gradcli.language.hints.spelling import closest
 from gradcli.library.namespace import table_of
 from gradcli.record import Record
-from gradcli.running.arguments.conversion import as_input, taking_kind, value_of
+from gradcli.running.arguments.conversion import as_input, mapped, taking_kind, value_of
 from gradcli.running.arguments.name_uses import ASSIGNED, BOUND, INSIDE, READ, name_uses
 from gradcli.running.arguments.values import Argument
 
@@ -40,6 +40,15 @@ class Binding(Record):
     bound: Any = None
     settled: bool = False
     useless: bool = False
+
+    def tensors(self) -> list[tuple[str, Tensor]]:
+        """The tensors that its name was bound to, with their paths in a structure from Python."""
+        if type(self.bound) is Tensor:
+            return [(self.argument.name, self.bound)]
+        found: list[tuple[str, Tensor]] = []
+        if self.argument.held is not None and not self.argument.file:
+            mapped(self.argument.name, self.bound, lambda *each: found.append(each))
+        return found
 
 
 class Bindings:
@@ -90,6 +99,8 @@ class Bindings:
             with session.running(argument.span):
                 binding.bound = as_input(argument, binding.value, differentiable)
             session.bind(name, binding.bound)
+            for path, tensor in binding.tensors():
+                tensor.set_name(path)
 
         def replace(old: Any) -> Any:
             binding.bound = taking_kind(argument, binding.value, old, differentiable)
@@ -99,11 +110,7 @@ class Bindings:
 
     def inputs(self) -> list[tuple[str, Tensor]]:
         """The arguments that were bound to tensors."""
-        return [
-            (name, binding.bound)
-            for name, binding in self.bindings.items()
-            if type(binding.bound) is Tensor
-        ]
+        return [each for binding in self.bindings.values() for each in binding.tensors()]
 
     def warn_unused(
         self, terminal: Terminal, statements: Iterable[Statement] = (), meant: str | None = None

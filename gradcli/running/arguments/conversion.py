@@ -4,6 +4,7 @@ the type of the value that they replace.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,32 @@ def as_input(argument: Argument, value: Any, differentiable: bool) -> Any:
         value = _tensor(argument, value, default_dtype() if _plain(value) else None)
     if type(value) is Tensor:
         return leaf(value, differentiable)
+    if argument.held is not None and not argument.file:  # from Python, with arrays inside
+        return mapped("", value, lambda _, tensor: leaf(tensor, differentiable))
     return value
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def mapped(
+    path: str,
+    value: Any,
+    of: Callable[[str, Tensor], Any],
+    other: Callable[[Any], Any] = _itself,
+) -> Any:
+    """A value with `of(path, tensor)` for each tensor in its lists, tuples and dicts, the paths as
+    a program writes them: `params['w'][0]`; and `other(value)` for all else in them.
+    """
+    if type(value) is Tensor:
+        return of(path, value)
+    if type(value) in (list, tuple):
+        found = [mapped(f"{path}[{n}]", each, of, other) for n, each in enumerate(value)]
+        return found if type(value) is list else tuple(found)
+    if type(value) is dict:
+        return {key: mapped(f"{path}[{key!r}]", each, of, other) for key, each in value.items()}
+    return other(value)
 
 
 def leaf(tensor: Tensor, requires_grad: bool) -> Tensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from gradcli.language.tree import syntax as tree
@@ -22,6 +23,10 @@ BOUND = "bound"
 """Given a value by another statement: a loop, `def`, `with`, `import`."""
 
 
+_KEPT = 256
+"""Statements whose uses are kept."""
+
+
 class NameUse(Record):
     """One use of a name: the name, and how it is used."""
 
@@ -29,8 +34,12 @@ class NameUse(Record):
     name: str
 
 
-def name_uses(statement: tree.Statement) -> dict[str, str]:
-    """How each name is used first; reads in a function's body only where nothing else is."""
+@lru_cache(_KEPT)
+def name_uses(statement: tree.Statement) -> Mapping[str, str]:
+    """How each name is used first; reads in a function's body only where nothing else is.
+
+    What was found of a statement is kept: a program that runs on many inputs asks every time.
+    """
     uses: dict[str, str] = {}
     for use in all_name_uses(statement):
         if uses.get(use.name, INSIDE) == INSIDE:

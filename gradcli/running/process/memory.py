@@ -30,6 +30,7 @@ _CGROUP_FILES = (
 )
 
 
+@cache
 def default_memory() -> int:
     """Half of the memory that the machine, or the container, has; at most `MEMORY`."""
     sizes = [2 * MEMORY]
