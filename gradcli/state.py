@@ -55,7 +55,7 @@ class State:
         stack: the language functions that are running, outermost first: `(name, span of the call)`.
         compiles: whether loops and backward passes that run often are compiled.
         calls: the calls of modules that are running, outermost first; kept while something records.
-        modules: every module that is alive, in the order in which they were made; None before the
+        modules: every module that is alive, by how many had been made with it; None before the
             first.
         values: the program's names.
         frames: the variables of each function as its last call left them, by the function's
@@ -123,6 +123,7 @@ class State:
         "library",
         "limits",
         "manual_seed",
+        "module_count",
         "modules",
         "narrow_draws",
         "notes_creation",
@@ -161,6 +162,7 @@ class State:
         self.outermost: tuple[Any, int] | None = None
         self.stack: list[tuple[str, Span | None]] = []
         self.calls: list[Any] = []
+        self.module_count = 0
         self.modules: WeakValueDictionary[int, Any] | None = None
         self.values: dict[str, Any] = {}
         self.frames: dict[str, dict[str, Any]] | None = None

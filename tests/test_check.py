@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from pathlib import Path
@@ -392,3 +393,17 @@ def test_implicit_gradients_of_draws_are_not_compared(draw: str, gradcli: Comman
 def test_an_output_that_is_a_leaf_is_refused(gradcli: CommandLine) -> None:
     shown = gradcli("check", "x = tensor(1., requires_grad=True)\nwith no_grad(): x -= 0.5")
     assert (shown.code, "the output is a leaf" in shown.err) == (3, True)
+
+
+@pytest.mark.parametrize("threshold", [0, 1])  # modules without a name go late, or at once
+def test_leaves_are_found_again_whatever_was_collected(
+    threshold: int, gradcli: CommandLine
+) -> None:
+    thresholds = gc.get_threshold()
+    gc.set_threshold(threshold)
+    try:
+        finished = gradcli("check", "tests/programs/functional/functorch.grad")
+    finally:
+        gc.set_threshold(*thresholds)
+    assert finished.code == 0, finished.err
+    assert finished.out.count("fine") == 4

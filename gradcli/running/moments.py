@@ -12,12 +12,18 @@ from gradcli.arrays.backend import to_host
 from gradcli.arrays.layout.meta import MetaArray
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.moments import tell_of_statements
+from gradcli.library.torch.nn.attributes import is_initialised
 from gradcli.library.torch.nn.layers.lazy import is_uninitialized
-from gradcli.library.torch.nn.paths import named_parameters
 from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.running.run import Run
+
+
+Place = tuple[int | str, str]
+"""Where a leaf stands, the same in every run: the number of its module, in the order in which they
+were made, and its name there; or "" and a name of the program's.
+"""
 
 
 class Moment(Record):
@@ -25,11 +31,11 @@ class Moment(Record):
 
     Attributes:
         number: how many statements ended before.
-        position: of the leaf among those that there are then, which may have other names.
+        place: of the leaf then, when it may have another name.
     """
 
     number: int
-    position: int
+    place: Place
 
 
 Moments = Mapping[str, Moment]
@@ -58,7 +64,7 @@ class Writes:
         self.depths.append(depth)
         number = len(self.made)
         self.made.append(self._run.session.state.sequence_nr)
-        for _, leaf in leaves(self._run):
+        for _, leaf in placed_leaves(self._run):
             now = np.array(to_host(leaf.array)) if self._by_value else leaf.version
             known = self._known.get(id(leaf))
             if known is not None and not np.array_equal(known[1], now, equal_nan=self._by_value):
@@ -77,11 +83,22 @@ class Writes:
         return next((n for n in reversed(range(own)) if self.depths[n] <= inside), None)
 
 
+def placed_leaves(run: Run) -> Iterator[tuple[Place, Tensor]]:
+    """The leaves that require grad, parameters and those that names hold, with their places."""
+    modules = run.session.state.modules
+    for number, module in [] if modules is None else list(modules.items()):
+        parameters = module._parameters.items() if is_initialised(module) else ()
+        for name, each in parameters:
+            if each is not None and _has_elements(each):
+                yield (number, name), each
+    for name, each in leaves(run):
+        yield ("", name), each
+
+
 def leaves(run: Run) -> Iterator[tuple[str, Tensor]]:
-    """The leaves that require grad, with their names, those in lists too; none without a shape or
-    without elements.
+    """The leaves that names of a program hold and that require grad, those in lists too; none
+    without a shape or without elements.
     """
-    yield from ((n, each) for n, each in named_parameters() if _has_elements(each))
     for name, value in run.session.state.names().items():
         held = enumerate(value) if type(value) in (list, tuple) else ()
         for called, each in [(name, value), *((f"{name}[{n}]", each) for n, each in held)]:
@@ -96,7 +113,7 @@ def _has_elements(tensor: Tensor) -> bool:
 
 
 def at_statements(
-    run: Run, numbers: Collection[int], visit: Callable[[int, list[Tensor]], None]
+    run: Run, numbers: Collection[int], visit: Callable[[int, dict[Place, Tensor]], None]
 ) -> None:
     """Let a run call `visit` with its leaves as statements of these numbers have ended."""
     count = 0
@@ -104,7 +121,7 @@ def at_statements(
     def ended(depth: int) -> None:
         nonlocal count
         if count in numbers:
-            visit(count, [leaf for _, leaf in leaves(run)])
+            visit(count, dict(placed_leaves(run)))
         count += 1
 
     tell_of_statements(run.session.interpreter, ended)
@@ -113,11 +130,11 @@ def at_statements(
 def at_moments(run: Run, moments: Moments, values: Mapping[str, Any]) -> None:
     """Let a run give leaves their values as it reaches the moments of these."""
 
-    def give(number: int, found: list[Tensor]) -> None:
+    def give(number: int, placed: dict[Place, Tensor]) -> None:
         for name, array in values.items():
             moment = moments.get(name)
-            if moment is not None and moment.number == number:
-                leaf = found[moment.position]
+            leaf = None if moment is None else placed.get(moment.place)
+            if moment is not None and moment.number == number and leaf is not None:
                 leaf.array = array.astype(leaf.array.dtype)
 
     at_statements(run, {moments[name].number for name in values if name in moments}, give)

@@ -25,6 +25,7 @@ from gradcli.running.arguments.values import Argument
 from gradcli.running.moments import (
     Moment,
     Moments,
+    Place,
     Writes,
     at_moments,
     at_statements,
@@ -463,10 +464,12 @@ def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
         at = None if made is None else writes[0].ahead_of(leaf, made, always)
         if at is not None:
             numbers[name] = at
-    known: dict[int, list[tuple[Tensor, Any]]] = {}
+    known: dict[int, list[tuple[Place, Tensor, Any]]] = {}
 
-    def read(number: int, found: list[Tensor]) -> None:
-        known[number] = [(leaf, np.array(to_host(leaf.array), float)) for leaf in found]
+    def read(number: int, placed: dict[Place, Tensor]) -> None:
+        known[number] = [
+            (place, leaf, np.array(to_host(leaf.array), float)) for place, leaf in placed.items()
+        ]
 
     again = rerun.execute(
         dtype="float64", prepare=lambda run: at_statements(run, set(numbers.values()), read)
@@ -475,7 +478,7 @@ def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
     values: dict[str, Any] = {}
     for name, number in numbers.items():
         wanted = again.leaves.get(name)
-        for position, (each, array) in enumerate(known.get(number, ())):
+        for place, each, array in known.get(number, ()):
             if each is wanted:
-                moments[name], values[name] = Moment(number, position), array
+                moments[name], values[name] = Moment(number, place), array
     return moments, values

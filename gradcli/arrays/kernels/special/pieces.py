@@ -149,10 +149,12 @@ class ElementFunction:
         else:
             dtype = self.resolve_dtypes((*map(_kind, operands), None))[-1]
             arrays = [*np.broadcast_arrays(*operands)]
-        values = np.empty(arrays[0].size, dtype)
-        if values.size:
-            self._fill([array.reshape(-1) for array in arrays], values)
-        result = values.reshape(arrays[0].shape)
+        result = _like_them(arrays, dtype)
+        if result.size:
+            # Elements are gone through as they lie in memory.
+            axes = sorted(range(result.ndim), key=lambda axis: -result.strides[axis])
+            flat = [each.transpose(axes).reshape(-1) for each in (*arrays, result)]
+            self._fill(flat[:-1], flat[-1])
         if out is None:
             return result if result.ndim else result[()]
         out[...] = result
@@ -191,6 +193,15 @@ _BLOCK = 1 << 12
 
 _FEW = 12
 """Elements up to which they are quicker one by one."""
+
+
+def _like_them(arrays: Sequence[Any], dtype: Any) -> Any:
+    """A new array of the shape of some arrays, that lies in memory as they do."""
+    if all(each.flags.c_contiguous for each in arrays):
+        return np.empty(arrays[0].shape, dtype)
+    kinds = [None] * len(arrays)
+    iterator = np.nditer((*arrays, None), ("zerosize_ok",), op_dtypes=(*kinds, dtype))
+    return iterator.operands[-1]
 
 
 def _kind(operand: Any) -> Any:

@@ -6,6 +6,7 @@ recorded.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
@@ -227,7 +228,8 @@ def _held(node: tree.Expression, variables: Variables) -> Any:
 def _check_evaluation(c: Compiler, call: tree.Call, variables: Variables) -> None:
     """Warn (W019) of the call of a model in `eval()` whose parameters are recorded for nothing."""
     name, model = call.function.span.text, _held(call.function, variables)
-    is_module = c.state.modules is not None and id(model) in c.state.modules
+    modules: Mapping[int, Any] = c.state.modules or {}
+    is_module = any(model is each for each in modules.values())
     if not is_module or model.training:
         return
     if not any(parameter.requires_grad for parameter in model.parameters()):

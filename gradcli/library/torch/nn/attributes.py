@@ -78,7 +78,8 @@ def enlist(module: Any) -> None:
     state = active.state
     if state.modules is None:
         state.modules = WeakValueDictionary()
-    state.modules[id(module)] = module
+    state.module_count += 1
+    state.modules[state.module_count] = module
 
 
 class Attributes:
