@@ -546,6 +546,8 @@ def test_programs_that_cannot_be_read(gradcli: CommandLine, here: Path) -> None:
     assert "E503" in shown.err
     assert "line 2" in shown.err
     assert gradcli("run", "missing.grad").code == 2
+    assert "missing.py: no such file" in gradcli("blame", "missing.py").err
+    assert "missing.gradrun: no such file" in gradcli("why", "w.grad", "missing.gradrun").err
     assert gradcli("run", ".").code == 2
     Path("bom.grad").write_bytes(b"\xef\xbb\xbfprint(1)\r\nprint(2)\r\n")
     assert gradcli("run", "bom.grad").out == "1\n2\n"
@@ -562,6 +564,7 @@ def test_programs_that_cannot_be_read(gradcli: CommandLine, here: Path) -> None:
         (["--timeout", "3", "run", "x.grad"], "the command comes first"),
         (["a.grad"], "use `gradcli run a.grad`"),
         (["-"], "use `gradcli run -`"),
+        (["b.py"], "there is no file b.py"),
         (["y = x", "x"], "`x` is no NAME=VALUE"),
         (["y = x", "x=1", "x=2"], "`x` is given two values"),
         (["y = x", "2x=1"], "no NAME=VALUE"),

@@ -103,6 +103,59 @@ def test_ranks(gradcli: CommandLine, python: str, here: Path, launched: bool) ->
         assert "net[0].weight.grad" in Recording(f"ranks.rank{rank}.gradrun").program
 
 
+def test_each_optimizer_that_is_watched_has_a_table(
+    gradcli: CommandLine, python: str, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "gan.gradrun")
+    made = process("record", "--watch", "--python", python, "-o", path, str(FOLDER / "gan.py"))
+    assert made.code == 0, made.err
+    shown = gradcli("explain", "--flow", path).out
+    assert shown.startswith("6 steps\n\n3 steps of optD, Adam, loss 1.39")
+    assert "\n3 steps of optG, Adam, loss " in shown
+
+
+def test_ranks_are_watched(gradcli: CommandLine, python: str, here: Path) -> None:
+    """The NaN is in the data of one process: the other one's own gradients are finite."""
+    Path("ranked.py").write_text(RANKED)
+    port = str(free_port())
+    words = ["--watch", "-o", "x.gradrun", "ranked.py"]
+    made = process("record", "--python", python, *words, env={"MASTER_PORT": port})
+    assert made.code == 0, made.err
+    assert sorted(path.name for path in here.glob("*.gradrun")) == [
+        "x.rank0.gradrun",
+        "x.rank1.gradrun",
+    ]
+    assert "the step is finite in this process" in gradcli("blame", "x.rank0.gradrun").out
+    shown = gradcli("blame", "x.rank1.gradrun").out
+    assert "x holds nan" in shown
+    assert "at element [3, 2]" in shown
+
+
+RANKED = """\
+import os, torch, torch.distributed as dist, torch.multiprocessing as mp
+from torch.nn.parallel import DistributedDataParallel
+
+def work(rank):
+    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+    dist.init_process_group("gloo", rank=rank, world_size=2)
+    net = torch.nn.Linear(4, 1)
+    model = DistributedDataParallel(net)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(3):
+        x = torch.randn(5, 4)
+        if (step, rank) == (1, 1):
+            x[3, 2] = float("nan")
+        loss = model(x).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    dist.destroy_process_group()
+
+if __name__ == "__main__":
+    mp.spawn(work, nprocs=2)
+"""
+
+
 def test_workers_that_load_data_write_nothing(python: str, here: Path) -> None:
     Path("loading.py").write_text(LOADING)
     made = process("record", "--python", python, "loading.py")

@@ -44,7 +44,8 @@ class Table(Record):
     """The figures of the parameters of one optimizer.
 
     Attributes:
-        optimizer: its class, "" where there is none.
+        optimizer, name: its class, and the program's name for it; "" where there is none.
+        has_closures: whether a line is a call of its closure, of which a step makes several.
         parameters: the numbers of its parameters.
         figures: for each step and parameter the norm of the gradient, the share of its zeros, and
             the norm of the update over that of the weight; -1 for none.
@@ -52,6 +53,8 @@ class Table(Record):
     """
 
     optimizer: str
+    name: str
+    has_closures: bool
     parameters: list[int]
     none: list[Missing]
     figures: Any
@@ -185,7 +188,16 @@ class Watched(Container):
             raise ValueError("the steps of a table are no row")
         if figures.shape != (len(steps), len(held), 3):
             raise ValueError("the figures of a table have another shape than its steps")
-        return Table(_line(row["optimizer"]), held, none, figures, steps, losses)
+        return Table(
+            _line(row["optimizer"]),
+            _line(row.get("name", "")),
+            row.get("closures", False) is True,
+            held,
+            none,
+            figures,
+            steps,
+            losses,
+        )
 
     def _column(self, name: str, dtype: str) -> Any:
         if self.entries[name].dtype != dtype:

@@ -31,7 +31,7 @@ watcher.use(torch, numpy, recorder, rerun)
 
 def watched(program):
     torch.manual_seed(0)
-    seen = watcher.Watcher()
+    seen = watcher.Watcher(recorder.Settings(""))
     seen.begin()
     failure = None
     try:
@@ -93,6 +93,20 @@ def closure():
         return loss
 
     optimizer.step(loss_of)
+
+
+def converging():
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = torch.optim.LBFGS([w], max_iter=4)
+
+    def loss_of():
+        optimizer.zero_grad()
+        loss = (w - 1.5).square().sum()
+        loss.backward()
+        return loss
+
+    for _ in range(2):
+        optimizer.step(loss_of)
 
 
 def by_hand():
@@ -215,6 +229,68 @@ def partial():
         optimizer.step()
 
 
+def reasons_of(program):
+    """Why the gradients of a program's parameters are none, by name."""
+    return {
+        table.names[place]: rows[0][0]
+        for table in watched(program).all_tables
+        for place, rows in table.none.items()
+    }
+
+
+def under_no_grad():
+    backbone, head = nn.Sequential(nn.Linear(4, 4)), nn.Linear(4, 1)
+    unused = nn.Linear(2, 2)
+    weights = {"w": nn.Parameter(torch.ones(2))}
+    modules = (backbone, head, unused)
+    optimizer = torch.optim.SGD([p for each in modules for p in each.parameters()])
+    optimizer.add_param_group({"params": list(weights.values())})
+    for _ in range(2):
+        with torch.no_grad():
+            x = backbone(torch.randn(3, 4))
+        head(x).mean().backward()
+        optimizer.step()
+
+
+def without_a_graph():
+    first = nn.Linear(4, 4).requires_grad_(False)
+    blocks = nn.ModuleList(nn.Sequential(nn.Linear(4, 4)) for _ in range(2))
+    head = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD([*blocks.parameters(), *head.parameters()])
+    for _ in range(2):
+        x = first(torch.randn(3, 4))
+        for block in blocks:
+            x = checkpoint(block, x, use_reentrant=True)
+        head(x).mean().backward()
+        optimizer.step()
+
+
+def functional():
+    net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5))
+    weights = {name: nn.Parameter(p.detach()) for name, p in net.named_parameters()}
+    optimizer = torch.optim.SGD([*net.parameters(), *weights.values()])
+    for step in range(4):
+        out = torch.func.functional_call(net, weights, (torch.randn(6, 4),))
+        loss = (out * (0 if step == 2 else 1)).square().sum(1).sqrt().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def view_of_what_was_written_to():
+    net = nn.Linear(4, 4)
+    base = torch.zeros(4)
+    with torch.no_grad():
+        view = base.view(4)
+    base.mul_(net.bias)
+    with torch.no_grad():
+        view.copy_(net.bias)
+    optimizer = torch.optim.SGD(net.parameters())
+    for _ in range(2):
+        net(torch.randn(3, 4)).mean().backward()
+        optimizer.step()
+
+
 expect(two_optimizers, 10, "forward", "aten.log", "loss = -torch.log(score)")
 report = expect(accumulated, 2, "backward", "aten.sqrt", "out.abs().sqrt()")
 assert report["operands"] == [{"parameter": "self", "value": 0.0}], report
@@ -245,11 +321,28 @@ seen = watched(partial)
 reasons = {table.names[place]: rows[0][0] for place, rows in table.none.items()}
 assert reasons["net.d.weight"] == "it does not require grad", reasons
 assert reasons["net.c.weight"] == "its Linear was not called", reasons
-assert "unused, detached" in reasons["net.b.weight"], reasons
+assert "unused, or detached" in reasons["net.b.weight"], reasons
 assert len(seen.window.calls) + len(seen.former.calls) < 20
 figures = table.figures()
 assert figures.shape == (40, 8, 3)
 assert (figures[:, 0, 0] > 0).all()
 assert (figures[:, 2, 0] == -1).all()
 assert (figures[:, 0, 2] > 0).all()
+
+reasons = reasons_of(under_no_grad)
+assert reasons["backbone[0].weight"] == "its Sequential ran under no_grad()", reasons
+assert reasons["unused.weight"] == "its Linear was not called", reasons
+assert "weights['w']" in reasons, reasons
+reasons = reasons_of(without_a_graph)
+assert reasons["blocks[1][0].weight"].startswith("its Sequential ran in checkpoint("), reasons
+reasons = reasons_of(functional)
+assert reasons["net[0].weight"].startswith("functional_call() put another"), reasons
+expect(functional, 3, "backward", "aten.sqrt", "loss = (out *")
+
+scaler_losses = watched(scaled).all_tables[0].losses
+assert 0 < scaler_losses[0] < 100, scaler_losses  # as the program has it, unscaled
+(table,) = watched(converging).all_tables
+assert table.has_closures
+assert (table.figures()[:, :, 2] > 0).any()
+watched(view_of_what_was_written_to)
 print("as expected")

@@ -102,8 +102,6 @@ def command(
     module = script[1] if script[:1] == ["-m"] and len(script) > 1 else None
     if not script or script == ["-m"]:
         raise UsageError("`gradcli record` needs a script of Python, or -m MODULE")
-    if watch and module in ("torch.distributed.run", "torch.distributed.launch"):
-        raise UsageError("--watch watches one process, and none that a launcher starts")
     if output is None:
         output = f"{_name_of(module, script)}.gradrun"
     elif not output.endswith(".gradrun"):

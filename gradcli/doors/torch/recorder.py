@@ -622,6 +622,16 @@ def is_differentiable_leaf(tensor: Any) -> bool:
         return False
 
 
+def node_of(tensor: Any) -> Any:
+    """The node of the graph that a tensor is a result of; None for a leaf, and where PyTorch
+    refuses to make a view's node again.
+    """
+    try:
+        return tensor.grad_fn
+    except RuntimeError:  # made under no_grad(), and its base was written to outside
+        return None
+
+
 def version_of(tensor: Any) -> int:
     """The version of a tensor's memory; -1 where none is kept."""
     try:
@@ -707,7 +717,7 @@ class Edges:
         targets = {_edge_of(each.tensor): number for number, each in enumerate(inputs)}
         seen = set()
         for number, each in enumerate(results):
-            if each is not None and each.tensor.grad_fn is not None:
+            if each is not None and node_of(each.tensor) is not None:
                 node, output = _edge_of(each.tensor)
                 self.node = self.node or type(node).__name__
                 node.register_prehook(self._arrived(number, output))
@@ -769,7 +779,7 @@ def _edge_of(tensor: Any) -> tuple[Any, int]:
     if hasattr(torch.autograd.graph, "get_gradient_edge"):
         edge = torch.autograd.graph.get_gradient_edge(tensor)
         return edge.node, edge.output_nr
-    node = tensor.grad_fn
+    node = node_of(tensor)
     if node is None:  # a leaf, whose node its readers know
         with torch.enable_grad():
             node = tensor.view_as(tensor).grad_fn.next_functions[0][0]
@@ -1009,16 +1019,42 @@ class Settings:
             "first-nonfinite".
         data: whether arrays, numbers and strings go into the file.
         watch: whether every step is watched instead.
+        rank: the number of the process in a group of several, None where there is none; the name of
+            the file has it.
     """
 
     def __init__(self, path: str, at: str = "", number: int = 0, data: bool = True) -> None:
         self.watch = False
+        self.rank: int | None = None
         self.path = path
         self.at = at
         self.number = number
         self.data = data
         self.argv: list[str] = []
         self.catalogue: frozenset[str] | None = None
+
+    @property
+    def output(self) -> str:
+        """The file that is written."""
+        if self.rank is None:
+            return self.path
+        path, _, suffix = self.path.rpartition(".")
+        return f"{path}.rank{self.rank}.{suffix}"
+
+
+def grouping(settings: Settings) -> Callable[[Any], Any]:
+    """What hears how a process joins a group of several, for `init_process_group`."""
+
+    def replacement(former: Any) -> Any:
+        def init(*args: Any, **kwargs: Any) -> Any:
+            result = former(*args, **kwargs)
+            if torch.distributed.get_world_size() > 1:
+                settings.rank = torch.distributed.get_rank()
+            return result
+
+        return init
+
+    return replacement
 
 
 def is_on_top(mode: Any) -> bool:
@@ -1078,7 +1114,6 @@ class Recorder:
         self.is_aside = False
         self.pool = Pool()
         self.hints: dict[int, tuple[Any, str]] = {}
-        self.rank: int | None = None
         self.local: dict[int, Any] = {}
         self.distributed: set[int] = set()
         self.notes: list[str] = []
@@ -1114,7 +1149,7 @@ class Recorder:
         if hasattr(torch, "compile"):
             put(torch, "compile", self._compiling)
         if torch.distributed.is_available():
-            put(torch.distributed, "init_process_group", self._grouping)
+            put(torch.distributed, "init_process_group", grouping(self.settings))
         _recorders.add(self)
 
     def leave(self) -> None:
@@ -1142,15 +1177,6 @@ class Recorder:
             settings = importlib.import_module("torch._dynamo.config")
             self.restores.append(functools.partial(setattr, settings, "disable", False))
             settings.disable = True  # type: ignore[attr-defined]
-
-    def _grouping(self, former: Any) -> Any:
-        def init(*args: Any, **kwargs: Any) -> Any:
-            result = former(*args, **kwargs)
-            if torch.distributed.get_world_size() > 1:
-                self.rank = torch.distributed.get_rank()
-            return result
-
-        return init
 
     def _applying(self, apply: Any) -> Any:
         recorder = self
@@ -1465,7 +1491,7 @@ class Recorder:
             event.grads = [(self.window.known[id(each)], each.detach().clone()) for each in written]
         if len(operands) == 1 and len(written) == 1 and operands[0].tensor is written[0]:
             value = operands[0]
-            if value.origin == "outside" and not value.reads and value.tensor.grad_fn is None:
+            if value.origin == "outside" and not value.reads and node_of(value.tensor) is None:
                 value.data = None
                 value.version = version_of(value.tensor)
                 return
@@ -1601,7 +1627,7 @@ class Recorder:
         if found.origin == "outside" and not found.reads:
             if found.hint in ("", "random"):
                 found.hint = self._name_of(tensor) or found.hint
-            if version != found.version and tensor.grad_fn is None:  # it was still being filled
+            if version != found.version and node_of(tensor) is None:  # it was still being filled
                 found.data, found.version = None, version
                 self._hold(found)
         if version != found.version:
@@ -1618,7 +1644,7 @@ class Recorder:
     def _outside(self, tensor: Any, place: Place) -> Value:
         """The value of a tensor that no function that was heard has made."""
         window = self.window
-        value = Value(tensor, "outside" if tensor.grad_fn is None else "unseen")
+        value = Value(tensor, "outside" if node_of(tensor) is None else "unseen")
         value.hint = self._name_of(tensor)
         if value.origin == "unseen":
             former = self.previous.known.get(id(tensor)) if self.previous is not None else None
@@ -1641,7 +1667,7 @@ class Recorder:
         """Enter a value that was made unheard, as an op of what it was made of."""
         window = self.window
         event = Event(
-            Spec("op", type(value.tensor.grad_fn).__name__, False),
+            Spec("op", type(node_of(value.tensor)).__name__, False),
             [each for each in window.known.values() if needs_grad(each.tensor)],
             {},
             place,
@@ -1876,39 +1902,18 @@ class Recorder:
         if id(module) in roots:
             self.window.idle.discard(id(roots[id(module)][0]))
             return
-        frame: Any = sys._getframe(2)
-        first, found, wrapped = module, None, ""
-        module = self._unwrapped(module)
-        while frame is not None:
-            if not self._is_internal(frame.f_code.co_filename):
-                holder = frame.f_locals.get("self")
-                if module is not first:
-                    wrapped = wrapped or _held_name(frame, first)
-                if (
-                    isinstance(holder, torch.nn.Module)
-                    and holder is not module
-                    and any(each is module for each in holder.modules())
-                ):
-                    module, found = holder, None
-                found = found or _held_name(frame, module)
-                if not found:
-                    module, found = _holder_in(frame, module)
-            frame = frame.f_back
-        name = found or wrapped or type(module).__name__.lower()
+        first, module = module, self._unwrapped(module)
+        module, name = holder_of(module, first, sys._getframe(2), self._is_internal)
         roots[id(module)] = module, name
         roots.setdefault(id(first), (module, name))
 
     def _unwrapped(self, module: Any) -> Any:
         """The program's own module inside of those that compile it or distribute it."""
-        while type(module).__module__.startswith("torch."):
-            kind = type(module).__name__
-            if kind == "DistributedDataParallel":
-                self._hear_local_gradients(module.module)
-            inner = getattr(module, WRAPPERS.get(kind, ""), None)
-            if not isinstance(inner, torch.nn.Module):
-                break
-            module = inner
-        return module
+        own = module
+        for own in layers_of(module):
+            if type(own).__name__ == "DistributedDataParallel":
+                self._hear_local_gradients(own.module)
+        return own
 
     def _hear_local_gradients(self, module: Any) -> None:
         """Keep the gradients of this process before they are averaged with those of others."""
@@ -2282,6 +2287,45 @@ def _held_name(frame: Any, wanted: Any) -> str:
     return ""
 
 
+def layers_of(module: Any) -> Iterator[Any]:
+    """A module and, inside of those of PyTorch's that compile or distribute, the program's own."""
+    while module is not None:
+        yield module
+        held = type(module).__name__ if type(module).__module__.startswith("torch.") else ""
+        inner = getattr(module, WRAPPERS.get(held, ""), None)
+        module = inner if isinstance(inner, torch.nn.Module) else None
+
+
+def holder_of(
+    module: Any, first: Any, frame: Any, is_internal: Callable[[str], bool]
+) -> tuple[Any, str]:
+    """The outermost module that holds one which is called, and the name that it has there.
+
+    Args:
+        first: what is called: the module, or what wraps it.
+        frame: the innermost frame that may hold them.
+    """
+    found, wrapped = "", ""
+    while frame is not None:
+        if not is_internal(frame.f_code.co_filename):
+            holder = frame.f_locals.get("self")
+            if module is not first:
+                wrapped = wrapped or _held_name(frame, first)
+            if (
+                isinstance(holder, torch.nn.Module)
+                and holder is not module
+                and any(each is module for each in holder.modules())
+            ):
+                module, found = holder, ""
+            if not found:
+                module, found = _container_in(frame, module) or (module, "")
+            found = found or _held_name(frame, module)
+            if not found:
+                module, found = _holder_in(frame, module)
+        frame = frame.f_back
+    return module, found or wrapped or type(module).__name__.lower()
+
+
 def _objects_of(frame: Any) -> list[tuple[str, Any]]:
     """What a frame holds by its name: its variables, and what its `self` has."""
     held = list(frame.f_locals.items())
@@ -2291,6 +2335,17 @@ def _objects_of(frame: Any) -> list[tuple[str, Any]]:
     if frame.f_globals is not frame.f_locals:
         held += frame.f_globals.items()
     return [(str(name), each) for name, each in held if name not in ("self", "_")]
+
+
+def _container_in(frame: Any, wanted: Any) -> tuple[Any, str] | None:
+    """The list or dict of modules that a module is in, and its name in a frame: a loop's variable
+    names another one each time.
+    """
+    kinds = torch.nn.ModuleList, torch.nn.ModuleDict
+    for name, each in _objects_of(frame):
+        if isinstance(each, kinds) and any(part is wanted for part in each.children()):
+            return each, name
+    return None
 
 
 def _holder_in(frame: Any, wanted: Any) -> tuple[Any, str]:
@@ -2596,7 +2651,7 @@ class Writer:
             and not value.reads
             and id(value) not in self.last_use
             and id(tensor) not in self.called
-            and (tensor.grad_fn, tensor.grad) == (None, None)
+            and (node_of(tensor), tensor.grad) == (None, None)
         )
 
     def _data(self, value: Value) -> Any:
@@ -3112,7 +3167,7 @@ def save(recorder: Recorder) -> bool:
     writer.notes += recorder.notes
     writer.write()
     tables = Tables(writer, recorder.settings)
-    write_recording(recorder.settings.path, tables.index(), writer.arrays)
+    write_recording(recorder.settings.output, tables.index(), writer.arrays)
     return True
 
 
@@ -3176,12 +3231,9 @@ class Session:
         recorder.end()
         if recorder.failure:
             return f"nothing was recorded: the recorder failed: {recorder.failure}"
-        if recorder.rank is not None:
-            path, _, suffix = self.settings.path.rpartition(".")
-            self.settings.path = f"{path}.rank{recorder.rank}.{suffix}"
         if not save(recorder):
             return "" if self.passed_on else "nothing was recorded: " + self._missing()
-        return f"wrote {self.settings.path}"
+        return f"wrote {self.settings.output}"
 
     def _missing(self) -> str:
         if self.settings.at == "first-nonfinite":
@@ -3227,7 +3279,8 @@ class Ranked:
 
     @hidden
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        session = Session(settings_of(self.settings))
+        settings = settings_of(self.settings)
+        session = session_of(settings)
         import torch.distributed as group
 
         former = group.init_process_group
@@ -3237,16 +3290,15 @@ class Ranked:
             group.init_process_group = former
             result = former(*words, **named)
             if group.get_world_size() > 1:
+                settings.rank = group.get_rank()
                 session.begin()
-                assert session.recorder is not None
-                session.recorder.rank = group.get_rank()
             return result
 
         group.init_process_group = init
         try:
             return self.target(*args, **kwargs)
         finally:
-            if session.recorder is not None:
+            if settings.rank is not None:
                 _say(session)
 
 
@@ -3298,8 +3350,7 @@ def run(command: Sequence[str], settings: Settings, session: Any) -> int:
         session.passed_on = True
     else:
         sys.meta_path.insert(0, Watcher(session.begin))
-        if not settings.watch:
-            _pass_on(session)
+        _pass_on(session)
     code, interrupted = 0, False
     failure: BaseException | None = None  # its frames hold what the script computed last
     try:
@@ -3392,6 +3443,7 @@ def settings_in(settings: Settings) -> dict[str, Any]:
         "at": settings.at,
         "number": settings.number,
         "data": settings.data,
+        "watch": settings.watch,
         "argv": settings.argv,
         "known": None if known is None else sorted(known),
         "catalogue": None,
@@ -3415,11 +3467,15 @@ def main(words: list[str]) -> int:
     """Run what the words of a command line say: settings as JSON, and the script's words."""
     settings = settings_of(json.loads(words[0]))
     settings.argv = words[1:]
-    return run(words[1:], settings, watching(settings) if settings.watch else Session(settings))
+    return run(words[1:], settings, session_of(settings))
 
 
-def watching(settings: Settings) -> Any:
-    """A session that watches each step and records none, as the files beside this one do it."""
+def session_of(settings: Settings) -> Any:
+    """A session that records, or one that watches each step, as the files beside this one do it."""
+    if not settings.watch:
+        return Session(settings)
+    itself = types.ModuleType("gradcli_recorder")  # by its name another may be found: the script
+    itself.__dict__.update(globals())
     files = []
     for name in ("watcher", "step_rerun"):
         path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
@@ -3430,7 +3486,7 @@ def watching(settings: Settings) -> Any:
         sys.modules[f"gradcli_{name}"] = files[-1]
         spec.loader.exec_module(files[-1])
     watcher, rerun = files
-    return watcher.Session(settings, sys.modules[__name__], rerun)
+    return watcher.Session(settings, itself, rerun)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,11 @@ def use(torch_module: Any, recording: ModuleType) -> None:
     torch, recorder = torch_module, recording
 
 
+REPEATED, UNREPEATED = "run again, ", "could not be run again: "
+"""How the reason begins for a step that was run again and is finite, and what stands before others.
+"""
+
+
 class Unrepeatable(Exception):
     """A step that cannot be run again, and why."""
 
@@ -431,7 +436,8 @@ class Rerun:
             for each in root.module.parameters()
         ]
         tensors += [each for table in watcher.all_tables for each in table.parameters]
-        tensors += [each for call in self.calls for each, _ in call.outside if each.grad_fn is None]
+        given = [each for call in self.calls for each, _ in call.outside]
+        tensors += [each for each in given if recorder.node_of(each) is None]
         leaves: dict[int, tuple[Any, str]] = {}
         for each in tensors:
             if each.requires_grad and id(each) not in leaves:
@@ -502,7 +508,9 @@ class Rerun:
         if call.kind == "backward":
             losses = list(recorder.tensors_in(args[:1] or list(kwargs.values())[:1]))
             self.losses += [each.detach() for each in losses]
-        function = _plain(call.function) if call.kind == "module" else call.function
+        function = call.function
+        if call.kind == "module":
+            *_, function = recorder.layers_of(function)
         if call.state is not None:
             self.watcher_module().set_generators(call.state)
         with torch.set_grad_enabled(call.grad), _autocast(call.autocast):
@@ -531,7 +539,7 @@ class Rerun:
         if self.node < 0:
             return
         losses = recorder.tensors_in(args[:1] or list(kwargs.values())[:1])
-        nodes = [each.grad_fn for each in losses if each.grad_fn is not None]
+        nodes = [node for node in map(recorder.node_of, losses) if node is not None]
         seen = set(nodes)
         while nodes:
             node = nodes.pop()
@@ -595,14 +603,6 @@ def _results_in(value: Any) -> Iterator[Any]:
         yield from _results_in(list(value.values()))
 
 
-def _plain(module: Any) -> Any:
-    """A module without what wraps it: a compiled one, or one that several processes share."""
-    inner = {"OptimizedModule": "_orig_mod", "DistributedDataParallel": "module"}
-    while type(module).__name__ in inner:
-        module = getattr(module, inner[type(module).__name__])
-    return module
-
-
 @contextmanager
 def _autocast(regions: Any) -> Iterator[None]:
     """The autocast regions that a call was made in."""
@@ -640,8 +640,11 @@ def report(watcher: Any, bad: list[str], losses: list[float], end: Any) -> dict[
         origin = _target(rerun, scan)
         if origin is None:
             raise Unrepeatable(
-                "run again, the step is finite: something that is not kept took part, as NumPy's"
-                " random numbers, or what a module changes as it runs"
+                f"{REPEATED}the step is finite in this process: its gradients are averaged with"
+                " those of others, whose recordings say where it began"
+                if watcher.settings.rank is not None and not shown["seen"]
+                else f"{REPEATED}the step is finite: something that is not kept took part, as"
+                " NumPy's random numbers, or what a module changes as it runs"
             )
         shown.update(Facts(rerun, scan, origin).written())
         shown["again"] = True
@@ -1158,7 +1161,9 @@ def summary(shown: dict[str, Any]) -> str:
     """A report in a line."""
     step = f"step {shown['step']:,} is not finite"
     if not shown["again"]:
-        return f"{step}, and could not be run again: {shown['reason']}"
+        reason = shown["reason"]
+        before = "; " if reason.startswith(REPEATED) else f", and {UNREPEATED}"
+        return f"{step}{before}{reason}"
     place = shown.get("place")
     at = f" at {place[0]}:{place[1]}" if place else ""
     inside = f" in {shown['module'][0]}," if shown.get("module") else ""

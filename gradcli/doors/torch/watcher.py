@@ -120,6 +120,8 @@ class Window:
         flags: for each backward pass the norms of those results, and the modules.
         losses: what each backward pass began with.
         modules: the modules that ran.
+        ungraded: those that ran under `no_grad()`, or in a checkpoint that made no graph, with the
+            reason that this is of their gradients.
         reached: the leaves that the graph of a loss leads to, by `id`; None where nobody looked.
         buffers: what the buffers that change held before the first call that changes them.
     """
@@ -130,6 +132,7 @@ class Window:
         self.flags: list[tuple[list[tuple[Any, Any]], Any]] = []
         self.losses: list[Any] = []
         self.modules: set[int] = set()
+        self.ungraded: dict[Any, str] = {}
         self.reached: set[int] | None = None
         self.buffers: dict[int, tuple[Any, Any]] = {}
         self.backwards = 0
@@ -178,14 +181,18 @@ class Table:
 
     Attributes:
         names: the parameters' names.
+        optimizer, name: the optimizer's class, and the program's name for it; "" for none.
+        has_closures: whether it calls a closure several times in a step: then a line is a call's.
         rows: for each step three figures a parameter, in a file without a name.
         none: for each parameter the reasons why its gradient was none, with the steps.
     """
 
-    def __init__(self, parameters: list[Any], names: list[str], optimizer: str) -> None:
+    def __init__(self, parameters: list[Any], names: list[str], optimizer: str, name: str) -> None:
         self.parameters = parameters
         self.names = names
         self.optimizer = optimizer
+        self.name = name
+        self.has_closures = False
         self.steps = array.array("q")
         self.losses = array.array("d")
         self.rows = tempfile.TemporaryFile(prefix="gradcli-")  # noqa: SIM115  (open until the end)
@@ -341,13 +348,19 @@ class Watcher:
     Attributes:
         inside: 1 in an outermost module's call, 2 where nothing is heard, 0 elsewhere.
         applying: how many custom functions are running.
+        ungraded_as: what a module that runs without a graph says of its gradients; "" where it runs
+            once more in the backward pass.
+        scaled: what a GradScaler scaled, by the result's `id`, with the result.
+        substituted: the parameters that a functional call put other tensors in the place of.
+        closures: how often the optimizer that steps has called its closure.
         rerun: what hears the modules of a step that is run again.
         always: whether functions are heard outside of the part between a module's call and the
             backward pass too: then a step's operands are made there.
         report: what was found of the first step that is not finite.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
         self.window = Window()
         self.former = Window()
         self.known: dict[int, tuple[Any, Result]] = {}
@@ -357,6 +370,10 @@ class Watcher:
         self.optimizers: list[Any] = []
         self.inside = 0
         self.applying = 0
+        self.ungraded_as = UNGRADED
+        self.scaled: dict[int, tuple[Any, Any]] = {}
+        self.substituted: set[int] = set()
+        self.closures = 0
         self.rerun: Any = None
         self.always = True
         self.zone = False
@@ -396,6 +413,7 @@ class Watcher:
         put(torch.autograd, "backward", self._differentiating)
         put(torch.autograd.Function, "apply", self._applying)
         put(torch.optim.Optimizer, "__init__", self._optimizing)
+        put(torch.func, "functional_call", self._substituting)
         for room, names in (
             (torch.optim.Optimizer, ("zero_grad",)),
             (torch.nn.Module, ("zero_grad",)),
@@ -404,9 +422,12 @@ class Watcher:
             for name in names:
                 put(room, name, self._silent)
         scaler = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
+        put(scaler, "scale", self._noting_scaled)
         put(scaler, "step", self._scaling)
         put(scaler, "unscale_", self._silent)
         recorder.let_hear_indexing(self.mode, self.replaced)
+        if torch.distributed.is_available():
+            put(torch.distributed, "init_process_group", recorder.grouping(self.settings))
         self.listen(True)
 
     def end(self) -> None:
@@ -481,16 +502,48 @@ class Watcher:
         watcher = self
 
         def hear(cls: Any, *args: Any, **kwargs: Any) -> Any:
-            if watcher.inside or watcher.is_done or threading.get_ident() != watcher.thread:
+            if watcher.inside == 2 or watcher.is_done or threading.get_ident() != watcher.thread:
                 return apply(cls, *args, **kwargs)
+            former, inner = watcher.ungraded_as, functools.partial(apply, cls)
+            if cls.__name__ == "CheckpointFunction" and torch.is_grad_enabled():
+                reached = any(map(recorder.needs_grad, tensors_in(args)))
+                watcher.ungraded_as = "" if reached else UNREACHED
             watcher.applying += 1
             try:
-                made = functools.partial(apply, cls)
-                return watcher._function(made, args, kwargs, recorder.call_plainly, cls.__name__)
+                if watcher.inside:
+                    return inner(*args, **kwargs)
+                return watcher._function(inner, args, kwargs, recorder.call_plainly, cls.__name__)
             finally:
                 watcher.applying -= 1
+                watcher.ungraded_as = former
 
         return hear
+
+    def _substituting(self, former: Any) -> Any:
+        """A functional call, which puts other tensors into the place of parameters."""
+
+        def call(module: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.inside or self.is_done or threading.get_ident() != self.thread:
+                return former(module, tensors, *args, **kwargs)
+            given = tensors if isinstance(tensors, (list, tuple)) else [tensors]
+            names = {name for each in given for name in each}
+            own = module.named_parameters()
+            self.substituted.update(id(each) for name, each in own if name in names)
+            self._known_root(module)
+            self.inside = 1
+            try:
+                operands = module, tensors, *args
+                plainly = recorder.call_plainly
+                return self._function(former, operands, kwargs, plainly, former.__name__)
+            finally:
+                self.inside = 0
+
+        return call
+
+    def _note_ungraded(self, module: Any) -> None:
+        """Note a module that runs without a graph."""
+        if self.ungraded_as and not torch.is_grad_enabled():
+            self.window.ungraded[module] = self.ungraded_as
 
     def _hears(self, function: Any, args: Any, kwargs: Any, make: Callable[..., Any]) -> Any:
         name = getattr(function, "__name__", "")
@@ -515,7 +568,7 @@ class Watcher:
             return result
         try:
             given = args[0] if name in WRITING and args else result
-            tensors = [each for each in tensors_in(given) if each.grad_fn is not None]
+            tensors = [each for each in tensors_in(given) if recorder.node_of(each) is not None]
             if tensors or name in ATTACHING:
                 self._enter(call, given)
                 self.always = self.always or not self.zone
@@ -549,7 +602,9 @@ class Watcher:
         name = getattr(function, "__name__", "")
         found = self.drawing.get(name)
         if found is None:
-            found = self.drawing[name] = any(word in name for word in recorder.DRAWING)
+            # One without a name is a custom function, which may call anything.
+            words = ("functional_call", *recorder.DRAWING)
+            found = self.drawing[name] = not name or any(word in name for word in words)
         return found
 
     def _frozen(self, value: Any, call: Call) -> Any:
@@ -558,7 +613,7 @@ class Watcher:
             known = self.known.get(id(value))
             if known is not None and known[0]() is value:
                 return known[1]
-            if value.grad_fn is not None:
+            if recorder.node_of(value) is not None:
                 call.unknown = True
             call.outside.append((value, recorder.version_of(value)))
             return value
@@ -578,7 +633,7 @@ class Watcher:
         self.serial += 1
         call.serial = self.serial
         for position, each in enumerate(tensors_in(result)):
-            if each.grad_fn is None:
+            if recorder.node_of(each) is None:
                 continue  # data, whoever made it
             call.results.append(weakref.ref(each))
             self.known[id(each)] = weakref.ref(each), Result(call, position)
@@ -596,6 +651,7 @@ class Watcher:
                 result = former(module, *args, **kwargs)
                 if watcher.inside == 1:
                     watcher.window.seen.append((module, result))
+                    watcher._note_ungraded(module)
                 return result
             return watcher._root(former, module, args, kwargs)
 
@@ -614,6 +670,9 @@ class Watcher:
                 place = self._place(sys._getframe(2))
                 call = self._call("module", module, args, kwargs, place)
                 self._known_root(module).keep(self.window)
+            else:
+                self._known_root(module)
+                self._note_ungraded(module)
         except Exception as error:
             self._fail(error)
         self.inside = 1 if watched else 2
@@ -650,36 +709,21 @@ class Watcher:
     def _known_root(self, module: Any) -> Root:
         root = self.roots.get(id(module))
         if root is None:
-            holder, name = self._holder_of(module)
-            root = self.roots.get(id(holder))
-            if root is None:
-                root = self.roots[id(holder)] = Root(holder, name)
+            *_, own = recorder.layers_of(module)
+            frame = sys._getframe(2)
+            holder, name = recorder.holder_of(own, module, frame, self.is_internal)
+            root = self.roots.get(id(holder)) or self._new_root(holder, name)
             self.roots[id(module)] = root
         return root
 
-    def _holder_of(self, module: Any) -> tuple[Any, str]:
-        """The outermost module that holds one which is called, and the program's name for it."""
-        frame: Any = sys._getframe(3)
-        holder, name = module, ""
-        while frame is not None:
-            if not self.is_internal(frame.f_code.co_filename):
-                own = frame.f_locals.get("self")
-                if (
-                    isinstance(own, torch.nn.Module)
-                    and own is not holder
-                    and any(each is module for each in own.modules())
-                ):
-                    holder, name = own, ""
-                name = name or recorder._held_name(frame, holder)
-                if not name:
-                    holder, name = _variable_with(frame, holder)
-            frame = frame.f_back
-        name = name or type(holder).__name__.lower()
-        taken = {root.name for root in self.roots.values() if root.module is not holder}
+    def _new_root(self, holder: Any, name: str) -> Root:
+        """Enter an outermost module under a name that no other one has."""
+        taken = {root.name for root in self.roots.values()}
         number = 2
         while name in taken:
             name, number = f"{name.rstrip('0123456789_')}_{number}", number + 1
-        return holder, name
+        root = self.roots[id(holder)] = Root(holder, name)
+        return root
 
     # --- backward passes --------------------------------------------------------------------------
 
@@ -723,7 +767,8 @@ class Watcher:
         window.backwards += 1
         self.backwards += 1
         self.zone = False
-        window.losses.append([each.detach() for each in losses])
+        window.losses.append([self._unscaled(each).detach() for each in losses])
+        self.scaled.clear()
         results = [
             (module, each)
             for module, result in window.seen
@@ -738,6 +783,11 @@ class Watcher:
         if self.looks:
             reached = window.reached = window.reached or set()
             reached.update(leaves_of(losses))
+
+    def _unscaled(self, loss: Any) -> Any:
+        """A loss as it was before a GradScaler scaled it."""
+        scaled, former = self.scaled.get(id(loss), (None, None))
+        return former if scaled is not None and scaled() is loss else loss
 
     def _is_complete(self) -> bool:
         """Whether the first call of the step is a module's, so that functions before it matter
@@ -755,6 +805,15 @@ class Watcher:
             former(optimizer, *args, **kwargs)
 
         return init
+
+    def _noting_scaled(self, former: Any) -> Any:
+        def scale(scaler: Any, outputs: Any) -> Any:
+            result = former(scaler, outputs)
+            if isinstance(result, torch.Tensor) and not self.is_done:
+                self.scaled[id(result)] = weakref.ref(result), outputs.detach()
+            return result
+
+        return scale
 
     def _scaling(self, former: Any) -> Any:
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -789,6 +848,7 @@ class Watcher:
         was, self.was_on = self.is_on, self.is_on
         self.listen(False)
         self.stepping += 1
+        self.closures = 0
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
         if closure is None:
             self._window_ends(optimizer)
@@ -797,6 +857,7 @@ class Watcher:
         rest = {name: each for name, each in kwargs.items() if name != "closure"}
 
         def heard() -> Any:
+            self.closures += 1
             self._next_window()
             self.inside = 0
             self.listen(was)
@@ -853,7 +914,7 @@ class Watcher:
             return
         with torch.no_grad():
             self.steps += 1
-            for root in set(self.roots.values()):
+            for root in dict.fromkeys(self.roots.values()):
                 root.look(window)
             table = self._table_of(optimizer)
             places, scalars = table.measured()
@@ -864,7 +925,9 @@ class Watcher:
             table.flush(values[len(scalars) + len(losses) :])
             table.begin(self.steps, of_losses[-1] if of_losses else math.nan, places, figures)
             self._note_absent(table, places)
-            table.before_step()
+            table.has_closures = table.has_closures or self.closures > 1
+            if self.closures <= 1:
+                table.before_step()
             if looks and self.report is None:
                 norms = figures[: len(places)]
                 if not all(map(math.isfinite, norms)):
@@ -902,7 +965,7 @@ class Watcher:
         """The module that holds each parameter, by the parameter's `id`."""
         return {
             id(parameter): (module, name)
-            for root in set(self.roots.values())
+            for root in dict.fromkeys(self.roots.values())
             for name, module in root.module.named_modules()
             for parameter in module._parameters.values()
             if parameter is not None
@@ -915,31 +978,41 @@ class Watcher:
             return "it does not require grad"
         if window.reached is not None and id(parameter) in window.reached:
             return "the graph of the loss reaches it, and gave it no gradient"
-        if owner is not None and id(owner[0]) not in window.modules:
-            return f"its {type(owner[0]).__name__} was not called"
-        if owner is not None:
-            return (
-                f"its {type(owner[0]).__name__} was called, and the loss does not come of that:"
-                " its result is unused, detached, or made under no_grad()"
-            )
-        return "the loss does not come of it"
+        if id(parameter) in self.substituted:
+            return "functional_call() put another tensor in its place"
+        if owner is None:
+            return "the loss does not come of it"
+        kind = f"its {type(owner[0]).__name__}"
+        if owner[0] in window.ungraded:
+            return f"{kind} {window.ungraded[owner[0]]}"
+        around = next((each for each in window.ungraded if holds(each, owner[0])), None)
+        if around is not None:
+            return f"its {type(around).__name__} {window.ungraded[around]}"
+        if id(owner[0]) not in window.modules:
+            return f"{kind} was not called"
+        return (
+            f"{kind} was called, and the loss does not come of that: its result is unused, or"
+            " detached"
+        )
 
     def _table_of(self, optimizer: Any) -> Table:
         """The table of an optimizer; of what was seen of modules where there is none."""
         key = id(optimizer)
         if optimizer is None:
             parameters = [
-                each for root in set(self.roots.values()) for each in root.module.parameters()
+                each
+                for root in dict.fromkeys(self.roots.values())
+                for each in root.module.parameters()
             ] or [each for each in leaf_tensors(self.window) if each.requires_grad]
-            kind = ""
+            kind = name = ""
         else:
             parameters = [each for group in optimizer.param_groups for each in group["params"]]
-            kind = type(optimizer).__name__
+            kind, name = type(optimizer).__name__, self.name_of(optimizer)
         table = self.tables.get(key)
         if table is None or [*map(id, table.parameters)] != [*map(id, parameters)]:
             if table is not None:
                 table.flush(read(table.pending))
-            table = Table(parameters, self.names_of(parameters), kind)
+            table = Table(parameters, self.names_of(parameters), kind, name)
             self.tables[key] = table
             self.all_tables.append(table)
         return table
@@ -947,13 +1020,50 @@ class Watcher:
     def names_of(self, parameters: Sequence[Any]) -> list[str]:
         """The names of parameters: their paths from the modules that hold them."""
         paths = self.paths()
+        if any(id(each) not in paths for each in parameters):
+            self._enter_holders(parameters, paths)
+            paths = self.paths()
         names = []
         for number, each in enumerate(parameters):
             name = paths.get(id(each))
             if name is None:
-                name = self.name_of(each) or f"parameter {number}"
+                name = self.name_of(each) or self._element_of(each) or f"parameter {number}"
             names.append(name)
         return names
+
+    def _element_of(self, tensor: Any) -> str:
+        """The text of the element that a list or dict of the program's has for a tensor."""
+        frame: Any = sys._getframe(1)
+        while frame is not None:
+            if not self.is_internal(frame.f_code.co_filename):
+                for name, held in recorder._objects_of(frame):
+                    if type(held) in (list, tuple):
+                        pairs: Any = enumerate(held)
+                    else:
+                        pairs = held.items() if type(held) is dict else ()
+                    for key, each in pairs:
+                        if each is tensor:
+                            return f"{name}[{key!r}]"
+            frame = frame.f_back
+        return ""
+
+    def _enter_holders(self, parameters: Sequence[Any], paths: dict[int, str]) -> None:
+        """Enter the modules of the program's frames that hold parameters which no module that ran
+        has.
+        """
+        wanted = {id(each) for each in parameters} - paths.keys()
+        frame: Any = sys._getframe(1)
+        while frame is not None:
+            if not self.is_internal(frame.f_code.co_filename):
+                for name, held in recorder._objects_of(frame):
+                    if isinstance(held, torch.nn.Module) and any(
+                        id(each) in wanted for each in held.parameters()
+                    ):
+                        *_, own = recorder.layers_of(held)
+                        if id(own) not in self.roots:
+                            self._new_root(own, name)
+                        wanted -= {id(each) for each in own.parameters()}
+            frame = frame.f_back
 
     def paths(self) -> dict[int, str]:
         """The path of each module and parameter, by its `id`."""
@@ -1024,7 +1134,7 @@ class Watcher:
         return None
 
     def name_of(self, tensor: Any) -> str:
-        """The name that the outermost of the user's frames has for a tensor."""
+        """The name that the outermost of the user's frames has for a tensor, or an optimizer."""
         frame: Any = sys._getframe(1)
         name = ""
         while frame is not None:
@@ -1034,16 +1144,17 @@ class Watcher:
         return name
 
 
-def _variable_with(frame: Any, module: Any) -> tuple[Any, str]:
-    """A frame's variable whose module holds another one, with its name; "" for none."""
-    for name, held in frame.f_locals.items():
-        if (
-            isinstance(held, torch.nn.Module)
-            and name != "self"
-            and any(each is module for each in held.modules())
-        ):
-            return held, name
-    return module, ""
+UNGRADED = "ran under no_grad()"
+UNREACHED = (
+    "ran in checkpoint(use_reentrant=True), none of whose inputs requires grad:"
+    " use_reentrant=False reaches it"
+)
+"""Why a module gives its parameters no gradient."""
+
+
+def holds(module: Any, part: Any) -> bool:
+    """Whether a module has another one as a part."""
+    return any(each is part for each in module.modules())
 
 
 VIEWS = frozenset({"T", "mT", "H", "mH", "real", "imag"})
@@ -1073,8 +1184,8 @@ def spelled(root: str, path: str) -> str:
 
 def leaves_of(losses: list[Any]) -> set[int]:
     """The leaves that the graphs of tensors lead to, by `id`."""
-    nodes = [each.grad_fn for each in losses if each.grad_fn is not None]
-    seen, leaves = set(nodes), {id(each) for each in losses if each.grad_fn is None}
+    nodes = [node for node in map(recorder.node_of, losses) if node is not None]
+    seen, leaves = set(nodes), {id(each) for each in losses if recorder.node_of(each) is None}
     while nodes:
         node = nodes.pop()
         variable = getattr(node, "variable", None)
@@ -1090,7 +1201,7 @@ def leaves_of(losses: list[Any]) -> set[int]:
 def leaf_tensors(window: Window) -> list[Any]:
     """The tensors from outside that a step's calls took, each once."""
     found = {id(each): each for call in window.calls for each, _ in call.outside}
-    return [each for each in found.values() if each.grad_fn is None]
+    return [each for each in found.values() if recorder.node_of(each) is None]
 
 
 def generators() -> Any:
@@ -1139,7 +1250,8 @@ def save(watcher: Watcher, settings: Any) -> bool:
         arrays[f"#steps {number}"] = np.array(table.steps, np.int64)
         arrays[f"#losses {number}"] = np.array(table.losses, np.float64)
         none = [[held[place], *row] for place, rows in table.none.items() for row in rows]
-        tables.append({"optimizer": table.optimizer, "parameters": held, "none": none})
+        tables.append({"optimizer": table.optimizer, "name": table.name, "parameters": held,
+                       "closures": table.has_closures, "none": none})  # fmt: skip
     unheld = [
         number_of(watcher.paths()[id(each)], each)
         for root in dict.fromkeys(watcher.roots.values())
@@ -1161,7 +1273,7 @@ def save(watcher: Watcher, settings: Any) -> bool:
         "dtypes": {},
         "arrays": [],
     }  # fmt: skip
-    recorder.write_recording(settings.path, index, arrays)
+    recorder.write_recording(settings.output, index, arrays)
     return True
 
 
@@ -1173,6 +1285,7 @@ class Session:
         self.recording = recording
         self.rerun = rerun
         self.watcher: Watcher | None = None
+        self.passed_on = False
 
     def begin(self) -> None:
         """Watch from now on."""
@@ -1182,23 +1295,25 @@ class Session:
         use(imported, numpy, self.recording, self.rerun)
         self.recording.use(imported, numpy)
         self.rerun.use(imported, self.recording)
-        self.watcher = Watcher()
+        self.watcher = Watcher(self.settings)
         self.watcher.begin()
 
     def end(self) -> str:
         """Write the file; what is to be said of it."""
         watcher = self.watcher
         if watcher is None:
-            return "nothing was recorded: the script did not import torch"
+            return "" if self.passed_on else "nothing was recorded: the script did not import torch"
         if watcher.process != os.getpid():
             return ""
         watcher.end()
         if watcher.failure:
             watcher.notes.append(f"the watcher failed at step {watcher.steps}: {watcher.failure}")
         if not save(watcher, self.settings):
+            if self.passed_on:
+                return ""
             reason = watcher.failure or "there was no backward pass"
             return f"nothing was recorded: {reason}"
-        path = self.settings.path
+        path = self.settings.output
         if watcher.report is None:
             many = "step" if watcher.steps == 1 else "steps"
             said = f"{watcher.steps:,} {many}, all finite"

@@ -20,7 +20,7 @@ from gradcli.questions.blame.tell import SCHEMA, blamed_object, facts, growth_te
 from gradcli.recorded.watched import NonFinite, Place, Watched
 from gradcli.show.answer import Answer
 from gradcli.show.diagnostics.findings import finding, wrapped
-from gradcli.show.style import Style, block, escaped
+from gradcli.show.style import Style, block, counted, escaped
 
 _MOST_NAMES = 4
 
@@ -109,8 +109,9 @@ def _text(watched: Watched, style: Style) -> str:
     found = watched.nonfinite
     if found is None:
         left = f", but {watched.skipped:,} that the GradScaler left out" if watched.skipped else ""
-        return f"nothing to blame: the losses and gradients of {watched.steps:,} steps are finite" \
-            f"{left}\n"  # fmt: skip
+        said = f"the losses and gradients of {counted(watched.steps, 'step')} are finite{left}"
+        notes = [wrapped(f"note: {escaped(each)}") for each in watched.notes]
+        return "\n".join([f"nothing to blame: {said}", *notes]) + "\n"
     spoilt = list(found.spoilt) or ["the loss"]
     hidden = len(spoilt) - _MOST_NAMES + found.more
     if hidden > 1:
@@ -136,11 +137,15 @@ def _where(found: NonFinite) -> str:
 
 def _unrepeated(found: NonFinite) -> list[str]:
     """What the hooks saw of a step that was not run again."""
-    parts = [wrapped(f"the step could not be run again: {escaped(found.reason)}")]
+    ran = found.reason.startswith("run again, ")
+    before = "" if ran else "the step could not be run again: "
+    parts = [wrapped(f"{before}{escaped(found.reason)}")]
     if found.seen:
         path, kind = found.seen[0]
         text = f"the first module whose result was not finite: {path or 'a module'}, {kind}"
         parts.append(wrapped(escaped(text)))
+    elif ran:
+        pass  # where it began is not known
     elif "the loss" not in found.spoilt:
         parts.append("all modules' results were finite: it began in the backward pass")
     else:

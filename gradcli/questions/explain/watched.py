@@ -14,7 +14,7 @@ from gradcli.record import Record
 from gradcli.recorded.watched import Table, Watched
 from gradcli.show.answer import Answer
 from gradcli.show.diagnostics.findings import wrapped
-from gradcli.show.style import escaped
+from gradcli.show.style import counted, escaped
 
 SCHEMA = "gradcli.watch/1"
 
@@ -92,22 +92,30 @@ def _courses_of(watched: Watched, table: Table) -> list[Course]:
 
 
 def _text(watched: Watched) -> str:
-    rows = courses(watched)
-    parts = [_headline(watched)]
-    if rows:
-        parts.append(_lines([_HEAD, *map(_cells, rows)]))
-    parts += [wrapped(each) for each in findings(watched, rows)]
+    tables = [(table, _courses_of(watched, table)) for table in watched.tables]
+    left_out = f"; the GradScaler left out {watched.skipped:,}" if watched.skipped else ""
+    several = len(tables) > 1
+    parts = [f"{counted(watched.steps, 'step')}{left_out}"] if several or not tables else []
+    for table, rows in tables:
+        parts.append(_headline(table, several) + ("" if several else left_out))
+        if rows:
+            parts.append(_lines([_HEAD, *map(_cells, rows)]))
+    every = [row for _, rows in tables for row in rows]
+    parts += [wrapped(each) for each in findings(watched, every)]
+    parts += [wrapped(f"note: {escaped(each)}") for each in watched.notes]
     return "\n\n".join(parts) + "\n"
 
 
-def _headline(watched: Watched) -> str:
-    losses = np.concatenate([table.losses for table in watched.tables] or [np.empty(0)])
-    kinds = ", ".join(dict.fromkeys(table.optimizer for table in watched.tables if table.optimizer))
-    said = f"{watched.steps:,} steps" + (f" of {escaped(kinds)}" if kinds else "")
-    if len(losses):
-        said += f", loss {losses[0]:.4g} to {losses[-1]:.4g}"
-    if watched.skipped:
-        said += f"; the GradScaler left out {watched.skipped:,}"
+def _headline(table: Table, has_name: bool) -> str:
+    """How many steps an optimizer made, or calls of its closure, and what became of the loss."""
+    said = counted(len(table.steps), "closure call" if table.has_closures else "step")
+    if table.optimizer:
+        named = has_name and table.name
+        said += f" of {escaped(f'{table.name}, {table.optimizer}' if named else table.optimizer)}"
+    if len(table.losses):
+        said += f", loss {table.losses[0]:.4g}"
+    if len(table.losses) > 1:
+        said += f" to {table.losses[-1]:.4g}"
     return said
 
 
@@ -221,6 +229,8 @@ def _document(watched: Watched) -> dict[str, Any]:
         "optimizers": [
             {
                 "optimizer": table.optimizer or None,
+                "name": table.name or None,
+                "closure_calls": table.has_closures,
                 "steps": table.steps.tolist(),
                 "losses": [spelled(float(each)) for each in table.losses],
             }

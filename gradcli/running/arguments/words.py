@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from gradcli.arrays.files.gate import is_file
 from gradcli.language.hints.spelling import closest
-from gradcli.running.arguments.files import STDIN
+from gradcli.running.arguments.files import RECORDING, STDIN
 from gradcli.running.arguments.options import TRACES, Options
 from gradcli.running.arguments.values import Argument, read_argument
 
@@ -69,6 +69,9 @@ class UsageError(Exception):
         super().__init__(message)
         self.help = help
 
+
+_OF_PROGRAMS = " \n=()[]"
+"""Characters that tell a program from the name of a file."""
 
 SCRIPT = "--\0"
 """What marks the words behind `--` of `gradcli run`; no shell can hand it over."""
@@ -182,12 +185,16 @@ def check_program(text: str, words: Sequence[str] = ()) -> None:
     if text == STDIN:
         raise UsageError("standard input is a file: use `gradcli run -`")
     if is_program_file(text):
+        if not is_file(text):
+            raise UsageError(f"there is no file {text}")
         raise UsageError(f"{text} is a file: use `gradcli run {text}`")
 
 
 def is_program_file(word: str) -> bool:
-    """Whether a word in a program's place names a file that holds one."""
-    return word == STDIN or ("\n" not in word and is_file(word))
+    """Whether a word in a program's place names a file that holds one, or that is missing."""
+    if word == STDIN or ("\n" not in word and is_file(word)):
+        return True
+    return word.endswith((".py", RECORDING)) and not any(each in word for each in _OF_PROGRAMS)
 
 
 def unknown(what: str, word: str, known: Sequence[str], ending: str = "") -> UsageError:
