@@ -346,6 +346,8 @@ def _mend_of_write(place: Span | None) -> str:
     call = "" if place is None else place.text
     if call.endswith("step()"):
         return f"call `{call}` after the last backward() that needs the parameters as they were"
+    if element := re.match(_ELEMENT, call):
+        return f"write to a copy: `{element[1]} = {element[1]}.clone()` in front of the write"
     update = re.match(_UPDATE, call)
     name, operator, value = update.groups() if update else ("x", "+", "1")
     example = f"`{name} = {name} {operator} {value}`"
@@ -356,6 +358,7 @@ def _mend_of_write(place: Span | None) -> str:
     return f"write the update out of place ({example}), or clone the tensor before changing it"
 
 
+_ELEMENT = r"([A-Za-z_]\w*)\["
 _UPDATE = r"([\w.]+) *([-+*/@%]|\*\*)= *([^\n]{1,40})$"
 _METHOD = r"([\w.]+)\.(\w*[a-z])_\(([^\n]{0,40})$"
 

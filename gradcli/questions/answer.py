@@ -107,7 +107,7 @@ def _answered(
                 code = answer(run, statements, value)
     except GradcliError as error:
         meant = note_arguments(error, statements, asked.arguments, f"gradcli {asked.command} …")
-        if error.code in ("E402", "E403"):
+        if error.code in ("E402", "E403", "E404"):
             note_detachments(error, run, statements, asked.arguments)
         asked.terminal.error(error)
         code = error.exit_code

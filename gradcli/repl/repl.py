@@ -77,7 +77,7 @@ def run_entry(run: Run, text: str, name: str) -> None:
                         run.show_value(result.value)
                 done += 1
     except GradcliError as error:
-        if error.code in ("E202", "E402", "E403"):
+        if error.code in ("E202", "E402", "E403", "E404"):
             former = run.session.parse(run.transcript.program(), "session")
             note_detachments(error, run, [*former, *statements[done:]], ())
         terminal.error(error)

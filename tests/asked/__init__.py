@@ -7,6 +7,7 @@ A record of `*.txt` begins with `# TITLE`; its fields are
     program: the lines of `asked.py`, behind `import torch`
     says: what the answer says; a line's end counts as a blank
     holds: what is true when the program has run: the verdict, seen in PyTorch too
+    fails: instead, what the error says that the program ends with, there and here
     cure: `OLD => NEW`, changes of the program's text that the answer offers or makes plain
     right: what is true when the cured program has run, and not when the other has
 
@@ -25,7 +26,11 @@ FOLDER = Path(__file__).parent
 
 
 class Asked:
-    """A record."""
+    """A record.
+
+    Attributes:
+        claim: the program, with its error caught where it ends with one.
+    """
 
     def __init__(self, text: str) -> None:
         self.title, fields = fields_of(text)
@@ -33,7 +38,11 @@ class Asked:
         self.ask = fields["ask"][0].split()
         self.program = "\n".join(["import torch", *fields["program"]]) + "\n"
         self.says = fields["says"]
-        self.holds = " ".join(fields["holds"])
+        self.claim, self.holds = self.program, " ".join(fields.get("holds", []))
+        if "fails" in fields:
+            body = "\n".join(f"    {line}" for line in self.program.splitlines())
+            self.claim = f"try:\n{body}\nexcept RuntimeError as error:\n    said = str(error)\n"
+            self.holds = f"{' '.join(fields['fails'])!r} in said"
         self.cure = fields.get("cure", [])
         self.right = " ".join(fields.get("right", []))
 

@@ -6,6 +6,7 @@ files and that ran for a moment.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,7 @@ def label_detachments(
         if missing is not None:
             answer = _of_gradient(found, missing)
         else:
-            answer = _of_graph(found, error.span)
+            answer = _of_graph(found, _asked_for(found, error) or error.span)
     if answer is None:
         return
     error.notes = (*error.notes, answer.reason)
@@ -66,7 +67,21 @@ def label_detachments(
             *_labels(answer.detachments if answer.kind == "cut" else outside),
         )
         first = answer.detachments[0]
-        error.help = _mend(run, arguments, error, first) or error.help
+        known = answer.kind in ("cut", "linear")
+        error.help = _mend(run, arguments, error, first) or (None if known else error.help)
+
+
+def _asked_for(found: Recorded, error: GradcliError) -> Span | None:
+    """The input of `grad()` that an error is about, None where it is about the output."""
+    number = re.match(r"the input at index (\d+) does not require grad", error.message)
+    for node in tree.nodes_of(list(found.program)) if number else ():
+        if isinstance(node, tree.Call) and node.span is error.span and len(node.arguments) > 1:
+            given = next((e.value for e in node.arguments if e.name == "inputs"), None)
+            given = given or node.arguments[1].value
+            if isinstance(given, (tree.List, tree.Tuple)):
+                return given.elements[int(number[1])].span  # type: ignore[index]
+            return given.span
+    return None
 
 
 def _mend(

@@ -91,7 +91,7 @@ def note_detachments(
     """Let the error of a missing graph or gradient show where the graph was cut, and that of a
     freed one what to do about its cause.
     """
-    if error.code == "E403":
+    if error.code in ("E403", "E404"):
         note_second_pass(error, statements, run.session.values)
     if error.code == "E402" or (error.code == "E202" and error.labels):
         from gradcli.questions.notes.detachment_notes import (  # lazy: start-up: it runs again
@@ -104,12 +104,16 @@ def note_detachments(
 def note_second_pass(
     error: GradcliError, statements: Sequence[Statement], values: Mapping[str, Any]
 ) -> None:
-    """Let the error of a freed graph advise what its cause asks for."""
-    from gradcli.questions.notes.second_pass import (  # lazy: start-up: for this error alone
+    """Let the error of a freed or a changed graph advise what its cause asks for."""
+    from gradcli.questions.notes.second_pass import (  # lazy: start-up: for these errors alone
         advise_on_second_pass,
+        advise_on_step,
     )
 
-    advise_on_second_pass(error, statements, values)
+    if error.code == "E404":
+        advise_on_step(error, statements)
+    else:
+        advise_on_second_pass(error, statements, values)
 
 
 def note_missing_gradients(

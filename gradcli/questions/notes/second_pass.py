@@ -61,6 +61,28 @@ def advise_on_second_pass(
     )
 
 
+def advise_on_step(error: GradcliError, statements: Sequence[tree.Statement]) -> None:
+    """Let E404 of a step in a loop say what is computed before the loop, with parameters that the
+    step changes.
+    """
+    places = {label.text.partition(" ")[0]: label.span for label in error.labels}
+    stepped = places.get("modified")
+    saved = next(
+        (e.span for e in error.labels if e.text.endswith(" here") and " saved " in e.text), None
+    )
+    if saved is None or stepped is None or not stepped.text.endswith("step()"):
+        return
+    loop = _innermost_loop(statements, [stepped])
+    if loop is None or holds(loop.span, saved) or not _stands_in(statements, saved):
+        return
+    name = _assigned_at(statements, saved)
+    shown = f"`{name}`" if name else "it"
+    error.help = (
+        f"{shown} is computed once, before the loop, with parameters that `{stepped.text}` changes:"
+        " compute it inside the loop"
+    )
+
+
 def _differentiates_a_gradient(
     statements: Sequence[tree.Statement], freed: Span, needed: Span
 ) -> bool:

@@ -99,7 +99,10 @@ def _operation_detachment(
     called = op.name.partition(".")[0].strip("_") or "the operation"
     if not op.node_name:
         text, help = _without_derivative(op.name, called, values.get(flow.target))
-        tries = smooth(program, place) if help == _SMOOTH else _floating(place)
+        dims = source.array.ndim if type(source) is Tensor else 1
+        tries = smooth(program, place, dims) if help == _SMOOTH else _floating(place)
+        if help == _SMOOTH and not tries and op.name.startswith(("eq", "ne")):
+            help = None  # what is equal has no relative that is smooth
         return Detachment(place, text, help, (), tries, True)
     if type(source) is not Tensor:
         return Detachment(
@@ -161,7 +164,7 @@ def _had_edge(flow: Flow) -> bool:
 def _no_grad_detachment(call: Any, program: Sequence[tree.Statement]) -> Detachment:
     places = [call.span, *(place for _, place in call.stack)]
     for caller in places:
-        if caller is not None and "checkpoint(" in caller.text:
+        if caller is not None and _CHECKPOINT.search(caller.text):
             tries = with_argument(caller, "use_reentrant=False")
             return Detachment(caller, _CHECKPOINTED, _LET_IN, (), tries)
     mode = "no_grad()"
@@ -192,6 +195,8 @@ def _no_grad_detachment(call: Any, program: Sequence[tree.Statement]) -> Detachm
         return step_detachment(call.span)
     return Detachment(call.span, _UNRECORDED.format(mode))
 
+
+_CHECKPOINT = re.compile(r"\bcheckpoint(_sequential)?\(")
 
 _CHECKPOINTED = "a checkpoint with re-entry records nothing where none of its inputs requires grad"
 

@@ -193,20 +193,27 @@ def without_numpy(place: Span) -> tuple[str, ...]:
     return (re.sub(r"import (numpy|torch\.\w+)( as \w+)?", "import torch", text),)
 
 
-def smooth(program: Program, place: Span | None) -> tuple[str, ...]:
-    """The program with a sigmoid for a comparison, or a softmax for an argmax."""
+def smooth(program: Program, place: Span | None, dims: int) -> tuple[str, ...]:
+    """The program with a sigmoid for a comparison, or a softmax for an argmax.
+
+    Args:
+        dims: how many dimensions the scores have, of which the argmax is taken.
+    """
     chain = [] if place is None else around(program, place)
     if not chain:
         return ()
     node = chain[0]
     if isinstance(node, tree.Comparison) and len(node.rest) == 1:
-        return _graded(node, chain[1:])
+        operator = node.rest[0][0]
+        return _graded(node, chain[1:]) if operator in _ORDERS else _of_largest(node)
     if not isinstance(node, tree.Call) or not isinstance(node.function, tree.Attribute):
         return ()
     scores = node.function.value.span.text
     if scores == "torch" and node.arguments:
         scores = node.arguments[0].value.span.text
-    chosen = f"torch.softmax({scores}, -1)"
+    dim = _dim_of(node, scores)
+    dim = "-1" if dim == str(dims - 1) else dim
+    chosen = f"torch.softmax({scores}, {dim})" + (f".movedim({dim}, -1)" if dim != "-1" else "")
     for number, each in enumerate(chain[1:]):
         coded = call_of(each, "one_hot")
         if coded is not None and coded.operands and coded.operands[0] is node:
@@ -218,7 +225,7 @@ def smooth(program: Program, place: Span | None) -> tuple[str, ...]:
     index = next((each for each in chain[1:] if isinstance(each, tree.Subscript)), None)
     if index is not None:
         return instead(index.span, f"({chosen} * {index.value.span.text}).sum()")
-    count = f"torch.arange(float({scores}.shape[-1]))"
+    count = f"torch.arange(float({scores}.shape[{dim}]))"
     tries = instead(node.span, f"({chosen} * {count}).sum(-1)")
     statement = statement_at(program, place)
     names = [e.span.text for e in statement.targets] if isinstance(statement, tree.Assign) else []
@@ -227,7 +234,33 @@ def smooth(program: Program, place: Span | None) -> tuple[str, ...]:
         for each in tree.nodes_of(list(program))
         if isinstance(each, tree.Subscript) and each.index.span.text in names
     ]
+    for part in tree.nodes_of(list(program)):
+        code = call_of(part, "one_hot") if isinstance(part, tree.Expression) else None
+        if code is not None and code.operands and code.operands[0].span.text in names:
+            edits.append((part.span.start, part.span.end, chosen))
     return (*tries, *(edited(node.span, edits) if edits else ()))
+
+
+def _dim_of(node: tree.Call, scores: str) -> str:
+    """The dimension of an `argmax()` as the program writes it; the last where it has none."""
+    for each in node.arguments:
+        text = each.value.span.text
+        if each.name in ("dim", "axis") or (not each.name and text != scores):
+            return text
+    return "-1"
+
+
+_ORDERS = ("<", "<=", ">", ">=")
+
+
+def _of_largest(node: tree.Comparison) -> tuple[str, ...]:
+    """The program with a softmax for `x == x.max(…)`, which marks what is largest."""
+    scores, (_, other) = node.first.span.text, node.rest[0]
+    found = re.search(r"\ba?max\((?P<of>[^()]*)\)", other.span.text)
+    dim = None if found is None else re.search(r"-?\d+", found["of"])
+    if dim is None or not re.search(rf"(?<!\w){re.escape(scores)}(?!\w)", other.span.text):
+        return ()
+    return instead(node.span, f"torch.softmax({scores}, {dim[0]})")
 
 
 def _graded(node: tree.Comparison, outer: Sequence[tree.Expression]) -> tuple[str, ...]:

@@ -42,6 +42,11 @@ from gradcli.questions.why.edits import (
     without_inputs,
 )
 from gradcli.questions.why.finding import Why
+from gradcli.questions.why.gradients import (
+    constant_gradient,
+    returned_by_grad,
+    unrecorded_gradients,
+)
 from gradcli.questions.why.training import (
     buffer,
     clearing_misses,
@@ -53,7 +58,7 @@ from gradcli.questions.why.training import (
     parametrized,
     skipped_hooks,
 )
-from gradcli.questions.why.zeros import EVERYWHERE, zeros_of
+from gradcli.questions.why.zeros import EVERYWHERE, faded, zeros_of
 from gradcli.recorded.gradients import NO_SHAPE, STRUCTURAL_ZERO, ZERO
 from gradcli.recorded.hooks import hook_calls
 from gradcli.recorded.patterns import holds, returns_of
@@ -165,6 +170,10 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
         source = f" from {' and '.join(names)}" if names else ""
         reason = f"every way to {name}{source} leaves the graph"
         return Why(question, False, "cut", reason, detachments)
+    constant = constant_gradient(run, {id(tensor), *ingredients})
+    if constant is not None:
+        reason = f"{name} is made of a gradient that depends on nothing, and has no graph"
+        return Why(question, False, "linear", reason, [constant])
     if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
         tries: tuple[str, ...] = ()
         if place is not None:
@@ -310,7 +319,7 @@ class _Gradients:
             return self._none("uninitialized", f"{self.name}: {NO_SHAPE}")
         if not tensor.requires_grad:
             found = without_grad(self.run, self.question, self.name, tensor)
-            if self._is_a_gradient():
+            if returned_by_grad(self.run, self.tensor):
                 reason = f"{self.name} is a gradient itself, which grad() returned"
                 return self._none(found.kind, reason, found.detachments)
             reason = f"{self.name} does not require grad: {found.reason}"
@@ -321,15 +330,6 @@ class _Gradients:
         return (
             self._cleared() or self._no_pass() or self._replaced() or self._not_reached(self.passes)
         )
-
-    def _is_a_gradient(self) -> bool:
-        """Whether a call of `grad()` returned the tensor."""
-        for each in self.run.provenance.evaluations:
-            if isinstance(each.node, tree.Call) and each.node.function.span.text.endswith(".grad"):
-                value = each.value if isinstance(each.value, (tuple, list)) else [each.value]
-                if any(part is self.tensor for part in value):
-                    return True
-        return False
 
     def _none(self, kind: str, reason: str, detachments: Sequence[Detachment] = ()) -> Why:
         return Why(self.question, None, kind, reason, detachments)
@@ -357,6 +357,9 @@ class _Gradients:
         reason = f"the gradient flows from {output} to {name}{self._names()}"
         root = None if graph.root is None else graph.root.node
         places = [*hooked, *(self._changed(node) if self.run.has_numbers else ())]
+        faint = faded(self.run, graph, node, tensor.grad.array) if self.run.has_numbers else None
+        if faint is not None:
+            places.insert(0, faint)
         places += [
             Detachment(each.place, f"beside it: {each.text}", None, each.labels)
             for each in (beside(self.run, tensor, root) if root is not None else [])[:_PASSES]
@@ -824,12 +827,14 @@ class _Gradients:
         if error is not None and error.span is not None and error.span is ended.span:
             reason = f"the backward pass ended in error {error.code} before it reached {self.name}"
             return self._none("failed", reason, [Detachment(error.span, error.message)])
-        detachments = []
+        detachments, node = [], gradient_edge(self.tensor)[0]
+        assert node is not None
         for event in self.events:
             if not isinstance(event, Step):
                 continue
             for number, following in enumerate(event.node.next_nodes):
-                if following is not None and event.fitted[number] is None:
+                leads = following is not None and graph_of(following).find(node) is not None
+                if leads and event.fitted[number] is None:
                     detachments.append(
                         Detachment(
                             event.node.place,
@@ -840,7 +845,7 @@ class _Gradients:
                     )
         if detachments:
             reason = f"a node between {output} and {self.name} returned no gradient"
-            return self._none("undefined", reason, detachments)
+            return self._none("undefined", reason, [*detachments, *unrecorded_gradients(self.run)])
         detachment = Detachment(
             ended.span,
             f"this pass writes to the tensors in `inputs=`, and not to {self.name}",

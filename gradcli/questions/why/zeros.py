@@ -73,11 +73,15 @@ def zeros_of(
     array = _host(gradient)
     if goal is None or graph.root is None or not is_small(gradient):
         return None
-    found = _Walk(run, graph, goal).zeros()
+    walk = _Walk(run, graph, goal)
+    found = walk.zeros()
     if not found:
         return None
     kinds = {each.kind for each in found}
     reason = kinds.pop() if len(kinds) == 1 else FOR_THESE
+    steps = walk.step_functions()
+    if steps and reason != EVERYWHERE:
+        reason, found = EVERYWHERE, [*steps, *found]
     if array.any():
         reason = f"it is 0 up to rounding: {CANCELS}"
     return reason, [each.at for each in found[:_MOST]]
@@ -89,6 +93,42 @@ def is_small(gradient: Any) -> bool:
     if not array.size or array.dtype.kind not in "fc":
         return False
     return bool(float(np.abs(array).max()) <= _SMALL)
+
+
+_FAINT = 1e-15
+"""A gradient below this has all but vanished."""
+
+_DROP = 1e-6
+"""So much of a gradient a node passes on, at most, that is named for it."""
+
+_SATURATING = ("Sigmoid", "Tanh", "Softmax", "LogSoftmax")
+
+
+def faded(run: Recorded, graph: Graph, target: Node | None, gradient: Any) -> Detachment | None:
+    """The node that lets least of a gradient through, where it has all but vanished."""
+    goal = None if target is None else graph.find(target)
+    largest = _largest(gradient)
+    if goal is None or graph.root is None or not 0 < largest < _FAINT:
+        return None
+    walk = _Walk(run, graph, goal)
+    drops = []
+    for node in walk.leads:
+        step = walk.steps.get(node.node)
+        came = max((_largest(g) for g in step.grads if g is not None), default=0.0) if step else 0.0
+        for edge, passed in zip(node.edges, step.fitted if step else (), strict=False):
+            if edge.node in walk.leads and passed is not None and came:
+                drops.append((_largest(passed) / came, came, _largest(passed), node))
+    least, came, left, node = min(drops, key=lambda each: each[0], default=(1.0, 0.0, 0.0, goal))
+    if least > _DROP:
+        return None
+    called = node.name.partition("Backward")[0]
+    why = f": {called.lower()} is all but saturated" if called in _SATURATING else ""
+    return Detachment(node.place, f"the gradient shrinks here from {came:.3g} to {left:.3g}{why}")
+
+
+def _largest(gradient: Any) -> float:
+    array = _host(gradient)
+    return float(np.abs(array).max()) if array.size and array.dtype.kind in "fc" else 0.0
 
 
 class _Walk:
@@ -154,6 +194,25 @@ class _Walk:
                     found.append(zero)
         found.sort(key=_position)
         return found
+
+    def step_functions(self) -> list[Zero]:
+        """The nodes with slope 0 everywhere, if every way to the goal leads through one."""
+        assert self.graph.root is not None
+        waiting, met, found = [self.graph.root], {self.graph.root}, []
+        while waiting:
+            node = waiting.pop()
+            if node is self.goal:
+                return []
+            for number, edge in enumerate(node.edges):
+                if edge.node is None or edge.node not in self.leads or edge.node in met:
+                    continue
+                if flat(node, number):
+                    at = Detachment(node.place, *_step_function(self.run, node))
+                    found.append(Zero(EVERYWHERE, at))
+                else:
+                    met.add(edge.node)
+                    waiting.append(edge.node)
+        return sorted(found, key=_position)
 
     def _cancelled(self, node: GraphNode, shares: Sequence[tuple[GraphNode, Any]]) -> Zero | None:
         """That what several users of a value bring adds up to zero."""
