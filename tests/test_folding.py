@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from gradcli.recorded.annotated_graph import AnnotatedGraph
@@ -110,6 +112,40 @@ def test_what_is_small_enough_is_not_folded() -> None:
     }
     asked = drawn(graph, Options(fold=["net"])).picture.boxes
     assert [box.rows[0].text for box in asked if box.kind == "module"] == ["net"]
+
+
+BLOCKS = """\
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return x + self.inner(x.relu())
+
+net = torch.nn.Sequential(torch.nn.Linear(2, 4), *[Block() for _ in range(5)])
+y = net(torch.ones(3, 2)).sum()
+"""
+
+DRAWN = [
+    # (options, texts of the picture, others that it has not)
+    ([], ["net  Sequential", "net.0  Linear(2, 4)", "Block × 5", "net.1–5, 20 nodes", "through t"],
+     ["TBackward0", "net.3  Block"]),
+    (["--fold", "net.0"], ["Linear(2, 4)", "net.0, 2 nodes"], []),
+    (["--fold", "net"], ["Sequential", "net, 22 nodes"], ["Block × 5"]),
+    (["--expand"], ["net.3  Block", "net.3.inner  Linear(4, 4)", "TBackward0 (2, 4)"],
+     ["Block × 5", "net.1–5, 20 nodes"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "shown", "others"), DRAWN)
+def test_modules_have_their_classes_and_equal_ones_are_one_box(
+    options: list[str], shown: list[str], others: list[str]
+) -> None:
+    drawn = invoke(f"import torch\n{BLOCKS}", "--format", "svg", *options).stdout
+    found = [text.replace("\u00a0", " ") for text in re.findall(r">([^<]+)</t(?:ext|span)>", drawn)]
+    assert [each for each in shown if each not in found] == []
+    assert [each for each in others if each in found] == []
 
 
 REFUSED = [

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gradcli.session import Session
-from gradcli.show.page.modules import module_title
+from gradcli.show.pictures.modules import module_title
 from tests.running import invoke
 
 PROGRAMS = {
@@ -78,10 +78,11 @@ MOVES = {
     "y = x * x.item()": "a number of theirs is taken out of a tensor, line 1: x.item()",
     "y = x if x > 0 else -x\ny = y * 1": "is taken out of a tensor, line 1: x > 0",
     "with torch.no_grad():\n    m = x * 2\ny = x * m": "no gradient, line 2: x * 2",
-    "h = x * torch.ones(2); h[0] = 0.5; y = h.sum()": "elements of a tensor are written over",
+    "z = x * 3; m = z.detach(); y = x * m": "has no gradient, line 1: x * m",
+    "h = x * 2\nwith torch.no_grad():\n    h.mul_(2)\ny = h * h": "no gradient, line 3: h.mul_(2)",
     "h = x * 2; h.register_hook(lambda g: g * 3); y = h * h": "a hook may change gradients",
     "y = x.half() * 2": "a browser does not round to float16",
-    "y = (x * torch.ones(30_000)).sum()": "its tensors have 30,002 elements",
+    "y = (x * torch.ones(30_000)).sum()": "graph have 30,002 elements",
 }
 
 

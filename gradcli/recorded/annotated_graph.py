@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from gradcli.autograd.graph import Graph, GraphNode
@@ -20,6 +21,7 @@ class AnnotatedGraph:
         calls: what ran, where that was recorded.
         named: the tensors that names hold: their values are known without a record.
         has_numbers: whether the arrays hold numbers; without, only their shapes mean anything.
+        titles: what modules are titled, by their paths.
     """
 
     def __init__(
@@ -29,9 +31,11 @@ class AnnotatedGraph:
         calls: Mapping[Node, Call] | None = None,
         named: Iterable[Tensor] = (),
         has_numbers: bool = True,
+        titles: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.graph = graph
         self.has_numbers = has_numbers
+        self.titles = titles
         self._calls = calls or {}
         self._values: dict[Node, Any] = {
             tensor.grad_fn: tensor.array for tensor in named if tensor.grad_fn is not None

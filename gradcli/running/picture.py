@@ -17,10 +17,10 @@ from gradcli.recorded.result import Result
 from gradcli.running.arguments.words import unknown
 from gradcli.show.graph.markup import dot, mermaid
 from gradcli.show.page.document import page_document
-from gradcli.show.page.modules import module_title
 from gradcli.show.page.moved_leaves import obstacle
 from gradcli.show.page.page import page
-from gradcli.show.pictures.picture import Path, Picture, part_counts, picture_of
+from gradcli.show.pictures.modules import Path, module_name, module_title
+from gradcli.show.pictures.picture import Picture, part_counts, picture_of
 from gradcli.show.pictures.svg import LaidOut, laid_out, svg
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ def picture_text(session: Session, options: Options, result: Result, format: str
     picture = _unfolded(annotated, options)
     with session.running():
         rows = ledger(result.graph, result.events)
-        titles = {path: module_title(module) for path, module in naming.module_paths().values()}
-        closed = [".".join(path) for path in asked]
+        closed = [module_name(path) for path in asked]
         return page(
             page_document(
                 result,
@@ -66,7 +65,6 @@ def picture_text(session: Session, options: Options, result: Result, format: str
                 annotated,
                 picture,
                 _unmoved(session, result),
-                titles,
                 closed,
                 bool(options.expand),
             )
@@ -98,7 +96,7 @@ def _unfolded(annotated: AnnotatedGraph, options: Options) -> Picture:
         if not waiting:
             _refused(annotated, options, folded)
         folded |= {waiting.pop(0)}
-    return picture_of(annotated, folded, options.expand, options.saved, absorbs=True)
+    return picture_of(annotated, folded, options.expand, options.saved)
 
 
 def no_graph(result: Result | None) -> GradcliError:
@@ -122,7 +120,9 @@ def annotated_graph(session: Session, result: Result, has_numbers: bool = True) 
     recorder = session.recorder
     calls = recorder.call_of if isinstance(recorder, TraceRecorder) else None
     named = [value for value in session.state.names().values() if type(value) is Tensor]
-    return AnnotatedGraph(result.graph, result.events, calls, named, has_numbers)
+    with session.running():
+        titles = {path: module_title(module) for path, module in naming.module_paths().values()}
+    return AnnotatedGraph(result.graph, result.events, calls, named, has_numbers, titles)
 
 
 def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:
@@ -132,10 +132,13 @@ def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:
         GradcliError: E602 where it is too large.
         UsageError: a module that is to be folded is not in the graph.
 
-    Unless everything is to be expanded, modules are folded, the innermost and largest first, until
-    the picture can be read as a whole; then those are opened again that need not be folded.
+    Unless everything is to be expanded, equal modules side by side are one box, and modules are
+    folded, the innermost and largest first, until the picture can be read as a whole; then those
+    are opened again that need not be folded.
     """
     asked = _asked(annotated, options)
+    if not options.expand:
+        asked |= picture_of(annotated).modules.groups
 
     def drawn(folded: Iterable[Path]) -> LaidOut | None:
         """The picture where it has few enough boxes to be laid out."""
@@ -173,7 +176,7 @@ def _asked(annotated: AnnotatedGraph, options: Options) -> frozenset[Path]:
     """The modules that are to be folded: by their paths, or by patterns such as `blocks.*`."""
     if not options.fold:
         return frozenset()
-    known = {".".join(path): path for path in part_counts(annotated, frozenset(), True) if path}
+    known = {module_name(path): path for path in part_counts(annotated, frozenset(), True) if path}
     folded: set[Path] = set()
     for pattern in options.fold:
         matching = [path for name, path in known.items() if fnmatchcase(name, pattern)]

@@ -6,7 +6,7 @@ at the nodes, and with shape and norm of large arrays.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -20,9 +20,10 @@ from gradcli.show.graph.labels import norm_text
 from gradcli.show.graph.nodes import source_text
 from gradcli.show.ledger_json import ledger_document
 from gradcli.show.page.computing import COARSE, MOST_COMPUTED, is_plain, recipe
-from gradcli.show.page.modules import Modules
+from gradcli.show.pictures.modules import Path, module_name, own_parts
 from gradcli.show.pictures.picture import Arrow, Box, Picture
 from gradcli.show.result_json import number
+from gradcli.show.style import escaped
 
 LARGEST = 24
 """An array of more elements is shown by its shape and norm: a page stays small."""
@@ -34,7 +35,6 @@ def page_document(
     annotated: AnnotatedGraph,
     picture: Picture,
     unmoved: str,
-    titles: Mapping[str, str],
     closed: Sequence[str] = (),
     expand: bool = False,
 ) -> dict[str, Any]:
@@ -46,7 +46,6 @@ def page_document(
 
     Args:
         unmoved: why other values of the leaves cannot be tried; "" where they can.
-        titles: what modules are titled, by their paths.
         closed: the paths of modules that are to be closed.
         expand: whether all modules are to be open.
     """
@@ -59,7 +58,6 @@ def page_document(
             order.update(dict.fromkeys(each.id for each in read if each.leaf is not None))
             order[node.id] = None
     order.update(dict.fromkeys(node.id for node in nodes))
-    modules = Modules(picture.boxes, titles)
     formulas = _formulas(rows)
     unmoved = unmoved or _too_much(nodes)
     return {
@@ -71,9 +69,12 @@ def page_document(
             | ({} if unmoved else _computed(node, annotated) | formulas.get(node.id, {}))
             for node in nodes
         },
-        "boxes": [_box(box, modules) for box in picture.boxes],
+        "boxes": [_box(box) for box in picture.boxes],
         "arrows": [_arrow(arrow) for arrow in picture.arrows],
-        "modules": modules.titles,
+        "modules": {
+            _key(path): {"title": title, "path": module_name(path)}
+            for path, title in picture.modules.titles.items()
+        },
         "closed": list(closed),
         "expand": expand,
         "root": None if annotated.graph.root is None else annotated.graph.root.id,
@@ -85,12 +86,17 @@ def page_document(
     }
 
 
-def _box(box: Box, modules: Modules) -> dict[str, Any]:
+def _key(path: Path) -> str:
+    """A path as the page's script knows it: what a page spells out is spelled out here too."""
+    return escaped("/".join(own_parts(path)))
+
+
+def _box(box: Box) -> dict[str, Any]:
     rows = [[[role, text] for role, text in row.pieces] for row in box.rows]
     return {
         "kind": box.kind,
         "rows": rows,
-        "within": modules.key(box.module),
+        "within": [_key(box.module[:depth]) for depth in range(1, len(box.module) + 1)],
         "nodes": list(box.nodes),
     }
 
@@ -154,7 +160,8 @@ def _too_much(nodes: Sequence[GraphNode]) -> str:
     outputs = [output for node in nodes for output in node.outputs]
     count = sum(prod(shape) for shape, _ in outputs)
     if count > MOST_COMPUTED:
-        return f"its tensors have {count:,} elements, and the page computes {MOST_COMPUTED:,}"
+        elements = f"the tensors of the graph have {count:,} elements"
+        return f"{elements}, and the page computes {MOST_COMPUTED:,}"
     other = next((dtype.name for _, dtype in outputs if dtype.name in COARSE), None)
     return f"a browser does not round to {other}" if other else ""
 

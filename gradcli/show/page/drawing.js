@@ -135,7 +135,7 @@ function drawItem(item, at, [x, y]) {
 
 function drawFrame(frame) {
   const { title, path } = page.modules[frame.key], group = svgElement("g", { class: "module-frame", "data-key": frame.key });
-  const room = Math.floor((frame.width - 16) / ADVANCE), words = [`− ${path}  ${title}`, `− ${title}`, `− ${path.split(".").at(-1)}`];
+  const room = Math.floor((frame.width - 16) / ADVANCE), words = [path === title ? `− ${title}` : `− ${path}  ${title}`, `− ${title}`, `− ${path.split(".").at(-1)}`];
   const text = words.find((each) => columns(each) <= room) || "−";
   group.append(svgElement("rect", { class: "frame", x: frame.x, y: frame.y, width: frame.width, height: frame.height, rx: 8 }),
     svgElement("rect", { class: "handle", x: frame.x, y: frame.y, width: frame.width, height: TITLE, rx: 8 }),

@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.recording.instructions import Call, Write
-from gradcli.autograd.recording.trace_recorder import TraceRecorder
+from gradcli.autograd.recording.trace_recorder import UPDATE, TraceRecorder
 from gradcli.errors import Span
 from gradcli.record import Record
 from gradcli.trace.ir import ALIAS, Effect, Instruction, Value
@@ -27,10 +27,6 @@ class Obstacle(Record):
 
     reason: str
     place: Span | None = None
-
-
-_CUT = "what is computed of them has no gradient"
-_WRITTEN = "elements of a tensor are written over"
 
 
 def obstacle(graph: Graph, recorder: TraceRecorder) -> Obstacle | None:
@@ -65,12 +61,11 @@ def obstacle(graph: Graph, recorder: TraceRecorder) -> Obstacle | None:
             return Obstacle("a number of theirs is taken out of a tensor", each.span)
         if within and found is not None:
             return found
-        if within or _carries_on(each, inside, recorder):
+        if _carries_on(each, inside, recorder):
             inside.update(each.results)
         else:
-            cut = each.op is ALIAS or (isinstance(each, Call) and each.node is None)
-            made = found or Obstacle(_CUT if cut else _WRITTEN, each.span)
-            outside.update(dict.fromkeys(each.results, made))
+            cut = found or Obstacle("what is computed of them has no gradient", each.span)
+            outside.update(dict.fromkeys(each.results, cut))
     return None
 
 
@@ -98,13 +93,19 @@ def _is_within(instruction: Instruction, graph: Graph) -> bool:
 
 
 def _carries_on(instruction: Instruction, inside: set[Value], recorder: TraceRecorder) -> bool:
-    """Whether an instruction only gives a value of the graph another tensor, with its history."""
+    """Whether an instruction has a node, or gives a value with a history to another tensor with it.
+
+    A write that counts and has no instruction of its own, such as one into a part of a tensor, has
+    a node that the page looks at.
+    """
+    if isinstance(instruction, Call):
+        return instruction.node is not None
     source = instruction.inputs[-1] if instruction.inputs else None
     if not isinstance(source, Value) or source not in inside:
         return False
     if isinstance(instruction, Write):
         return instruction.tensor.requires_grad
     tensors = [recorder.tensors[each.number] for each in instruction.results]
-    return instruction.op is ALIAS and all(
+    return instruction.op in (ALIAS, UPDATE) and all(
         each is not None and each.requires_grad for each in tensors
     )

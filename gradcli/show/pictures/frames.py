@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from gradcli.record import Record
 from gradcli.show.pictures.layout import TIGHT, Layout, Link, layered, upward
-from gradcli.show.pictures.picture import Path, Picture
+from gradcli.show.pictures.modules import Path
+from gradcli.show.pictures.picture import Picture
 
 MARGIN = 14.0
 """Free space inside a frame, pixels as all lengths here."""

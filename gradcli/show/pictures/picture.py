@@ -29,10 +29,8 @@ from gradcli.show.graph.labels import (
     shortened,
 )
 from gradcli.show.graph.nodes import parts_of, source_text
+from gradcli.show.pictures.modules import REPEATED, Modules, Path, module_name
 from gradcli.show.style import counted
-
-REPEATED = 3
-"""Operations of one place are one box from this many on."""
 
 REFERRED = 4
 """A leaf that more boxes use is joined to the first of them; the others have a reference to it, as
@@ -41,9 +39,6 @@ long edges across the whole picture would tell less.
 
 MOST_LISTED = 8
 """A folded module with more parameters says how many they are, and does not list them."""
-
-Path = tuple[str, ...]
-"""Where a module stands: `("net", "0")`."""
 
 
 class Row(Record):
@@ -70,12 +65,14 @@ class Box(Record):
     Attributes:
         module: the module that it stands in, () for none.
         nodes: the ids of the nodes that it stands for.
+        several: whether it stands for several things that are alike.
     """
 
     kind: str
     rows: Sequence[Row]
     module: Path
     nodes: Sequence[int] = ()
+    several: bool = False
 
 
 class Arrow(Record):
@@ -101,6 +98,7 @@ class Picture(Record):
     title: str
     boxes: Sequence[Box]
     arrows: Sequence[Arrow]
+    modules: Modules = Modules((), {})
 
 
 def part_counts(
@@ -109,7 +107,7 @@ def part_counts(
     """How many boxes stand in each module of a picture, and under () in all of it, constants and
     references not counted; found without drawing it.
     """
-    drawing = _Drawing(annotated, folded, False)
+    drawing = _Drawing(annotated, folded, False, True)
     counts: Counter[Path] = Counter()
     for _, members in drawing.parts(expand):
         path = drawing.path(members[0])
@@ -122,7 +120,6 @@ def picture_of(
     folded: frozenset[Path] = frozenset(),
     expand: bool = False,
     saved: bool = False,
-    absorbs: bool = False,
 ) -> Picture:
     """The picture of a graph.
 
@@ -130,10 +127,10 @@ def picture_of(
         folded: the modules that are one box.
         expand: whether each repetition has a box of its own.
         saved: whether boxes of nodes show what these saved for the backward pass.
-        absorbs: whether a transpose or another view without a name stands in the box of the one
-            operation that reads it.
+
+    A transpose or another view without a name stands in the box of the one operation that reads it.
     """
-    drawing = _Drawing(annotated, folded, saved, absorbs)
+    drawing = _Drawing(annotated, folded, saved, not expand)
     parts = drawing.parts(expand)
     for kind, members in parts:
         drawing.add(kind, members)
@@ -141,7 +138,7 @@ def picture_of(
         drawing.connect(members)
     graph = annotated.graph
     title = graph.tensor.name or (source_text(graph.root) if graph.root else "")
-    return Picture(shortened(title), drawing.boxes, drawing.arrows)
+    return Picture(shortened(title), drawing.boxes, drawing.arrows, drawing.modules)
 
 
 _SHORT = {"value": "value", "gradient": "grad"}
@@ -178,6 +175,7 @@ class _Drawing:
         first_user: the operation that uses a leaf first, by the leaf's id.
         uses: by how many edges a node is used, by its id.
         reader: the operation in whose box a view stands, by the view's id.
+        modules: the tree of modules.
     """
 
     def __init__(
@@ -185,7 +183,7 @@ class _Drawing:
         annotated: AnnotatedGraph,
         folded: frozenset[Path],
         saved: bool,
-        absorbs: bool = False,
+        absorbs: bool,
     ) -> None:
         self.annotated = annotated
         self.saved = saved
@@ -203,6 +201,8 @@ class _Drawing:
                 if edge.node is not None and edge.node.leaf is not None:
                     self.first_user.setdefault(edge.node.id, node)
                     self.uses[edge.node.id] += 1
+        parts = ((self._module(node), node.leaf is not None) for node in self.nodes)
+        self.modules = Modules(parts, annotated.titles)
         if absorbs:
             self._absorb_views()
 
@@ -254,6 +254,10 @@ class _Drawing:
         return self.part.get(node.id, node.id)
 
     def path(self, node: GraphNode) -> Path:
+        """Where the module of a node stands in the tree of modules."""
+        return self.modules.grouped(self._module(node))
+
+    def _module(self, node: GraphNode) -> Path:
         """The module of a node; a leaf stands in that of the operation which uses it first."""
         module = self.first_user.get(node.id, node).module
         # A frame holds all calls of a module.
@@ -264,8 +268,10 @@ class _Drawing:
         for node in members:
             self.box_of[node.id] = len(self.boxes)
         path = self.path(self.reader.get(members[0].id, members[0]))
+        several = kind == "repeated"
         if kind == "module":
             path = next(path[:n] for n in range(1, len(path) + 1) if path[:n] in self.folded)
+            several = path in self.modules.groups
             rows, path = self._module_rows(path, members), path[:-1]
         elif kind == "repeated":
             rows = self._repeated_rows(self._shown(members))
@@ -280,7 +286,7 @@ class _Drawing:
         views = Counter(_op_name(each) for each in members if each.id in self.reader)
         if views and kind != "module":
             rows.append(Row("note", f"through {', '.join(views)}"))
-        self.boxes.append(Box(kind, rows, path, [node.id for node in members]))
+        self.boxes.append(Box(kind, rows, path, [node.id for node in members], several))
 
     def _amount(self, array: Any) -> str:
         """An array in a few words."""
@@ -290,10 +296,11 @@ class _Drawing:
         """A folded module: its name, how much it holds, and its parameters."""
         leaves = [node for node in members if node.leaf is not None]
         leaves.sort(key=lambda node: node.variable or "")
-        rows = [
-            Row("name", path_text(path)),
-            Row("node", counted(len(members) - len(leaves), "node")),
-        ]
+        name, title = path_text([module_name(path)]), self.modules.title(path)
+        nodes = counted(len(members) - len(leaves), "node")
+        rows = [Row("name", name), Row("node", nodes)]
+        if title != path[-1]:
+            rows = [Row("name", shortened(title)), Row("node", f"{name}, {nodes}")]
         if len(leaves) > MOST_LISTED:
             elements = sum(int(node.leaf.array.size) for node in leaves if node.leaf is not None)
             text = f"{counted(len(leaves), 'parameter')}, {elements:,} elements  "

@@ -10,6 +10,7 @@ from gradcli.record import Record
 from gradcli.show.graph.labels import path_text
 from gradcli.show.pictures.frames import Placed, Sizes, placed
 from gradcli.show.pictures.layout import ROOMY, TIGHT
+from gradcli.show.pictures.modules import module_name
 from gradcli.show.pictures.picture import Arrow, Box, Picture
 from gradcli.show.style import columns, escaped
 
@@ -132,7 +133,10 @@ def _lines(picture: Picture, places: Placed, sizes: Sizes) -> Iterator[str]:
             f' height="{frame.height:.1f}" rx="8"/>'
         )
         room = int((frame.width - 16) / (FONT * _ADVANCE))
-        yield _words("title", path_text(frame.module, room), frame.x + 8, frame.y + 16)
+        name, title = module_name(frame.module), picture.modules.title(frame.module)
+        both = f"{name}  {title}"
+        shown = both if title != frame.module[-1] and columns(both) <= room else name
+        yield _words("title", path_text([shown], room), frame.x + 8, frame.y + 16)
     for number, arrow in enumerate(picture.arrows):
         yield f'<g id="arrow{number}" class="{arrow.kind}">'
         yield from _arrow(arrow, places.paths[number])
@@ -151,7 +155,7 @@ def _lines(picture: Picture, places: Placed, sizes: Sizes) -> Iterator[str]:
 
 def _box(box: Box, width: float, height: float) -> Iterator[str]:
     round = 12 if box.kind in ("leaf", "reference") else 3
-    if box.kind == "repeated":
+    if box.several:
         yield f'<rect class="behind" x="4" y="4" width="{width:.1f}" height="{height:.1f}" rx="3"/>'
     yield f'<rect class="box" width="{width:.1f}" height="{height:.1f}" rx="{round}"/>'
     for number, row in enumerate(box.rows):

@@ -50,7 +50,7 @@ _STAR = tuple(
 _DASHES = {"dashed": "6 4", "dotted": "1.5 3", "dashdot": "7 3 1.5 3"}
 
 # Ten colours that stay apart for the colour-blind, each with a lighter one for dark pages.
-_PALETTE = (
+PALETTE = (
     ("#0173b2", "#4ba6e0"), ("#de8f05", "#f0a93a"), ("#029e73", "#2fc49b"), ("#d55e00", "#f08a45"),
     ("#cc78bc", "#dc9bd0"), ("#a56e3c", "#ca9161"), ("#e377c2", "#fbafe4"), ("#7f7f7f", "#a8a8a8"),
     ("#a39400", "#d9cc3c"), ("#2f9fd8", "#6cc3ee"),
@@ -61,7 +61,7 @@ def _style() -> str:
     light, dark = (
         " ".join(
             f".s{n} {{ stroke: {pair[at]}; }} .f{n} {{ fill: {pair[at]}; }}"
-            for n, pair in enumerate(_PALETTE)
+            for n, pair in enumerate(PALETTE)
         )
         for at in (0, 1)
     )
