@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.arrays.kernels.special import bessel, error_function, gamma
+from gradcli.arrays.kernels.special import bessel, error_function, gamma, incomplete_gamma
 from gradcli.arrays.native import dispatch
 
 Rows = list[tuple[tuple[float, ...], Fraction]]
 
-MODULES = (bessel, error_function, gamma)
+MODULES = (bessel, error_function, gamma, incomplete_gamma)
 
 FARTHEST = {
     "erf": 1.0,
@@ -36,6 +36,8 @@ FARTHEST = {
     "i0e": 3.0,
     "i1e": 3.0,
     "zeta": 4.0,
+    "gammainc": 150.0,  # where it is close to 0
+    "gammaincc": 150.0,
 }
 
 INF, NAN = math.inf, math.nan
@@ -122,6 +124,15 @@ def test_limits(name: str, arguments: tuple[float, ...], values: tuple[float, ..
             assert [*np.signbit(found)] == [*np.signbit(values)] or np.isnan(values).any()
 
 
+def test_limits_of_the_incomplete_gamma_functions() -> None:
+    a = np.array([0, 0, 0, 1, 1, INF, INF, -1, 1, NAN, 2.0])
+    x = np.array([0, 1, INF, 0, INF, 1, INF, 1, -1, 1, NAN])
+    below = np.array([NAN, 1, 1, 0, 1, 0, NAN, NAN, NAN, NAN, NAN])
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(incomplete_gamma.gammainc(a, x), below)
+        np.testing.assert_array_equal(incomplete_gamma.gammaincc(a, x), 1 - below)
+
+
 def test_limits_of_the_zeta_function() -> None:
     """Its poles, what lies below 0, and exponents that no power is finite with."""
     s = np.array([1.0, 0.5, 2.0, 2.0, 2.5, 2.0, 3.0, INF, 2.0, 1e200])
@@ -145,6 +156,7 @@ def test_shapes() -> None:
     for each in (x, x.T, x[:, ::-2], x[1, 2, 3:4], x[:0]):
         found = erf(each)
         assert found.shape == each.shape
+        assert found.strides == np.sqrt(each).strides or not each.size
         assert found.tolist() == erf(each.copy()).tolist()
         out = np.zeros(each.shape, np.float32).T
         assert erf(each.T, out=out) is out

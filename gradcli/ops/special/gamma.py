@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.kernels import half_precision
-from gradcli.arrays.kernels.special import gamma
+from gradcli.arrays.kernels.special import gamma, incomplete_gamma
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative
@@ -23,14 +23,13 @@ from gradcli.ops.elementwise.unary import exp, log
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.views import unsqueeze
 from gradcli.ops.special.error_functions import digamma, lgamma
-from gradcli.packages import imported
 
 # --- the incomplete gamma functions -------------------------------------------------------------
 
 
-def _incomplete(name: str) -> Any:
+def _in_the_first_dtype(function: Any) -> Any:
     def forward(self: Any, other: Any) -> Any:
-        return getattr(imported("scipy.special"), name)(self, other).astype(self.dtype)[()]
+        return function(self, other).astype(self.dtype)[()]
 
     return forward
 
@@ -50,7 +49,7 @@ def _no_shape(name: str) -> Any:
 
 igamma: Op = pointwise(
     "igamma",
-    _incomplete("gammainc"),
+    _in_the_first_dtype(incomplete_gamma.gammainc),
     floating=True,
     unsupported=NOT_FLOATING,
     self=_no_shape("igamma"),
@@ -60,7 +59,7 @@ igamma: Op = pointwise(
 
 igammac: Op = pointwise(
     "igammac",
-    _incomplete("gammaincc"),
+    _in_the_first_dtype(incomplete_gamma.gammaincc),
     floating=True,
     unsupported=NOT_FLOATING,
     self=_no_shape("igammac"),

@@ -61,9 +61,14 @@ _LOG_SERIES = Quotient(
 """x times the sum of Stirling's series, by 1 / x²."""
 
 
+def stirling_series(x: Any) -> Any:
+    """What log(gamma(x)) is more than (x - 1/2) log(x) - x + log(2 pi) / 2, for x from 8 up."""
+    return _LOG_SERIES(1 / (x * x)) / x
+
+
 def _log_above(x: Any) -> Any:
-    series = _LOG_SERIES(1 / (x * x)) / x
-    return (x - 0.5) * (np.log(x) - 1) + (series + (0.5 * math.log(2 * math.pi) - 0.5))
+    rest = stirling_series(x) + (0.5 * math.log(2 * math.pi) - 0.5)
+    return (x - 0.5) * (np.log(x) - 1) + rest
 
 
 def _log_below(x: Any) -> Any:

@@ -156,7 +156,11 @@ class ElementFunction:
             flat = [each.transpose(axes).reshape(-1) for each in (*arrays, result)]
             self._fill(flat[:-1], flat[-1])
         if out is None:
-            return result if result.ndim else result[()]
+            if not result.ndim:
+                return result[()]
+            if kind is not _ndarray or first.flags.c_contiguous or first.shape != result.shape:
+                return result
+            out = np.empty_like(first, dtype)  # whose dimensions lie in the operand's order
         out[...] = result
         return out
 
