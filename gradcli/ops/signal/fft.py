@@ -29,7 +29,6 @@ from gradcli.ops.nn.spatial.padding import constant_pad_nd
 from gradcli.ops.shape.rearranging import roll
 from gradcli.ops.shape.slicing import along, slice_op
 from gradcli.ops.shape.views import inverse_permutation
-from gradcli.packages import imported
 
 Dims = tuple[int, ...]
 
@@ -37,15 +36,6 @@ _FORWARD: dict[str, Any] = {"none": "backward", "root": "ortho", "full": "forwar
 _INVERSE: dict[str, Any] = {"none": "forward", "root": "ortho", "full": "backward"}
 """What divides a result (nothing, the root of the number of elements, or that number), in NumPy's
 words, which name the direction that is divided."""
-
-
-def _library(array: Any) -> Any:
-    """What transforms an array: SciPy, which computes in single precision what is given in it, as
-    PyTorch does and NumPy does not; on a GPU the library that replaces NumPy there.
-    """
-    if module_of(array) is not np:
-        return np.fft
-    return imported("scipy.fft")
 
 
 # --- how results lie in memory ------------------------------------------------------------------
@@ -76,7 +66,7 @@ def _laid_out(result: Any, order: Sequence[int]) -> Any:
 def _complex_to_complex(self: Any, dim: Dims, normalization: str, inverse: bool) -> Any:
     if not dim:
         return self.copy()
-    transform = _library(self).ifftn if inverse else _library(self).fftn
+    transform = np.fft.ifftn if inverse else np.fft.fftn
     norm = (_INVERSE if inverse else _FORWARD)[normalization]
     result = transform(self, axes=dim, norm=norm).astype(self.dtype)
     return _laid_out(result, _order(self.strides, _by_stride(self.strides, dim)))
@@ -95,7 +85,7 @@ complex_to_complex: Op = op(
 
 def _real_to_complex(self: Any, dim: Dims, normalization: str, onesided: bool) -> Any:
     dtype = np.result_type(self.dtype, np.complex64)
-    half = _library(self).rfftn(self, axes=dim, norm=_FORWARD[normalization]).astype(dtype)
+    half = np.fft.rfftn(self, axes=dim, norm=_FORWARD[normalization]).astype(dtype)
     order = _order(self.strides, (*_by_stride(self.strides, dim[:-1]), dim[-1]))
     if onesided:
         return _laid_out(half, order)
@@ -130,7 +120,7 @@ real_to_complex: Op = op(
 
 def _complex_to_real(self: Any, dim: Dims, normalization: str, last_dim_size: int) -> Any:
     sizes = [*(self.shape[d] for d in dim[:-1]), last_dim_size]
-    whole = _library(self).irfftn(self, sizes, dim, _INVERSE[normalization])
+    whole = np.fft.irfftn(self, sizes, dim, _INVERSE[normalization])
     result = whole.astype(self.real.dtype)
     strides = list(self.strides)
     if len(dim) > 1:  # the last dimension's transform reads what the others' left
