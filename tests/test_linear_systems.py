@@ -1,16 +1,26 @@
-"""Linear systems, by LAPACK and by elimination: both give the same, and the same is singular."""
+"""Linear systems in blocks and in one, in C and in Python."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
 import pytest
 
+from gradcli.arrays.native import dispatch
 from gradcli.ops.linalg import linear_systems
 from gradcli.ops.linalg.linear_systems import lu_arrays, lu_solved, row_order, solved, substituted
 
 SHAPES = [(6, 6), (2, 40, 40), (3, 2, 20, 20), (25, 40), (40, 25), (0, 20, 20)]
+
+
+@pytest.fixture(params=["in C", "in Python"], autouse=True)
+def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "in Python":
+        monkeypatch.setattr(dispatch, "_kernels", defaultdict(lambda: None))
+    elif dispatch.core() is None:
+        pytest.skip("the kernels in C are not built")
 
 
 def made(*shape: int, dtype: Any = np.float64) -> Any:
@@ -24,12 +34,12 @@ def made(*shape: int, dtype: Any = np.float64) -> Any:
 @pytest.mark.parametrize("dtype", ["f", "d", "F", "D"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_factors(shape: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """L @ U is the matrix with its rows in order, by either way."""
+    """L @ U is the matrix with its rows in order, in blocks of any size."""
     matrices = made(*shape, dtype=dtype)
     tolerance: Any = 100 * np.finfo(dtype).eps
     rows, count = shape[-2], min(shape[-2:])
-    for small in (1, 100):
-        monkeypatch.setattr(linear_systems, "_SMALL", small)
+    for block in (1, 100):
+        monkeypatch.setattr(linear_systems, "_BLOCK", block)
         lu, pivots, info = lu_arrays(matrices)
         lower: Any = np.tril(lu[..., :count], -1) + np.eye(rows, count, dtype=dtype)
         order = row_order(pivots, rows)[..., None]
@@ -51,8 +61,8 @@ def test_triangles(
     read: Any = np.triu(triangle) if upper else np.tril(triangle)
     if unit:
         read = np.tril(triangle, -1) + np.eye(20, dtype=dtype)
-    for small in (1, 100):
-        monkeypatch.setattr(linear_systems, "_SMALL", small)
+    for block in (1, 100):
+        monkeypatch.setattr(linear_systems, "_BLOCK", block)
         found = substituted(triangle, right, upper, unit)
         assert found.shape == (3, 2, 20, columns)
         due, tolerance = np.broadcast_to(right, found.shape), float(200 * np.finfo(dtype).eps)

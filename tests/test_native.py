@@ -32,6 +32,7 @@ from gradcli.library.torch.optim.adam import Adam
 from gradcli.library.torch.optim.arithmetic import add_scaled
 from gradcli.ops.definition.op import registry
 from gradcli.ops.indexing import basic
+from gradcli.ops.linalg import linear_systems
 from gradcli.ops.nn import activations, attention, softmax
 from gradcli.ops.nn.normalisation import batch, formula, layer
 from gradcli.ops.nn.spatial import pooling
@@ -78,6 +79,26 @@ def _tame(array: Any, *shape: int) -> Any:
     """The values in a shape, those that no sum overflows with."""
     values = np.resize(array, shape) if shape else array
     return np.where(np.abs(values) < 100, values, 0.5).astype(array.dtype)
+
+
+def _factors(array: Any) -> Any:
+    values = np.resize(array, (3, 9, 7)) if array.size else np.zeros((0, 9, 7), array.dtype)
+    return [
+        each
+        for dtype in (np.float32, np.float64)
+        for matrices in (values, values[:, :7], values[:, :5], values[:, :3, :3])
+        for each in linear_systems.lu_arrays(matrices.astype(dtype))
+    ]
+
+
+def _solutions(array: Any) -> Any:
+    values = _tame(array, 2, 11, 11)
+    return [
+        linear_systems.substituted(each, each[:, :, :3], upper, unit)
+        for each in (values.astype(np.float32), values.astype(np.float64))
+        for upper in (True, False)
+        for unit in (True, False)
+    ]
 
 
 def _line(array: Any, length: int) -> Any:
@@ -245,6 +266,8 @@ ROWS = {
     "erfc_wide": Row(lambda x: error_function.erfc(x.astype(np.float64)), 1e-15),
     "lgamma_wide": Row(lambda x: gamma.gammaln(_tame(x).astype(np.float64)), 4e-15),
     "quotient": Row(lambda x: error_function.erfcx(x.astype(np.float64))),
+    "eliminate, eliminate_wide": Row(_factors),
+    "substitute, substitute_wide": Row(_solutions),
     "adam": Row(_step_of_adam),
     "add_scaled": Row(_add_scaled),
     "layer_norm, layer_norm_backward": Row(_layer_norm, 2e-5),

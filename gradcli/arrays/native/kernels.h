@@ -10,3 +10,4 @@
 #include "recurrent.h"
 #include "convolution.h"
 #include "special.h"
+#include "elimination.h"

@@ -1,18 +1,20 @@
 """Linear systems on arrays: LU decomposition, triangular substitution, checks of the arguments.
 
-The arithmetic is done in the arrays' own dtype: by LAPACK, and for small matrices, of which a batch
-holds many, by elimination over the whole batch at once, which needs no scipy. The leading
-dimensions are a batch.
+The arithmetic is done in the arrays' own dtype, block by block: large blocks are products of
+matrices, small ones are eliminated in C or over the whole batch at once. The leading dimensions are
+a batch.
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.arrays.layout.strides import row_strides, window
+from gradcli.arrays.native.dispatch import kernel
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, shape_error, value_error
 from gradcli.ops.arithmetic.conjugate import conj
@@ -20,7 +22,6 @@ from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.definition.dtype_support import INTEGRAL, check_dtype, dtype_names
 from gradcli.ops.shape.slicing import slice_op
 from gradcli.ops.shape.views import transpose
-from gradcli.packages import imported
 
 # --- checks -------------------------------------------------------------------------------------
 
@@ -158,31 +159,65 @@ def lu_arrays(matrices: Any) -> tuple[Any, Any, Any]:
         number of the first pivot that is 0, or 0, int32 of shape (*).
     """
     *batch, rows, columns = matrices.shape
+    lu = np.array(matrices, order="C").reshape(prod(batch), rows, columns)
+    pivots, info = _factor(lu)
+    return (
+        lu.reshape(matrices.shape),
+        pivots.reshape(*batch, min(rows, columns)),
+        info.reshape(batch),
+    )
+
+
+_BLOCK = 64
+"""Rows and columns up to which a block is no longer parted."""
+
+
+def _factor(lu: Any) -> tuple[Any, Any]:
+    """Decompose the matrices of (N, m, n) in place, the left half of the columns before the right
+    one; the pivots and `info`.
+    """
+    rows, columns = lu.shape[1:]
     count = min(rows, columns)
-    total = int(np.prod(batch))
-    lu = np.array(matrices, order="C").reshape(total, rows, columns)
-    if count > _SMALL and total and np.isfinite(lu).all():
-        lu, pivots, info = _factored(lu)
-    else:
-        pivots, info = _eliminate(lu)
-    return lu.reshape(matrices.shape), pivots.reshape(*batch, count), info.reshape(batch)
+    if count <= _BLOCK:
+        return _eliminate(lu)
+    half = count // 2
+    left, right = lu[:, :, :half], lu[:, :, half:]
+    pivots, info = _factor(left)
+    right[...] = _in_rows(right, row_order(pivots, rows))
+    _substitute(left[:, :half], right[:, :half], upper=False, unit=True)
+    right[:, half:] -= left[:, half:] @ right[:, :half]
+    others, later = _factor(right[:, half:])
+    left[:, half:] = _in_rows(left[:, half:], row_order(others, rows - half))
+    info = np.where((info == 0) & (later > 0), later + half, info).astype(np.int32)
+    return np.concatenate([pivots, others + np.int32(half)], axis=1), info
 
 
-_SMALL = 16
-"""Rows up to which NumPy's elimination is quick enough that loading scipy does not pay."""
+def _in_c(array: Any, name: str) -> Any:
+    """The kernel in C for an array's dtype, None where there is none."""
+    suffix = {"f": "", "d": "_wide"}.get(array.dtype.char)
+    return None if suffix is None else kernel(name + suffix)
 
 
-def _factored(matrices: Any) -> tuple[Any, Any, Any]:
-    """LAPACK's decomposition of each matrix of (N, m, n)."""
-    (getrf,) = imported("scipy.linalg.lapack").get_lapack_funcs(("getrf",), (matrices,))
-    factored = [getrf(matrix) for matrix in matrices]
-    pivots = np.stack([each for _, each, _ in factored]).astype(np.int32) + np.int32(1)
-    info = np.array([each for *_, each in factored], np.int32)
-    return np.stack([each for each, *_ in factored]), pivots, info
+def _in_rows(array: Any, order: Any) -> Any:
+    """The rows in an order."""
+    return np.take_along_axis(array, np.broadcast_to(order[..., None], array.shape), -2)
 
 
 def _eliminate(lu: Any) -> tuple[Any, Any]:
-    """Decompose the matrices of (N, m, n) in place; the pivots and `info`.
+    """Decompose the matrices of (N, m, n) in place; the pivots and `info`."""
+    in_c = _in_c(lu, "eliminate")
+    if in_c is None or not lu.size:
+        return _eliminate_together(lu)
+    total, rows, columns = lu.shape
+    whole = np.ascontiguousarray(lu)
+    pivots, info = np.empty(total * min(rows, columns), np.int64), np.empty(total, np.int64)
+    in_c(whole, pivots, info, rows, columns)
+    lu[...] = whole
+    return pivots.reshape(total, -1).astype(np.int32), info.astype(np.int32)
+
+
+def _eliminate_together(lu: Any) -> tuple[Any, Any]:
+    """The same, a column of all matrices at a time.
 
     What is divided and what is multiplied by a reciprocal is as in PyTorch: whether the last pivot
     of a singular matrix is 0, and so an error, depends on it.
@@ -248,25 +283,39 @@ def substituted(triangle: Any, right: Any, upper: bool, unit: bool = False) -> A
     batch = np.broadcast_shapes(triangle.shape[:-2], right.shape[:-2])
     size = triangle.shape[-1]
     solution = np.broadcast_to(right, (*batch, *right.shape[-2:])).copy()
-    if size > _SMALL and solution.size:
-        _solve_triangles(np.broadcast_to(triangle, (*batch, size, size)), solution, upper, unit)
-        return solution
+    if solution.size:
+        _substitute(np.broadcast_to(triangle, (*batch, size, size)), solution, upper, unit)
+    return solution
+
+
+def _substitute(triangle: Any, solution: Any, upper: bool, unit: bool) -> None:
+    """Replace right-hand sides by the solutions: of half the unknowns, then of the others."""
+    size, columns = solution.shape[-2:]
+    if size <= _BLOCK:
+        in_c = _in_c(solution, "substitute") if triangle.dtype == solution.dtype else None
+        if in_c is None:
+            _substitute_together(triangle, solution, upper, unit)
+        else:
+            whole = np.ascontiguousarray(solution)
+            in_c(np.ascontiguousarray(triangle), whole, size, columns, upper, unit)
+            solution[...] = whole
+    else:
+        halves = slice(0, size // 2), slice(size // 2, size)
+        first, second = reversed(halves) if upper else halves
+        _substitute(triangle[..., first, first], solution[..., first, :], upper, unit)
+        solution[..., second, :] -= triangle[..., second, first] @ solution[..., first, :]
+        _substitute(triangle[..., second, second], solution[..., second, :], upper, unit)
+
+
+def _substitute_together(triangle: Any, solution: Any, upper: bool, unit: bool) -> None:
+    """The same, an unknown of all matrices at a time."""
+    size = triangle.shape[-1]
     with np.errstate(all="ignore"):
         for k in reversed(range(size)) if upper else range(size):
             rest = slice(0, k) if upper else slice(k + 1, size)
             if not unit:
                 solution[..., k, :] /= triangle[..., k, k, None]
             solution[..., rest, :] -= triangle[..., rest, k, None] * solution[..., k, None, :]
-    return solution
-
-
-def _solve_triangles(triangles: Any, solution: Any, upper: bool, unit: bool) -> None:
-    """Replace the right-hand sides by the solutions, one after the other."""
-    (trsm,) = imported("scipy.linalg.blas").get_blas_funcs(("trsm",), (triangles, solution))
-    for position in np.ndindex(solution.shape[:-2]):
-        solution[position] = trsm(
-            1, triangles[position], solution[position], lower=not upper, diag=unit
-        )
 
 
 def lu_solved(lu: Any, pivots: Any, right: Any, adjoint: bool = False) -> Any:

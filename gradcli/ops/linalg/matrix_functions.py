@@ -26,14 +26,19 @@ from gradcli.ops.elementwise.complex import real_part
 from gradcli.ops.elementwise.rounding import nan_to_num
 from gradcli.ops.indexing.strided import assign, block_of, fill, matrix_diagonal_of
 from gradcli.ops.linalg.decompositions import check_phases, converged, svdvals
-from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, check_square, column_major
+from gradcli.ops.linalg.linear_systems import (
+    adjoint_of,
+    check_matrices,
+    check_square,
+    column_major,
+    linear_algebra_error,
+)
 from gradcli.ops.linalg.norms import matrix_norm
 from gradcli.ops.linalg.products.matmul import matmul
 from gradcli.ops.linalg.solve import inv_ex, inverted, solve_ex
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.slicing import slice_op
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
-from gradcli.packages import imported
 
 # --- the exponential ----------------------------------------------------------------------------
 
@@ -149,18 +154,21 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
 
 @on_the_host
 def _eig_on_host(A: Any) -> tuple[Any, Any]:
-    # LAPACK in the matrix's own precision, which the signs of the vectors depend on: NumPy's is
-    # that of double precision.
-    scipy_eig = imported("scipy.linalg").eig
     dtype = np.result_type(A.dtype, np.complex64)
-    values, vectors = np.zeros(A.shape[:-1], dtype), np.zeros(A.shape, dtype)
     if not np.isfinite(A).all():
         raise runtime_error("eig(): the matrices hold nan or infinite elements")
-    for position in np.ndindex(A.shape[:-2] if A.size else (0,)):
-        values[position], vectors[position] = converged(
-            "eig", scipy_eig, A[position], check_finite=False
-        )
-    return values, column_major(vectors)
+    if A.dtype == np.float32:
+        values, vectors = _eig_in_single(A, signature="f->FF")
+        if np.isnan(values).any():
+            raise linear_algebra_error("eig", "the algorithm did not converge")
+    else:
+        values, vectors = converged("eig", np.linalg.eig, A)
+    return values.astype(dtype), column_major(vectors.astype(dtype))
+
+
+_eig_in_single: Any = np.linalg._umath_linalg.eig
+"""LAPACK's function in the matrix's own precision, which the signs of the vectors depend on: what
+NumPy makes public computes in float64."""
 
 
 def _eig_rule(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
