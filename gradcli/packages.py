@@ -29,9 +29,14 @@ def unusable(package: str, error: Exception) -> GradcliError:
     """E609, the error of a package whose import failed."""
     missing = isinstance(error, ModuleNotFoundError) and error.name == package
     reason = "is not installed" if missing else f"cannot be loaded: {error}"
+    wanted = f"'gradcli[{package}]'" if missing and package in _EXTRAS else package
     return GradcliError(
         "E609",
         f"this needs {package}, which {reason}",
-        help=f"`pip install {'' if missing else '--force-reinstall '}{package}`",
+        help=f"`pip install {'' if missing else '--force-reinstall '}{wanted}`",
         raises="ImportError",
     )
+
+
+_EXTRAS = frozenset({"scipy"})
+"""Packages that an extra of their name brings in."""

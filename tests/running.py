@@ -11,6 +11,8 @@ from io import BytesIO, TextIOWrapper
 from types import FrameType
 from typing import Any
 
+import pytest
+
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.main import run as command
 from gradcli.errors import GradcliError, Source
@@ -20,9 +22,17 @@ from gradcli.language.parser.parser import parse_program
 from gradcli.library import namespace
 from gradcli.session import Session
 from gradcli.state import active
+from tests.host import Finder
 from tests.machine import PATIENCE, slowness
 
 ADDRESS = re.compile(r"0x[0-9a-f]*")
+
+
+def hide(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process find no such package, until the test ends."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Finder([package]), *sys.meta_path])
 
 
 class Expression:

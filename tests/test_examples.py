@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import invoke
+from tests.running import hide, invoke
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.grad"))
 
@@ -28,6 +28,7 @@ def test_there_are_enough() -> None:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)
+    hide("scipy", monkeypatch)
     finished = invoke(*_command(path))
     assert (finished.code, finished.stderr) == (0, "")
     assert finished.stdout == (OUTPUTS / f"{path.stem}.out").read_text(encoding="utf-8")
