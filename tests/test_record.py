@@ -216,9 +216,32 @@ def test_the_first_operation_that_differs_is_named(gradcli: CommandLine, tmp_pat
 
     path = changed("mlp", tmp_path, other)
     shown = gradcli("why", "net.fc1.weight.grad", "--file", path, "--strict")
-    assert "warning[W027]: operation 2 of 7 differs from the run: h has " in shown.err
+    assert "warning[W027]: operation 2 of 5 differs from the run: h has " in shown.err
     assert "mlp.py:17 in forward (" in shown.err
     assert shown.code == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "said"),
+    [
+        ("loss.backward()", "loss.backward(torch.tensor(2.0))", "the backward pass"),
+        ("lr=0.01", "lr=9.0", "the optimizer's step"),
+    ],
+)
+def test_what_differs_behind_the_operations_is_named(
+    gradcli: CommandLine, tmp_path: Path, text: str, other: str, said: str
+) -> None:
+    def change(index: dict[str, Any], arrays: bytearray) -> None:
+        assert text in index["program"]
+        index["program"] = index["program"].replace(text, other)
+
+    shown = gradcli("run", changed("mlp", tmp_path, change))
+    assert f"warning[W027]: {said} differs from the run: " in shown.err
+
+
+def test_the_step_of_an_optimizer_is_no_operation(gradcli: CommandLine) -> None:
+    for words in (["run"], ["why", "net.fc1.weight"], ["blame"]):
+        assert "note: 5 operations, " in gradcli(*words, recording("mlp")).err
 
 
 def test_digests() -> None:

@@ -34,6 +34,19 @@ ROWS = [
         z=normal(1, 2, 4, 2),
     ),
     Row(
+        "F.scaled_dot_product_attention(x, y, z, enable_gqa=True)",
+        order=1,
+        x=normal(2, 4, 3, 2),
+        y=normal(2, 2, 4, 2),
+        z=normal(2, 2, 4, 2),
+    ),
+    Row(
+        "F.scaled_dot_product_attention(x, y, z, is_causal=True, enable_gqa=True)",
+        x=normal(4, 3, 2),
+        y=normal(2, 3, 2),
+        z=normal(1, 3, 2),
+    ),
+    Row(
         "torch.autograd.grad("
         "F.scaled_dot_product_attention(x, x, x).sum(), x, create_graph=True)[0]",
         order=0,

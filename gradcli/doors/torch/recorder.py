@@ -1356,7 +1356,7 @@ class Recorder:
             return call(function, args, kwargs)
         if spec.kind == "backward":
             return self._backward(spec, function, args, kwargs)
-        if spec.name == "grad" and self._is_idle(spec, args):
+        if spec.name == "grad" and self._leaves_no_trace(spec, args):
             return call(function, args, kwargs)
         if spec.name == "register_hook" and len(args) == 2:
             return self._hooked(function, args[0], args[1])
@@ -1374,7 +1374,7 @@ class Recorder:
             return self._opened(function, args, kwargs)
         return self._op(spec, function, args, kwargs, call)
 
-    def _is_idle(self, spec: Spec, args: Any) -> bool:
+    def _leaves_no_trace(self, spec: Spec, args: Any) -> bool:
         """Whether a use of `.grad` leaves no trace in the program: a read, or what clears the
         gradients of the window before.
         """
@@ -2230,7 +2230,10 @@ def _attention_mask(
     **kwargs: Any,
 ) -> tuple[list[Any], float] | None:  # fmt: skip
     """As `_dropout_mask`, for the weights of attention, which are computed step by step."""
-    leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+    shared = key.shape[:-2]
+    if kwargs.get("enable_gqa"):  # heads of the query share those of the key
+        shared = (*shared[:-1], query.shape[-3])
+    leading = torch.broadcast_shapes(query.shape[:-2], shared)
     return [query.new_empty([*leading, query.shape[-2], key.shape[-2]])], dropout_p
 
 

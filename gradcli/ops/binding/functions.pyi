@@ -48,8 +48,8 @@ class _Torch:
     le: Function
     lgamma: Function
     linspace: Function
-    log: Function
     log1p: Function
+    log: Function
     log_softmax: Function
     logaddexp: Function
     logical_and: Function
@@ -75,6 +75,7 @@ class _Torch:
     randn: Function
     randn_like: Function
     randperm: Function
+    repeat_interleave: Function
     rsqrt: Function
     set_rng_state: Function
     sigmoid: Function

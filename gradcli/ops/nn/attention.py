@@ -13,10 +13,12 @@ from gradcli.arrays.dtypes import float32
 from gradcli.arrays.kernels.attention import attended, attention_gradients
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error
+from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.creation.copies import cast_to_floating
 from gradcli.ops.definition.doc import BY_KINDS, RANDOM
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
@@ -80,7 +82,40 @@ def _attended(
 # --- in one step --------------------------------------------------------------------------------
 
 
+def _for_all_heads(query: Any, *shared: Any) -> list[Any]:
+    """Arrays of keys and values, of which several heads of the query may share one, for each."""
+    heads = query.shape[1]
+    return [
+        each if each.shape[1] == heads else each.repeat(heads // each.shape[1], 1)
+        for each in shared
+    ]
+
+
+def _of_shared(grad: Any, shape: tuple[int, ...]) -> Any:
+    """The gradient of what heads share, from those of what each of them has."""
+    if grad.shape == shape:
+        return grad
+    batch, heads, *rest = shape
+    return grad.reshape(batch, heads, -1, *rest).sum(2)
+
+
+def _repeated(query: Tensor, shared: Tensor) -> Tensor:
+    """What heads of the query share, for each of them."""
+    times = query.array.shape[-3] // shared.array.shape[-3]
+    return shared if times == 1 else torch.repeat_interleave(shared, times, -3)
+
+
+def _summed(grad: Tensor, shared: Tensor) -> Tensor:
+    """`_of_shared` of tensors."""
+    shape = shared.array.shape
+    if grad.array.shape == shape:
+        return grad
+    batch, heads, *rest = shape
+    return methods.sum(methods.reshape(grad, (batch, heads, -1, *rest)), 2)
+
+
 def _fused_array(query: Any, key: Any, value: Any, mask: Any = None, scale: float = 1.0) -> Any:
+    key, value = _for_all_heads(query, key, value)
     outcome = attended(
         wide(query), wide(key), wide(value), None if mask is None else wide(mask), scale
     )
@@ -96,8 +131,12 @@ def _fused_backward_array(
     mask: Any = None,
     scale: float = 1.0,
 ) -> tuple[Any, ...]:
-    grad, q, k, v, out = map(wide, (grad_out, query, key, value, attended))
-    gradients = attention_gradients(grad, q, k, v, out, None if mask is None else wide(mask), scale)
+    grad, q, out = map(wide, (grad_out, query, attended))
+    k, v = map(wide, _for_all_heads(query, key, value))
+    of_query, of_key, of_value = attention_gradients(
+        grad, q, k, v, out, None if mask is None else wide(mask), scale
+    )
+    gradients = of_query, _of_shared(of_key, key.shape), _of_shared(of_value, value.shape)
     return tuple([each.astype(query.dtype, copy=False) for each in gradients])
 
 
@@ -111,6 +150,7 @@ def _weights(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> T
 def _fused_decomposed(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, scale: float = 1.0
 ) -> Tensor:
+    key, value = _repeated(query, key), _repeated(query, value)
     return matmul(_weights(query, key, mask, scale), value)
 
 
@@ -124,14 +164,17 @@ def _fused_backward_decomposed(
     scale: float = 1.0,
 ) -> tuple[Tensor, ...]:
     """The gradients with the weights made anew, as the fused kernel makes them."""
-    weights = _weights(query, key, mask, scale)
+    whole = _repeated(query, key), _repeated(query, value)
+    weights = _weights(query, whole[0], mask, scale)
     last = weights.array.ndim - 1
-    of_weights = matmul(grad_out, transpose.apply(value, last - 1, last))
+    of_weights = matmul(grad_out, transpose.apply(whole[1], last - 1, last))
     of_scores = softmax_backward.apply(of_weights, weights, last)
+    of_key = matmul(transpose.apply(of_scores, last - 1, last), query) * scale
+    of_value = matmul(transpose.apply(weights, last - 1, last), grad_out)
     return (
-        matmul(of_scores, key) * scale,
-        matmul(transpose.apply(of_scores, last - 1, last), query) * scale,
-        matmul(transpose.apply(weights, last - 1, last), grad_out),
+        matmul(of_scores, whole[0]) * scale,
+        _summed(of_key, key),
+        _summed(of_value, value),
     )
 
 
@@ -166,6 +209,20 @@ fused_attention: Op = op(
 )
 
 # --- what programs write ------------------------------------------------------------------------
+
+
+def _check_heads(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Raise where the heads of the query cannot share those of key and value evenly."""
+    heads, *others = [
+        tensor.array.shape[normal_dim("size", -3, tensor.array.ndim)]
+        for tensor in (query, key, value)
+    ]
+    if others != [heads, heads] and any(not each or heads % each for each in others):
+        raise runtime_error(
+            f"scaled_dot_product_attention(): the {heads} heads of the query are no multiple of the"
+            f" {others[0]} of the key and the {others[1]} of the value",
+            "Number of heads in key and value must divide the number of heads in ",
+        )
 
 
 def _mask_of(mask: Tensor | None, is_causal: bool, query: Tensor, key: Tensor) -> Tensor | None:
@@ -212,6 +269,7 @@ def scaled_dot_product_attention(
         attn_mask: what is added to the scores, or, as bools, where there are any.
         is_causal: whether each place sees only the places up to its own.
         scale: one over the root of the last size when not given.
+        enable_gqa: whether heads of the query share those of key and value, each as many.
 
     Raises E203, E204 or E301 where the operands do not go together.
 
@@ -235,8 +293,6 @@ def attention(
 ) -> Tensor:
     """`scaled_dot_product_attention`, with what leaves out some of the weights. Raises as it."""
     name = "scaled_dot_product_attention"
-    if enable_gqa:
-        raise GradcliError("E205", f"{name}(): enable_gqa is outside the catalogue")
     kinds = [tensor.dtype.c_name for tensor in (query, key, value)]
     text = (
         "Expected query, key, and value to have the same dtype, but got"
@@ -251,6 +307,8 @@ def attention(
             "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim:"
             f" {ranks[0]} key.dim: {ranks[1]} and value.dim: {ranks[2]} instead."
         )
+    if enable_gqa:
+        _check_heads(query, key, value)
     mask = _mask_of(attn_mask, is_causal, query, key)
     if scale is None:
         features = query.array.shape[-1]
@@ -259,10 +317,13 @@ def attention(
         ranks == [4, 4, 4]
         and drop is None
         and (mask is None or not mask.requires_grad)
-        and query.array.shape[:2] == key.array.shape[:2] == value.array.shape[:2]
+        and key.array.shape[:2] == value.array.shape[:2]
+        and query.array.shape[: 1 if enable_gqa else 2] == key.array.shape[: 1 if enable_gqa else 2]
         and query.array.shape[-1] == key.array.shape[-1] == value.array.shape[-1]
         and all(tensor.array.size for tensor in (query, key, value))
     )
     if fused:
         return fused_attention.apply(query, key, value, mask, scale)
+    if enable_gqa:
+        key, value = _repeated(query, key), _repeated(query, value)
     return _attended(query, key, value, mask, drop, scale)

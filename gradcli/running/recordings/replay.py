@@ -62,11 +62,11 @@ class Difference(Record):
     """The first result that differs from PyTorch's.
 
     Attributes:
-        number: which of the operations it is, from 1.
+        what: which of the operations it is, the backward pass, or the optimizer's step.
         ours, theirs: the elements that differ most, or the shapes.
     """
 
-    number: int
+    what: str
     text: str
     place: Span
     ours: str
@@ -280,7 +280,7 @@ class Replay:
             value = self.session.values.get(name)
             if type(value) is Tensor and value.array.nbytes > SMALL and not value.is_leaf:
                 del self.session.values[name]
-        self.compared += bool(checks)
+        self.compared += _is_operation(checks)
 
     def _chain(self, number: int) -> list[int]:
         """The calls around a line, outermost first."""
@@ -319,12 +319,21 @@ class Replay:
             if self.first is not None:
                 return
 
+    def _named(self, line: int) -> str:
+        """What stands in a line of the program, in words."""
+        checks = self.recording.checks
+        if _is_operation(checks[line]):
+            count = sum(map(_is_operation, checks.values()))
+            return f"operation {self.compared + 1} of {count}"
+        kinds = {check.kind for check in checks[line]}
+        return "the optimizer's step" if "step" in kinds else "the backward pass"
+
     def _compare(self, place: Span, check: Check, theirs: Any, least: float) -> None:
         value = self._at(check.text)
         if type(value) is not Tensor or tuple(value.array.shape) != check.shape:
             what = "none" if value is None else f"shape {list(getattr(value, 'shape', []))}"
             self.first = Difference(
-                self.compared + 1, check.text, place, what, f"shape {list(check.shape)}"
+                self._named(check.line), check.text, place, what, f"shape {list(check.shape)}"
             )
             return
         ours = digest(to_host(forced(value.array)))
@@ -333,9 +342,8 @@ class Replay:
         error, at = difference(ours, theirs, value.array.size, least)
         exact = not (value.dtype.is_floating_point or value.dtype.is_complex)
         if error > (0.0 if exact else _WIDER.get(check.kind, 1) * self.tolerance):
-            self.first = Difference(
-                self.compared + 1, check.text, place, f"{ours[at]:.9g}", f"{theirs[at]:.9g}"
-            )
+            numbers = f"{ours[at]:.9g}", f"{theirs[at]:.9g}"
+            self.first = Difference(self._named(check.line), check.text, place, *numbers)
         else:
             self.worst[check.kind] = max(self.worst.get(check.kind, 0.0), error)
 
@@ -344,10 +352,9 @@ class Replay:
         found = self.first
         if found is None:
             return None
-        number = f"operation {found.number} of {len(self.recording.checks)}"
         return Warned(
             "W027",
-            f"{number} differs from the run: {found.text} has {found.theirs} in PyTorch and"
+            f"{found.what} differs from the run: {found.text} has {found.theirs} in PyTorch and"
             f" {found.ours} here",
             found.place,
             "; ".join(
@@ -370,11 +377,11 @@ class Replay:
     def told(self) -> str:
         """How the replay compares, in a sentence."""
         recording = self.recording
+        said = f"{self.compared} {'operation' if self.compared == 1 else 'operations'}"
         if self.shapes is not None:
-            return f"{self.compared} operations, of which the graph alone was made again"
+            return f"{said}, of which the graph alone was made again"
         if not self.compares or not self.worst:
-            return f"{self.compared} operations, not compared with the run"
-        said = f"{self.compared} operations"
+            return f"{said}, not compared with the run"
         if "value" in self.worst:
             said += f", equal to {self.worst['value']:.0e}"
         for kind, named in (("gradient", "gradients"), ("step", "the optimizer's step")):
@@ -386,6 +393,11 @@ class Replay:
         for each in recording.notes[:MOST_NAMED]:
             said += f"\n  {each}"
         return said
+
+
+def _is_operation(checks: Sequence[Check]) -> bool:
+    """Whether a line with these checks computes something, and is no backward pass or step."""
+    return any(check.kind == "value" for check in checks)
 
 
 def _hash(tensor: Tensor) -> bytes:
