@@ -72,6 +72,9 @@ WORKS = [
         "lbfgs", "four_convolutions", "cnn", "derivatives", "layer_norm", "attention",
         "rnn_by_hand", "loader", "mlp", "neural_ode", "pinn",
     )),
+    *(Work(name, (1.0, 0.8)) for name in (
+        "resnet_block", "vae", "gru_classifier", "dqn_step", "gan_step", "graph_network",
+    )),
     Work("scalar_loop", (0.6, 0.4), real=False),
     Work("training", (0.7, 0.45), real=False),
     Work("pointwise", (0.75, 0.45), real=False),
