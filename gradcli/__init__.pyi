@@ -3,6 +3,7 @@ for some of its keywords has to name them: what `gradcli/doors/python` takes as 
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
@@ -28,7 +29,7 @@ __version__: str
 __all__: tuple[str, ...]
 
 def run(
-    text: Text,
+    text: Text | Path,
     inputs: Mapping[str, Any] | None = None,
     /,
     *,
@@ -47,7 +48,7 @@ def run(
     **named: Any,
 ) -> Result: ...
 def grad(
-    text: Text,
+    text: Text | Path,
     inputs: Mapping[str, Any] | None = None,
     /,
     *,
@@ -66,7 +67,7 @@ def grad(
     **named: Any,
 ) -> dict[str, Any]: ...
 def flow(
-    text: Text,
+    text: Text | Path,
     inputs: Mapping[str, Any] | None = None,
     /,
     *,
@@ -85,7 +86,7 @@ def flow(
     **named: Any,
 ) -> Answer: ...
 def explain(
-    text: Text,
+    text: Text | Path,
     inputs: Mapping[str, Any] | None = None,
     /,
     *,
@@ -108,7 +109,7 @@ def explain(
     **named: Any,
 ) -> Answer: ...
 def derive(
-    text: Text,
+    text: Text | Path,
     inputs: Mapping[str, Any] | None = None,
     /,
     *,
@@ -129,7 +130,7 @@ def derive(
 ) -> Answer: ...
 def why(
     question: str,
-    text: Text,
+    text: Text | Path,
     inputs: Mapping[str, Any] | None = None,
     /,
     *,
@@ -148,7 +149,7 @@ def why(
     **named: Any,
 ) -> Answer: ...
 def blame(
-    text: Text,
+    text: Text | Path,
     inputs: Mapping[str, Any] | None = None,
     /,
     *,
@@ -168,7 +169,7 @@ def blame(
     **named: Any,
 ) -> Answer: ...
 def check(
-    text: Text,
+    text: Text | Path,
     inputs: Mapping[str, Any] | None = None,
     /,
     *,

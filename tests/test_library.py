@@ -524,6 +524,32 @@ def test_misuse(call: Callable[[], Any], kind: type[Exception], part: str) -> No
         call()
 
 
+HELPS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: gradcli.run("x * 2", x=[1, 2]), "start from: seed='ones(2)'"),
+    (lambda: gradcli.run("zeros(11)", max_elements=10), "`max_elements=100` raises it"),
+    (lambda: gradcli.run("while True: pass", timeout=0.05), "`timeout=0.5` gives it"),
+]
+
+
+@pytest.mark.parametrize(("call", "part"), HELPS)
+def test_helps_name_arguments(call: Callable[[], Any], part: str) -> None:
+    with pytest.raises(gradcli.GradcliError) as caught:
+        call()
+    assert caught.value.help is not None
+    assert part in caught.value.help
+    assert part in caught.value.__notes__[0]
+
+
+def test_paths_are_files_of_programs_and_recordings(tmp_path: Path) -> None:
+    (tmp_path / "square.grad").write_text("y = x * x\n")
+    assert gradcli.run(tmp_path / "square.grad", x=3.0).grads["x"] == 6
+    recording = ROOT / "tests" / "recordings" / "row.gradrun"
+    assert "Backward0" in gradcli.explain(recording).text
+    with pytest.raises(gradcli.GradcliError, match="none") as caught:
+        gradcli.run(tmp_path / "none.grad")
+    assert caught.value.code == "E503"
+
+
 def test_another_thread_runs_programs_but_keeps_no_time() -> None:
     found: list[Any] = []
 

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import warnings
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from gradcli.doors.bounded import MOST_BYTES, bounded, cut
 from gradcli.doors.python import program, questions
+from gradcli.doors.python.host import naming_arguments
 from gradcli.doors.python.questions import Answer
 from gradcli.doors.python.session import Session
 from gradcli.errors import GradcliError
@@ -29,10 +33,31 @@ _ASK: dict[str, Any] = {
 }
 
 
+_SERVERS = re.compile(r"`max_(elements|memory)=")
+
+
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """The answer to a request: `text` and `data`, or `error`."""
+    within = request["within"]
+    if within is None:
+        return _answer(request, request["program"])
+    recording = within.get("recording")
+    program = request["program"] if recording is None else Path(recording)
+    found = _answer(request, program)
+    found["text"] = _for_agents(found["text"])
+    if "error" in found and found.get("data") is not None:
+        found["data"]["help"] = _for_agents(found["data"]["help"] or "") or None
+    return bounded(found, within.get("elements"))
+
+
+def _for_agents(text: str) -> str:
+    """A text that names what a call of an agent has: of limits, those that are the server's."""
+    return _SERVERS.sub(r"`gradcli mcp --max-\1 ", naming_arguments(text))
+
+
+def _answer(request: dict[str, Any], program_or_path: str | Path) -> dict[str, Any]:
     named = dict(request["named"])
-    given = request["program"], request["inputs"]
+    given = program_or_path, request["inputs"]
     try:
         if request["ask"] == "values":
             return _values(request["program"], named)
@@ -46,7 +71,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         return {"text": str(error), "error": type(error).__name__}
     if isinstance(found, Answer):
         return {"text": found.text, "data": {"passed": found.passed, **found.data}}
-    text = found.printed + repr(found)
+    text = cut(found.printed, MOST_BYTES // 2) + cut(repr(found), MOST_BYTES // 4)
     text += "".join(f"\n{name}.grad = None: {why}" for name, why in found.missing.items() if why)
     return {"text": text, "data": found.to_dict()}
 

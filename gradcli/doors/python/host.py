@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -80,10 +81,33 @@ def raising(host: Host) -> Iterator[None]:
         host.error(error)
     failure, host.failure = host.failure, None  # a session goes on after it
     if failure is not None:
+        failure.help = None if failure.help is None else naming_arguments(failure.help)
+        failure.notes = tuple(map(naming_arguments, failure.notes))
         failure.add_note(diagnostic(failure))
         for text, _ in host.answers:
             failure.add_note(text)
         raise failure
+
+
+# fmt: off
+_ARGUMENTS = (
+    "against", "all", "device", "dtype", "element", "elements", "equals", "manual-seed",
+    "max-elements", "max-memory", "max-steps", "no-compiled-loops", "of", "order", "paths",
+    "sandbox", "saved", "seed", "ties", "timeout", "wrt",
+)
+# fmt: on
+
+_FLAG = re.compile(
+    rf"--({'|'.join(_ARGUMENTS)})(?![\w-])"
+    r"(?:[ =]('[^']*'|\d[\d.]*\w*|[A-Z][A-Z,]*\b|[a-z_]\w*(?=`)))?"
+)
+
+
+def naming_arguments(text: str) -> str:
+    """A text that names options of the command line, with the arguments that they are here."""
+    return _FLAG.sub(
+        lambda found: "=".join(filter(None, (found[1].replace("-", "_"), found[2]))), text
+    )
 
 
 def pass_on(warned: tuple[Warned, ...], stacklevel: int) -> None:

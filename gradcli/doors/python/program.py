@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Unpack
 
 from gradcli.doors.python.functions import Text, text_of
@@ -25,12 +26,13 @@ from gradcli.running.run import Run
 from gradcli.running.source import Asked, Program
 
 
-def run(text: Text, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> Result:
+def run(text: Text | Path, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> Result:
     """Run a program, differentiate its output, and give both with the graph.
 
     Args:
         text: the program, in the language that the command line takes; or a Python function whose
-            source is one, with parameters that are inputs.
+            source is one, with parameters that are inputs; or the `Path` of a program's file or of
+            a recording.
         inputs: values by name, some of which the program may not use. Numbers, lists and arrays
             stand for themselves, floating ones as tensors that require grad, and so do the arrays
             in lists, tuples and dicts; a text is read as behind `NAME=` on the command line, so
@@ -49,7 +51,9 @@ def run(text: Text, inputs: Mapping[str, Any] | None = None, /, **named: Any) ->
     return _executed(asked_of("run", text, inputs, named), "graph")
 
 
-def grad(text: Text, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
+def grad(
+    text: Text | Path, inputs: Mapping[str, Any] | None = None, /, **named: Any
+) -> dict[str, Any]:
     """The gradients of a program's output by name, NumPy arrays, or of an input that is a list,
     tuple or dict such a one of arrays; arguments as for `run`.
     """

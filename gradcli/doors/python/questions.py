@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from gradcli.doors.python.functions import Text, text_of
@@ -16,6 +17,8 @@ from gradcli.questions.check import command as checking
 from gradcli.questions.derive import command as deriving
 from gradcli.questions.explain import command as explaining
 from gradcli.questions.why import command as reasoning
+from gradcli.running.arguments.files import program_in
+from gradcli.running.arguments.options import Options
 from gradcli.running.source import Asked, Program
 
 TARGETS = ("gradcli", "latex", "numpy", "torch")
@@ -24,7 +27,7 @@ _Inputs = Mapping[str, Any] | None
 
 
 def explain(
-    text: Text,
+    text: Text | Path,
     inputs: _Inputs = None,
     /,
     *,
@@ -50,7 +53,7 @@ def explain(
     )
 
 
-def flow(text: Text, inputs: _Inputs = None, /, **named: Any) -> Answer:
+def flow(text: Text | Path, inputs: _Inputs = None, /, **named: Any) -> Answer:
     """How gradients fare in each layer of a program: the norm of each parameter's gradient, the
     gain of its layer, zeros and NaN.
     """
@@ -58,7 +61,7 @@ def flow(text: Text, inputs: _Inputs = None, /, **named: Any) -> Answer:
 
 
 def derive(
-    text: Text, inputs: _Inputs = None, /, *, target: str = "gradcli", **named: Any
+    text: Text | Path, inputs: _Inputs = None, /, *, target: str = "gradcli", **named: Any
 ) -> Answer:
     """The gradients of a program as formulas of its inputs.
 
@@ -73,7 +76,7 @@ def derive(
     )
 
 
-def why(question: str, text: Text, inputs: _Inputs = None, /, **named: Any) -> Answer:
+def why(question: str, text: Text | Path, inputs: _Inputs = None, /, **named: Any) -> Answer:
     """Why a tensor of a program has a gradient, or has none.
 
     Args:
@@ -86,7 +89,9 @@ def why(question: str, text: Text, inputs: _Inputs = None, /, **named: Any) -> A
     )
 
 
-def blame(text: Text, inputs: _Inputs = None, /, *, all: bool = False, **named: Any) -> Answer:
+def blame(
+    text: Text | Path, inputs: _Inputs = None, /, *, all: bool = False, **named: Any
+) -> Answer:
     """The first NaN or infinity of a program, and a fix that was run.
 
     Args:
@@ -99,7 +104,7 @@ def blame(text: Text, inputs: _Inputs = None, /, *, all: bool = False, **named: 
 
 
 def check(
-    text: Text,
+    text: Text | Path,
     inputs: _Inputs = None,
     /,
     *,
@@ -132,16 +137,24 @@ def check(
 # --- asking -------------------------------------------------------------------------------------
 
 
-def asked_of(command: str, text: Text, inputs: _Inputs, named: Mapping[str, Any]) -> Asked:
+def asked_of(command: str, text: Text | Path, inputs: _Inputs, named: Mapping[str, Any]) -> Asked:
     """What a call asks; raises TypeError and ValueError for inputs that are none."""
     given, settings = split(inputs, named)
     arguments = arguments_of(given)
     options = options_of(settings)
-    asked = Asked(Host(), command, Program(text_of(text)), arguments, options)
-    with raising(host_of(asked)):
+    host = Host()
+    with raising(host):
+        program = _program(text, options)
+        asked = Asked(host, command, program, arguments, options)
         names = names_in(asked.program.statements())
         check_used(names, [each for each in arguments if each.name in named])
     return asked
+
+
+def _program(text: Text | Path, options: Options) -> Program:
+    if isinstance(text, Path):
+        return Program(program_in(str(text), options), str(text))
+    return Program(text_of(text))
 
 
 def answered(asked: Asked, ask: Callable[[Asked], int]) -> Answer:
