@@ -80,6 +80,14 @@ def test_solutions(size: int) -> None:
     np.testing.assert_allclose(matrices.swapaxes(-2, -1) @ adjoint, right[None] + 0 * adjoint)
 
 
+def test_swaps_of_few_and_of_many() -> None:
+    swaps = np.random.default_rng(5).integers(1, 6, (50, 5))
+    swaps = np.maximum(swaps, np.arange(1, 6))
+    many = row_order(swaps, 5)
+    assert [row_order(each, 5).tolist() for each in swaps] == many.tolist()
+    assert row_order(swaps[:0], 5).shape == (0, 5)
+
+
 def test_singular_matrices_are_told_by_elimination() -> None:
     """LAPACK's last pivot may be rounded to 0 or not, as its kernels multiply and add."""
     generator = np.random.default_rng(3)

@@ -256,12 +256,26 @@ def row_order(pivots: Any, rows: int) -> Any:
     *batch, count = pivots.shape
     total = int(np.prod(batch))
     swaps = pivots.reshape(total, count)
+    if total <= _FEW_MATRICES:
+        orders = [_swapped(rows, each) for each in swaps.tolist()]
+        return np.array(orders, np.int64).reshape(*batch, rows)
     order = np.tile(np.arange(rows), (total, 1))
     each = np.arange(total)
     for k in range(count):
         position = swaps[:, k] - 1
         order[each, k], order[each, position] = order[each, position], order[each, k]
     return order.reshape(*batch, rows)
+
+
+_FEW_MATRICES = 32
+"""Matrices up to which swaps are done one by one: a swap of all at once takes as long."""
+
+
+def _swapped(rows: int, swaps: list[int]) -> list[int]:
+    order = list(range(rows))
+    for k, position in enumerate(swaps):
+        order[k], order[position - 1] = order[position - 1], order[k]
+    return order
 
 
 def permutation_sign(pivots: Any) -> Any:
