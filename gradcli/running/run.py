@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from operator import length_hint
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
@@ -52,6 +53,7 @@ class Run:
         mode: how values are shown, one of `FORMATS`.
         muted: whether what the program shows is kept back, warnings too.
         seconds: how long its statements have run.
+        work: the seconds of processor time that they took, however busy the machine is.
         reading: the files that `.read` is running, outermost first.
         statement: the one that runs, or ran last.
         asked: how often the program asked to see a graph or its gradients.
@@ -85,7 +87,7 @@ class Run:
         self.shows_values = False
         self.muted = False
         self.timed = False
-        self.seconds = 0.0
+        self.seconds = self.work = 0.0
         self.mode = "text"
         self.reading: list[str] = []
         self.statement: Statement | None = None
@@ -137,9 +139,10 @@ class Run:
 
     def follow(self, statements: Iterable[Statement]) -> Iterator[StatementResult]:
         """Run statements one after the other, and keep those that succeed."""
-        timed = self.timed
+        timed, begun = self.timed, process_time()
         for result in self.session.execute(self._noted(statements)):
             self.seconds += result.seconds
+            self.work += process_time() - begun
             if self.replay is not None:
                 self.replay.after(result.statement)
             is_last = result.value is not None and self.shows_values and not self.reading
@@ -150,7 +153,7 @@ class Run:
             yield result
             if timed and self.timed:
                 self.terminal.note(f"{_duration(result.seconds)}: {_shortened(result.span.text)}")
-            timed = self.timed
+            timed, begun = self.timed, process_time()
 
     def _noted(self, statements: Iterable[Statement]) -> Iterator[Statement]:
         for statement in statements:

@@ -188,7 +188,7 @@ def _find_cure(
 
     first = found.first
     assert first is not None
-    seconds = _SECONDS if run.seconds <= _LONG else _SECONDS_OF_LONG
+    seconds = _SECONDS if run.work <= _LONG else _SECONDS_OF_LONG
     rerun = within(seconds, rerun_of(asked))
     text = in_float64(asked.program.text())
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from time import monotonic
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -33,11 +33,11 @@ class OutOfTime(Exception):
 
 
 def within(seconds: float, rerun: Rerun) -> Rerun:
-    """A rerun that raises `OutOfTime` once so many seconds are over."""
-    ends = monotonic() + seconds
+    """A rerun that raises `OutOfTime` after so many seconds of processor time."""
+    ends = process_time() + seconds
 
     def run(*args: Any, **kwargs: Any) -> Outcome | None:
-        if monotonic() > ends:
+        if process_time() > ends:
             raise OutOfTime
         return rerun(*args, **kwargs)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gradcli.running.arguments.values import Argument
 
 _LONGEST = 0.5
-"""Seconds that a program may have run."""
+"""Seconds of processor time that a program may have taken."""
 
 _MOST = 3
 """Cuts that are shown beside an error."""
@@ -173,7 +173,7 @@ def report_missing_gradients(
 
 def _repeatable(run: Run, statements: Sequence[Statement]) -> bool:
     """Whether running a program again is cheap, and changes nothing."""
-    if not statements or run.seconds > _LONGEST or run.reading:
+    if not statements or run.work > _LONGEST or run.reading:
         return False
     for node in tree.nodes_of(list(statements)):
         if isinstance(node, tree.Command):

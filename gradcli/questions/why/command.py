@@ -181,11 +181,11 @@ def write_why(
     answer = _answer(run, question, found)
     if gradient is not None:
         answer.value = gradient
-    elif (_is_small(answer.value) or answer.kind == "zero") and run.seconds <= _LONGEST:
+    elif (_is_small(answer.value) or answer.kind == "zero") and run.work <= _LONGEST:
         # What contributed to it is seen where the nodes keep what they saved.
         kept = _again(asked, question, asked.program.text(), "kept")
         answer = answer if kept is None or kept.failed else kept.answer
-    again = partial(_again, asked, question) if run.seconds <= _LONGEST else None
+    again = partial(_again, asked, question) if run.work <= _LONGEST else None
     keep_what_helps(answer, (found.output_name, found.output), again)
     with run.session.running():
         shown = Answer(partial(why_text, answer), partial(why_document, answer))
@@ -212,7 +212,7 @@ def _is_settled(answer: Why, tensor: Any, provenance: Provenance) -> bool:
 
 
 _LONGEST = 1.0
-"""Seconds that a program runs at most if it is run again with each remedy."""
+"""Seconds of processor time that a program takes at most if it is run with each remedy."""
 
 
 def _is_small(value: Any) -> bool:

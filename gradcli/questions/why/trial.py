@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from time import monotonic
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ _MOST = 8
 """Programs that are run at most for one answer."""
 
 _SECONDS = 3.0
-"""After so long no further remedy is tried."""
+"""After so much processor time no further remedy is tried."""
 
 
 def keep_what_helps(answer: Why, output: Output, again: Again | None) -> None:
@@ -59,11 +59,11 @@ def keep_what_helps(answer: Why, output: Output, again: Again | None) -> None:
         output: what the program came to.
         again: None where the program takes too long to be run again.
     """
-    left, ends = _MOST, monotonic() + _SECONDS
+    left, ends = _MOST, process_time() + _SECONDS
     for each in answer.detachments:
         if each.help is None:
             continue
-        tries = each.tries[:left] if again is not None and monotonic() < ends else ()
+        tries = each.tries[:left] if again is not None and process_time() < ends else ()
         left -= len(tries)
         if not tries or again is None:
             each.help = UNTRIED + each.help
