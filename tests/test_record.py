@@ -566,6 +566,50 @@ def test_a_block_of_a_program(python: str, here: Path) -> None:
     assert (shown.returncode, shown.stdout) == (0, "tensor([2., 2.])\n"), shown.stderr
 
 
+_THREADS = """\
+import sys, threading, traceback
+import torch
+from torch import nn
+def train(seed):
+    net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(4):
+        loss = net(torch.full((2, 4), float(seed))).square().sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        met.wait()
+class Training(threading.Thread):
+    def run(self):
+        train(3)
+met = threading.Barrier(4)
+threads = [threading.Thread(target=train, args=(seed,)) for seed in range(3)] + [Training()]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(sorted(set(vars(threads[0])) - set(vars(threading.Thread()))))
+threading.excepthook = lambda args: traceback.print_tb(args.exc_traceback, file=sys.stdout)
+thread = threading.Thread(target=lambda: 1 / 0)
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.torch
+def test_threads_that_train(gradcli: CommandLine, python: str, tmp_path: Path) -> None:
+    script, path = tmp_path / "threads.py", str(tmp_path / "x.gradrun")
+    script.write_text(_THREADS)
+    plain = subprocess.run([python, str(script)], capture_output=True, text=True, check=False)
+    made = process("record", "--python", python, "-o", path, str(script))
+    assert (made.code, made.out) == (plain.returncode, plain.stdout), made.err
+    shown = gradcli("run", "--strict", path)
+    assert shown.code == 0, shown.err
+    assert " operations, equal to " in shown.err
+    assert "what other threads trained is not in the recording" in shown.err
+    assert "net[0].weight" in Recording(path).program
+    made = process("record", "--watch", "--python", python, "-o", path, str(script))
+    assert "there was no backward pass in the main thread" in made.err
+
+
 UNHEARD = {
     "numpy": (
         "x = torch.ones(2, 2)\nw = torch.ones(2, 2, requires_grad=True)\ny = x @ w\n"

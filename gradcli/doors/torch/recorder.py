@@ -31,6 +31,7 @@ import signal
 import struct
 import sys
 import tempfile
+import threading
 import traceback
 import types
 import warnings
@@ -1074,19 +1075,52 @@ class Unheard:
         self.recorder = recorder
 
     def __enter__(self) -> None:
-        self.recorder.silent += 1
+        self.recorder.here.silent += 1
         self.popped = self.recorder.mode if is_on_top(self.recorder.mode) else None
         if self.popped is not None:
             self.popped.__exit__(None, None, None)
 
     def __exit__(self, *_: object) -> None:
-        self.recorder.silent -= 1
+        self.recorder.here.silent -= 1
         if self.popped is not None:
             self.popped.__enter__()
 
 
+class Here(threading.local):
+    """What is going on in one thread.
+
+    Attributes:
+        is_heard: whether it is the main one, or one that the program started; not one of PyTorch's
+            own, which run backward passes on a GPU.
+        silent: how many blocks it is in where nothing is heard.
+        stack: the numbers of the module calls that are running, in the window `window`.
+        recomputed, unrecorded: how many checkpointed regions it is in, with and without an input
+            that requires grad.
+        is_aside: whether the mode is left out because an optimizer steps.
+    """
+
+    def __init__(self) -> None:
+        self.is_heard = False
+        self.silent = 0
+        self.stack: list[int] = []
+        self.window: Any = None
+        self.recomputed = 0
+        self.unrecorded = 0
+        self.is_aside = False
+
+    @property
+    def is_deaf(self) -> bool:
+        """Whether nothing is heard now."""
+        return self.silent > 0 or not self.is_heard
+
+
 class Recorder:
-    """Hears each function of PyTorch that the program calls."""
+    """Hears each function of PyTorch that the program calls.
+
+    Attributes:
+        lock: held while what ran is entered into the window, which all threads share.
+        trainer: the thread that runs backward passes.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -1094,14 +1128,13 @@ class Recorder:
         self.window = Window()
         self.found: Window | None = None
         self.previous: Window | None = None
-        self.stack: list[int] = []
+        self.here = Here()
+        self.lock = threading.RLock()
+        self.trainer: threading.Thread | None = None
         self.steps = 0
         self.backwards = 0
-        self.silent = 0
         self.has_late_hooks = False
         self.hooks: list[Hook] = []
-        self.recomputed = 0
-        self.unrecorded = 0
         self.failure = ""
         self.is_done = False
         self.process = os.getpid()
@@ -1111,7 +1144,6 @@ class Recorder:
         self.replaced = Replacements()
         self.creations = Creations()
         self.mode: Any = None
-        self.is_aside = False
         self.pool = Pool()
         self.hints: dict[int, tuple[Any, str]] = {}
         self.local: dict[int, Any] = {}
@@ -1129,12 +1161,14 @@ class Recorder:
         self.mode = mode_of("Recording", self._hears)
         let_hear_indexing(self.mode, self.replaced)
         self.mode.__enter__()
+        self.here.is_heard = True
         self.handles = [
             optimizers.register_optimizer_step_pre_hook(self._guarded(self._step_begins)),
             optimizers.register_optimizer_step_post_hook(self._guarded(self._step_ends)),
         ]
         put = self.replaced.put
         put(warnings, "warn", warning_past_own_frames)
+        put(threading.Thread, "start", self._starting)
         put(torch.nn.Module, "__call__", self._calling)
         put(torch.autograd.Function, "apply", self._applying)
         put(torch.Tensor, "backward", self._differentiating)
@@ -1152,6 +1186,30 @@ class Recorder:
             put(torch.distributed, "init_process_group", grouping(self.settings))
         _recorders.add(self)
 
+    def _starting(self, former: Any) -> Any:
+        """The start of a thread of the program's, which is heard too."""
+
+        def start(thread: Any) -> None:
+            if not self.is_done and self.mode is not None:
+                thread.run = functools.partial(hidden(self._run), thread, thread.run)
+            former(thread)
+
+        return start
+
+    def _run(self, thread: Any, run: Callable[[], Any]) -> None:
+        """Run what a thread is for."""
+        del thread.run
+        mode = self.mode
+        if mode is None:
+            return run()
+        self.here.is_heard = True
+        mode.__enter__()
+        try:
+            return run()
+        finally:
+            if is_on_top(mode):
+                mode.__exit__(None, None, None)
+
     def leave(self) -> None:
         """Hear nothing in a process that was forked: a worker that loads data."""
         self.is_done, self.found = True, None
@@ -1166,9 +1224,9 @@ class Recorder:
 
     def _leave_uncompiled(self) -> None:
         """Let what is compiled run as it is written: the compiled code is not heard."""
-        if self.notes:
+        if UNCOMPILED in self.notes:
             return
-        self.notes.append("torch.compile was left out: what it compiles ran uncompiled")
+        self.notes.append(UNCOMPILED)
         stance = getattr(torch.compiler, "set_stance", None) if hasattr(torch, "compiler") else None
         if stance is not None:
             stance("force_eager")
@@ -1182,7 +1240,7 @@ class Recorder:
         recorder = self
 
         def hear(cls: Any, *args: Any, **kwargs: Any) -> Any:
-            if recorder.silent or recorder.is_done or recorder.mode is None:
+            if recorder.is_unheard():
                 return apply(cls, *args, **kwargs)
             if cls.__name__ == "CheckpointFunction":
                 return recorder._checkpointed(apply, cls, args, kwargs)
@@ -1201,20 +1259,21 @@ class Recorder:
 
             def call(*inner: Any, **named: Any) -> Any:
                 nested = torch._C._functorch.peek_interpreter_stack() is not None
-                if nested or self.silent or self.is_done or self.mode is None:
+                if nested or self.is_unheard():
                     return transformed(*inner, **named)
                 spec = Spec("op", f"torch.func.{former.__name__}", False)
                 try:
-                    event = self._begun(spec, inner, named)
+                    with self.lock:
+                        event = self._begun(spec, inner, named)
                 except Exception as error:
                     self._fail(error)
                     return transformed(*inner, **named)
-                self.silent += 1
+                self.here.silent += 1
                 try:
                     result = transformed(*inner, **named)
                 finally:
-                    self.silent -= 1
-                self._transformed(event, result)
+                    self.here.silent -= 1
+                self._guarded(self._transformed)(event, result)
                 return result
 
             return functools.wraps(transformed)(hidden(call))
@@ -1223,36 +1282,33 @@ class Recorder:
 
     def _transformed(self, event: Event, result: Any) -> None:
         """Enter the call of a transformed function, whose closure may hold any leaf."""
-        try:
-            event.results = [self._result(event, each) for each in tensors_in(result)]
-            event.note = "nested"
-            event.before, event.is_plain = [], False
-            event.args = [
-                *values_in([event.args, list(event.kwargs.values())]),
-                *self.window.leaves(),
-            ]
-            event.kwargs = {}
-            if event.results:
-                self._enter(event)
-        except Exception as error:
-            self._fail(error)
+        event.results = [self._result(event, each) for each in tensors_in(result)]
+        event.note = "nested"
+        event.before, event.is_plain = [], False
+        event.args = [
+            *values_in([event.args, list(event.kwargs.values())]),
+            *self.window.leaves(),
+        ]
+        event.kwargs = {}
+        if event.results:
+            self._enter(event)
 
     def _checkpointed(self, apply: Any, cls: Any, args: Any, kwargs: Any) -> Any:
         """A checkpointed region, which is recorded as if it kept its values."""
         recorded = any(each.requires_grad for each in tensors_in([args, kwargs]))
         counts = torch.is_grad_enabled()
-        self.recomputed += counts and recorded
-        self.unrecorded += counts and not recorded
+        self.here.recomputed += counts and recorded
+        self.here.unrecorded += counts and not recorded
         try:
             result = apply(cls, *args, **kwargs)
         finally:
-            self.recomputed -= counts and recorded
-            self.unrecorded -= counts and not recorded
+            self.here.recomputed -= counts and recorded
+            self.here.unrecorded -= counts and not recorded
         return result
 
     def _differentiating(self, former: Any) -> Any:
         def backward(*args: Any, **kwargs: Any) -> Any:
-            if self.silent or self.is_done or self.mode is None:
+            if self.is_unheard():
                 return former(*args, **kwargs)
             spec = BACKWARD if former is self.specs.backward else BACKWARD_OF_SEVERAL
             with Unheard(self):
@@ -1295,12 +1351,12 @@ class Recorder:
         spec.defaults = _defaults(former)
 
         def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.silent or self.is_done or self.mode is None:
+            if self.is_unheard():
                 return former(parameters, *args, **kwargs)
             if not isinstance(parameters, torch.Tensor):
                 parameters = list(parameters)
 
-            with Unheard(self):
+            with Unheard(self), self.lock:
                 result = self._op(spec, former, (parameters, *args), kwargs)
                 event = self.window.events[-1]
                 for value in values_in(event.args[:1]):
@@ -1322,7 +1378,7 @@ class Recorder:
             mode, self.mode = self.mode, None
             for handle in self.handles:
                 handle.remove()
-            if not self.is_aside:
+            if is_on_top(mode):
                 mode.__exit__(None, None, None)
 
     def chosen(self) -> Window | None:
@@ -1349,7 +1405,7 @@ class Recorder:
         self, function: Any, args: Any, kwargs: dict[str, Any], call: Callable[..., Any]
     ) -> Any:
         spec = self.specs.of(function)
-        if spec.kind == "ignored" or self.silent or self.is_done:
+        if spec.kind == "ignored" or self.is_unheard():
             return call(function, args, kwargs)
         if torch._C._functorch.peek_interpreter_stack() is not None:
             self.window.transforms += 1
@@ -1392,14 +1448,16 @@ class Recorder:
         heard = Hook(tensor, hook, place, lambda: (self.window, self.backwards))
         self.hooks.append(heard)
         handle = function(tensor, heard)
-        event = Event(HOOK, [self._value(tensor, place)], {}, place, self._call_now())
-        event.hook = heard
-        self.window.events.append(event)
+        with self.lock:
+            event = Event(HOOK, [self._value(tensor, place)], {}, place, self._call_now())
+            event.hook = heard
+            self.window.events.append(event)
         return handle
 
     def _call_now(self) -> int:
         """The number of the module call that is running, -1 for none."""
-        return self.stack[-1] if self.stack else -1
+        here = self.here
+        return here.stack[-1] if here.stack and here.window is self.window else -1
 
     def _op(
         self,
@@ -1410,16 +1468,22 @@ class Recorder:
         call: Callable[..., Any] = call_plainly,
     ) -> Any:
         try:
-            event = self._begun(spec, args, kwargs)
+            with self.lock:
+                event = self._begun(spec, args, kwargs)
         except Exception as error:
             self._fail(error)
             return call(function, args, kwargs)
         result = call(function, args, kwargs)
         try:
-            self._ended(event, args, kwargs, result)
+            with self.lock:
+                self._ended(event, args, kwargs, result)
         except Exception as error:
             self._fail(error)
         return result
+
+    def is_unheard(self) -> bool:
+        """Whether nothing is heard now in this thread."""
+        return self.is_done or self.mode is None or self.here.is_deaf
 
     def _fail(self, error: Exception) -> None:
         """Give up, and leave the program alone: what it does must not depend on the recorder."""
@@ -1434,7 +1498,8 @@ class Recorder:
 
         def call(*args: Any) -> Any:
             try:
-                return hook(*args)
+                with self.lock:
+                    return hook(*args)
             except Exception as error:
                 self._fail(error)
                 return None
@@ -1451,7 +1516,7 @@ class Recorder:
             [self._frozen(each, place) for each in args],
             {name: self._frozen(each, place) for name, each in kwargs.items()},
             place,
-            self.stack[-1] if self.stack else -1,
+            self._call_now(),
         )
         tensors = list(tensors_in([*args, *kwargs.values()] if kwargs else args))
         event.modes = self._modes(tensors)
@@ -1583,8 +1648,12 @@ class Recorder:
         program needs.
         """
         found: list[str] = []
-        if not torch.is_grad_enabled() and not self.recomputed and any(map(needs_grad, tensors)):
-            found.append(UNRECORDED_CHECKPOINT if self.unrecorded else "torch.no_grad()")
+        if (
+            not torch.is_grad_enabled()
+            and not self.here.recomputed
+            and any(map(needs_grad, tensors))
+        ):
+            found.append(UNRECORDED_CHECKPOINT if self.here.unrecorded else "torch.no_grad()")
         for _, dtype in autocast_regions()[:1]:
             found.append(f'torch.autocast("cpu", dtype={dtype})')
         return tuple(found)
@@ -1671,7 +1740,7 @@ class Recorder:
             [each for each in window.known.values() if needs_grad(each.tensor)],
             {},
             place,
-            self.stack[-1] if self.stack else -1,
+            self._call_now(),
         )
         value.origin = "op"
         event.results = value
@@ -1715,7 +1784,7 @@ class Recorder:
 
     def _changed_unseen(self, value: Value, tensor: Any, place: Place) -> None:
         """Let the program take what an operand holds now, and say so."""
-        event = Event(UNSEEN_WRITE, [value], {}, place, self.stack[-1] if self.stack else -1)
+        event = Event(UNSEEN_WRITE, [value], {}, place, self._call_now())
         event.results = value
         event.note = "written to by something that was not recorded"
         event.grads = [(value, tensor.detach().clone())]
@@ -1767,22 +1836,37 @@ class Recorder:
     # --- backward passes --------------------------------------------------------------------------
 
     def _backward(self, spec: Spec, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        if self._trains_elsewhere():
+            return function(*args, **kwargs)
         try:
-            event = self._before_backward(spec, args, kwargs)
+            with self.lock:
+                event = self._before_backward(spec, args, kwargs)
+                self.backwards += 1
         except Exception as error:
             self._fail(error)
             return function(*args, **kwargs)
-        self.silent += 1
-        self.backwards += 1
+        self.here.silent += 1
         try:
             result = function(*args, **kwargs)
         finally:
-            self.silent -= 1
-        try:
-            self._after_backward(event)
-        except Exception as error:
-            self._fail(error)
+            self.here.silent -= 1
+        self._guarded(self._after_backward)(event)
         return result
+
+    def _trains_elsewhere(self) -> bool:
+        """Whether another thread runs backward passes: a window is that of one, and this thread is
+        heard no more.
+        """
+        now = threading.current_thread()
+        with self.lock:
+            if self.trainer is None or not self.trainer.is_alive():
+                self.trainer = now
+            if self.trainer is now:
+                return False
+            self.here.is_heard = False
+            if BESIDE not in self.notes:
+                self.notes.append(BESIDE)
+        return True
 
     def _before_backward(self, spec: Spec, args: Any, kwargs: dict[str, Any]) -> Event:
         """Enter a backward pass, and the gradients that are there before it."""
@@ -1877,24 +1961,28 @@ class Recorder:
         enter = self._guarded(self._module_called)
 
         def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.is_done:
+            here = self.here
+            if self.is_done or not here.is_heard:
                 return former(module, *args, **kwargs)
-            window, depth = self.window, len(self.stack)
             enter(module)
+            window, depth = here.window, len(here.stack) - 1
             try:
                 return former(module, *args, **kwargs)
             finally:
-                if window is self.window:
-                    del self.stack[depth:]
+                if window is here.window:
+                    del here.stack[depth:]
 
         return call
 
     def _module_called(self, module: Any) -> None:
-        window = self.window
-        if not self.stack:
+        window, here = self.window, self.here
+        if here.window is not window:
+            # Calls that are still running belong to the former window.
+            here.window, here.stack = window, []
+        if not here.stack:
             self._root(module)
-        window.calls.append((module, self.stack[-1] if self.stack else -1))
-        self.stack.append(len(window.calls) - 1)
+        window.calls.append((module, self._call_now()))
+        here.stack.append(len(window.calls) - 1)
 
     def _root(self, module: Any) -> None:
         """Enter the outermost module that holds one which is called, by the name it has there."""
@@ -1944,8 +2032,8 @@ class Recorder:
         """
         window = self.window
         parts = {id(each) for root, _ in window.roots.values() for each in root.modules()}
-        while frame is not None:
-            held = [] if self._is_internal(frame.f_code.co_filename) else _objects_of(frame)
+        for users in users_frames(frame, self._is_internal):
+            held = _objects_of(users)
             modules = [(n, each) for n, each in held if isinstance(each, torch.nn.Module)]
             for name, wrapper in modules:
                 module = self._unwrapped(wrapper)
@@ -1959,7 +2047,6 @@ class Recorder:
             for name, tensor in held:
                 if isinstance(tensor, torch.nn.Parameter) and id(tensor) not in window.known:
                     window.known[id(tensor)] = Value(tensor, "outside", name)
-            frame = frame.f_back
 
     def enter_root(self, module: Any, frame: Any) -> None:
         """Enter a module, called or not, under the name that a frame has for it."""
@@ -1967,9 +2054,9 @@ class Recorder:
         self.window.roots[id(module)] = module, name
 
     def _step_begins(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
-        if self.is_done:
+        if self.is_done or not self.here.is_heard:
             return None
-        self.silent += 1
+        self.here.silent += 1
         self._stand_aside()
         if self.window.backwards:
             self.window.keep(self.pool)
@@ -1984,13 +2071,13 @@ class Recorder:
         """Hear nothing while an optimizer steps: its many small operations cost most of what a mode
         costs. Not where the program has a mode of its own on top.
         """
-        if self.silent == 1 and is_on_top(self.mode):
+        if self.here.silent == 1 and is_on_top(self.mode):
             self.mode.__exit__(None, None, None)
-            self.is_aside = True
+            self.here.is_aside = True
 
     def _stand_again(self) -> None:
-        if self.is_aside and self.mode is not None:
-            self.is_aside = False
+        if self.here.is_aside and self.mode is not None:
+            self.here.is_aside = False
             self.mode.__enter__()
 
     def _step_of(self, optimizer: Any) -> Step:
@@ -2016,7 +2103,7 @@ class Recorder:
         def call() -> Any:
             if several or self.window.steps:
                 self.window = Window()
-            before, self.silent = self.silent, 0
+            before, self.here.silent = self.here.silent, 0
             depth = torch._C._len_torch_function_stack()
             try:
                 if depth:
@@ -2024,9 +2111,9 @@ class Recorder:
                 with self.mode:
                     return closure()
             finally:
-                self.silent = before + 1
+                self.here.silent = before + 1
                 self._guarded(step)()
-                self.silent = before
+                self.here.silent = before
 
         def step() -> None:
             self.window.keep(self.pool)
@@ -2036,13 +2123,13 @@ class Recorder:
         return call
 
     def _step_ends(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        if not self.is_done and self.silent:
+        if not self.is_done and self.here.silent:
             self._stepped(optimizer)
         self._stand_again()
 
     def _stepped(self, optimizer: Any) -> None:
         """End the window behind a step."""
-        self.silent -= 1
+        self.here.silent -= 1
         self.steps += 1
         self.previous = self.window
         if self.window.backwards and not self.window.steps:
@@ -2055,8 +2142,6 @@ class Recorder:
             if self.settings.at == "step" and self.steps >= self.settings.number:
                 self._finish()
         self.window = Window()
-        # Calls that are still running belong to the former window.
-        self.stack.clear()
 
     def _finish(self) -> None:
         """End with this window."""
@@ -2073,7 +2158,7 @@ class Recorder:
         found = self.internal.get(file)
         if found is None:
             own = os.path.dirname(torch.__file__) + os.sep
-            found = file.startswith((own, "<frozen ")) or file == __file__
+            found = file.startswith((own, "<frozen ")) or file in (__file__, *STARTING)
             self.internal[file] = found
         return found
 
@@ -2112,16 +2197,22 @@ class Recorder:
         known = self.hints.get(id(tensor)) if is_parameter else None
         if known is not None and known[0]() is tensor:
             return known[1]
-        frame: Any = sys._getframe(3)
         found = ""
-        while frame is not None:
-            if not self._is_internal(frame.f_code.co_filename):
-                found = _held_name(frame, tensor) or found
-            frame = frame.f_back
+        for frame in users_frames(sys._getframe(3), self._is_internal):
+            found = _held_name(frame, tensor) or found
         if is_parameter:
             self.hints[id(tensor)] = weakref.ref(tensor), found
         return found
 
+
+UNCOMPILED = "torch.compile was left out: what it compiles ran uncompiled"
+BESIDE = "what other threads trained is not in the recording"
+
+STARTING = (
+    threading.__file__,
+    os.path.join(os.path.dirname(threading.__file__), "concurrent", "futures", "thread.py"),
+)
+"""Files of Python's own that a thread begins in."""
 
 HANDING_ON = ("inner", "_call_impl", "handle_torch_function")
 """Functions of PyTorch's that give a name to what they return."""
@@ -2299,6 +2390,21 @@ def layers_of(module: Any) -> Iterator[Any]:
         module = inner if isinstance(inner, torch.nn.Module) else None
 
 
+def users_frames(frame: Any, is_internal: Callable[[str], bool]) -> Iterator[Any]:
+    """The user's frames from one outwards, and behind them, in another thread, those of the main
+    one, which waits for it or gave it what it works on.
+    """
+    main = threading.main_thread().ident
+    ends = [frame]
+    if threading.get_ident() != main:
+        ends.append(sys._current_frames().get(main or 0))
+    for each in ends:
+        while each is not None:
+            if not is_internal(each.f_code.co_filename):
+                yield each
+            each = each.f_back
+
+
 def holder_of(
     module: Any, first: Any, frame: Any, is_internal: Callable[[str], bool]
 ) -> tuple[Any, str]:
@@ -2309,23 +2415,21 @@ def holder_of(
         frame: the innermost frame that may hold them.
     """
     found, wrapped = "", ""
-    while frame is not None:
-        if not is_internal(frame.f_code.co_filename):
-            holder = frame.f_locals.get("self")
-            if module is not first:
-                wrapped = wrapped or _held_name(frame, first)
-            if (
-                isinstance(holder, torch.nn.Module)
-                and holder is not module
-                and any(each is module for each in holder.modules())
-            ):
-                module, found = holder, ""
-            if not found:
-                module, found = _container_in(frame, module) or (module, "")
-            found = found or _held_name(frame, module)
-            if not found:
-                module, found = _holder_in(frame, module)
-        frame = frame.f_back
+    for each in users_frames(frame, is_internal):
+        holder = each.f_locals.get("self")
+        if module is not first:
+            wrapped = wrapped or _held_name(each, first)
+        if (
+            isinstance(holder, torch.nn.Module)
+            and holder is not module
+            and any(part is module for part in holder.modules())
+        ):
+            module, found = holder, ""
+        if not found:
+            module, found = _container_in(each, module) or (module, "")
+        found = found or _held_name(each, module)
+        if not found:
+            module, found = _holder_in(each, module)
     return module, found or wrapped or type(module).__name__.lower()
 
 
@@ -2601,8 +2705,9 @@ class Writer:
         for name, each in parts:
             inner = f"{path}[{name}]" if listed else f"{path}.{name}"
             if id(each) in self.modules:
-                if not listed:
-                    self.lines.append(Line(f"{inner} = {self.modules[id(each)]}"))
+                known = self.modules[id(each)]
+                text = f"{path}.add_module({name!r}, {known})" if listed else f"{inner} = {known}"
+                self.lines.append(Line(text))
             elif listed or name.isidentifier():
                 self._module(each, inner)
 

@@ -454,7 +454,7 @@ class Watcher:
         """A hook whose failures are the watcher's own."""
 
         def call(*args: Any) -> Any:
-            if self.is_done or threading.get_ident() != self.thread:
+            if self.is_done or self.is_elsewhere():
                 return None
             try:
                 return hook(*args)
@@ -463,6 +463,10 @@ class Watcher:
                 return None
 
         return call
+
+    def is_elsewhere(self) -> bool:
+        """Whether this is another thread than the one that is watched."""
+        return threading.get_ident() != self.thread
 
     # --- functions --------------------------------------------------------------------------------
 
@@ -491,7 +495,7 @@ class Watcher:
 
     def _silent(self, former: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
-            if threading.get_ident() != self.thread:
+            if self.is_elsewhere():
                 return former(*args, **kwargs)
             with self.quiet():
                 return former(*args, **kwargs)
@@ -502,7 +506,7 @@ class Watcher:
         watcher = self
 
         def hear(cls: Any, *args: Any, **kwargs: Any) -> Any:
-            if watcher.inside == 2 or watcher.is_done or threading.get_ident() != watcher.thread:
+            if watcher.inside == 2 or watcher.is_done or watcher.is_elsewhere():
                 return apply(cls, *args, **kwargs)
             former, inner = watcher.ungraded_as, functools.partial(apply, cls)
             if cls.__name__ == "CheckpointFunction" and torch.is_grad_enabled():
@@ -523,7 +527,7 @@ class Watcher:
         """A functional call, which puts other tensors into the place of parameters."""
 
         def call(module: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.inside or self.is_done or threading.get_ident() != self.thread:
+            if self.inside or self.is_done or self.is_elsewhere():
                 return former(module, tensors, *args, **kwargs)
             given = tensors if isinstance(tensors, (list, tuple)) else [tensors]
             names = {name for each in given for name in each}
@@ -645,7 +649,7 @@ class Watcher:
         watcher = self
 
         def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if watcher.inside:
+            if watcher.inside and not watcher.is_elsewhere():
                 if watcher.rerun is not None:
                     return watcher.rerun.call(former, module, args, kwargs)
                 result = former(module, *args, **kwargs)
@@ -658,7 +662,7 @@ class Watcher:
         return call
 
     def _root(self, former: Any, module: Any, args: Any, kwargs: Any) -> Any:
-        if self.is_done or threading.get_ident() != self.thread or self.process != os.getpid():
+        if self.is_done or self.is_elsewhere() or self.process != os.getpid():
             return former(module, *args, **kwargs)
         was, call = self.is_on, None
         self.listen(False)
@@ -729,7 +733,9 @@ class Watcher:
 
     def _differentiating(self, former: Any) -> Any:
         def backward(*args: Any, **kwargs: Any) -> Any:
-            if self.inside or self.is_done or threading.get_ident() != self.thread:
+            if self.is_elsewhere():
+                return former(*args, **kwargs)
+            if self.inside or self.is_done:
                 if self.rerun is not None:
                     self.rerun.differentiates(args, kwargs)
                 return former(*args, **kwargs)
@@ -817,7 +823,7 @@ class Watcher:
 
     def _scaling(self, former: Any) -> Any:
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.inside or self.is_done:
+            if self.inside or self.is_done or self.is_elsewhere():
                 return former(scaler, optimizer, *args, **kwargs)
             steps = self.steps
             with self.quiet():
@@ -1311,7 +1317,7 @@ class Session:
         if not save(watcher, self.settings):
             if self.passed_on:
                 return ""
-            reason = watcher.failure or "there was no backward pass"
+            reason = watcher.failure or "there was no backward pass in the main thread"
             return f"nothing was recorded: {reason}"
         path = self.settings.output
         if watcher.report is None:
