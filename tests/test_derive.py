@@ -583,3 +583,103 @@ def test_the_file_for_numpy_agrees_with_itself(
     program: str, words: list[str], gradcli: CommandLine
 ) -> None:
     exec(gradcli("derive", program, *words, "--to", "numpy").out, {"__name__": "__main__"})
+
+
+_REVERSAL = """class Reversal(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.scale = scale
+        return x.view_as(x)
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.neg() * ctx.scale, None
+"""
+
+OF_PASSES = [
+    # The program goes backward from a number behind the tensor that it assigned last.
+    ("y = x.sin()\ny.sum().backward()", ["grad_x = cos(x)"]),
+    (f"{_REVERSAL}y = Reversal.apply(x, 0.5)\n(y * tensor([2., 4.])).sum().backward()",
+     ["grad_x = tensor([-1.0, -2.0])"]),
+    # What it assigned last is a leaf.
+    ("y = (x * x).sum()\ny.backward()\nfor p in [x]:\n    p = p", ["grad_x = 2 * x"]),
+    # The gradient is that of one pass, whatever others added to `.grad`.
+    ("y = (x * x).sum()\ny.backward(retain_graph=True)\ny.backward()", ["grad_x = 2 * x"]),
+    ("y = x * x\ny.backward(tensor([1., 10.]))", ["grad_x = 2 * seed * x"]),
+    ("y = (x * x).sum()\ny.backward(tensor(3.))", ["grad_x = 2 * seed * x"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "formulas"), OF_PASSES)
+def test_a_gradient_is_that_of_the_programs_pass(
+    program: str, formulas: list[str], gradcli: CommandLine
+) -> None:
+    shown = gradcli("derive", program, "x=[1,2]")
+    assert shown.code == 0, shown.err
+    assert [line.partition("  ")[0] for line in shown.out.splitlines()] == formulas
+
+
+def test_an_output_that_is_a_leaf_is_refused(gradcli: CommandLine) -> None:
+    shown = gradcli("derive", "x = ones(2, requires_grad=True)")
+    assert (shown.code, "the output is a leaf" in shown.err) == (3, True)
+
+
+ASSIGNED_AGAIN = [
+    "x = randn(2)\nm = nn.Linear(2, 1)\nz = m(x)\nm = nn.Linear(2, 1)\nx = randn(2)\n"
+    "y = m(x).pow(2).sum()",
+    "for i in range(3):\n    x = randn(2, requires_grad=True)\n    y = (x ** 3).sum() * (i + 1)",
+    "x = [1., 2.]\nx = torch.tensor(x, requires_grad=True)\ny = (x ** 3).sum()",
+]
+"""The values at which formulas are confirmed go to the assignment that made the leaf."""
+
+
+@pytest.mark.parametrize("command", ["derive", "check"])
+@pytest.mark.parametrize("program", ASSIGNED_AGAIN)
+def test_a_name_may_be_assigned_again(program: str, command: str, gradcli: CommandLine) -> None:
+    shown = gradcli(command, program)
+    assert (shown.code, shown.err) == (0, "")
+
+
+_OWN_PASS = """class Again(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+    @staticmethod
+    def backward(ctx, grad):
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad(): z = x.sin()
+        z.backward(grad)
+        return x.grad
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "place", "reason"),
+    [
+        ("k = x.sum().item()\ny = (x * k).sum()", "1:5", "`.item()` makes a number of Python's"),
+        (f"{_OWN_PASS}y = Again.apply(x).sum()", "11:9", "`Again` has a backward() of its own"),
+    ],
+)
+def test_formulas_of_these_inputs_say_where_the_number_comes_from(
+    program: str, place: str, reason: str, gradcli: CommandLine
+) -> None:
+    shown = gradcli("derive", program, "x=[1,2]")
+    assert shown.code == 3
+    assert "a number in them follows from the inputs" in shown.err
+    assert f"--> program:{place}\n" in shown.err
+    assert f"= note: {reason}" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("case", "code", "said"),
+    [
+        ("training/lbfgs", 0, "the formulas were run at these inputs alone"),
+        ("numpy/linear_regression", 3, "have numbers that may follow from the inputs"),
+    ],
+)
+def test_formulas_that_cannot_be_tried_elsewhere_are_told_of(
+    case: str, code: int, said: str, gradcli: CommandLine
+) -> None:
+    shown = gradcli("derive", f"tests/programs/{case}.grad")
+    assert (shown.code, said in shown.err) == (code, True)
+    assert f"cannot be given other inputs where `{'x' if code == 0 else 'w'}` gets" in shown.err

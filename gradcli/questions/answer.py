@@ -162,23 +162,25 @@ def show_explanation(
     show: Callable[[Run, Result], Answer],
     prepare: Callable[[Run], None] = lambda run: None,
     record: str = "all",
+    result: Callable[[Run, Any], Result | None] = lambda run, value: run.result(value, draws=True),
 ) -> int:
     """Run a program, differentiate its output, and answer with what is computed from the result.
 
     Args:
         prepare: called with the run before the program.
         record: what the session records.
+        result: the result of a run whose last statement has this value.
 
     Returns:
         The exit code: 3 with E402 where the output has no graph.
     """
 
-    return answer_from_run(asked, record, _explaining(asked, show), prepare)
+    return answer_from_run(asked, record, _explaining(asked, show, result), prepare)
 
 
 def show_graph(asked: Asked, show: Callable[[Run, Result], Answer]) -> int:
     """`show_explanation` of the graph of a recording alone."""
-    explaining = _explaining(asked, show)
+    explaining = _explaining(asked, show, lambda run, value: run.result(value, draws=True))
 
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
         run.tell_replay()
@@ -189,7 +191,9 @@ def show_graph(asked: Asked, show: Callable[[Run, Result], Answer]) -> int:
 
 
 def _explaining(
-    asked: Asked, show: Callable[[Run, Result], Answer]
+    asked: Asked,
+    show: Callable[[Run, Result], Answer],
+    result_of: Callable[[Run, Any], Result | None],
 ) -> Callable[[Run, Sequence[Statement], Any], int]:
     """What answers with what is computed from the result of a run; raises E402 where its output
     has no graph.
@@ -198,7 +202,7 @@ def _explaining(
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
         from gradcli.running.report import note_passes  # lazy: start-up: NumPy
 
-        result = run.result(value, draws=True)
+        result = result_of(run, value)
         if result is None or result.graph.root is None:
             raise _no_graph(result, statements)
         note_passes(asked.terminal, run.session, run.options, result)

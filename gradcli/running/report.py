@@ -51,8 +51,22 @@ def result_of(
         UsageError: there is no tensor of the name that was asked for.
     """
     named = find_output(session, options, value)
-    if named is None:
-        return None
+    return None if named is None else result_at(session, options, inputs, named)
+
+
+def result_at(
+    session: Session,
+    options: Options,
+    inputs: list[tuple[str, Tensor]],
+    named: tuple[str | None, Tensor],
+    *,
+    again: bool = True,
+) -> Result:
+    """The result whose output is a tensor, given with its name; raises as `result_of`.
+
+    Args:
+        again: whether a seed that was asked for makes a pass where the program had one of its own.
+    """
     name, output = named
     graph = session.graph(output)
     wanted = _wanted(session, options, inputs, graph)
@@ -61,11 +75,11 @@ def result_of(
     seed = None
     first_event = 0
     root = graph.root
-    if root is not None and (options.seed is not None or not _has_run(root, recorder)):
+    if root is not None and options.seed is not None:
+        seed = asked_seed(session, options.seed, output)
+    if root is not None and ((again and seed is not None) or not _has_run(root, recorder)):
         if recorder.events is not None:
             first_event = len(recorder.events)
-        if options.seed is not None:
-            seed = asked_seed(session, options.seed, output)
         with advising_seed(output, "--seed '{}'", name):
             session.backward(output, seed)
     called = name or "the output"
@@ -142,6 +156,47 @@ def differentiated(session: Session) -> tuple[str | None, Tensor] | None:
         return None
     tensor = outputs[-1].tensor
     return _name_of(session, tensor) or tensor.name, tensor
+
+
+def computed_output(
+    session: Session, options: Options, value: Any
+) -> tuple[str | None, Tensor] | None:
+    """What a program computes: its output, and not a leaf that it merely shows or assigned last.
+
+    Where it went backward through that from another tensor, that one: the gradients are its.
+    """
+    shown = type(value) is Tensor and value.is_leaf
+    found = find_output(session, options, None) if shown else None
+    found = found or find_output(session, options, value)
+    passes = found is not None and (not found[1].requires_grad or found[1].is_leaf)
+    if passes and options.of is None:
+        found = differentiated(session) or found
+    if found is None:
+        return None
+    start = _start_through(session, found[1])
+    return found if start is None else (_name_of(session, start) or start.name, start)
+
+
+def _start_through(session: Session, output: Tensor) -> Tensor | None:
+    """The tensor other than the output from which the program last went backward through it."""
+    starts = [each.tensor for each in session.recorder.outputs.values() if each.ended]
+    node = output.grad_fn
+    if node is None or node not in session.recorder.ran or any(each is output for each in starts):
+        return None
+    with session.running():
+        for start in reversed(starts):
+            if session.graph(start).find(node) is not None:
+                return start
+    return None
+
+
+def bare_leaf() -> GradcliError:
+    """The error of an output that is a leaf which no argument gave."""
+    return GradcliError(
+        "E402",
+        "the output is a leaf, and nothing is computed between it and an input",
+        help="`--of NAME` chooses another output",
+    )
 
 
 def note_passes(terminal: Terminal, session: Session, options: Options, result: Result) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from copy import copy
 from math import inf
 from time import perf_counter
@@ -21,6 +21,7 @@ from gradcli.library.torch.nn.layers.lazy import is_uninitialized
 from gradcli.library.torch.nn.module import Module
 from gradcli.record import Record
 from gradcli.running.arguments.conversion import mapped
+from gradcli.running.arguments.name_uses import assigned_again
 from gradcli.running.arguments.values import Argument
 from gradcli.running.moments import (
     Moment,
@@ -31,7 +32,7 @@ from gradcli.running.moments import (
     at_statements,
     leaves,
 )
-from gradcli.running.report import differentiated, find_output
+from gradcli.running.report import computed_output
 from gradcli.running.run import Run
 
 if TYPE_CHECKING:
@@ -75,15 +76,9 @@ class Executed:
     def __init__(self, run: Run, value: Any, given: Arrays = _NONE, took: Arrays = _NONE) -> None:
         self.run = run
         self.value = value
-        # A leaf that was merely shown is not what the program computes.
-        shown = type(value) is Tensor and value.is_leaf
-        found = find_output(run.session, run.options, None) if shown else None
-        found = found or find_output(run.session, run.options, value)
-        passes = found is not None and (not found[1].requires_grad or found[1].is_leaf)
-        if passes and run.options.of is None:
-            found = differentiated(run.session) or found
+        found = computed_output(run.session, run.options, value)
         self.name: str | None = None if found is None else found[0]
-        self.output: Tensor | None = None if found is None else self._passed(found[1])
+        self.output: Tensor | None = None if found is None else found[1]
         self.leaves: dict[str, Tensor] = {}
         if self.output is not None and run.bindings is not None:
             graph = run.session.graph(self.output)
@@ -102,19 +97,6 @@ class Executed:
             for name, leaf in self.leaves.items()
             if name in given and took.get(name) is not leaf
         }
-
-    def _passed(self, output: Tensor) -> Tensor:
-        """The output, or where the program went backward through it from another tensor, that."""
-        recorder = self.run.session.recorder
-        starts = [each.tensor for each in recorder.outputs.values() if each.ended]
-        node = output.grad_fn
-        if node is None or node not in recorder.ran or any(each is output for each in starts):
-            return output
-        for start in reversed(starts):
-            with self.run.session.running():
-                if self.run.session.graph(start).find(node) is not None:
-                    return start
-        return output
 
     def seed(self) -> Any:
         """The gradient of the output that the program's own backward pass began with, None where
@@ -190,6 +172,8 @@ class Rerun(Record):
         parsed_in: the dtype that the statements of a recording's program name.
         until: when the time is over that all runs together may take; known from the first on.
         settled: the names of which it is known whether they have such a moment.
+        passes: of names that are assigned more than once, how many assignments there are before the
+            one that makes the leaf; of modules too.
     """
 
     terminal: Terminal
@@ -203,6 +187,7 @@ class Rerun(Record):
     settled: frozenset[str] = frozenset()
     parsed_in: str | None = None
     until: float | None = None
+    passes: Mapping[str, int] = {}  # never written to
 
     def left(self) -> float:
         """The seconds that all further runs together may take."""
@@ -242,6 +227,7 @@ class Rerun(Record):
         A leaf that no assignment at the top level makes, such as a function's or one that a
         parametrization adds to a module, gets its value before it is used first.
         """
+        self._count_assignments({name.partition(".")[0] for name in values})
         ran = self._execute(text, values, dtype, record, prepare)
         unknown = ran.missed - self.settled
         if not unknown or prepare is not None or text is not None:
@@ -283,8 +269,10 @@ class Rerun(Record):
             since = {argument.name: argument.since for argument in arguments}
             for name, array in early.items():
                 if "." not in name:
-                    arguments.append(held(name, np.array(array), since.get(name, 1)))
-            took = _override_parameters(run, early)
+                    argument = held(name, np.array(array), since.get(name, 1))
+                    argument.passes = self.passes.get(name, 0)
+                    arguments.append(argument)
+            took = _override_parameters(run, early, self.passes)
             if run.replay is not None:
                 run.replay.replace(early)
             if prepare is not None:
@@ -315,6 +303,30 @@ class Rerun(Record):
             self.statements, self.parsed_in = run.session.parse(text, self.name), dtype
         return self.statements
 
+    def _count_assignments(self, names: Set[str]) -> None:
+        """Find which assignment of each name makes the leaf, or the module with the leaves, where
+        there are several.
+        """
+        names = names - self.passes.keys() - {argument.name for argument in self.arguments}
+        if not names or self.options.recording is not None:
+            return
+        run = Run(self.terminal, self.options, "graph")
+        run.muted = True
+        statements = self._parsed(run)
+        names &= assigned_again(statements)
+        if not names:
+            return
+        stored: dict[str, list[Any]] = {name: [] for name in names}
+        for name, values in stored.items():
+            run.session.override(name, _counting(run, name, values))
+        with run.limited():
+            executed = Executed(run, run.execute(list(statements), self.arguments))
+        found = {
+            name: next((n for n, each in enumerate(values) if _holds(each, name, executed)), 0)
+            for name, values in stored.items()
+        }
+        self.passes = {**self.passes, **found}
+
     def beginnings(self, executed: Executed) -> dict[str, Any]:
         """What the leaves held that the program wrote to, when each got its name."""
         names = {
@@ -327,7 +339,8 @@ class Rerun(Record):
             run = Run(self.terminal, self.options, "graph")
             run.muted = True
             for name in names:
-                run.session.override(name, _remembering(begun, name))
+                keep = _after(self.passes.get(name, 0), run, name, _remembering(begun, name))
+                run.session.override(name, keep)
             with run.limited():
                 run.execute(list(self.statements), self.arguments)
         return begun
@@ -342,6 +355,43 @@ def _remembering(begun: dict[str, Any], name: str) -> Callable[[Any], Any]:
         return value
 
     return keep
+
+
+def _counting(run: Run, name: str, values: list[Any]) -> Callable[[Any], Any]:
+    """What each assignment of a name stores: its value, which is noted where it may have leaves."""
+
+    def store(value: Any) -> Any:
+        is_leaf = type(value) is Tensor and value.is_leaf
+        values.append(value if is_leaf or isinstance(value, Module) else None)
+        run.session.override(name, store)
+        return value
+
+    return store
+
+
+def _holds(value: Any, name: str, executed: Executed) -> bool:
+    """Whether an assigned value is the leaf of a name, or a module that has one; of a name without
+    one the tensor that it holds in the end.
+    """
+    if isinstance(value, Module):
+        parameters = {id(parameter) for _, parameter in value.named_parameters()}
+        return any(id(leaf) in parameters for leaf in executed.leaves.values())
+    leaf = executed.leaves.get(name, executed.run.session.values.get(name))
+    return value is not None and value is leaf
+
+
+def _after(passes: int, run: Run, name: str, replace: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What an assignment of a name stores, after so many that store their own values."""
+
+    def store(value: Any) -> Any:
+        nonlocal passes
+        if not passes:
+            return replace(value)
+        passes -= 1
+        run.session.override(name, store)
+        return value
+
+    return store
 
 
 def rerun_of(asked: Asked) -> Rerun:
@@ -402,9 +452,9 @@ def outcome_of(result: Result) -> Outcome:
     return Outcome(to_host(result.output.array), inputs, gradients)
 
 
-def _override_parameters(run: Run, values: Arrays) -> dict[str, Tensor]:
-    """Let modules begin with other parameters, given by their paths; returns what gets those that
-    have begun with them.
+def _override_parameters(run: Run, values: Arrays, passes: Mapping[str, int]) -> dict[str, Tensor]:
+    """Let modules begin with other parameters, given by their paths, after so many assignments of
+    their names; returns what gets those that have begun with them.
     """
     took: dict[str, Tensor] = {}
     paths = [name for name in values if "." in name]
@@ -420,7 +470,7 @@ def _override_parameters(run: Run, values: Arrays) -> dict[str, Tensor]:
                     took[f"{first}.{name}"] = parameter
             return module
 
-        run.session.override(first, begin)
+        run.session.override(first, _after(passes.get(first, 0), run, first, begin))
     return took
 
 

@@ -328,6 +328,28 @@ class Run:
                 return result_of(self.session, self.options, inputs, found[1])
         return result
 
+    def computed(self, value: Any) -> Result | None:
+        """The same of what the program computes, which may be what it went backward from.
+
+        Raises:
+            GradcliError: E402 for a leaf that no argument gave, and as `result`.
+        """
+        from gradcli.running.report import (  # lazy: start-up: NumPy
+            bare_leaf,
+            computed_output,
+            result_at,
+        )
+
+        found = computed_output(self.session, self.options, value)
+        if found is None:
+            return None
+        inputs = [] if self.bindings is None else self.bindings.inputs()
+        output = found[1]
+        given = any(tensor is output for _, tensor in inputs)
+        if output.requires_grad and output.grad_fn is None and not given:
+            raise bare_leaf()
+        return result_at(self.session, self.options, inputs, found, again=False)
+
     def recorded(
         self, statements: Sequence[Statement], value: Any, differentiates: bool
     ) -> Recorded:

@@ -28,18 +28,18 @@ from gradcli.questions.check.check import (
 from gradcli.questions.check.check import check as compare
 from gradcli.questions.check.diagnosis import Clues, is_close
 from gradcli.questions.check.edits import Edit, edits, edits_of_backward
-from gradcli.questions.check.suspects import Suspect, suspects, without_second
 from gradcli.questions.check.tell import (
     check_document,
     check_text,
     comparison_document,
     comparison_text,
 )
-from gradcli.questions.why.detachments import beside
+from gradcli.questions.why.detachments import places_beside
+from gradcli.questions.why.suspects import Suspect, suspects, without_second
 from gradcli.recorded.names import arguments_of
 from gradcli.running.arguments.words import UsageError
 from gradcli.running.recordings.operations import OtherInputsError
-from gradcli.running.report import asked_seed
+from gradcli.running.report import asked_seed, bare_leaf
 from gradcli.running.rerun import evaluate, moments_of
 from gradcli.show.answer import Answer
 from gradcli.show.style import one_line
@@ -236,13 +236,9 @@ def _suspects(rerun: Rerun, wrong: Sequence[str]) -> list[Suspect]:
         events = session.rehearse(fresh.output, seed)
     found = suspects(rerun.statements, nodes, events)
     if not found and root is not None:
-        recorded = fresh.run.recorded(rerun.statements, fresh.value, False)
-        leaves = [leaf for name, leaf in fresh.leaves.items() if name in wrong]
         found = [
-            Suspect(each.place, f"{each.text}: differences see this way, gradients do not")
-            for leaf in leaves
-            for each in beside(recorded, leaf, root)
-            if each.place is not None
+            Suspect(place, f"{text}: differences see this way, gradients do not")
+            for place, text in places_beside(rerun, fresh, wrong)
         ]
     return list({(each.place.start, each.text): each for each in found}.values())
 
@@ -335,11 +331,7 @@ def _executed(rerun: Rerun) -> Executed:
         raise _nothing_to_move()
     bound = [] if found.run.bindings is None else found.run.bindings.inputs()
     if found.output.grad_fn is None and all(leaf is not found.output for _, leaf in bound):
-        raise GradcliError(
-            "E402",
-            "the output is a leaf, and nothing is computed between it and an input",
-            help="`--of NAME` chooses another output",
-        )
+        raise bare_leaf()
     return found
 
 

@@ -20,7 +20,7 @@ from gradcli.questions.check.check import (
     fails,
     worst,
 )
-from gradcli.questions.check.suspects import Suspect
+from gradcli.questions.why.suspects import Suspect
 from gradcli.show.diagnostics.findings import finding, span_object, wrapped
 from gradcli.show.style import PLAIN, Style
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
-from gradcli.errors import GradcliError, Source
+from gradcli.errors import GradcliError, Source, Span
 from gradcli.language.parser.parser import parse_program
 from gradcli.language.provenance import record_provenance
 from gradcli.language.tree.syntax import Name
@@ -20,12 +21,14 @@ from gradcli.questions.derive.latex import latex
 from gradcli.questions.derive.program import is_pattern, is_written
 from gradcli.questions.derive.tell import derivation_document
 from gradcli.questions.derive.textbook import textbook
+from gradcli.questions.why.detachments import places_beside
+from gradcli.questions.why.suspects import suspects
 from gradcli.recorded.symbols.text import text_of
 from gradcli.running.arguments.missing_inputs import missing_inputs
 from gradcli.running.arguments.name_uses import calls_in, free_names
 from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument
-from gradcli.running.rerun import Rerun, rerun_of
+from gradcli.running.rerun import Rerun, moments_of, rerun_of
 from gradcli.running.run import Run
 from gradcli.running.source import Program, run_program
 from gradcli.show.answer import Answer
@@ -92,24 +95,31 @@ def with_functions_of_matrices(asked: Asked) -> None:
 
 
 def seed_for(asked: Asked, named: bool) -> str | None:
-    """A seed for an output of several elements, which `seed` stands for in the formulas; None for
-    one of one element, and where the program cannot be run.
+    """A seed for an output of several elements, which `seed` stands for in the formulas: that of
+    the program's own backward pass if it has one. None where it is 1, and where the program cannot
+    be run.
 
     Args:
         named: whether the formulas that are shown have it.
     """
     try:
-        output = rerun_of(asked).execute().output
+        executed = rerun_of(asked).execute(record="steps")
+        own = None if executed.output is None else executed.seed()
     except GradcliError:
         return None
-    if output is None or output.grad_fn is None or not output.array.ndim:
+    output = executed.output
+    if output is None or output.grad_fn is None:
+        return None
+    if output.array.size == 1 and (own is None or own == 1):
         return None
     if named:
         told = "`seed` stands for the gradient that arrives at the output, of its shape"
         asked.terminal.note(
             f"{told}; --jacobian gives matrices" if output.array.ndim == 1 else told
         )
-    return str(np.random.default_rng(0).uniform(0.5, 1.5, output.array.shape).round(4).tolist())
+    if own is None:
+        own = np.random.default_rng(0).uniform(0.5, 1.5, output.array.shape).round(4)
+    return str(own.tolist())
 
 
 def with_gradients(asked: Asked) -> dict[str, str]:
@@ -132,7 +142,7 @@ def with_gradients(asked: Asked) -> dict[str, str]:
     record_values(run)
     with run.limited():
         try:
-            result = run.result(run.execute(statements, asked.arguments))
+            result = run.computed(run.execute(statements, asked.arguments))
         except GradcliError as error:
             raise _no_hessian() if error.code == "E401" else error from None
         used = [each.name for each in result.gradients if each.node] if result else []
@@ -217,7 +227,7 @@ def formulas_at(asked: Asked, target: str, matrices: str = "") -> Derivation:
     run.muted = True
     record_values(run)
     with run.limited():
-        result = run.result(run.execute(statements, arguments))
+        result = run.computed(run.execute(statements, arguments))
         if result is None:
             raise GradcliError("E413", "the program has no gradient at other sizes")
         return formulas_of(run, result, asked.program.text(), target, matrices)
@@ -286,7 +296,11 @@ def _derived(
     recorder = run.session.recorder
     assert isinstance(recorder, TraceRecorder)
     found = derive(result, recorder, run_program, has_word_for, is_value)
-    again = Rerun(run.terminal, program, "program", run.arguments(), run.options)
+    called = "program" if run.statement is None else run.statement.span.source.name
+    again = Rerun(run.terminal, program, called, run.arguments(), run.options)
+    with suppress(GradcliError):
+        if any(each.tensor.version for each in result.gradients):
+            again.moments, _ = moments_of(again, again.execute())
     _confirm_nearby(again, found)
 
     def in_domain(inputs: dict[str, Any]) -> bool:
@@ -316,27 +330,84 @@ def _confirm_nearby(again: Rerun, found: Derivation) -> None:
     them stands there as a constant: at inputs nearby the program has other gradients.
     """
     random = np.random.default_rng(0)
-    inputs = {
+    nearby = {
         name: (array * random.uniform(0.99, 1.01, array.shape)).astype(array.dtype)[()]
         if name not in ("seed", *found.fixed) and array.dtype.char in "fd"
         else array
         for name, array in found.inputs.items()
     }
-    outcome = again(values=_by_path(found, inputs))
-    if outcome is None:
+    name = _other_gradient(again, found, nearby)
+    if name is None:
         return
+    if not _takes(again, _by_path(found, nearby)) or _other_gradient(again, found, found.inputs):
+        reason = f"the program cannot be given other inputs where `{name}` gets its value"
+        if any("tensor(" in text_of(line.formula) for line in found.lines):
+            raise GradcliError(
+                "E413",
+                f"the formulas of {name} have numbers that may follow from the inputs: {reason}",
+                help="`gradcli explain` shows the numbers",
+            )
+        again.terminal.note(f"the formulas were run at these inputs alone: {reason}")
+        return
+    place, reason = _numbers_in(again, found.paths.get(name, name))
+    raise GradcliError(
+        "E413",
+        f"the formulas of {name} hold at these inputs only: a number in them follows from the"
+        " inputs, and stands there as it is",
+        span=place,
+        notes=(reason,) if reason else (),
+        help="`gradcli explain` shows the numbers",
+    )
+
+
+def _other_gradient(again: Rerun, found: Derivation, inputs: dict[str, Any]) -> str | None:
+    """A name whose gradient by the formulas is not the program's at some inputs, None where there
+    is none or one of the two cannot be run.
+    """
     lines = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in found.lines)
     try:
+        there = again.execute(values=_by_path(found, inputs), record="steps")
+        if there.output is None:
+            return None
+        seed = inputs.get("seed", np.ones((), there.output.array.dtype))
+        seed = np.broadcast_to(seed, there.output.array.shape).copy()
+        own = there.seed()
+        if own is None or np.allclose(own, seed):
+            gradients = there.gradients(seed)
+        else:
+            gradients = there.slopes(seed, {}, second=False)
         values = run_program(lines, inputs)
     except GradcliError:
-        return
+        return None
     for name, called in found.gradients.items():
-        right, given = outcome.gradients.get(found.paths.get(name, name)), values[called]
+        right, given = gradients.get(found.paths.get(name, name)), values[called]
         if right is None or not np.isfinite(right).all():
             continue
         if not agrees(given, right, 1e-3, values.values()):
-            raise GradcliError(
-                "E413",
-                f"the formulas of {name} hold at these inputs only, so they are not shown",
-                help="`gradcli explain` shows the numbers",
-            )
+            return name
+    return None
+
+
+def _takes(again: Rerun, values: dict[str, Any]) -> bool:
+    """Whether the leaves of the program hold such values where its output is computed from them,
+    which they hold in the end.
+    """
+    there = again.execute(values=values)
+    return all(
+        np.array_equal(np.asarray(leaf.array), values[name], equal_nan=True)
+        for name, leaf in there.leaves.items()
+        if name in values
+    )
+
+
+def _numbers_in(again: Rerun, path: str) -> tuple[Span | None, str]:
+    """Where a number that follows from a leaf gets into its gradient as a constant, and how."""
+    with suppress(GradcliError):
+        fresh = again.execute(record="values")
+        nodes = [] if fresh.output is None else fresh.run.session.graph(fresh.output).nodes
+        events = fresh.run.session.recorder.events or ()
+        for place, text in places_beside(again, fresh, [path]):
+            return place, text
+        for each in suspects(again.statements, nodes, events):
+            return each.place, each.text
+    return None, ""

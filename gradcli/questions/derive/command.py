@@ -14,11 +14,11 @@ from gradcli.errors import GradcliError
 from gradcli.questions.answer import show_explanation
 from gradcli.running.arguments.click_options import with_answer_file, with_program
 from gradcli.running.arguments.values import Argument
+from gradcli.running.run import Run
 from gradcli.running.source import AnswerFile, Asked, Program, asked_of
 
 if TYPE_CHECKING:
     from gradcli.recorded.result import Result
-    from gradcli.running.run import Run
     from gradcli.show.answer import Answer
 
 
@@ -177,4 +177,4 @@ def _derived(
             found = of_any_size([found, *at_others], sizes)
         return answer_of(found, run, result, text, target)
 
-    return show_explanation(asked, show, prepare)
+    return show_explanation(asked, show, prepare, result=Run.computed)

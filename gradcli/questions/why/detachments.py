@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays import dtypes
+from gradcli.autograd.custom.function import FunctionCall
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Label, Span
 from gradcli.language.tree import syntax as tree
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from gradcli.autograd.node import Node
     from gradcli.recorded.dataflow import Flow
     from gradcli.recorded.recorded_run import Recorded
+    from gradcli.running.rerun import Executed, Rerun
 
 _MODES = ("no_grad", "inference_mode", "set_grad_enabled", "checkpoint(")
 
@@ -71,20 +73,47 @@ def detachment_of(
 
 def beside(run: Recorded, tensor: Tensor, root: Node) -> list[Detachment]:
     """Where a part of what a node stands for is computed from a tensor outside the graph: by
-    `detach()` and its like, not by ops without a derivative.
+    `detach()` and its like, not by ops without a derivative, and not in `forward` of a custom
+    function, whose `backward` stands for it.
     """
     flow = run.flow
+    applied = {
+        (each.span.source.name, each.span.start)
+        for each in run.recorder.trace.instructions
+        if isinstance(each.op, FunctionCall) and each.span is not None
+    }
     return [
         detachment_of(each, flow.values, run.program)
         for each in flow.detachments([id(tensor)], flow.outputs_of([(root, 0)]))
-        if each.call is None or _is_unrecorded(run, each)
+        if each.call is None or _is_unrecorded(run, each, applied)
     ]
 
 
-def _is_unrecorded(run: Recorded, flow: Flow) -> bool:
-    """Whether an op that has a derivative ran where nothing is recorded; not for a write."""
+def places_beside(
+    rerun: Rerun, fresh: Executed, names: Container[str]
+) -> Iterator[tuple[Span, str]]:
+    """The places of the same of a run that was recorded with its values, for leaves with these
+    names; with what is said of each.
+    """
+    root = None if fresh.output is None else fresh.output.grad_fn
+    if root is None:
+        return
+    recorded = fresh.run.recorded(rerun.statements, fresh.value, False)
+    for name, leaf in fresh.leaves.items():
+        for each in beside(recorded, leaf, root) if name in names else ():
+            if each.place is not None:
+                yield each.place, each.text
+
+
+def _is_unrecorded(run: Recorded, flow: Flow, applied: Container[tuple[str, int]]) -> bool:
+    """Whether an op that has a derivative ran where nothing is recorded; not for a write, nor in
+    a custom function that was `applied` at one of these places.
+    """
     call = flow.call
     if call is None or not call.op.node_name or call.grad_enabled:
+        return False
+    calls = [span for _, span in call.stack if span is not None]
+    if any((span.source.name, span.start) in applied for span in calls):
         return False
     return all(each.result is not call.output for each in run.recorder.writes)
 

@@ -1,6 +1,6 @@
 """Binds the arguments of a run to its names: they supply a name that the program reads, or replace
-the first value that it assigns. One that holds from a later line on is evaluated there, and takes
-the place of another of its name.
+the first value that it assigns, or a later one. One that holds from a later line on is evaluated
+there, and takes the place of another of its name.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ class Bindings:
         session = self.session
         differentiable = self.wrt is None or name in self.wrt
         argument = binding.argument
-        if how in (READ, INSIDE) and binding.bound is None:
+        left = argument.passes
+        if how in (READ, INSIDE) and binding.bound is None and not left:
             with session.running(argument.span):
                 binding.bound = as_input(argument, binding.value, differentiable)
             session.bind(name, binding.bound)
@@ -103,10 +104,16 @@ class Bindings:
                 tensor.set_name(path)
 
         def replace(old: Any) -> Any:
+            nonlocal left
+            if left:
+                left -= 1
+                session.override(name, replace)
+                return old
             binding.bound = taking_kind(argument, binding.value, old, differentiable)
             return binding.bound
 
-        session.override(name, replace if how in (ASSIGNED, INSIDE) else None)
+        replaces = how in (ASSIGNED, INSIDE) or left > 0
+        session.override(name, replace if replaces else None)
 
     def inputs(self) -> list[tuple[str, Tensor]]:
         """The arguments that were bound to tensors."""

@@ -47,6 +47,20 @@ def name_uses(statement: tree.Statement) -> Mapping[str, str]:
     return uses
 
 
+def assigned_again(statements: Iterable[tree.Statement]) -> set[str]:
+    """The names that more than one assignment at the top level may give a value, or one in a loop
+    several times.
+    """
+    once: set[str] = set()
+    again: set[str] = set()
+    for statement in statements:
+        repeats = isinstance(statement, (tree.For, tree.While))
+        for use in all_name_uses(statement):
+            if use.how == ASSIGNED:
+                (again if repeats or use.name in once else once).add(use.name)
+    return again
+
+
 def free_names(
     statements: Iterable[tree.Statement], bound: Iterable[str], is_builtin: Callable[[str], bool]
 ) -> dict[str, None]:

@@ -25,9 +25,10 @@ class Argument:
             before that: a file is read once for all runs, and standard input cannot be read twice.
         plain: whether the arrays in what is held are plain numbers without a dtype.
         since: the line of the program from which on it holds, where a session got it later.
+        passes: how many assignments of the program keep their values before it replaces one.
     """
 
-    __slots__ = ("constant", "held", "name", "offset", "plain", "since", "source")
+    __slots__ = ("constant", "held", "name", "offset", "passes", "plain", "since", "source")
 
     def __init__(self, name: str, constant: bool, word: str, offset: int) -> None:
         self.name = name
@@ -37,6 +38,7 @@ class Argument:
         self.held: Any = None
         self.plain = False
         self.since = 1
+        self.passes = 0
 
     @property
     def text(self) -> str:
