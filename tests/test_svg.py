@@ -226,3 +226,50 @@ def test_there_is_no_picture_of_nothing(text: str, suffix: str, tmp_path: Path) 
     assert found.code == 3
     assert "E402" in found.stderr
     assert not file.exists()
+
+
+ASPECTS = ["16:9", "4:3", "1:1", "9:16"]
+
+
+@pytest.mark.parametrize("aspect", ASPECTS)
+@pytest.mark.parametrize("program", ["y = x * x", "\n".join(["y = x"] + ["y = (y * x).exp()"] * 9)])
+def test_a_picture_has_the_aspect_that_is_asked_for(program: str, aspect: str) -> None:
+    """Nothing leaves the canvas, which one side of the picture fills."""
+    drawn = invoke(program, "x=1", "--format", "svg", "--aspect", aspect).stdout
+    numbers = re.search(r'viewBox="0 0 (\d+) (\d+)".*?translate\((\d+) (\d+)\)', drawn, re.DOTALL)
+    assert numbers is not None
+    width, height, left, top = map(int, numbers.groups())
+    one, other = map(int, aspect.split(":"))
+    assert width / height == pytest.approx(one / other, rel=0.01)
+    assert min(left, top) == 16
+    corner = r'<g id="box\d+"[^>]*translate\(([\d.]+) ([\d.]+)\)">'
+    size = r'<rect[^>]*?width="([\d.]+)" height="([\d.]+)"'
+    found = re.findall(corner + size, drawn.replace(">\n<", "><"))
+    boxes = [[*map(float, each)] for each in found]
+    assert len(boxes) > 1
+    assert max(left + x + own for x, _, own, _ in boxes) <= width - 15
+    assert max(top + y + own for _, y, _, own in boxes) <= height - 15
+
+
+def test_an_aspect_in_columns_is_a_larger_picture() -> None:
+    """A long chain on a slide goes on in further columns, or it would be too small to be read."""
+    program = "\n".join(["y = x"] + ["y = (y * x).exp()"] * 9)
+    tall, wide = (
+        invoke(program, "x=1", "--format", "svg", "--expand", *options).stdout
+        for options in ([], ["--aspect", "16:9"])
+    )
+    heights = [int(re.findall(r'height="(\d+)"', each)[0]) for each in (tall, wide)]
+    assert heights[1] < 0.8 * heights[0]
+
+
+@pytest.mark.parametrize("aspect", ["16", "16:0", "a:b", "100:1", "-1:2", "1.5:1"])
+def test_an_aspect_that_is_none_is_refused(aspect: str) -> None:
+    found = invoke("y = x * x", "x=1", "--format", "svg", f"--aspect={aspect}")
+    assert found.code == 2
+    assert "--aspect" in found.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["-o", "y.html"], ["--format", "dot"], ["-o", "y.npz"]])
+def test_an_aspect_without_a_picture_is_refused(words: list[str]) -> None:
+    found = invoke("y = x * x", "x=1", "--aspect", "16:9", *words)
+    assert (found.code, "--aspect is for pictures" in found.stderr) == (2, True)

@@ -35,8 +35,8 @@ QUESTIONS = ("blame", "check", "derive", "explain", "plot", "port", "record", "w
 OPTION_GROUPS = {
     "Everyday": "-e --of --wrt --seed --trace -o --json --dtype -q --help",
     "Output": (
-        "--format --trace-depth --no-trace --fold --expand --saved --precision --full --color"
-        " --no-header --error-format --strict --version --verbose"
+        "--format --trace-depth --no-trace --fold --expand --aspect --saved --precision --full"
+        " --color --no-header --error-format --strict --version --verbose"
     ),
     "Many records": (
         "--inputs --jobs --retries --cluster --chunk --shard --resume --manual-seed-per-record"

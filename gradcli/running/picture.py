@@ -145,7 +145,7 @@ def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:
         if part_counts(annotated, asked | {*folded}, options.expand)[()] > MOST_BOXES:
             return None
         picture = picture_of(annotated, asked | {*folded}, options.expand, options.saved)
-        return laid_out(picture) if len(picture.boxes) <= MOST_BOXES else None
+        return laid_out(picture, options.aspect) if len(picture.boxes) <= MOST_BOXES else None
 
     laid = drawn(())
     if options.expand or (laid is not None and laid.fits):

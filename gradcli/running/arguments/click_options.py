@@ -64,6 +64,17 @@ def _size(text: str) -> int:
     return size
 
 
+def _aspect(text: str) -> float:
+    """The width over the height that `16:9` asks for."""
+    width, _, height = text.partition(":")
+    if not (width.isdecimal() and height.isdecimal() and int(width) and int(height)):
+        raise ValueError(f"{text!r} is no width and height such as 16:9")
+    ratio = int(width) / int(height)
+    if not 1 / _NARROWEST <= ratio <= _NARROWEST:
+        raise ValueError(f"of {text} one side is more than {_NARROWEST} times the other")
+    return ratio
+
+
 def _seconds(seconds: float) -> float:
     """A length of time, which also holds for what the command reads; a range lets NaN through."""
     if math.isnan(seconds):
@@ -102,6 +113,7 @@ def _cluster(text: str) -> str:
     return text
 
 
+_NARROWEST = 10
 _PROTOCOLS = ("tcp", "tls", "ws", "wss", "ucx")
 _MOST_WORKERS = 256
 
@@ -154,6 +166,12 @@ _PICTURE: list[Decorator] = [
         multiple=True,
     ),
     _flag("--expand", "Draw each repetition of a loop, and fold nothing."),
+    _option(
+        "--aspect",
+        "Draw the picture this wide for its height: 16:9 for a slide.",
+        "W:H",
+        callback=_read(_aspect),
+    ),
     _flag("--saved", "Show what nodes save for the backward pass, in the picture."),
 ]
 
@@ -375,6 +393,9 @@ def options_of(parameters: dict[str, Any]) -> Options:
     options = Options(limits=limits_of(parameters), sweep=sweep, **parameters)
     if options.saved and not (options.draws or options.format in ("svg", "html")):
         raise UsageError("--saved is for pictures: -o graph.svg, or `gradcli explain --saved`")
+    paints = options.format == "svg" or (options.output or "").endswith((".svg", ".png"))
+    if options.aspect and not paints:
+        raise UsageError("--aspect is for pictures: -o graph.svg, -o graph.png")
     if options.output is not None:
         options.limits.check_file(options.output)
         problem = None if options.inputs else check_output(options.output)

@@ -128,6 +128,7 @@ class Options:
         graph_alone: whether a recording's program runs for its graph, without numbers.
         watched: what `record --watch` wrote, which has no program; None for all else.
         explain_loops: whether it is said what became of the loops that ran often.
+        aspect: the width of a picture over its height, None for what its layout gives.
         fold: the modules that are one box in a picture, as paths such as `net.0`.
         expand: whether each repetition of a loop is drawn, in a picture and in a tree.
         saved: whether it is shown what nodes saved for the backward pass.
@@ -165,13 +166,13 @@ class Options:
         keep_going: bool = False,
         explain_loops: bool = False,
         fold: Sequence[str] = (),
+        aspect: float | None = None,
         expand: bool = False,
         saved: bool = False,
         no_header: bool = False,
         limits: Limits | None = None,
     ) -> None:
-        self.seed = seed
-        self.of = of
+        self.seed, self.of = seed, of
         self.wrt = None if wrt is None else [name.strip() for name in wrt.split(",")]
         if trace is None and trace_depth is not None:
             trace = "tree"
@@ -194,7 +195,7 @@ class Options:
         self.no_compiled_loops = no_compiled_loops
         self.quiet, self.keep_going = quiet, keep_going
         self.explain_loops = explain_loops
-        self.fold, self.expand, self.saved = fold, expand, saved
+        self.fold, self.expand, self.aspect, self.saved = fold, expand, aspect, saved
         self.no_header = no_header
         self.limits = limits or Limits()
         self.script: list[str] = []

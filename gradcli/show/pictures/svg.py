@@ -20,6 +20,9 @@ FONT = 12.0
 READABLE = (2000.0, 1300.0)
 """The largest picture whose text can be read where it is fitted into a window of 1400 by 900."""
 
+_COLUMNS = (1.0, 1.25, 1.6)
+"""How high columns are tried for a given aspect, where 1 is that of the whole on its area."""
+
 _SHARES = (1.0, 0.5)
 """How much of the height a frame within a frame may take before it goes on in a further column."""
 
@@ -69,6 +72,15 @@ class LaidOut(Record):
     picture: Picture
     sizes: Sizes
     places: Placed
+    aspect: float | None = None
+
+    @property
+    def canvas(self) -> tuple[float, float]:
+        """Width and height with a border; of a given aspect larger to one side."""
+        width, height = self.places.width + 2 * _BORDER, self.places.height + 2 * _BORDER
+        if self.aspect is None:
+            return width, height
+        return max(width, height * self.aspect), max(height, width / self.aspect)
 
     @property
     def fits(self) -> bool:
@@ -76,14 +88,28 @@ class LaidOut(Record):
         return self.places.width <= READABLE[0] and self.places.height <= READABLE[1]
 
 
-def laid_out(picture: Picture) -> LaidOut:
+def laid_out(picture: Picture, aspect: float | None = None) -> LaidOut:
     """The picture, laid out for the widths of its texts: roomy, tight, or in columns, the first way
     in which it can be read as a whole; tight where there is none.
+
+    Args:
+        aspect: the width over the height that it is to have: then the way in which it needs the
+            smallest canvas of this kind.
     """
     sizes = Sizes([*map(_box_size, picture.boxes)], [*map(_label_size, picture.arrows)])
     tight = LaidOut(picture, sizes, placed(picture, sizes))
+    tight.aspect = aspect
     if len(picture.boxes) > MOST_READ:
         return tight
+    if aspect is not None:
+        # As high as a canvas of this area is, and higher: columns are never quite full.
+        even = (tight.places.width * tight.places.height / aspect) ** 0.5
+        ways = [
+            LaidOut(picture, sizes, placed(picture, sizes, TIGHT, even * more, share), aspect)
+            for more in _COLUMNS
+            for share in _SHARES
+        ]
+        return min([tight, *ways], key=lambda each: each.canvas[1])
     roomy = LaidOut(picture, sizes, placed(picture, sizes, ROOMY))
     for each in (roomy, tight):
         if each.fits:
@@ -100,7 +126,7 @@ def svg(laid_out: LaidOut) -> str:
 
     Values run down along the grey arrows, gradients up along the coloured ones.
     """
-    return "\n".join(_lines(laid_out.picture, laid_out.places, laid_out.sizes)) + "\n"
+    return "\n".join(_lines(laid_out)) + "\n"
 
 
 def _width(text: str) -> float:
@@ -116,8 +142,10 @@ def _label_size(arrow: Arrow) -> tuple[float, float]:
     return (_width(arrow.gradient) + 4, FONT + 2) if arrow.gradient else (0.0, 0.0)
 
 
-def _lines(picture: Picture, places: Placed, sizes: Sizes) -> Iterator[str]:
-    width, height = places.width + 2 * _BORDER, places.height + 2 * _BORDER
+def _lines(laid_out: LaidOut) -> Iterator[str]:
+    picture, places, sizes = laid_out.picture, laid_out.places, laid_out.sizes
+    width, height = laid_out.canvas
+    left, top = (width - places.width) / 2, (height - places.height) / 2
     title = f"Backward graph of {picture.title}" if picture.title else "Backward graph"
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}"'
@@ -126,7 +154,7 @@ def _lines(picture: Picture, places: Placed, sizes: Sizes) -> Iterator[str]:
     yield f'<title id="title">{_text(title)}</title>'
     yield f"<style>{STYLE}</style>"
     yield f'<rect class="paper" width="{width:.0f}" height="{height:.0f}"/>'
-    yield f'<g transform="translate({_BORDER:.0f} {_BORDER:.0f})">'
+    yield f'<g transform="translate({left:.0f} {top:.0f})">'
     for frame in places.frames:
         yield (
             f'<rect class="frame" x="{frame.x:.1f}" y="{frame.y:.1f}" width="{frame.width:.1f}"'

@@ -49,11 +49,12 @@ _STAR = tuple(
 
 _DASHES = {"dashed": "6 4", "dotted": "1.5 3", "dashdot": "7 3 1.5 3"}
 
-# Ten colours that stay apart for the colour-blind, each with a lighter one for dark pages.
+# Ten colours that stay apart for the colour-blind, each with another for dark pages, in the order
+# of hues that matplotlib has. `tests/test_palettes.py` measures them.
 PALETTE = (
-    ("#0173b2", "#4ba6e0"), ("#de8f05", "#f0a93a"), ("#029e73", "#2fc49b"), ("#d55e00", "#f08a45"),
-    ("#cc78bc", "#dc9bd0"), ("#a56e3c", "#ca9161"), ("#e377c2", "#fbafe4"), ("#7f7f7f", "#a8a8a8"),
-    ("#a39400", "#d9cc3c"), ("#2f9fd8", "#6cc3ee"),
+    ("#234177", "#4c93d0"), ("#d08020", "#f9a600"), ("#3ba187", "#9eeed6"), ("#9a0000", "#ef2a14"),
+    ("#b079e6", "#8863fb"), ("#8b6149", "#a87a62"), ("#ca58a5", "#fa76b2"), ("#424242", "#7d7d7d"),
+    ("#979552", "#ccc67a"), ("#146f80", "#4febf6"),
 )  # fmt: skip
 
 
