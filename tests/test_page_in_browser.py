@@ -122,8 +122,12 @@ def test_every_control(browser: Browser, pages: dict[str, Path]) -> None:
         assert _texts(browser, "#play") == ["Play"]
         assert _count(browser)[0] == 2
     before = browser.run("resize()")
-    for control, factor in [("#in", 1.25), ("#out", 1), ("#out", 0.8), ("#fit", 1)]:
-        browser.click(control)
+    browser.run("document.activeElement.blur()")
+    for control, factor in [
+        ("#in", 1.25), ("#out", 1), ("#out", 0.8), ("#fit", 1),
+        ("+", 1.25), ("+", 1.5625), ("-", 1.25), ("0", 1),
+    ]:  # fmt: skip
+        (browser.click if "#" in control else browser.press)(control)
         assert browser.run("resize()") == pytest.approx(before * factor), control
 
 
@@ -292,6 +296,7 @@ def test_the_parameters_of_a_network_are_moved(browser: Browser, tmp_path: Path)
         parts = dict(zip(counts, np.split(values, np.cumsum([*counts.values()])[:-1]), strict=True))
         typed = [float(each) for name in order for each in parts[name.removeprefix("net.")]]
         assert browser.run(f"typeIn({json.dumps(typed)})") == 23
+        assert browser.run("Math.max(...items.map(({ size }) => size[0]))") < 400
         _check_moved(browser, [program(values)])
 
 

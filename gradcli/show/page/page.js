@@ -217,8 +217,14 @@ function describeEdge(node, edge, count) {
 
 // --- inputs that can be moved ------------------------------------------------------------------
 
-// The text of a small value on one line, and the norm of another.
-const told = (value) => (typeof value === "number" || [value].flat(Infinity).length <= 6 ? shown(value).replaceAll(/\s+/g, " ") : `norm ${brief(normOf(value))}`);
+// A value in the words of what stood there: as a norm, or its elements on one line.
+function told(value, before) {
+  if (before.includes("norm ")) return `norm ${brief(normOf(value))}`;
+  const short = (each) => (Array.isArray(each) ? each.map(short) : typeof each === "number" ? Number(each.toPrecision(5)) : each);
+  return shown(short(value)).replaceAll(/\s+/g, " ");
+}
+
+const retold = (text, value) => text.replace(/^(\s*(?:value|grad) ).*/s, (_, head) => `${head}${told(value, text)}`);
 
 function moved(leaves) {
   recompute(leaves);
@@ -226,12 +232,12 @@ function moved(leaves) {
     if (box.kind !== "leaf" && box.kind !== "node") continue;
     const { value, gradient } = page.nodes[box.nodes.at(-1)];
     for (const cell of box.rows.flat()) {
-      if (cell[0] === "value") cell[1] = `value ${told(value)}`;
-      if (cell[0] === "gradient") cell[1] = `grad ${told(gradient)}`;
+      if (cell[0] === "value") cell[1] = retold(cell[1], value);
+      if (cell[0] === "gradient") cell[1] = retold(cell[1], gradient);
     }
   }
   for (const arrow of page.arrows) {
-    if (arrow.edges.length === 1 && arrow.gradient) arrow.gradient = told(edgeRows.get(arrow.edges[0].join(",")).fitted);
+    if (arrow.edges.length === 1 && arrow.gradient) arrow.gradient = told(edgeRows.get(arrow.edges[0].join(",")).fitted, arrow.gradient);
   }
   redraw();
 }
@@ -249,7 +255,7 @@ function unmovable() {
 }
 
 // An element that is dragged or typed: its range is as wide as its value asks.
-function elementInput(leaves, id, place, label) {
+function elementInput(leaves, id, place, label, shortly) {
   const data = leaves[id].data, start = data[place], span = Math.max(3, 2 * Math.abs(start));
   const range = element("input"), typed = element("input");
   Object.assign(range, { type: "range", min: start - span, max: start + span, step: span === 3 ? 0.01 : span / 300, value: start });
@@ -259,14 +265,14 @@ function elementInput(leaves, id, place, label) {
   const take = (value, other) => { data[place] = value; other.value = Number(value.toPrecision(6)); moved(leaves); };
   range.addEventListener("input", () => take(Number(range.value), typed));
   typed.addEventListener("input", () => { if (Number.isFinite(typed.valueAsNumber)) take(typed.valueAsNumber, range); });
-  return element("div", "slider", element("span", "mono", label), range, typed);
+  return element("div", "slider", element("span", "mono", shortly), range, typed);
 }
 
 // The elements of a leaf: at once where there are few of them in all, else behind its name.
 function leafInputs(leaves, id, behind) {
   const { shape, data } = leaves[id];
-  const index = (place) => shape.map((size, at) => Math.floor(place / sizeOf(shape.slice(at + 1))) % size);
-  const made = () => data.map((_, place) => elementInput(leaves, id, place, shape.length ? `${called(id)}[${index(place).join(", ")}]` : called(id)));
+  const index = (place) => (shape.length ? `[${shape.map((size, at) => Math.floor(place / sizeOf(shape.slice(at + 1))) % size).join(", ")}]` : "");
+  const made = () => data.map((_, place) => elementInput(leaves, id, place, `${called(id)}${index(place)}`, behind ? index(place) : `${called(id)}${index(place)}`));
   if (!behind) return made();
   const group = element("details", "leaf", element("summary", "mono", `${called(id)} (${shape.join(", ")})`));
   group.addEventListener("toggle", () => { if (group.childElementCount === 1) group.append(...made()); });
@@ -311,7 +317,8 @@ function zoomTo(scale) {
 
 find("in").addEventListener("click", () => zoomTo(resize() * 1.25));
 find("out").addEventListener("click", () => zoomTo(resize() / 1.25));
-find("fit").addEventListener("click", () => { zoom = 0; resize(); });
+const fit = () => { zoom = 0; resize(); };
+find("fit").addEventListener("click", fit);
 addEventListener("resize", resize);
 
 // --- controls ----------------------------------------------------------------------------------
@@ -343,6 +350,8 @@ document.addEventListener("keydown", (event) => {
   if (tag === "INPUT" || tag === "SELECT" || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "/") { event.preventDefault(); find("find").focus(); return; }
   if (event.key === " " && tag !== "BUTTON" && event.target.getAttribute("role") !== "button") { event.preventDefault(); play(); return; }
+  const zooms = new Map([["+", () => zoomTo(resize() * 1.25)], ["-", () => zoomTo(resize() / 1.25)], ["0", fit]]).get(event.key);
+  if (zooms) { event.preventDefault(); zooms(); return; }
   const to = new Map([["ArrowRight", at + 1], ["ArrowLeft", at - 1], ["Home", 0], ["End", steps.length - 1]]).get(event.key);
   if (to !== undefined) { event.preventDefault(); go(to); }
 });

@@ -23,8 +23,8 @@ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inlin
 </head>
 <body>
 <header><h1>{title}</h1>
-<p>made by gradcli; ← → step, Home and End leap, space plays, / finds, a click opens a module\
-</p></header>
+<p>made by gradcli; ← → step, Home and End leap, space plays, / finds, + − 0 zoom, a click opens \
+a module</p></header>
 <nav aria-label="Steps">
 <div class="keys">
 <button id="first" type="button" aria-label="First step">{first}</button>
