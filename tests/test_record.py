@@ -136,6 +136,12 @@ def test_blame_finds_the_row_that_is_masked_whole(gradcli: CommandLine) -> None:
         assert part in shown.out
 
 
+def test_a_session_on_a_recording(gradcli: CommandLine) -> None:
+    shown = gradcli("repl", recording("mlp"), stdin=".why net.unused.weight\n.why net.fc1.weight\n")
+    assert "no forward() that ran has called it" in shown.out
+    assert "the gradient flows from loss to net.fc1.weight" in shown.out
+
+
 def test_flow_lists_parameters_without_a_gradient(gradcli: CommandLine) -> None:
     out = gradcli("explain", "--flow", recording("mlp")).out
     assert "2 of 6 parameters get no gradient" in out

@@ -67,6 +67,88 @@ def test_a_model_is_computed_again(
     assert shown.code == 0, shown.err
 
 
+@pytest.mark.parametrize(("step", "output", "trains"), [(1, "lossD", True), (2, "lossG", False)])
+def test_two_optimizers_make_two_windows(
+    gradcli: CommandLine, python: str, tmp_path: Path, step: int, output: str, trains: bool
+) -> None:
+    path = str(tmp_path / "gan.gradrun")
+    words = ["--python", python, "-o", path, "--at", f"step:{step}"]
+    assert process("record", *words, str(FOLDER / "gan.py")).code == 0
+    assert Recording(path).output == output
+    shown = gradcli("run", "--strict", path)
+    assert shown.code == 0, shown.err
+    assert "the optimizer's step to " in shown.err
+    assert f"D.0.weight.trains = {trains}" in gradcli("why", "D[0].weight", path).out
+
+
+SMALL = {
+    "hooks of modules": (
+        """net = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1))
+net[0].register_forward_hook(lambda module, args, out: out * 2)
+net[1].register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+net[1].register_full_backward_hook(lambda module, gin, gout: (gin[0] * 3,))
+net[2].register_full_backward_hook(lambda module, gin, gout: print(gout[0].shape))
+net(torch.randn(5, 4)).square().mean().backward()""",
+        "1 read from the recording: BackwardHookFunction",
+        "BackwardHookFunction was computed by PyTorch",
+    ),
+    "an optimizer of its own": (
+        """class Sign(torch.optim.Optimizer):
+    @torch.no_grad()
+    def step(self, closure=None):
+        for p in self.param_groups[0]["params"]:
+            p -= 0.1 * p.grad.sign()
+
+net = nn.Linear(4, 3)
+optimizer = Sign(net.parameters(), {})
+for _ in range(3):
+    optimizer.zero_grad()
+    net(torch.randn(5, 4)).square().mean().backward()
+    optimizer.step()""",
+        "the step of optimizer, a Sign, is not computed again",
+        "net.weight.grad  fine",
+    ),
+    "half precision with a hook": (
+        """net = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1)).bfloat16()
+h = net[0](torch.randn(5, 4).bfloat16())
+h.register_hook(lambda grad: grad * 2)
+net[2](net[1](h)).square().mean().backward()""",
+        "what the hook of h returned is read from the recording",
+        "a hook of `h` changes the gradient that passes on",
+    ),
+    "recurrent layers": (
+        """first, second = nn.LSTM(3, 4, batch_first=True), nn.GRU(4, 2)
+out, _ = second(first(torch.randn(2, 5, 3))[0])
+out.square().mean().backward()""",
+        " operations, equal to ",
+        "second.weight_ih_l0.grad  fine",
+    ),
+    "statistics of a batch": (
+        """net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
+net(torch.randn(5, 4)).square().mean().backward()""",
+        " operations, equal to ",
+        "net.1.weight.grad  fine",
+    ),
+}
+"""Programs, what their replay says, and what `check` does."""
+
+
+@pytest.mark.parametrize("case", SMALL)
+def test_a_small_program(gradcli: CommandLine, python: str, here: Path, case: str) -> None:
+    text, said, checked = SMALL[case]
+    Path("small.py").write_text(
+        f"import torch\nfrom torch import nn\ntorch.manual_seed(0)\n{text}\n"
+    )
+    plain = subprocess.run([python, "small.py"], capture_output=True, text=True, check=False)
+    made = process("record", "--python", python, "small.py")
+    assert (made.code, made.out) == (0, plain.stdout), made.err
+    shown = gradcli("run", "--strict", "small.gradrun")
+    assert shown.code == 0, shown.err
+    assert said in shown.err
+    shown = gradcli("check", "small.gradrun")
+    assert checked in shown.out + shown.err
+
+
 def test_what_is_compiled_runs_uncompiled(
     gradcli: CommandLine, python: str, tmp_path: Path
 ) -> None:

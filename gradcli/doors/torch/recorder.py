@@ -411,11 +411,12 @@ class Spec:
         name: its name in the language: `F.relu`, or a method's or an attribute's.
         writes: whether it writes to its first operand.
         draws: whether it may take random numbers.
+        is_uncounted: whether it writes to operands and counts no version.
         known: whether gradcli has it.
         defaults: the arguments that are left out where they have this value.
     """
 
-    __slots__ = ("defaults", "draws", "kind", "known", "name", "writes")
+    __slots__ = ("defaults", "draws", "is_uncounted", "kind", "known", "name", "writes")
 
     def __init__(self, kind: str, name: str, known: bool = True) -> None:
         self.kind = kind
@@ -426,6 +427,7 @@ class Spec:
             *INPLACE,
         )
         self.draws = any(word in short for word in DRAWING)
+        self.is_uncounted = short in UNCOUNTED
         self.known = known
         self.defaults: dict[str, Any] = {}
 
@@ -505,6 +507,9 @@ RECORDED = {
     "torch._amp_update_scale_": "update_scale",
 }
 """Functions that the language has for recordings alone, and their names there."""
+
+UNCOUNTED = ("batch_norm", "instance_norm")
+"""Functions that write to the running statistics that they take, and count no version."""
 
 ATTENTION = "F.scaled_dot_product_attention"
 
@@ -833,9 +838,11 @@ class Window:
         lists: the tensors whose elements the program read, and what they held.
         shared: by their memory, the tensors that NumPy may write to, and what they held.
         steps: the steps of optimizers behind the last backward pass.
+        uncounted: the `id` of tensors that were written to and whose version does not say so.
     """
 
     def __init__(self) -> None:
+        self.uncounted: set[int] = set()
         self.events: list[Event] = []
         self.known: dict[int, Value] = {}
         self.by_storage: dict[int, list[Value]] = {}
@@ -1538,6 +1545,8 @@ class Recorder:
             event.written = list(tensors_in(args[:1]))  # by a kernel that counts no version
         for each in event.written:
             self._wrote(each)
+        if spec.is_uncounted:
+            self.window.uncounted.update(id(each) for each in tensors_in([args[1:3], kwargs]))
         if isinstance(result, torch.Tensor):
             event.results = self._result(event, result)
         elif isinstance(result, (list, tuple)) and any(True for _ in tensors_in(result)):
@@ -1768,6 +1777,7 @@ class Recorder:
         window.calls += [(module, up + first if up >= 0 else up) for module, up in previous.calls]
         window.roots = {**previous.roots, **window.roots}
         window.idle |= previous.idle
+        window.uncounted |= previous.uncounted
         events.reverse()
         for event in events:
             if event.call >= 0:
@@ -2911,10 +2921,14 @@ class Writer:
             text = f"with {', '.join(event.modes)}: {text}"
         line = Line(text, event.place, event.call)
         for each in results:
-            if each is not None and version_of(each.tensor) == event.version:
+            if each is not None and self._is_still(each.tensor, event.version):
                 line.checks.append((each.text, "value", each.tensor))
         line.checks += self._gradients(event)
         self.lines.append(line)
+
+    def _is_still(self, tensor: Any, version: int) -> bool:
+        """Whether a tensor holds what it did at a version."""
+        return version_of(tensor) == version and id(tensor) not in self.window.uncounted
 
     def _gradients(self, event: Event) -> list[tuple[str, str, Any]]:
         return [(f"{self.text(value)}.grad", "gradient", grad) for value, grad in event.after]
