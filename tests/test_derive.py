@@ -683,3 +683,8 @@ def test_formulas_that_cannot_be_tried_elsewhere_are_told_of(
     shown = gradcli("derive", f"tests/programs/{case}.grad")
     assert (shown.code, said in shown.err) == (code, True)
     assert f"cannot be given other inputs where `{'x' if code == 0 else 'w'}` gets" in shown.err
+
+
+def test_an_element_that_is_written_between_ops(gradcli: CommandLine) -> None:
+    program = "e = (x * a).exp()\ne = e.clone(); e[0] = 3\ne = e.tanh()"
+    assert gradcli("derive", "-e", program, "a=2", "x=[1.,2.]", "--to=jax").code == 0

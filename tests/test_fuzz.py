@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz import running, worker
+from tests.fuzz.commands import COMMANDS
 from tests.fuzz.inputs import KINDS, Input, input_of
 
 
@@ -20,7 +21,9 @@ def test_a_short_run() -> None:
 def test_inputs_follow_from_seed_and_number() -> None:
     assert str(input_of(3, 17)) == str(input_of(3, 17))
     assert len({str(input_of(3, number)) for number in range(50)}) > 45
-    assert len({input_of(1, number).kind for number in range(300)}) == len(KINDS)
+    kinds = {input_of(1, number).kind for number in range(2000)}
+    assert len(kinds) == len(KINDS) - 1 + len(COMMANDS)
+    assert kinds > set(COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -38,9 +41,9 @@ def test_bad_answers_are_found(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("gradcli.running.run.Run.execute", fail)
-    problem = worker.problem(Input("one-shot", ["e = a", "a=2"]))
-    assert problem is not None
-    assert problem.startswith(found)
+    wrong = worker.answer(Input("one-shot", ["e = a", "a=2"])).wrong
+    assert wrong is not None
+    assert wrong.startswith(found)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,10 @@ ROWS = {
         ["1 E007 async", "3 E007"],
     ),
     "text that cannot be read": ("x = = 2\ny = 1 +\nimport os\nos.fork()", ["1", "2", "4 E102"]),
+    "names that it gives to modules": (
+        "from torch import nn\nimport torch.nn.functional as F\nnn.Block = 3\nnn.Block\nF.relu = 2",
+        ["5 E102"],
+    ),
     "endless loops do not run": ("while True:\n  print(1)", []),
 }
 """Programs, and for each place its line, its code and words of what to write instead."""

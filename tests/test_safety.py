@@ -26,7 +26,7 @@ from gradcli.language.objects.attributes import (
 )
 from gradcli.language.objects.borders import SCALARS
 from gradcli.language.objects.classes.definition import OF_COLLECTIONS, OF_OBJECT
-from gradcli.language.objects.types import LanguageType
+from gradcli.language.objects.types import LanguageType, names
 from gradcli.library import namespace
 from gradcli.library.namespace import MODULES, PREDEFINED
 from gradcli.limits import Limits
@@ -139,7 +139,7 @@ ATTACKS = [
     ("class A(nn.Module): pass\nA().register", "E102"),
     ("import subprocess\nsubprocess.run('ls')", "E103"),
     ("from subprocess import *", "E103"),
-    ("import torch.os\ntorch.os", "E102"),
+    ("import torch.os\ntorch.os", "E103"),
     ("from torch import __builtins__ as b\nb[0]", "E103"),
     ("().__class__.__mro__", "E102"),
     ("().__class__.__base__.__subclasses__()", "E102"),
@@ -167,7 +167,6 @@ ATTACKS = [
     ("tensor(1.).__array__()", "E102"),
     ("tensor(1., requires_grad=True).exp().grad_fn.run", "E102"),
     ("torch.float32.numpy_dtype", "E102"),
-    ("torch.no_grad().__enter__()", "E102"),
     ("torch.no_grad.__init__", "E102"),
     ("(x for x in [1]).gi_frame", "E102"),
     ("iter([]).source", "E102"),
@@ -284,6 +283,8 @@ DUNDERS = {
     *OF_COLLECTIONS,
     *OF_OBJECT,
     *OPERATOR_METHODS,
+    *names("__call__ __contains__ __delitem__ __enter__ __exit__ __getitem__ __hash__ __index__"),
+    *names("__iter__ __len__ __repr__ __setitem__ __str__"),
     "__annotations__",
     "__base__",
     "__bases__",

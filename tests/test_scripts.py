@@ -85,6 +85,50 @@ def test_a_program_imports_the_files_beside_it(tmp_path: Path) -> None:
     )
 
 
+OWN = {
+    "sklearn.py": "def fit():\n    return 'fitted'\n",
+    "scipy.py": "from random import random\n",
+    "random.py": "def random():\n    return 4\n",
+    "torchvision/__init__.py": "size = 5\n",
+    "torchvision/transforms.py": "def crop():\n    return 6\n",
+    "plain/inner.py": "value = 7\n",
+    "tqdm/other.py": "value = 8\n",
+    "torch.py": "raise ValueError\n",
+    "math.py": "raise ValueError\n",
+    "statistics.grad": "raise ValueError\n",
+}
+"""Files of a program's own, most of them with the names of packages."""
+
+IMPORTING = """
+import torch, math, statistics
+import scipy, sklearn, torchvision
+import torchvision.transforms as T
+import plain.inner
+from tqdm import tqdm
+print(sklearn.fit(), scipy.random(), torchvision.size, T.crop(), plain.inner.value, torch.ones(1))
+for name in ("scipy.special", "torchvision.models"):
+    try:
+        if name == "scipy.special":
+            import scipy.special
+        else:
+            from torchvision import models
+    except ImportError:
+        print(name)
+"""
+
+
+def test_own_files_go_before_modules_of_their_names(tmp_path: Path) -> None:
+    for name, text in {**OWN, "main.py": IMPORTING}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    finished = invoke("run", str(tmp_path / "main.py"))
+    assert finished.stderr == ""
+    assert finished.stdout == "fitted 4 5 6 7 tensor([1.])\nscipy.special\ntorchvision.models\n"
+    assert invoke("port", str(tmp_path / "main.py")).code == 0
+    refused = invoke("run", str(tmp_path / "main.py"), "--sandbox")
+    assert "error[E103]" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("program", "options", "code", "place"),
     [

@@ -97,8 +97,9 @@ class Interpreter:
         return self._run(parse_expression(source))
 
     def module_beside(self, name: str) -> Module | None:
-        """The module of a file beside the script, which runs when it is first imported; None
-        where there is none.
+        """The module of a file beside the script, which runs when it is first imported, or of a
+        folder of such files that the language has no module of the name of; None where there is
+        none.
 
         Raises what `program_beside` raises, `SyntaxErrors`, and whatever ends its run.
         """
@@ -107,21 +108,24 @@ class Interpreter:
         if known is not None or folder is None:
             return known
         from gradcli.arrays.files.gate import (  # lazy: start-up: one file is the rule
+            is_folder_beside,
             program_beside,
         )
 
         parent, _, own = name.rpartition(".")
         outer = self.module_beside(parent) if parent else None
-        program = program_beside(folder, name)
-        if program is None:
+        known_here = name.partition(".")[0] in self.predefined.MODULES
+        program = program_beside(folder, name, of_python=known_here)
+        if program is None and (known_here or not is_folder_beside(folder, name)):
             return None
-        path, text = program
         module = self.modules[name] = Module(name, {"__name__": name}, is_file=True)
-        try:
-            self._run_file(module, Source(path, text), path.endswith("__init__.py"))
-        except BaseException:
-            del self.modules[name]
-            raise
+        if program is not None:
+            path, text = program
+            try:
+                self._run_file(module, Source(path, text), path.endswith("__init__.py"))
+            except BaseException:
+                del self.modules[name]
+                raise
         if outer is not None:
             outer.modules[own] = module
         return module

@@ -372,6 +372,9 @@ def builtin_isinstance(value: Any, classes: Any, /) -> bool:
         classes.refuse()
     if hasattr(type(classes), "language_instance"):
         return bool(classes.language_instance(value))
+    dtype = getattr(classes, "tensor_dtype", None)
+    if dtype is not None:  # torch.DoubleTensor
+        return isinstance(value, Tensor) and value.dtype is dtype
     if isinstance(classes, type):  # a class of the catalogue, such as torch.no_grad
         return isinstance(value, classes)
     raise type_error(

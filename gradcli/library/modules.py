@@ -13,7 +13,7 @@ from importlib import import_module
 from gradcli.language.objects.attributes import Module
 from gradcli.ops.binding import catalogue
 
-_UNDRAWN = """IPython IPython.display matplotlib.animation matplotlib.axes matplotlib.collections
+_UNDRAWN = """IPython matplotlib.animation matplotlib.axes matplotlib.collections
     matplotlib.colors matplotlib.dates matplotlib.figure matplotlib.gridspec matplotlib.image
     matplotlib.lines matplotlib.patches matplotlib.pylab matplotlib.style matplotlib.ticker
     mpl_toolkits mpl_toolkits.axes_grid1 mpl_toolkits.mplot3d mpl_toolkits.mplot3d.axes3d seaborn"""
@@ -54,6 +54,7 @@ LIBRARY: dict[str, str] = {
     "importlib": "python.system.process:IMPORTLIB",
     "importlib.metadata": "python.system.process:METADATA",
     "io": "streams:IO",
+    "IPython.display": "drawing.display:DISPLAY",
     "itertools": "python.itertools:ITERTOOLS",
     "json": "python.json:JSON",
     "logging": "python.reports.logging:LOGGING",
@@ -169,6 +170,14 @@ _REASONS = {
     "wandb": "print the values, or keep them with -o",
     "yaml": "settings are written as a dict, or come in as `NAME=VALUE`",
 }
+
+BEFORE_FILES = frozenset(
+    {"torch", "numpy", "__future__", "abc", "builtins", "gc", "io", "itertools", "math", "os"}
+    | {"sys", "time"}
+)
+"""The modules that a file of their name beside the script does not stand in for: torch, NumPy, and
+those that Python has compiled in or has loaded before a script begins, by their first name.
+"""
 
 INSTEAD = {name: reason for names, reason in _REASONS.items() for name in names.split()}
 """What to write in place of the modules that programs import most, by their first name."""

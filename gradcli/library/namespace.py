@@ -24,6 +24,7 @@ from gradcli.language.objects.types import (
     host_name,
 )
 from gradcli.library.builtins import BUILTINS as BUILTINS
+from gradcli.library.modules import BEFORE_FILES as BEFORE_FILES
 from gradcli.library.modules import INSTEAD as INSTEAD
 from gradcli.library.modules import import_of, library_modules
 from gradcli.ops.binding import catalogue
@@ -146,6 +147,7 @@ for _name in ("gradcheck", "gradgradcheck"):
     )
 
 MODULES: dict[str, Module] = {**_TORCH, **library_modules(_TORCH)}
+MODULES["torch"].modules["torch"] = MODULES["torch"]  # as in PyTorch, where __init__ imports it
 """The modules that can be imported."""
 
 PREDEFINED: dict[str, Any] = {
@@ -219,6 +221,8 @@ def module(name: str) -> Module:
     if entry is None:
         root = name.partition(".")[0]
         help = INSTEAD.get(root) or _left_out(*name.rpartition(".")[::2])
+        if root in INSTEAD:
+            help = f"{help}; a `{root}.py` of yours beside the script is imported in its place"
         if help is None:
             near = closest(name, MODULES)
             if near is not None:

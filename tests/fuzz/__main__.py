@@ -1,4 +1,6 @@
-"""The command line of the fuzz tests: counts by kind, and every input that was answered badly."""
+"""The command line of the fuzz tests: inputs, exit codes and the slowest by kind, and every input
+that was answered badly.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,7 @@ def main() -> int:
     if given.seconds is None and given.count == 10**9:
         parser.error("give --count or --seconds")
     outcome = fuzz(given.seed, given.first, given.count, given.seconds, show=print)
-    for kind, count in sorted(outcome.counts.items()):
-        print(f"{count:9,}  {kind}")
+    print(outcome.table())
     print(f"{sum(outcome.counts.values()):9,}  inputs, {len(outcome.failures)} answered badly")
     return 1 if outcome.failures else 0
 

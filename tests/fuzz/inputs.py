@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from tests.fuzz import files, programs, words
+from tests.fuzz import commands, files, programs, words
 
-PROGRAM_LIMITS = ("--timeout=4", "--max-memory=800MB", "--max-elements=3000000")
+TIMEOUT = 4
+"""Seconds that a program may run."""
+
+PROGRAM_LIMITS = (f"--timeout={TIMEOUT}", "--max-memory=800MB", "--max-elements=3000000")
 """Limits under which an input is answered long before it counts as hanging."""
 
 
@@ -99,8 +102,14 @@ def _words(random: Random) -> Input:
     return Input("words", words.command_line(random), programs.program(random).encode())
 
 
-def _commands(random: Random) -> Input:
+def _dot_commands(random: Random) -> Input:
     return _script("dot-commands", words.dot_commands(random))
+
+
+def _commands(random: Random) -> Input:
+    command, line, found = commands.line(random)
+    limits = PROGRAM_LIMITS if command in commands.LIMITED else ()
+    return Input(command, [command, *line, *limits], programs.program(random).encode(), found)
 
 
 KINDS: tuple[tuple[int, Callable[[Random], Input]], ...] = (
@@ -114,7 +123,8 @@ KINDS: tuple[tuple[int, Callable[[Random], Input]], ...] = (
     (8, _data),
     (3, _cases),
     (5, _words),
-    (4, _commands),
+    (4, _dot_commands),
+    (60, _commands),
 )
 """Each kind of input and how often it comes."""
 

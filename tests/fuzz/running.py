@@ -8,7 +8,7 @@ import selectors
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,11 +39,35 @@ class Failure:
 
 
 class Outcome:
-    """How many inputs of each kind were run, and those that failed."""
+    """How many inputs of each kind were run, and those that failed.
+
+    Attributes:
+        codes: how often each exit code came, by kind.
+        slowest: the seconds of the slowest of each kind, and its number.
+    """
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
+        self.codes: defaultdict[str, Counter[int | None]] = defaultdict(Counter)
+        self.slowest: dict[str, tuple[float, int]] = {}
         self.failures: list[Failure] = []
+
+    def add(self, number: int, kind: str, code: int | None, seconds: float) -> None:
+        """Count an input that was run."""
+        self.counts[kind] += 1
+        self.codes[kind][code] += 1
+        self.slowest[kind] = max(self.slowest.get(kind, (0.0, 0)), (seconds, number))
+
+    def table(self) -> str:
+        """A line for each kind: inputs, exit codes, the slowest."""
+        lines = []
+        for kind, count in sorted(self.counts.items()):
+            seconds, number = self.slowest[kind]
+            codes = ", ".join(
+                f"{code}: {times:,}" for code, times in self.codes[kind].most_common()
+            )
+            lines.append(f"{count:9,}  {kind:18}  {seconds:4.1f} s ({number})  {codes}")
+        return "\n".join(lines)
 
 
 def fuzz(
@@ -114,11 +138,12 @@ def _watch(
                 return number + 1
             *lines, pending = (pending + data).split(b"\n")
             for line in lines:
-                number, kind, *what = json.loads(line)
-                if what:
-                    failed(what[0])
-                else:
-                    outcome.counts[kind] += 1
+                number, kind, *answer = json.loads(line)
+                if answer:
+                    code, seconds, wrong = answer
+                    outcome.add(number, kind, code, seconds)
+                    if wrong is not None:
+                        failed(wrong)
         return last
     finally:
         worker.kill()

@@ -2,8 +2,8 @@
 
     python -m tests.fuzz.worker SEED FIRST END
 
-Before an input runs its number is written, afterwards what is wrong with the answer, if anything,
-as JSON on one line.
+Before an input runs its number and kind are written as JSON on one line; afterwards these, the exit
+code, the seconds that it took, and what is wrong with the answer, null for nothing.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ import re
 import resource
 import sys
 import tempfile
+import time
 import traceback
 import warnings
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from gradcli.codes import CODES
 from gradcli.errors import GradcliError
 from gradcli.language.objects import exceptions
-from tests.fuzz.inputs import Input, input_of
+from tests.fuzz.inputs import TIMEOUT, Input, input_of
 from tests.running import Finished, invoke
 
 _EXIT_CODES = {0, 2} | {code.exit_code for code in CODES.values()} - {70}
@@ -32,6 +33,9 @@ _HOST = re.compile(
     r"|numpy\._?core|<class 'numpy\.(_|core|lib|ma)"
 )
 """What no program can write and no text may show: the modules, paths and addresses of the host."""
+
+AFTERWARDS = 2.0
+"""Seconds that an input may take beyond its own limit."""
 
 _MOST_MEMORY = 2_500_000
 """Kilobytes that the process may ever have had in use."""
@@ -52,19 +56,39 @@ def note_unexpected() -> None:
     exceptions.unexpected = noted
 
 
-def problem(given: Input) -> str | None:
-    """What is wrong with the answer to an input, None if nothing is."""
+class Answer(NamedTuple):
+    """How an input was answered.
+
+    Attributes:
+        code: the exit code; None where an exception left the run.
+        seconds: that it took.
+        wrong: what is wrong with the answer, None if nothing is.
+    """
+
+    code: int | None
+    seconds: float
+    wrong: str | None
+
+
+def answer(given: Input) -> Answer:
+    """Run an input in this process, in the current folder, which is emptied first."""
     for path in Path().iterdir():
         if path.is_file():
             path.unlink()
     for name, content in given.files.items():
         Path(name).write_bytes(content)
     _unexpected.clear()
+    began, busy = time.monotonic(), time.process_time()
     try:
         finished = invoke(*given.words, stdin=given.stdin)
     except BaseException:  # nothing may leave a run, not even an exit
-        return f"exception: {traceback.format_exc()}"
-    return _problem(finished, b"exit(" in given.stdin) or "".join(_unexpected[:1]) or None
+        return Answer(None, time.monotonic() - began, f"exception: {traceback.format_exc()}")
+    seconds = time.monotonic() - began
+    wrong = _problem(finished, "exit" in str(given)) or "".join(_unexpected[:1]) or None
+    # On a machine that others use too an input waits: what it may take is the processor's time.
+    if time.process_time() - busy > TIMEOUT + AFTERWARDS:
+        wrong = wrong or f"late: {seconds:.1f} seconds"
+    return Answer(finished.code, seconds, wrong)
 
 
 def _problem(finished: Finished, may_exit: bool) -> str | None:
@@ -96,11 +120,10 @@ def work(seed: int, first: int, end: int, report: IO[str]) -> None:
         for number in range(first, end):
             given = input_of(seed, number)
             print(json.dumps([number, given.kind]), file=report, flush=True)
-            wrong = problem(given)
-            if wrong is not None:
-                print(json.dumps([number, given.kind, wrong]), file=report, flush=True)
-                if wrong.startswith("memory"):
-                    return  # a fresh process has a fresh peak
+            found = answer(given)
+            print(json.dumps([number, given.kind, *found]), file=report, flush=True)
+            if found.wrong is not None and found.wrong.startswith("memory"):
+                return  # a fresh process has a fresh peak
         os.chdir("/")
 
 

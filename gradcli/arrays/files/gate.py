@@ -87,10 +87,11 @@ DOCUMENTS = (".ipynb", ".md", ".markdown")
 """Suffixes of the documents that programs can be in."""
 
 
-def program_beside(folder: str, module: str) -> tuple[str, str] | None:
+def program_beside(folder: str, module: str, *, of_python: bool = False) -> tuple[str, str] | None:
     """The path and the text of a module's file in a folder, None where there is none.
 
-    `model` is `model.py`, `models.net` is `models/net.py`, and a folder is its `__init__.py`.
+    `model` is `model.py`, `models.net` is `models/net.py`, and a folder is its `__init__.py`;
+    unless it has to be `of_python`, it may be `model.grad`.
 
     Raises:
         GradcliError: E606 where files are out of bounds, E503 for one that cannot be read, E602
@@ -105,10 +106,20 @@ def program_beside(folder: str, module: str) -> tuple[str, str] | None:
         raise
     if not all(part.isidentifier() for part in parts):
         return None
-    for path in (f"{stem}.py", os.path.join(stem, "__init__.py"), f"{stem}.grad"):
+    own = () if of_python else (f"{stem}.grad",)
+    for path in (f"{stem}.py", os.path.join(stem, "__init__.py"), *own):
         if is_file(path):
             return path, _text(path)
     return None
+
+
+def is_folder_beside(folder: str, module: str) -> bool:
+    """Whether a module is a folder of modules in a folder; raises E606 where files are out of
+    bounds.
+    """
+    path = os.path.join(folder, *module.split("."))
+    active.state.limits.check_file(path)
+    return os.path.isdir(path)
 
 
 def _text(path: str) -> str:

@@ -100,11 +100,15 @@ class Predefined(Protocol):
 
     Attributes:
         BUILTINS: the built-in functions and classes by their names.
+        BEFORE_FILES: the modules that a file beside the script does not stand in for.
         INSTEAD: for modules that stay outside of the language, what to write in their place.
+        MODULES: those of the language, by their dotted names.
     """
 
     BUILTINS: dict[str, Any]
+    BEFORE_FILES: frozenset[str]
     INSTEAD: dict[str, str]
+    MODULES: dict[str, Module]
 
     def table_of(self, name: str) -> dict[str, Any] | None:
         """The table that defines a name which the program does not assign; None for no such."""

@@ -230,20 +230,30 @@ def import_statement(c: Compiler, node: tree.Import, scope: Scope) -> Run:
     find = _finder(c, span)
     # `import a.b` binds `a`, `import a.b as c` binds `a.b`.
     bindings = [
-        (dotted if alias else _root(dotted), name_store(c, alias or _root(dotted), scope))
+        (
+            dotted if alias else _root(dotted),
+            partial(_module if alias else _package, c, dotted),
+            name_store(c, alias or _root(dotted), scope),
+        )
         for dotted, alias in node.names
     ]
 
     def run(variables: Variables) -> None:
-        for module, store in bindings:
+        for module, load, store in bindings:
             state.place = span
-            store(variables, find(module, partial(_module, c, module)))
+            store(variables, find(module, load))
 
     return run
 
 
+def _package(c: Compiler, name: str) -> Module:
+    """The module that `import a.b` binds, `a`, with `b` in it; raises E103."""
+    inner = _module(c, name)
+    return inner if _root(name) == name else _module(c, _root(name))
+
+
 def _module(c: Compiler, name: str) -> Module:
-    """A module of the language, or else the file of that name beside the script; raises E103."""
+    """The file of a module beside the script, or else the module of the language; raises E103."""
     level = len(name) - len(name.lstrip("."))
     if level:
         package = c.package.split(".") if c.package else []
@@ -253,15 +263,20 @@ def _module(c: Compiler, name: str) -> Module:
             )
         around = package[: len(package) + 1 - level]
         name = ".".join([*around, *([name[level:]] if name[level:] else [])])
+    root = name.partition(".")[0]
+    if root not in c.predefined.BEFORE_FILES and c.state.limits.files:
+        beside = c.interpreter.module_beside(name)
+        if beside is not None:
+            return beside
+        if c.interpreter.module_beside(root) is not None:
+            text = f"No module named '{name}'"
+            raise GradcliError("E103", f"there is no `{name}` beside the script", text=text)
     try:
         return c.predefined.module(name)
-    except GradcliError as error:
-        beside = None
-        if name.partition(".")[0] not in c.predefined.INSTEAD:
-            beside = c.interpreter.module_beside(name)
-        if beside is None:
-            raise error from None
-        return beside
+    except GradcliError:
+        if root not in c.predefined.INSTEAD and not c.state.limits.files:
+            c.interpreter.module_beside(name)  # says that files are out of bounds
+        raise
 
 
 def _imported(c: Compiler, module: str, name: str) -> Any:

@@ -37,6 +37,7 @@ from gradcli.language.objects.methods import (
     formatting,
     inherited_method,
 )
+from gradcli.language.objects.python_methods import method_of_type, method_of_value
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import (
     TYPE,
@@ -49,6 +50,7 @@ from gradcli.language.objects.types import (
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.functions import methods, operators
 from gradcli.record import Record
+from gradcli.state import active
 
 _FUNCTIONS = ("function", "builtin_function_or_method")
 
@@ -69,17 +71,19 @@ class Module:
     which changes as ops are used.
 
     Attributes:
+        assigned: the names that programs gave it, each session for itself.
         is_file: whether it is a program's own file, whose names a program may set.
         load: fills the table when it is first asked for, None for a table that is full.
     """
 
-    __slots__ = ("_names", "is_file", "load", "modules", "name")
+    __slots__ = ("_names", "assigned", "is_file", "load", "modules", "name")
 
     def __init__(self, name: str, names: dict[str, Any], is_file: bool = False) -> None:
         self.name = name
         self.is_file = is_file
         self._names = names
         self.modules: dict[str, Any] = {}
+        self.assigned: dict[str, PerSession] = {}
         self.load: Callable[[], None] | None = None
 
     @property
@@ -99,6 +103,8 @@ class Module:
 
     def get(self, name: str) -> Any:
         """What the module holds under a name; raises KeyError."""
+        if name in self.assigned:
+            return self.assigned[name].read()
         held = self.modules.get(name)
         if held is None:
             held = self.names[name]
@@ -108,9 +114,23 @@ class Module:
                 return class_of_host(held)
         return held
 
+    def may_assign(self, name: str) -> bool:
+        """Whether a program may set a name: a new one of torch's and NumPy's modules. What one of
+        their own names stands for others of them use.
+        """
+        known = name in self.modules or name in self.names
+        return not known and self.name.partition(".")[0] in ("torch", "numpy")
+
+    def assign(self, name: str, new: Any) -> None:
+        """Give the module a name that it does not have, in this session alone."""
+        key = (self.name, name)
+        active.state.library.setdefault("assigned", {})[key] = new
+        self.assigned[name] = PerSession(lambda: active.state.library.get("assigned", {})[key])
+
     def public_names(self) -> list[str]:
         """The names that `from module import *` binds."""
-        return [name for name in (*self.names, *self.modules) if not name.startswith("_")]
+        own = [name for home, name in active.state.library.get("assigned", {}) if home == self.name]
+        return [name for name in (*self.names, *self.modules, *own) if not name.startswith("_")]
 
 
 define("module", Module)
@@ -208,6 +228,10 @@ def get_attribute(value: Any, name: str) -> Any:
             return attribute
     if name in _OF_ANYTHING:
         return _OF_ANYTHING[name](value)
+    if name.startswith("__"):
+        function = method_of_value(value, name)
+        if function is not None:
+            return Method(value, name, function)
     raise no_attribute(value, name)
 
 
@@ -298,6 +322,9 @@ def _declared_attribute(value: Any, kind: type, name: str) -> Any:
                 return unbound(host, name, function)
             if name in CLASS_METHODS.get(host, ()):
                 return CLASS_METHODS[host][name]
+            function = method_of_type(host, name) if name.startswith("__") else None
+            if function is not None:
+                return unbound(host, name, function)
             if name in OF_COLLECTIONS and host in (dict, list):
                 return unbound(host, name, getattr(host, name))
             attribute = _host_attribute(host, name)
@@ -378,6 +405,9 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
         return
     elif kind is Module and value.is_file:
         value.names[name] = new
+        return
+    elif kind is Module and value.may_assign(name):
+        value.assign(name, new)
         return
     elif hasattr(kind, "language_class"):
         set_instance_attribute(value, kind.language_class, name, new)

@@ -112,6 +112,7 @@ def _method(walk: Capture, owner: Any, name: str, read: Operation) -> tuple[Any,
     if kind is Tensor and name in catalogue.methods and name not in catalogue.properties:
         return catalogue.methods[name], owner
     if kind is Namespace:
+        walk.guard.rely_on_contents(owner.assigned)
         return walk.moved(read, [owner]), None
     if kind in METHODS and name in METHODS[kind]:
         return METHODS[kind][name], owner

@@ -405,6 +405,7 @@ class Reader(Compiler):
         if kind is Tensor:
             return self._tensor_attribute(owner, name, read)
         if kind is Namespace:
+            self.guard.rely_on_contents(owner.assigned)
             return read()
         if self.is_local(owner):
             return self.builder.known(read())

@@ -271,7 +271,9 @@ def new(self: Tensor, *data_or_sizes: Any, device: Any = None) -> Tensor:
 
 
 def _constructor(name: str, dtype: DType | None) -> None:
-    """A constructor named after a type: data makes a tensor of it, integers are sizes."""
+    """A constructor named after a type: data makes a tensor of it, integers are sizes. Tensors of
+    its dtype are its instances.
+    """
 
     def construct(*data_or_sizes: Any) -> Tensor:
         return _constructed(name, dtype or dtypes.default_dtype(), data_or_sizes, None)
@@ -281,6 +283,7 @@ def _constructor(name: str, dtype: DType | None) -> None:
         f"A {dtype or 'default dtype'} tensor of nested lists, or of the sizes.",
         f"torch.{name}({'[1., 2.]' if dtype is None or dtype.is_floating_point else '[1, 0]'})",
     )
+    vars(construct)["tensor_dtype"] = dtype
     function(name)(construct)
 
 

@@ -259,9 +259,11 @@ class _Writer:
             else:
                 number = new.array if isinstance(new, Value) else new
                 full = np.broadcast_to(number, positions.shape).astype(value.array.dtype)
-                symbol = _literal(full) or self._long(
-                    self.recorder.trace.value(full.shape, full.dtype, array=full)
-                )
+                literal = _literal(full)
+                if literal is None:
+                    whole = self.recorder.trace.value(full.shape, full.dtype, array=full)
+                    literal = self._long(whole)
+                symbol = literal
             formula = written_at(formula, symbol, positions, shape)
         return self._line(value, formula)
 

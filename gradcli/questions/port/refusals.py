@@ -10,9 +10,9 @@ import builtins
 import os
 from typing import Any
 
-from gradcli.arrays.files.gate import program_beside
+from gradcli.arrays.files.gate import is_folder_beside, program_beside
 from gradcli.errors import GradcliError, Source, Span
-from gradcli.language.objects.attributes import Module, get_attribute
+from gradcli.language.objects.attributes import Module, PerSession, get_attribute, set_attribute
 from gradcli.language.parser.parser import read_statements
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, bound_by
@@ -50,6 +50,7 @@ class _Reader:
         }
         self.assigned |= {node.name for node in self.nodes if isinstance(node, tree.Parameter)}
         self.imported: dict[str, Any] = {}
+        self.given: set[tuple[Module, str]] = set()
 
     def read(self) -> None:
         """Fill `found`."""
@@ -67,6 +68,10 @@ class _Reader:
             elif isinstance(node, tree.FromImport):
                 for name, alias in node.names:
                     self._import(alias or name, node.module, node.module, name, node)
+        for node in self.nodes:
+            if isinstance(node, tree.Assign):
+                for target in node.targets:
+                    self._given(target)
         for node in self.nodes:
             if isinstance(node, tree.Name):
                 self._name(node)
@@ -88,7 +93,7 @@ class _Reader:
     ) -> None:
         """Know what an import binds, or refuse it where the program uses it."""
         self.imported[bound] = None
-        if dotted.startswith("."):
+        if dotted.startswith(".") or self._is_beside(dotted):
             return
         try:
             namespace.module(dotted)
@@ -97,14 +102,24 @@ class _Reader:
                 found = namespace.imported(found, name)
         except GradcliError as error:
             is_used = bound in self.used or name == "*"
-            if is_used and id(node) not in self.tried and not self._is_beside(dotted):
+            if is_used and id(node) not in self.tried:
                 self._refused(error, node.span)
         else:
             self.imported[bound] = None if name == "*" else found
 
     def _is_beside(self, dotted: str) -> bool:
+        """Whether a run imports a file of the program's own, which it does before the language's
+        modules.
+        """
+        root = dotted.partition(".")[0]
+        if root in namespace.BEFORE_FILES:
+            return False
         try:
-            return program_beside(self.folder, dotted) is not None
+            known_here = root in namespace.MODULES
+            for name in (root, dotted):
+                if program_beside(self.folder, name, of_python=known_here):
+                    return True
+            return not known_here and is_folder_beside(self.folder, dotted)
         except GradcliError:
             return False
 
@@ -120,6 +135,21 @@ class _Reader:
             return None
         return _as_module(self.imported.get(node.name, namespace.PREDEFINED.get(node.name)))
 
+    def _given(self, target: tree.Expression) -> None:
+        """Know a name that the program gives to a module, or refuse it."""
+        if not isinstance(target, tree.Attribute):
+            return
+        home = self._value(target.value)
+        if home is None or type(home.names.get(target.name)) is PerSession:
+            return
+        if home.may_assign(target.name):
+            self.given.add((home, target.name))
+            return
+        try:
+            set_attribute(home, target.name, None)
+        except GradcliError as error:
+            self._refused(error, target.span)
+
     def _name(self, node: tree.Name) -> None:
         """Refuse a name of Python's that the language does not have."""
         name = node.name
@@ -131,7 +161,7 @@ class _Reader:
     def _attribute(self, node: tree.Attribute) -> None:
         """Refuse a name that a module of the language does not have."""
         outer = self._value(node.value)
-        if outer is None:
+        if outer is None or (outer, node.name) in self.given:
             return
         try:
             get_attribute(outer, node.name)

@@ -11,6 +11,7 @@ from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.objects.classes.extensible import Extensible
+from gradcli.language.objects.types import check_kind
 from gradcli.library.torch.distributions.constraints import (
     POSITIVE,
 )
@@ -246,6 +247,8 @@ class ComposeTransform(Transform):
 
     def __init__(self, parts: Any, cache_size: int = 0) -> None:
         self.parts = list(parts)
+        for part in self.parts:
+            check_kind(part, Transform, "a part of a ComposeTransform is a transform")
 
     def __repr__(self) -> str:
         inner = ",\n    ".join(map(repr, self.parts))

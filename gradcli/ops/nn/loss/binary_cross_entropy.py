@@ -18,7 +18,7 @@ from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min_number
 from gradcli.ops.elementwise.unary import sigmoid
 from gradcli.ops.nn.activations import logsigmoid_op
-from gradcli.ops.nn.loss.elementwise import reduced, reduction_number, shared
+from gradcli.ops.nn.loss.elementwise import chosen_reduction, reduced, reduction_number, shared
 from gradcli.ops.special.error_functions import logit
 
 
@@ -114,7 +114,12 @@ _binary_cross_entropy = op(
     "binary_cross_entropy", module="torch.nn.functional", autocast="float32", effects=(CHECKS,)
 )
 def binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """Minus the logarithm of the probability given to the target: the input is the probability of
     1. A logarithm counts as at least -100.
@@ -124,6 +129,7 @@ def binary_cross_entropy(
 
     Example: F.binary_cross_entropy(tensor([0.2, 0.7]), tensor([0., 1.]))
     """
+    reduction = chosen_reduction(size_average, reduce, reduction)
     _check_target("binary_cross_entropy", input, target, _OF_PROBABILITIES)
     if target.dtype is not input.dtype:
         raise dtype_error(
@@ -194,7 +200,8 @@ def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
@@ -205,6 +212,7 @@ def binary_cross_entropy_with_logits(
 
     Example: F.binary_cross_entropy_with_logits(tensor([0.2, 0.7]), tensor([0., 1.]))
     """
+    reduction = chosen_reduction(size_average, reduce, reduction)
     _check_target("binary_cross_entropy_with_logits", input, target, _OF_LOGITS)
     check_floating("binary_cross_entropy_with_logits", input)
     check_floating("binary_cross_entropy_with_logits", target, "RuntimeError")

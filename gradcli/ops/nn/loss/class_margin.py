@@ -19,7 +19,7 @@ from gradcli.ops.elementwise.clamp import clamp_min_number
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.indexing.gather import gather, scatter_number, scatter_tensor
 from gradcli.ops.indexing.select import index_select
-from gradcli.ops.nn.loss.elementwise import MEAN, reduced, reduction_number
+from gradcli.ops.nn.loss.elementwise import MEAN, chosen_reduction, reduced, reduction_number
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.views import reshape, unsqueeze
 
@@ -133,7 +133,8 @@ def multi_margin_loss(
     p: int = 1,
     margin: float = 1.0,
     weight: Tensor | None = None,
-    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """What the other classes lack of the margin below the target's, to the power p, 1 or 2, summed
@@ -142,6 +143,7 @@ def multi_margin_loss(
 
     Example: F.multi_margin_loss(tensor([[0.1, 0.7], [1.2, 0.4]]), tensor([0, 1]))
     """
+    reduction = chosen_reduction(size_average, reduce, reduction)
     number = reduction_number(reduction)
     check_dtype("multi_margin_loss", input.dtype, NOT_SINGLE_OR_DOUBLE)
     check_constants("multi_margin_loss", weight=weight)
@@ -272,12 +274,19 @@ _multilabel_margin_loss = op(
 
 
 @function("multilabel_margin_loss", module="torch.nn.functional", autocast="float32")
-def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """What the other classes lack of a margin of 1 below each class that a row of the target names
     before its first -1. Raises E301 where the shapes differ, E302 for what is no class.
 
     Example: F.multilabel_margin_loss(tensor([[0.1, 0.7], [1.2, 0.4]]), tensor([[0, -1], [1, -1]]))
     """
+    reduction = chosen_reduction(size_average, reduce, reduction)
     number = reduction_number(reduction)
     check_dtype("multilabel_margin_loss", input.dtype, NOT_SINGLE_OR_DOUBLE)
     fits = target.array.shape == input.array.shape

@@ -26,7 +26,14 @@ from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.gather import gather, scatter_tensor
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.indexing.select import index_select
-from gradcli.ops.nn.loss.elementwise import MEAN, NONE, SUM, reduced, reduction_number
+from gradcli.ops.nn.loss.elementwise import (
+    MEAN,
+    NONE,
+    SUM,
+    chosen_reduction,
+    reduced,
+    reduction_number,
+)
 from gradcli.ops.nn.softmax import along, log_softmax_op
 from gradcli.ops.reduction.sum import sum_all, sum_dims
 from gradcli.ops.shape.views import expand, reshape, squeeze_dim, unsqueeze, view
@@ -319,8 +326,9 @@ def nll_loss(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    *,
+    size_average: bool | None = None,
     ignore_index: int = -100,
+    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """Minus the log probability of the target's class, of shape (N, C, …) for targets of shape
@@ -330,6 +338,7 @@ def nll_loss(
 
     Example: F.nll_loss(tensor([[2., 1.], [1., 3.]]), tensor([0, 1]))
     """
+    reduction = chosen_reduction(size_average, reduce, reduction)
     return _apply_nll_loss(input, target, weight, reduction_number(reduction), ignore_index)
 
 
@@ -341,8 +350,9 @@ def cross_entropy(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    *,
+    size_average: bool | None = None,
     ignore_index: int = -100,
+    reduce: bool | None = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
@@ -358,6 +368,7 @@ def cross_entropy(
 
     Example: F.cross_entropy(tensor([[2., 1.], [1., 3.]]), tensor([0, 1]))
     """
+    reduction = chosen_reduction(size_average, reduce, reduction)
     number = reduction_number(reduction)
     if not 0 <= label_smoothing <= 1:
         raise runtime_error(

@@ -26,6 +26,7 @@ from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.elementwise.unary import abs_op, sgn
 from gradcli.ops.reduction.sum import mean_all, sum_all
 from gradcli.ops.shape.reshaping import broadcast_tensors
+from gradcli.state import active
 
 NONE, MEAN, SUM = 0, 1, 2
 
@@ -40,6 +41,22 @@ def reduction_number(reduction: Any) -> int:
             text=f"{reduction} is not a valid value for reduction",
         )
     return _NUMBERS[reduction]
+
+
+def chosen_reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """The reduction that the old settings `size_average` and `reduce` choose, with W015, where one
+    of them is given; else `reduction`.
+    """
+    if size_average is None and reduce is None:
+        return reduction
+    average = size_average is None or size_average
+    chosen = "none" if reduce is not None and not reduce else "mean" if average else "sum"
+    text = (
+        f"size_average and reduce args will be deprecated, please use reduction='{chosen}' instead."
+    )
+    message = "`size_average` and `reduce` are deprecated"
+    active.state.warn("W015", message, text=text, help=f"write `reduction='{chosen}'`")
+    return chosen
 
 
 def reduced(losses: Any, reduction: int) -> Any:
@@ -118,8 +135,15 @@ _mse_loss = op(
     "    each = (x - target) ** 2\n"
     '    return {"none": each, "mean": each.mean(), "sum": each.sum()}[reduction]\n'
 )
-def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The squared differences, their mean or their sum."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
     number = reduction_number(reduction)
     return _mse_loss.apply(*_paired("mse_loss", input, target), number)
 
@@ -128,8 +152,15 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
 
 
 @function("l1_loss", module="torch.nn.functional", autocast="float32")
-def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The magnitudes of the differences, their mean or their sum."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
     check_same_shape("l1_loss", input, target)
     number = reduction_number(reduction)
     input, target = broadcast_tensors(input, target)
@@ -202,11 +233,17 @@ _smooth_l1_loss = op(
     '    return {"none": each, "mean": each.mean(), "sum": each.sum()}[reduction]\n'
 )
 def smooth_l1_loss(
-    input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
 ) -> Tensor:
     """Half the squared difference over beta where it is below beta, the magnitude less half of beta
     elsewhere. Raises E204 for a negative beta.
     """
+    reduction = chosen_reduction(size_average, reduce, reduction)
     if beta < 0:
         raise runtime_error("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:

@@ -20,19 +20,25 @@ from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, check_flo
 from gradcli.ops.elementwise.power import power
 from gradcli.ops.elementwise.unary import exp, log
 from gradcli.ops.indexing.masks import masked_fill_number
-from gradcli.ops.nn.loss.elementwise import SUM, reduced, reduction_number
+from gradcli.ops.nn.loss.elementwise import SUM, chosen_reduction, reduced, reduction_number
 from gradcli.ops.shape.views import unsqueeze
 from gradcli.ops.special.error_functions import xlogy
 
 
 @function("kl_div", module="torch.nn.functional", autocast="float32")
 def kl_div(
-    input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
 ) -> Tensor:
     """The Kullback-Leibler divergence by element: the input holds log probabilities, the target
     probabilities, or their logarithms with `log_target`. The reduction "batchmean" divides the sum
     by the size of the first dimension.
     """
+    reduction = chosen_reduction(size_average, reduce, reduction)
     for each in (input, target):
         check_floating("kl_div", each, "RuntimeError")
     by_batch = type(reduction) is str and reduction == "batchmean"
@@ -53,13 +59,15 @@ def poisson_nll_loss(
     target: Tensor,
     log_input: bool = True,
     full: bool = False,
-    *,
+    size_average: bool | None = None,
     eps: float = 1e-8,
+    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """Minus the log likelihood of counts, the target, where the input is the rate's logarithm, or
     the rate itself; `full` adds Stirling's approximation of the constant.
     """
+    reduction = chosen_reduction(size_average, reduce, reduction)
     check_tensors("poisson_nll_loss", input=input, target=target)
     number = reduction_number(reduction)
     if log_input:

@@ -21,7 +21,14 @@ from gradcli.ops.elementwise.comparison import choose
 from gradcli.ops.elementwise.unary import sigmoid, sqrt
 from gradcli.ops.nn.activations import logsigmoid_op
 from gradcli.ops.nn.distance import pairwise_distance
-from gradcli.ops.nn.loss.elementwise import MEAN, reduced, reduced_pairs, reduction_number, shared
+from gradcli.ops.nn.loss.elementwise import (
+    MEAN,
+    chosen_reduction,
+    reduced,
+    reduced_pairs,
+    reduction_number,
+    shared,
+)
 from gradcli.ops.reduction.sum import sum_dims
 
 # --- soft margins -------------------------------------------------------------------------------
@@ -56,11 +63,18 @@ _soft_margin_loss = op(
 
 
 @function("soft_margin_loss", module="torch.nn.functional", autocast="float32")
-def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """`log(1 + exp(-target * input))` for targets 1 and -1.
 
     Example: F.soft_margin_loss(tensor([-1.5, 0., 2.5]), tensor([1., -1., 1.]))
     """
+    reduction = chosen_reduction(size_average, reduce, reduction)
     number = reduction_number(reduction)
     check_floating("soft_margin_loss", input, "RuntimeError")
     check_constants("soft_margin_loss", target=target)
@@ -79,13 +93,19 @@ def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") 
 
 @function("multilabel_soft_margin_loss", module="torch.nn.functional")
 def multilabel_soft_margin_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """`binary_cross_entropy_with_logits` of each class, averaged over the last dimension.
 
     Example:
         F.multilabel_soft_margin_loss(tensor([[2., 1.], [1., 3.]]), tensor([[0., 1.], [1., 0.]]))
     """
+    reduction = chosen_reduction(size_average, reduce, reduction)
     number = reduction_number(reduction)
     check_floating("multilabel_soft_margin_loss", input)
     hit = mul.apply(target, logsigmoid_op.apply(input))
@@ -103,12 +123,18 @@ def multilabel_soft_margin_loss(
 
 @function("hinge_embedding_loss", module="torch.nn.functional", autocast="float32")
 def hinge_embedding_loss(
-    input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """The input where the target is 1, what it lacks of the margin where the target is -1.
 
     Example: F.hinge_embedding_loss(tensor([-1.5, 0., 2.5]), tensor([1., -1., 1.]))
     """
+    reduction = chosen_reduction(size_average, reduce, reduction)
     number = reduction_number(reduction)
     if input.dtype.category == "int":
         margin = int(margin)  # PyTorch subtracts from a tensor of the input's dtype
@@ -127,7 +153,8 @@ def margin_ranking_loss(
     input2: Tensor,
     target: Tensor,
     margin: float = 0,
-    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """What `target * (input1 - input2)` lacks of the margin; the target, 1 or -1, says which input
@@ -136,6 +163,7 @@ def margin_ranking_loss(
     Example:
         F.margin_ranking_loss(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]), tensor([1., -1., 1.]))
     """
+    reduction = chosen_reduction(size_average, reduce, reduction)
     number = reduction_number(reduction)
     _check_ndim("margin_ranking_loss", input1, input2, target)
     lacking = -target * (input1 - input2) + margin
@@ -177,7 +205,8 @@ def cosine_embedding_loss(
     input2: Tensor,
     target: Tensor,
     margin: float = 0,
-    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """1 less the cosine of a pair where the target is 1; what the cosine has above the margin where
@@ -187,6 +216,7 @@ def cosine_embedding_loss(
         F.cosine_embedding_loss(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]),
             tensor([1, -1]))
     """
+    reduction = chosen_reduction(size_average, reduce, reduction)
     number = reduction_number(reduction)
     ndim = target.array.ndim
     if ndim > 1 or input1.array.ndim != ndim + 1 or input2.array.ndim != ndim + 1:
@@ -216,7 +246,8 @@ def triplet_margin_loss(
     p: float = 2,
     eps: float = 1e-6,
     swap: bool = False,
-    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """What the distance to the negative, less that to the positive, lacks of the margin. With
@@ -227,6 +258,7 @@ def triplet_margin_loss(
     Example:
         F.triplet_margin_loss(tensor([0.5, 1., 2.]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
+    reduction = chosen_reduction(size_average, reduce, reduction)
     return triplet_margin_with_distance_loss(
         anchor,
         positive,

@@ -205,6 +205,7 @@ _REFUSALS = {
     " https://github.com/pytorch/pytorch/issues .",
     "data": "accessing `data` under vmap transform is not allowed",
     "tolist": "Cannot access data pointer of Tensor that doesn't have storage",
+    "storage": "Cannot access storage of BatchedTensorImpl",
     "nonzero": _DYNAMIC.format("nonzero"),
     "unique": _DYNAMIC.format("_unique2"),
     "masked_select": "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We"

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.library.torch.nn.layer import FUNCTIONS, Layer, Settings, layer, register_base
+from gradcli.ops.nn.loss.elementwise import chosen_reduction
 
 
 class Loss(Layer):
@@ -19,8 +20,7 @@ class Loss(Layer):
     def check(self) -> None:
         average, reduce = self._values.pop("size_average", None), self._values.pop("reduce", None)
         if average is not None or reduce is not None:
-            kept = "mean" if average is not False else "sum"
-            self._values["reduction"] = kept if reduce is not False else "none"
+            self._values["reduction"] = chosen_reduction(average, reduce, "")
         for name in self.weights:
             if name in self._values:
                 self.register_buffer(name, self._values.pop(name))
