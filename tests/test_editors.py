@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,6 +40,7 @@ class Editor:
         self.client = client
         self.told: asyncio.Queue[list[Any]] = asyncio.Queue()
         self.version = 0
+        self.uri = URI
 
     async def problems(self) -> list[tuple[Any, ...]]:
         """The diagnostics that come next: code, line, first and last column."""
@@ -46,14 +51,14 @@ class Editor:
     def opened(self, text: str) -> None:
         from lsprotocol import types
 
-        item = types.TextDocumentItem(URI, "gradcli", self.version, text)
+        item = types.TextDocumentItem(self.uri, "gradcli", self.version, text)
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
 
     def typed(self, text: str) -> None:
         from lsprotocol import types
 
         self.version += 1
-        document = types.VersionedTextDocumentIdentifier(self.version, URI)
+        document = types.VersionedTextDocumentIdentifier(self.version, self.uri)
         whole = types.TextDocumentContentChangeWholeDocument(text)
         self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [whole]))
 
@@ -65,7 +70,7 @@ class Editor:
             "completion": types.CompletionParams,
             "definition": types.DefinitionParams,
         }
-        document = types.TextDocumentIdentifier(URI)
+        document = types.TextDocumentIdentifier(self.uri)
         given = kinds[request](document, types.Position(line, column))
         return await getattr(self.client, f"text_document_{request}_async")(given)
 
@@ -77,7 +82,7 @@ class Editor:
         """What the command behind a lens gives."""
         from lsprotocol import types
 
-        document = types.CodeLensParams(types.TextDocumentIdentifier(URI))
+        document = types.CodeLensParams(types.TextDocumentIdentifier(self.uri))
         lenses = await self.client.text_document_code_lens_async(document)
         (command,) = [each.command for each in lenses if each.command.title == title]
         given = types.ExecuteCommandParams(command.command, command.arguments)
@@ -185,3 +190,179 @@ def test_completion_and_definition() -> None:
         assert await editor.asked("definition", 5, 1) is None  # `print`
 
     conversation(talk)
+
+
+def test_a_run_is_one_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "values.json").write_text("[1.0, 2.0]")
+    (tmp_path / "helper.py").write_text("def twice(x):\n    return x * 2\n")
+
+    async def talk(editor: Editor) -> None:
+        editor.uri = (tmp_path / "lesson.grad").as_uri()
+        editor.opened(
+            "from helper import twice\nx = load('values.json')\nprint(twice(x[1]).item())\n"
+        )
+        assert await editor.problems() == []
+        assert await editor.lens("run") == "4.0\n"
+        await editor.problems()
+        editor.typed("x = ones(2)\nx @ ones(3)\n")
+        await editor.problems()
+        assert "--> lesson.grad:2:1" in await editor.lens("run")
+        assert await editor.problems() == [("E301", 1, 0, 11)]
+
+    conversation(talk)
+
+
+NET = """\
+class Net(nn.Module):
+    \"\"\"A layer and its power.\"\"\"
+
+    def __init__(self, size, power=2):
+        super().__init__()
+        self.layer = nn.Linear(size, 1)
+        self.power = power
+
+    def forward(self, x):
+        \"\"\"Its loss.\"\"\"
+        x = self.layer(x)
+        return (x ** self.power).sum()
+
+x = ones(3)
+net = Net(3, power=3)
+loss = net.forward(x) + sum(x for x in x)
+"""
+
+
+def test_names_have_scopes() -> None:
+    from lsprotocol import types
+    from pygls.exceptions import JsonRpcException
+
+    async def talk(editor: Editor) -> None:
+        editor.opened(NET)
+        await editor.problems()
+
+        async def place(line: int, column: int) -> tuple[int, int] | None:
+            found = await editor.asked("definition", line, column)
+            return found and (found.range.start.line, found.range.start.character)
+
+        async def renamed(line: int, column: int, name: str) -> list[tuple[int, int]]:
+            document = types.TextDocumentIdentifier(editor.uri)
+            given = types.RenameParams(document, types.Position(line, column), name)
+            found = await editor.client.text_document_rename_async(given)
+            starts = [each.range.start for each in found.changes[editor.uri]]
+            return [(each.line, each.character) for each in starts]
+
+        assert await place(15, 20) == (13, 0)  # the program's `x`, not forward()'s
+        assert await place(10, 23) == (8, 22)  # forward()'s parameter
+        assert await place(15, 13) == (8, 8)  # a method
+        assert await place(11, 27) == (6, 13)  # an attribute
+        assert await renamed(13, 0, "given") == [(13, 0), (15, 19), (15, 39)]
+        assert await renamed(11, 16, "z") == [(8, 22), (10, 8), (10, 23), (11, 16)]
+        assert await renamed(15, 28, "each") == [(15, 28), (15, 34)]
+        assert await renamed(14, 13, "exponent") == [(3, 29), (6, 21), (14, 13)]
+        for line, column, name, part in (
+            (13, 0, "net", "is a name of the program already"),
+            (13, 0, "for", "is no name"),
+            (13, 4, "a", "gives no value"),
+        ):
+            with pytest.raises(JsonRpcException, match=part):
+                await renamed(line, column, name)
+        assert await editor.hovered(15, 13) == "```\ndef forward(self, x)\n\nIts loss.\n```"
+        assert "class Net(nn.Module)\n\nA layer" in await editor.hovered(14, 7)
+        assert "sum(" in await editor.hovered(11, 34)  # a tensor's method
+        editor.typed(NET + "net.")
+        await editor.problems()
+        labels = [each.label for each in await editor.asked("completion", 16, 4)]
+        assert labels[:4] == ["layer", "power", "__init__", "forward"]
+        assert "parameters" in labels
+        assert "matmul" not in labels
+        editor.typed(NET.replace("        x = self.layer(x)", "        self."))
+        await editor.problems()
+        labels = [each.label for each in await editor.asked("completion", 10, 13)]
+        assert labels[0] == "layer"
+
+    conversation(talk)
+
+
+FIXES = [
+    ("y = torch.sigmod(ones(1))\n", 0, ("E102", "sigmoid", 10, 16)),
+    ("x = F.rleu(ones(1))\n", 0, ("E102", "relu", 6, 10)),
+    ("loss = ones(1)\nprint(lss)\n", 1, ("E101", "loss", 6, 9)),
+]
+
+
+def test_problems_have_fixes() -> None:
+    from lsprotocol import types
+
+    async def talk(editor: Editor) -> None:
+        editor.opened("")
+        await editor.problems()
+        for text, line, (code, word, first, last) in FIXES:
+            editor.typed(text)
+            found = await editor.problems()
+            if not found:
+                await editor.lens("run")
+                found = await editor.problems()
+            assert found[0][:2] == (code, line)
+            whole = types.Range(types.Position(line, 0), types.Position(line, 99))
+            document = types.TextDocumentIdentifier(editor.uri)
+            given = types.CodeActionParams(document, whole, types.CodeActionContext([]))
+            (action,) = await editor.client.text_document_code_action_async(given)
+            (edit,) = action.edit.changes[editor.uri]
+            place = edit.range.start.character, edit.range.end.character
+            assert (action.title, edit.new_text, place) == (f"write `{word}`", word, (first, last))
+        editor.typed("exec('1')\n")
+        assert (await editor.problems())[0][0] == "E101"
+        assert not await editor.client.text_document_code_action_async(given)
+
+    conversation(talk)
+
+
+# --- messages -----------------------------------------------------------------------------------
+
+
+def _message(body: str | bytes) -> bytes:
+    data = body.encode() if isinstance(body, str) else body
+    return b"Content-Length: %d\r\n\r\n%s" % (len(data), data)
+
+
+BEGIN = json.dumps(
+    {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}
+)
+END = '{"jsonrpc": "2.0", "id": 9, "method": "shutdown"}'
+
+NO_MESSAGES: list[tuple[bytes, int, str]] = [
+    (b"Content-Length: 99999999999\r\n\r\n", -32600, "Content-Length 99999999999"),
+    (b"Content-Length: -1\r\n\r\n", -32600, "Content-Length -1"),
+    (b"Content-Length: many\r\n\r\n", -32600, "Content-Length many"),
+    (b"Content-Length: %s\r\n\r\n" % (b"9" * 5000), -32600, "Content-Length 9999"),
+    (_message("{no json"), -32700, "the message is no JSON"),
+    (_message(b"\xff\xfe{"), -32700, "the message is no JSON"),
+    (_message("[" * 200_000), -32700, "the message is no JSON"),
+    (_message("[1]"), -32600, "a message is a JSON object"),
+    (_message('{"jsonrpc": "2.0", "id": 5, "method": "textDocument/hover", "params": {"x": 1}}'),
+     -32602, ""),
+    (_message('{"jsonrpc": "2.0", "id": 6, "method": "no/such", "params": {}}'), -32601, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sent", "code", "part"), NO_MESSAGES)
+def test_what_is_no_message_is_answered(sent: bytes, code: int, part: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "gradcli", "lsp"],
+        input=_message(BEGIN)
+        + sent
+        + _message(END)
+        + _message('{"jsonrpc": "2.0", "method": "exit"}'),
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=PATIENCE,
+    )
+    answers = [
+        json.loads(b"{" + each.partition(b"{")[2])
+        for each in re.split(rb"Content-Length: \d+\r\n", ended.stdout)[1:]
+    ]
+    errors = [each["error"] for each in answers if "error" in each]
+    assert [each["code"] for each in errors] == [code], ended.stdout
+    assert part in errors[0]["message"]
+    assert {1, 9} <= {each.get("id") for each in answers if "result" in each}
+    assert (ended.returncode, ended.stderr) == (0, b"")

@@ -25,6 +25,7 @@ async def answer_to(
     inputs: dict[str, Any],
     named: dict[str, Any],
     within: dict[str, Any] | None = None,
+    file: str | None = None,
 ) -> dict[str, Any]:
     """The answer to a question: `text`, `data` where there is some, `error` where it failed.
 
@@ -33,9 +34,11 @@ async def answer_to(
         named: its settings, a `timeout` in seconds among them.
         within: bounds the answer, as `gradcli.doors.bounded` does: `elements` of large arrays,
             and `recording` for the path of one in the program's place.
+        file: where the program stands: its files are those of that folder.
     """
     request = {
         "ask": name, "program": program, "inputs": inputs, "named": named, "within": within,
+        "file": file,
     }  # fmt: skip
     text = json.dumps(request).encode()
     if len(text) > _MOST_BYTES:

@@ -38,6 +38,9 @@ _SERVERS = re.compile(r"`max_(elements|memory)=")
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """The answer to a request: `text` and `data`, or `error`."""
+    if request["file"] is not None:
+        with suppress(OSError):  # of an editor's text that has no file yet
+            os.chdir(os.path.dirname(request["file"]))
     within = request["within"]
     if within is None:
         return _answer(request, request["program"])
@@ -60,7 +63,7 @@ def _answer(request: dict[str, Any], program_or_path: str | Path) -> dict[str, A
     given = program_or_path, request["inputs"]
     try:
         if request["ask"] == "values":
-            return _values(request["program"], named)
+            return _values(request["program"], named, request["file"])
         if request["ask"] == "why":
             found: Any = questions.why(named.pop("question"), *given, **named)
         else:
@@ -76,9 +79,10 @@ def _answer(request: dict[str, Any], program_or_path: str | Path) -> dict[str, A
     return {"text": text, "data": found.to_dict()}
 
 
-def _values(text: str, settings: dict[str, Any]) -> dict[str, Any]:
+def _values(text: str, settings: dict[str, Any], path: str) -> dict[str, Any]:
     """What each name of a program holds when it has run, on one line, and its gradient."""
     session = Session(**settings)
+    session.stand_at(path)
     result = session.run(text)
     grads = dict(result.grads)
     if result.name is not None and not grads:

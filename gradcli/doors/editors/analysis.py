@@ -3,26 +3,51 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from difflib import SequenceMatcher
 
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
+from gradcli.doors.editors.names import Names, header_of
 from gradcli.errors import GradcliError, Source
-from gradcli.language.parser.parser import read_statements
+from gradcli.language.parser.lexer import KEYWORDS
 from gradcli.language.tree import syntax as tree
-from gradcli.language.tree.scopes import bound_by
 from gradcli.questions.port.refusals import refusals
 from gradcli.repl.completion import EntryCompleter
 from gradcli.session import Session
+from gradcli.show.help.op_page import op_help
 
 _BEFORE = re.compile(r"[A-Za-z_][\w.]*$")
 _BEHIND = re.compile(r"\w*")
+_MEANT = re.compile(r"did you mean `([A-Za-z_][\w.]*)`\?")
+_LEAST_ALIKE = 0.5
+
+
+class Unnamed(Exception):
+    """A name that cannot be given another one; says why."""
 
 
 def problems(name: str, text: str) -> list[GradcliError]:
     """What a run would refuse in a text, in its order; each error has a span."""
     return [error for error in refusals(Source(name, text)) if error.span is not None]
+
+
+def fix_of(text: str, start: int, end: int, help: str | None) -> tuple[int, int, str] | None:
+    """The change that a help proposes for what stands in a part of a text: from where to where, and
+    the name that was meant; None where it proposes no name.
+    """
+    meant = _MEANT.search(help or "")
+    if meant is None:
+        return None
+    word = meant[1].rpartition(".")[2]
+
+    def likeness(found: re.Match[str]) -> float:
+        return SequenceMatcher(None, found[0], word).ratio()
+
+    found = max(re.finditer(r"[A-Za-z_]\w*", text[start:end]), key=likeness, default=None)
+    if found is None or likeness(found) < _LEAST_ALIKE:
+        return None
+    return start + found.start(), start + found.end(), meant[1]
 
 
 def name_at(text: str, offset: int) -> str:
@@ -32,44 +57,90 @@ def name_at(text: str, offset: int) -> str:
     return found[0] if found else ""
 
 
-def bindings(text: str) -> Iterator[tuple[str, int]]:
-    """The names that a text gives values, with the places where it does."""
-    statements, _ = read_statements(Source("text", text))
-    for node in tree.nodes_of(list(statements)):
-        names = [node.name] if isinstance(node, tree.Parameter) else list(bound_by(node))
-        for name in names:
-            found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", node.span.text)
-            if found:
-                yield name, node.span.start + found.start()
-
-
 def definition(text: str, offset: int) -> tuple[int, int] | None:
-    """Where the name at a place got its value: the last time before it, or else the first."""
-    name = name_at(text, offset).partition(".")[0]
-    places = sorted(place for each, place in bindings(text) if each == name)
-    if not name or not places:
-        return None
-    before = [place for place in places if place <= offset]
-    start = before[-1] if before else places[0]
-    return start, start + len(name)
+    """Where the name at a place got its value."""
+    return Names(text).definition(offset)
+
+
+def documentation(text: str, offset: int) -> str:
+    """What is known of the name at a place: the user's function, or the page of an op."""
+    name = name_at(text, offset)
+    names = Names(text)
+    own = names.function_at(offset)
+    if own is not None:
+        return header_of(own)
+    if names.at(offset) is not None and "." not in name and names.definition(offset) is not None:
+        return ""  # a name of the program's, whatever an op of that name does
+    page = op_help(name) if name else None
+    attribute = names.attribute_at(offset)
+    if page is None and attribute is not None:
+        page = op_help(f"Tensor.{attribute.name}")
+    return page or ""
+
+
+def renamed(text: str, offset: int, new: str) -> list[tuple[int, int]]:
+    """Where the variable at a place stands, to be called otherwise.
+
+    Raises:
+        Unnamed: there is none, or the new name is no name or is taken.
+    """
+    names = Names(text)
+    found = names.at(offset)
+    places = [] if found is None else names.alike(found)
+    if found is None or not any(each.binds for each in places):
+        raise Unnamed("the program gives no value to a name here")
+    if any(each.imported for each in places):
+        raise Unnamed(f"`{found.name}` is the name of what is imported: `import … as {new}`")
+    if not new.isidentifier() or new in KEYWORDS:
+        raise Unnamed(f"{new!r} is no name")
+    if any(each.name == new for each in names.occurrences):
+        raise Unnamed(f"`{new}` is a name of the program already")
+    return [(each.start, each.end) for each in places]
 
 
 def completions(text: str, offset: int) -> tuple[int, list[tuple[str, str]]]:
     """What can go on at a place: where the word there begins, and words with what they are."""
+    found = _BEFORE.search(text[:offset])
+    word = found[0] if found else ""
+    receiver, _, begun = word.rpartition(".")
+    names = Names(_without_line(text, offset))
     session = Session()
     with session.running():
+        own = _members(names, receiver, offset, session) if receiver else {}
         completer = EntryCompleter(session)
         document = Document(text[:offset])
-        found = list(completer.get_completions(document, CompleteEvent()))
-    start = offset + min((each.start_position for each in found), default=0)
-    word = _BEFORE.search(text[:offset])
-    own = []
-    if word is None or "." not in word[0]:
-        begun = word[0] if word else ""
-        start = offset - len(begun)
-        own = sorted({name for name, place in bindings(text) if place != start})
-        own = [name for name in own if name.startswith(begun)]
-    words = dict.fromkeys(own, "a name of the program")
-    for each in found:
+        others = list(completer.get_completions(document, CompleteEvent()))
+    start = offset - len(begun)
+    if not receiver and (others or begun):
+        bound = {each.name for each in names.occurrences if each.binds}
+        own = dict.fromkeys(sorted(bound), "a name of the program")
+    elif others:
+        start = offset + min(each.start_position for each in others)
+    words = {name: what for name, what in own.items() if name.startswith(begun)}
+    for each in others:
         words.setdefault(each.text, each.display_meta_text)
     return start, list(words.items())
+
+
+def _without_line(text: str, offset: int) -> str:
+    """The text without the line that is being typed, in whose place nothing happens."""
+    first = text.rfind("\n", 0, offset) + 1
+    last = text.find("\n", offset)
+    line = text[first : len(text) if last < 0 else last]
+    indent = line[: len(line) - len(line.lstrip())]
+    return text[:first] + indent + "pass" + text[first + len(line) :]
+
+
+def _members(names: Names, receiver: str, offset: int, session: Session) -> dict[str, str]:
+    """The members that the user's class of a name has; the session gets a module of that name where
+    it is one, for those of every module.
+    """
+    value = names.assigned(receiver)
+    owner = names.class_around(receiver, offset) or names.class_of_name(receiver)
+    function = value.function if isinstance(value, tree.Call) else None
+    is_layer = function is not None and function.span.text.startswith(("nn.", "torch.nn."))
+    if (owner is not None and owner.bases) or (owner is None and is_layer):
+        session.bind(receiver, session.evaluate(Source("text", "torch.nn.Module()")))
+    if owner is None:
+        return {}
+    return dict.fromkeys(names.members(owner), f"of {owner.name}")

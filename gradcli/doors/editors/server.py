@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
 from typing import Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams, JsonRpcMethodNotFound
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
@@ -13,7 +16,7 @@ from pygls.workspace import TextDocument
 import gradcli
 from gradcli.doors.asking import answer_to
 from gradcli.doors.editors import analysis
-from gradcli.show.help.op_page import op_help
+from gradcli.doors.editors.frames import Frames
 
 _LENSES = {"gradcli.run": "run", "gradcli.explain": "explain"}
 
@@ -32,6 +35,15 @@ class Server(LanguageServer):  # type: ignore[misc]
         super().__init__("gradcli", gradcli.__version__)
         self.limits = limits
         self.runs: dict[str, dict[str, Any]] = {}
+        self.fixes: dict[str, list[tuple[types.Diagnostic, types.TextEdit]]] = {}
+        # pygls closes what it writes to, and the command has its own to end with.
+        self.out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+        self.frames = Frames(sys.stdin.buffer, self.out)
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Answer a message whose parts are not those of its request."""
+        if not isinstance(error, JsonRpcMethodNotFound):  # which is answered
+            self.frames.refuse(str(error).partition("\n")[0])
 
     def show_problems(self, uri: str, more: list[types.Diagnostic] | None = None) -> None:
         """Publish what is wrong with a document, and what a run found besides."""
@@ -39,22 +51,23 @@ class Server(LanguageServer):  # type: ignore[misc]
         found = [
             types.Diagnostic(
                 _range(document, error.span.start, error.span.end),
-                f"{error.message}\nhelp: {error.help}" if error.help else error.message,
+                _message(error.message, error.help),
                 types.DiagnosticSeverity.Error,
                 code=error.code,
                 source="gradcli",
             )
-            for error in analysis.problems(_name(uri), document.source)
+            for error in analysis.problems(_path(uri), document.source)
             if error.span is not None
         ]
-        self.text_document_publish_diagnostics(
-            types.PublishDiagnosticsParams(uri, [*found, *(more or [])])
-        )
+        found += more or []
+        self.fixes[uri] = [(each, fix) for each in found if (fix := _fix(document, each))]
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found))
 
     async def run_document(self, uri: str) -> str:
         """Run a document, keep what its names hold, and give what it printed or the error."""
         document = self.workspace.get_text_document(uri)
-        answer = await answer_to("values", document.source, {}, dict(self.limits))
+        limits = dict(self.limits)
+        answer = await answer_to("values", document.source, {}, limits, file=_path(uri))
         self.runs.pop(uri, None)
         more = []
         if "error" in answer:
@@ -67,14 +80,16 @@ class Server(LanguageServer):  # type: ignore[misc]
     async def explain_document(self, uri: str) -> str:
         """The ledger of a document's backward pass, or the error."""
         source = self.workspace.get_text_document(uri).source
-        return str((await answer_to("explain", source, {}, dict(self.limits)))["text"])
+        answer = await answer_to("explain", source, {}, dict(self.limits), file=_path(uri))
+        return str(answer["text"])
 
 
 def serve(limits: dict[str, Any]) -> None:
     """Serve on standard input and output until the editor goes."""
+    logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)  # the editor is told
     server = Server(limits)
     _register(server)
-    server.start_io()
+    server.start_io(server.frames, server.out)
 
 
 def _register(server: Server) -> None:
@@ -85,6 +100,7 @@ def _register(server: Server) -> None:
 
     def closed(given: types.DidCloseTextDocumentParams) -> None:
         server.runs.pop(given.text_document.uri, None)
+        server.fixes.pop(given.text_document.uri, None)
 
     async def run(uri: str) -> str:
         text = await server.run_document(uri)
@@ -103,6 +119,9 @@ def _register(server: Server) -> None:
     options = types.CompletionOptions(trigger_characters=["."])
     server.feature(types.TEXT_DOCUMENT_COMPLETION, options)(lambda given: _words(server, given))
     server.feature(types.TEXT_DOCUMENT_DEFINITION)(lambda given: _definition(server, given))
+    server.feature(types.TEXT_DOCUMENT_RENAME)(lambda given: _rename(server, given))
+    kinds = types.CodeActionOptions([types.CodeActionKind.QuickFix])
+    server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)(lambda given: _actions(server, given))
     server.feature(types.TEXT_DOCUMENT_CODE_LENS)(lambda given: _lenses(given))
     server.command("gradcli.run")(run)
     server.command("gradcli.explain")(explain)
@@ -113,16 +132,19 @@ def _show(server: Server, text: str) -> None:
 
 
 def _hover(server: Server, given: types.HoverParams) -> types.Hover | None:
-    """The value and the gradient of a name in the last run, or the page of an op."""
+    """The value and the gradient of a name in the last run, what a function of the program says of
+    itself, or the page of an op.
+    """
     document = server.workspace.get_text_document(given.text_document.uri)
-    name = analysis.name_at(document.source, document.offset_at_position(given.position))
+    offset = document.offset_at_position(given.position)
+    name = analysis.name_at(document.source, offset)
     held = server.runs.get(given.text_document.uri, {}).get(name)
     if held is not None:
         text = f"{name}: {held['kind']}\n{held['value']}"
         if held["grad"] is not None:
             text += f"\n{name}.grad = {held['grad']}"
     else:
-        text = (op_help(name) if name else None) or ""
+        text = analysis.documentation(document.source, offset)
     if not text:
         return None
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, f"```\n{text}\n```"))
@@ -134,8 +156,10 @@ def _words(server: Server, given: types.CompletionParams) -> list[types.Completi
     start, found = analysis.completions(document.source, offset)
     place = _range(document, start, offset)
     return [
-        types.CompletionItem(word, detail=what, text_edit=types.TextEdit(place, word))
-        for word, what in found
+        types.CompletionItem(
+            word, detail=what, sort_text=f"{number:05}", text_edit=types.TextEdit(place, word)
+        )
+        for number, (word, what) in enumerate(found)
     ]
 
 
@@ -144,6 +168,46 @@ def _definition(server: Server, given: types.DefinitionParams) -> types.Location
     document = server.workspace.get_text_document(uri)
     found = analysis.definition(document.source, document.offset_at_position(given.position))
     return None if found is None else types.Location(uri, _range(document, *found))
+
+
+def _rename(server: Server, given: types.RenameParams) -> types.WorkspaceEdit:
+    """Give a variable another name, where its scope has it; raises what the editor shows."""
+    uri = given.text_document.uri
+    document = server.workspace.get_text_document(uri)
+    offset = document.offset_at_position(given.position)
+    try:
+        places = analysis.renamed(document.source, offset, given.new_name)
+    except analysis.Unnamed as error:
+        raise JsonRpcInvalidParams(str(error)) from None
+    edits = [types.TextEdit(_range(document, *place), given.new_name) for place in places]
+    return types.WorkspaceEdit({uri: edits})
+
+
+def _actions(server: Server, given: types.CodeActionParams) -> list[types.CodeAction]:
+    """The changes that the helps of the problems in a range propose."""
+    uri = given.text_document.uri
+    return [
+        types.CodeAction(
+            f"write `{fix.new_text}`",
+            types.CodeActionKind.QuickFix,
+            [problem],
+            is_preferred=True,
+            edit=types.WorkspaceEdit({uri: [fix]}),
+        )
+        for problem, fix in server.fixes.get(uri, [])
+        if problem.range.start <= given.range.end and given.range.start <= problem.range.end
+    ]
+
+
+def _fix(document: TextDocument, problem: types.Diagnostic) -> types.TextEdit | None:
+    ends = problem.range.start, problem.range.end
+    start, end = (document.offset_at_position(each) for each in ends)
+    found = analysis.fix_of(document.source, start, end, problem.message)
+    return None if found is None else types.TextEdit(_range(document, *found[:2]), found[2])
+
+
+def _message(message: str, help: str | None) -> str:
+    return f"{message}\nhelp: {help}" if help else message
 
 
 def _lenses(given: types.CodeLensParams) -> list[types.CodeLens]:
@@ -164,7 +228,7 @@ def _reported(document: TextDocument, answer: dict[str, Any]) -> list[types.Diag
     place = types.Range(
         document.position_to_client_units(start), document.position_to_client_units(end)
     )
-    message = data.get("message") or answer["text"]
+    message = _message(data.get("message") or answer["text"], data.get("help"))
     severity = types.DiagnosticSeverity.Error
     return [types.Diagnostic(place, message, severity, code=answer["error"], source="gradcli run")]
 
@@ -182,5 +246,5 @@ def _range(document: TextDocument, start: int, end: int) -> types.Range:
     return types.Range(position(start), position(end))
 
 
-def _name(uri: str) -> str:
-    return os.path.basename(to_fs_path(uri) or uri)
+def _path(uri: str) -> str:
+    return to_fs_path(uri) or uri

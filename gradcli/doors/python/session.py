@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
@@ -51,6 +52,7 @@ class Session:
         if unknown:
             raise TypeError(f"`{unknown[0]}` is none of {', '.join(SETTINGS)}")
         self._settings = settings
+        self._file: str | None = None
         self._host = Host()
         self._begin()
 
@@ -59,6 +61,11 @@ class Session:
         self._run.shows_values = True
         self._inputs: list[Argument] = []
         self._kept = self._entries = 0
+
+    def stand_at(self, path: str) -> None:
+        """Let errors call what runs by a file's name, and `import` find the files beside it."""
+        self._file = os.path.basename(path)
+        self._run.session.state.library["folder"] = os.path.dirname(path)
 
     def reset(self) -> None:
         """Forget all values, with the same settings."""
@@ -79,7 +86,7 @@ class Session:
         since = run.transcript.lines + 1
         self._entries += 1
         with raising(self._host):
-            statements = session.parse(text, f"entry {self._entries}")
+            statements = session.parse(text, self._file or f"entry {self._entries}")
             check_used(names_in(statements), [each for each in arguments if each.name in named])
             run.bindings = None
             before, session.interpreter.last_assigned = session.interpreter.last_assigned, None
