@@ -17,6 +17,7 @@ from torch import nn
 import torch.nn.functional as F
 
 kind, width, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+torch.set_num_threads(1)  # of several, those that wait count too
 torch.manual_seed(0)
 
 

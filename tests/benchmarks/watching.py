@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -40,7 +41,9 @@ def measure(folder: Path) -> None:
         count = sum(each.numel() for each in model.parameters())
         step = _step(torch, model)
         repeats = 100 if count < 500_000 else 20 if count < 5_000_000 else 5
-        plain, watched = _times(step, repeats, watcher.Watcher)
+        plain, watched = _times(
+            step, repeats, partial(watcher.Watcher, recorder.Settings("x.gradrun"))
+        )
         ratio = median(watched) / median(plain)
         bound = next(most for least, most in BOUNDS if count >= least)
         print(
