@@ -64,6 +64,7 @@ def test_why_names_the_users_place(gradcli: CommandLine) -> None:
         ("mlp", "net.fc1.weight.requires_grad", True),
         ("mlp", "net.fc1.weight.grad", False),
         ("opaque", "lin.weight", True),
+        ("row", "att.query.weight", True),
     ],
 )
 def test_why_runs_the_graph_alone_where_it_suffices(

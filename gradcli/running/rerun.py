@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from copy import copy
@@ -189,6 +190,12 @@ class Rerun(Record):
     until: float | None = None
     passes: Mapping[str, int] = {}  # never written to
 
+    @property
+    def is_large(self) -> bool:
+        """Whether a run takes much memory: a recording of a large model."""
+        recording = self.options.recording
+        return recording is not None and not recording.is_small
+
     def left(self) -> float:
         """The seconds that all further runs together may take."""
         if self.until is None:
@@ -248,6 +255,8 @@ class Rerun(Record):
         record: str,
         prepare: Callable[[Run], None] | None,
     ) -> Executed:
+        if self.runs and self.is_large:
+            gc.collect()  # of the run before nobody needs more than is held
         self.runs += 1
         options, limits = self.options, self.options.limits
         before, options.dtype = options.dtype, dtype or options.dtype
@@ -275,6 +284,7 @@ class Rerun(Record):
             took = _override_parameters(run, early, self.passes)
             if run.replay is not None:
                 run.replay.replace(early)
+                run.replay.leave_out_steps()
             if prepare is not None:
                 prepare(run)
             elif len(early) < len(values):

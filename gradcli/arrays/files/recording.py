@@ -293,7 +293,7 @@ class Recording(Container):
 
     def has_gradient(self, name: str) -> bool:
         """Whether the run gave a parameter a gradient that is not 0, nor so small beside those of
-        the same pass that it may be what rounding left of 0.
+        the same pass that it may be what rounding left of 0; NaN is not 0.
         """
         path = f"{name}.grad".replace("[", ".").replace("]", "")
         for checks in reversed(self.checks.values()):
@@ -303,18 +303,19 @@ class Recording(Container):
                 if each.kind == "gradient"
             }
             if path in sizes:
-                return bool(sizes[path] > _ROUNDING * max(sizes.values()))
+                finite = [each for each in sizes.values() if math.isfinite(each)]
+                own = sizes[path]
+                return not math.isfinite(own) or bool(own > _ROUNDING * max(finite))
         return False
 
     def _mean_size(self, check: Check) -> float:
-        """The mean of the absolutes of a result; 0 where it is not finite."""
+        """The mean of the absolutes of a result."""
         numbers = self.digest_of(check)
         elements = math.prod(check.shape)
         if len(numbers) > elements or not elements:  # a complex one has two numbers an element
             return 0.0
         whole = len(numbers) == elements
-        found = float(np.abs(numbers).sum() if whole else numbers[-BLOCKS:].sum()) / elements
-        return found if math.isfinite(found) else 0.0
+        return float(np.abs(numbers).sum() if whole else numbers[-BLOCKS:].sum()) / elements
 
     def _checks(self) -> Any:
         checks = getattr(self, "_read_checks", None)

@@ -66,6 +66,8 @@ def blame(asked: Asked, *, all: bool) -> int:
             watch.install()
         if run.replay is not None:
             run.replay.leave_out_steps()
+            # In a straight-line program no gradient goes round, and each would be copied.
+            run.session.recorder.events = None
 
     def report(
         run: Run, statements: Sequence[Statement], result: Result | None, failed: bool = False

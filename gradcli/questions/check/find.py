@@ -68,7 +68,7 @@ def by_differences(
     terminal: Terminal, rerun: Rerun, options: Options, order: int, most: int | None
 ) -> int:
     """Compare gradients with central differences; the exit code is 1 for a wrong one."""
-    here = _executed(rerun)
+    here = _first(terminal, rerun)
     assert here.output is not None
     generator = np.random.default_rng(0)
     seed = _own_seed(here, options)
@@ -125,6 +125,16 @@ def by_differences(
     return int(failed)
 
 
+def _first(terminal: Terminal, rerun: Rerun) -> Executed:
+    """The first run, which says what all will take at least where that is long."""
+    began = perf_counter()
+    here = _executed(rerun)
+    fewest = _RUNS * (perf_counter() - began)
+    if fewest > _TOLD and rerun.is_large:
+        terminal.note(f"the program runs {_RUNS} times or more: at least {fewest:.0f} s")
+    return here
+
+
 def _ahead_of_none(terminal: Terminal, rerun: Rerun, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs that can be moved: not those that reach the output through an operation whose
     results are known from a recording alone; raises E204 where there is no other.
@@ -148,6 +158,9 @@ def _ahead_of_none(terminal: Terminal, rerun: Rerun, inputs: Mapping[str, Any]) 
 
 
 _NUDGE = 1e-3
+
+_RUNS = 7
+"""So often a program runs at least until its gradients are checked along one direction."""
 
 
 def _compared(
