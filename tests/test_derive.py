@@ -688,3 +688,9 @@ def test_formulas_that_cannot_be_tried_elsewhere_are_told_of(
 def test_an_element_that_is_written_between_ops(gradcli: CommandLine) -> None:
     program = "e = (x * a).exp()\ne = e.clone(); e[0] = 3\ne = e.tanh()"
     assert gradcli("derive", "-e", program, "a=2", "x=[1.,2.]", "--to=jax").code == 0
+
+
+def test_no_elements_have_an_empty_hessian(gradcli: CommandLine) -> None:
+    program = "e = x * a\nfor i in range(2):\n    e = e.tanh()\ne = e.sum()"
+    finished = gradcli("derive", program, "a=2", "x=[]", "--hessian", "--wrt", "a,x")
+    assert finished.code == 0, finished.err

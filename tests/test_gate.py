@@ -29,6 +29,7 @@ OF_ITS_OWN = {
     "repl/dot_commands/inspect.py": "the picture that `.show` opens",
     "repl/dot_commands/session.py": "the name behind `.read`, behind the check of it",
     "cli/group.py": "the folders of questions",
+    "doors/agents/server.py": "the folder of recordings that the agent may ask about",
     "doors/torch/command.py": "which Python a script runs by",
     "doors/torch/recorder.py": "the recording: it runs under the script's Python, without gradcli",
     "cli/main.py": "the null device",

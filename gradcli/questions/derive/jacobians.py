@@ -433,7 +433,7 @@ def _rows(made: Derivation, name: str, inputs: dict[str, Any], run: Program, siz
         run(program, {**inputs, SEED: unit.reshape(shape)})[made.gradients[name]]
         for unit in np.eye(size, dtype=inputs[SEED].dtype)
     ]
-    stacked = np.stack(rows)
+    stacked = np.stack(rows) if rows else np.zeros((0, *inputs[name].shape), inputs[SEED].dtype)
     return stacked.reshape(*shape, *stacked.shape[1:])
 
 

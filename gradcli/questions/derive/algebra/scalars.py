@@ -33,6 +33,9 @@ _MOST_IN_ALL = 1_200
 same formulas come on every machine.
 """
 
+_MOST_QUOTIENTS = 300
+"""Quotients that are written in all: a few milliseconds each where they have many factors."""
+
 _GROWING = frozenset({"exp", "expm1", "sinh", "cosh"})
 """Functions that overflow."""
 
@@ -56,6 +59,7 @@ class Scalars:
         self._rank = rank
         self._known: dict[str, Symbol] = {}
         self._left = _MOST_IN_ALL
+        self._quotients_left = _MOST_QUOTIENTS
 
     def __call__(self, symbol: Symbol) -> Symbol:
         """A formula with all that are numbers in it, or of one shape, as short as they can be."""
@@ -111,6 +115,9 @@ class Scalars:
                 writer = Writer(atoms, self.shortest, symbol)
                 try:
                     for quotient in equal_quotients(atoms.read(start), atoms):
+                        if not self._quotients_left:
+                            break
+                        self._quotients_left -= 1
                         forms += writer.forms(quotient)
                 except (TooLarge, ZeroDivisionError, OverflowError):
                     continue
