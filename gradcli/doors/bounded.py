@@ -38,10 +38,10 @@ def bounded(answer: dict[str, Any], elements: str | None) -> dict[str, Any]:
         answer: `text`, and `data` where there is some.
         elements: the slice of large arrays that is kept beside their figures: `0:3, 5`.
     """
-    found = {**answer, "text": cut(answer["text"], MOST_BYTES)}
+    shorter = {**answer, "text": cut(answer["text"], MOST_BYTES)}
     if answer.get("data") is not None:
-        found["data"] = _document(answer["data"], elements)
-    return found
+        shorter["data"] = _document(answer["data"], elements)
+    return shorter
 
 
 def cut(text: str, most: int) -> str:
@@ -57,27 +57,27 @@ def cut(text: str, most: int) -> str:
 
 def slices_of(elements: str) -> tuple[int | slice, ...]:
     """The index that a text such as `0:3, 5` stands for; raises ValueError for another text."""
-    found: list[int | slice] = []
+    slices: list[int | slice] = []
     for each in elements.strip("[] ").split(","):
         matched = _INDEX.fullmatch(each)
         if matched is None or not each.strip():
             raise ValueError(f"elements is a slice such as '0:3, 5', not {elements!r}")
         start, colon, stop, step = matched.groups()
         numbers = [int(part) if part else None for part in (start, stop, step)]
-        found.append(slice(*numbers) if colon else int(start))
-    return tuple(found)
+        slices.append(slice(*numbers) if colon else int(start))
+    return tuple(slices)
 
 
 def _document(data: dict[str, Any], elements: str | None) -> dict[str, Any]:
     index = None if elements is None else slices_of(elements)
     for most in _SIZES:
         shortened = Shortened(most, index)
-        found: dict[str, Any] = shortened.value("", data)
+        document: dict[str, Any] = shortened.value("", data)
         if shortened.left_out:
-            found["left_out"] = shortened.told()
-        if len(json.dumps(found, ensure_ascii=False).encode()) <= MOST_BYTES:
-            return found
-    kept = {name: each for name, each in found.items() if not isinstance(each, (list, dict))}
+            document["left_out"] = shortened.told()
+        if len(json.dumps(document, ensure_ascii=False).encode()) <= MOST_BYTES:
+            return document
+    kept = {name: each for name, each in document.items() if not isinstance(each, (list, dict))}
     return {**kept, "left_out": [f"all but {', '.join(kept)}"]}
 
 
@@ -125,10 +125,10 @@ class Shortened:
         return [self.value(f"{path}[{number}]", each) for number, each in enumerate(kept)]
 
     def _text(self, path: str, value: str) -> str:
-        found = cut(value, max(self.most * _MOST_OF_TEXT // 2, 100))
-        if found != _spelled(value):
+        shorter = cut(value, max(self.most * _MOST_OF_TEXT // 2, 100))
+        if shorter != _spelled(value):
             self.left_out.append(f"{path}: the middle of a text")
-        return found
+        return shorter
 
     def _figures(self, array: np.ndarray[Any, Any]) -> dict[str, Any]:
         numbers = np.abs(array) if array.dtype.kind == "c" else array
@@ -147,12 +147,12 @@ class Shortened:
     def _slice(self, array: np.ndarray[Any, Any]) -> Any:
         assert self.index is not None
         try:
-            found = array[self.index]
+            part = array[self.index]
         except IndexError as error:
             return str(error)
-        if found.size > _SLICED:
-            return f"{found.size:,} numbers: at most {_SLICED} are shown"
-        return _plain(found.tolist())
+        if part.size > _SLICED:
+            return f"{part.size:,} numbers: at most {_SLICED} are shown"
+        return _plain(part.tolist())
 
 
 def _array(value: list[Any]) -> np.ndarray[Any, Any] | None:

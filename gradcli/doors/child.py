@@ -46,11 +46,11 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         return _answer(request, request["program"])
     recording = within.get("recording")
     program = request["program"] if recording is None else Path(recording)
-    found = _answer(request, program)
-    found["text"] = _for_agents(found["text"])
-    if "error" in found and found.get("data") is not None:
-        found["data"]["help"] = _for_agents(found["data"]["help"] or "") or None
-    return bounded(found, within.get("elements"))
+    explained = _answer(request, program)
+    explained["text"] = _for_agents(explained["text"])
+    if "error" in explained and explained.get("data") is not None:
+        explained["data"]["help"] = _for_agents(explained["data"]["help"] or "") or None
+    return bounded(explained, within.get("elements"))
 
 
 def _for_agents(text: str) -> str:
@@ -60,23 +60,25 @@ def _for_agents(text: str) -> str:
 
 def _answer(request: dict[str, Any], program_or_path: str | Path) -> dict[str, Any]:
     named = dict(request["named"])
-    given = program_or_path, request["inputs"]
+    operands = program_or_path, request["inputs"]
     try:
         if request["ask"] == "values":
             return _values(request["program"], named, request["file"])
         if request["ask"] == "why":
-            found: Any = questions.why(named.pop("question"), *given, **named)
+            explained: Any = questions.why(named.pop("question"), *operands, **named)
         else:
-            found = _ASK[request["ask"]](*given, **named)
+            explained = _ASK[request["ask"]](*operands, **named)
     except GradcliError as error:
         return {"text": diagnostic(error), "data": error_object(error), "error": error.code}
     except (TypeError, ValueError) as error:
         return {"text": str(error), "error": type(error).__name__}
-    if isinstance(found, Answer):
-        return {"text": found.text, "data": {"passed": found.passed, **found.data}}
-    text = cut(found.printed, MOST_BYTES // 2) + cut(repr(found), MOST_BYTES // 4)
-    text += "".join(f"\n{name}.grad = None: {why}" for name, why in found.missing.items() if why)
-    return {"text": text, "data": found.to_dict()}
+    if isinstance(explained, Answer):
+        return {"text": explained.text, "data": {"passed": explained.passed, **explained.data}}
+    text = cut(explained.printed, MOST_BYTES // 2) + cut(repr(explained), MOST_BYTES // 4)
+    text += "".join(
+        f"\n{name}.grad = None: {why}" for name, why in explained.missing.items() if why
+    )
+    return {"text": text, "data": explained.to_dict()}
 
 
 def _values(text: str, settings: dict[str, Any], path: str) -> dict[str, Any]:

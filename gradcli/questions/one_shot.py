@@ -105,9 +105,9 @@ def _instead(statement: Statement) -> str:
 
     assert isinstance(statement, Assign)
     text = statement.value.span.text
-    made = _NUMBER_MADE.search(text)
-    if made is not None and table_of(made[1]) is not None:
-        return f": `{made[0][:-1]}` makes a number, and `torch.{made[1]}` a tensor"
+    match = _NUMBER_MADE.search(text)
+    if match is not None and table_of(match[1]) is not None:
+        return f": `{match[0][:-1]}` makes a number, and `torch.{match[1]}` a tensor"
     if isinstance(statement.value, Attribute):
         return f": `{text}()` calls the method"
     if isinstance(statement.value, Constant):

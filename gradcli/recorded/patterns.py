@@ -139,6 +139,6 @@ def returns_of(program: Sequence[tree.Statement], node_name: str) -> tuple[Label
         if isinstance(each, tree.Class) and f"{each.name}Backward" == node_name:
             for inside in tree.nodes_of(each):
                 if isinstance(inside, tree.Def) and inside.name == "backward":
-                    found = [n.span for n in tree.nodes_of(inside) if isinstance(n, tree.Return)]
-                    return tuple([Label(span, "this returns it") for span in found])
+                    spans = [n.span for n in tree.nodes_of(inside) if isinstance(n, tree.Return)]
+                    return tuple([Label(span, "this returns it") for span in spans])
     return ()

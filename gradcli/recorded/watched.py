@@ -171,8 +171,8 @@ class Watched(Container):
         self.steps = number_of(index["steps"])
         self.skipped = number_of(index["skipped"])
         self.tables = [self._table(n, each) for n, each in enumerate(_rows(index["tables"]))]
-        found = index["nonfinite"]
-        self.nonfinite = None if found is None else NonFinite(found)
+        nonfinite = index["nonfinite"]
+        self.nonfinite = None if nonfinite is None else NonFinite(nonfinite)
 
     def _table(self, place: int, row: Any) -> Table:
         count = len(self.parameters)

@@ -76,11 +76,11 @@ def _unmoved(session: Session, result: Result) -> str:
     recorder = session.recorder
     if not isinstance(recorder, TraceRecorder):
         return "what ran was not recorded"
-    found = obstacle(result.graph, recorder)
-    if found is None or found.place is None:
-        return "" if found is None else found.reason
-    place = found.place
-    return f"{found.reason}, {place.origin or f'line {place.line}'}: {place.text.splitlines()[0]}"
+    reason = obstacle(result.graph, recorder)
+    if reason is None or reason.place is None:
+        return "" if reason is None else reason.reason
+    place = reason.place
+    return f"{reason.reason}, {place.origin or f'line {place.line}'}: {place.text.splitlines()[0]}"
 
 
 def _unfolded(annotated: AnnotatedGraph, options: Options) -> Picture:

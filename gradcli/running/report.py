@@ -166,15 +166,15 @@ def computed_output(
     Where it went backward through that from another tensor, that one: the gradients are its.
     """
     shown = type(value) is Tensor and value.is_leaf
-    found = find_output(session, options, None) if shown else None
-    found = found or find_output(session, options, value)
-    passes = found is not None and (not found[1].requires_grad or found[1].is_leaf)
+    named = find_output(session, options, None) if shown else None
+    named = named or find_output(session, options, value)
+    passes = named is not None and (not named[1].requires_grad or named[1].is_leaf)
     if passes and options.of is None:
-        found = differentiated(session) or found
-    if found is None:
+        named = differentiated(session) or named
+    if named is None:
         return None
-    start = _start_through(session, found[1])
-    return found if start is None else (_name_of(session, start) or start.name, start)
+    start = _start_through(session, named[1])
+    return named if start is None else (_name_of(session, start) or start.name, start)
 
 
 def _start_through(session: Session, output: Tensor) -> Tensor | None:

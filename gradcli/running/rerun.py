@@ -61,8 +61,8 @@ class Outcome(Record):
     def arrays(self) -> dict[str, Any]:
         """The output under "", and the gradients under `NAME.grad`."""
         named = {f"{name}.grad": array for name, array in self.gradients.items()}
-        found = {"": self.output, **named}
-        return {name: array for name, array in found.items() if array is not None}
+        by_name = {"": self.output, **named}
+        return {name: array for name, array in by_name.items() if array is not None}
 
 
 class Executed:
@@ -74,12 +74,12 @@ class Executed:
         missed: those of them that did not get the other value that they were to get.
     """
 
-    def __init__(self, run: Run, value: Any, given: Arrays = _NONE, took: Arrays = _NONE) -> None:
+    def __init__(self, run: Run, value: Any, values: Arrays = _NONE, took: Arrays = _NONE) -> None:
         self.run = run
         self.value = value
-        found = computed_output(run.session, run.options, value)
-        self.name: str | None = None if found is None else found[0]
-        self.output: Tensor | None = None if found is None else found[1]
+        output = computed_output(run.session, run.options, value)
+        self.name: str | None = None if output is None else output[0]
+        self.output: Tensor | None = None if output is None else output[1]
         self.leaves: dict[str, Tensor] = {}
         if self.output is not None and run.bindings is not None:
             graph = run.session.graph(self.output)
@@ -96,7 +96,7 @@ class Executed:
         self.missed = {
             name
             for name, leaf in self.leaves.items()
-            if name in given and took.get(name) is not leaf
+            if name in values and took.get(name) is not leaf
         }
 
     def seed(self) -> Any:
@@ -109,8 +109,8 @@ class Executed:
             return None
         for event in reversed(self.run.session.recorder.events or ()):
             if isinstance(event, Step) and event.node is root:
-                found = event.grads[output_nr]
-                return None if found is None else np.asarray(to_host(found), float)
+                seed = event.grads[output_nr]
+                return None if seed is None else np.asarray(to_host(seed), float)
         return None
 
     def _began(self, root: Node | None) -> bool:
@@ -127,7 +127,7 @@ class Executed:
         recorder = self.run.session.recorder
         if not self._began(root):
             self.run.session.backward(self.output, Tensor(seed))
-        found = {
+        gradients = {
             name: np.zeros_like(leaf.array) if leaf.grad is None else np.asarray(leaf.grad.array)
             for name, leaf in self.leaves.items()
         }
@@ -137,8 +137,8 @@ class Executed:
         for event in reversed(events[max(steps, default=0) :]):
             for name, leaf in self.leaves.items() if isinstance(event, Arrival) else ():
                 if event.node.variable is leaf:
-                    found[name] = np.asarray(event.incoming)
-        return found
+                    gradients[name] = np.asarray(event.incoming)
+        return gradients
 
     def slopes(self, seed: Any, directions: Arrays, *, second: bool) -> dict[str, Any]:
         """The gradients again as tensors; with `second` that of their directional sum."""
@@ -157,8 +157,8 @@ class Executed:
                     outputs, seeds = zip(*used, strict=True)
                     first = grad(outputs, leaves, seeds, allow_unused=True)
         return {
-            name: np.zeros_like(leaf.array) if found is None else np.asarray(found.array)
-            for (name, leaf), found in zip(self.leaves.items(), first, strict=True)
+            name: np.zeros_like(leaf.array) if slope is None else np.asarray(slope.array)
+            for (name, leaf), slope in zip(self.leaves.items(), first, strict=True)
         }
 
 
@@ -241,10 +241,10 @@ class Rerun(Record):
             return ran
         self.settled |= unknown
         moments, _ = moments_of(self, ran)
-        found = {name: moments[name] for name in moments if name in unknown}
-        if not found:
+        moments_found = {name: moments[name] for name in moments if name in unknown}
+        if not moments_found:
             return ran
-        self.moments = {**self.moments, **found}
+        self.moments = {**self.moments, **moments_found}
         return self._execute(text, values, dtype, record, prepare)
 
     def _execute(
@@ -331,11 +331,11 @@ class Rerun(Record):
             run.session.override(name, _counting(run, name, values))
         with run.limited():
             executed = Executed(run, run.execute(list(statements), self.arguments))
-        found = {
+        counts = {
             name: next((n for n, each in enumerate(values) if _holds(each, name, executed)), 0)
             for name, values in stored.items()
         }
-        self.passes = {**self.passes, **found}
+        self.passes = {**self.passes, **counts}
 
     def beginnings(self, executed: Executed) -> dict[str, Any]:
         """What the leaves held that the program wrote to, when each got its name."""
@@ -441,13 +441,13 @@ def _with_arrays(argument: Argument, values: Arrays) -> Argument:
     """An argument with other arrays in its lists and dicts, given by their paths."""
     if type(argument.held) not in (list, tuple, dict) or argument.file:
         return argument
-    made = copy(argument)
+    copied = copy(argument)
 
     def replaced(path: str, tensor: Tensor) -> Tensor:
         return Tensor(np.array(values[path])) if path in values else tensor
 
-    made.held = mapped(argument.name, argument.held, replaced)
-    return made
+    copied.held = mapped(argument.name, argument.held, replaced)
+    return copied
 
 
 def outcome_of(result: Result) -> Outcome:
@@ -520,8 +520,8 @@ def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
     for name, leaf in there.leaves.items():
         # It may have been written to before it required grad.
         always = "[" in name or name in rerun.settled or leaf.version > 0
-        made = first.get(id(leaf))
-        at = None if made is None else writes[0].ahead_of(leaf, made, always)
+        at_first = first.get(id(leaf))
+        at = None if at_first is None else writes[0].ahead_of(leaf, at_first, always)
         if at is not None:
             numbers[name] = at
     known: dict[int, list[tuple[Place, Tensor, Any]]] = {}

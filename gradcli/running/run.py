@@ -255,10 +255,10 @@ class Run:
         """Say of a recording's program how its results compare with those of the run."""
         if self.replay is None:
             return
-        given = self.given()
+        replaced = self.given()
         differs = self.replay.difference_told()
-        if given:
-            self.terminal.note(self.replay.told_of_replaced(given))
+        if replaced:
+            self.terminal.note(self.replay.told_of_replaced(replaced))
         elif differs is not None:
             self.terminal.warning(differs)
         elif not self.replay.recording.is_told:
@@ -323,9 +323,9 @@ class Run:
         root = None if result is None else result.graph.root
         is_bare = result is not None and (root is None or root.leaf is not None)
         if draws and is_bare and self.options.of is None:
-            found = differentiated(self.session)
-            if found is not None:
-                return result_of(self.session, self.options, inputs, found[1])
+            named = differentiated(self.session)
+            if named is not None:
+                return result_of(self.session, self.options, inputs, named[1])
         return result
 
     def computed(self, value: Any) -> Result | None:
@@ -340,15 +340,15 @@ class Run:
             result_at,
         )
 
-        found = computed_output(self.session, self.options, value)
-        if found is None:
+        named = computed_output(self.session, self.options, value)
+        if named is None:
             return None
         inputs = [] if self.bindings is None else self.bindings.inputs()
-        output = found[1]
-        given = any(tensor is output for _, tensor in inputs)
-        if output.requires_grad and output.grad_fn is None and not given:
+        output = named[1]
+        is_input = any(tensor is output for _, tensor in inputs)
+        if output.requires_grad and output.grad_fn is None and not is_input:
             raise bare_leaf()
-        return result_at(self.session, self.options, inputs, found, again=False)
+        return result_at(self.session, self.options, inputs, named, again=False)
 
     def recorded(
         self, statements: Sequence[Statement], value: Any, differentiates: bool
@@ -366,9 +366,9 @@ class Run:
         else:
             from gradcli.running.report import find_output  # lazy: start-up: NumPy
 
-            found = find_output(self.session, self.options, None)
-            if found is not None:
-                name, output = found
+            named = find_output(self.session, self.options, None)
+            if named is not None:
+                name, output = named
         names = self.session.state.names()
         with self.session.running():
             recorded = Recorded(statements, names, recorder, provenance, output, name)
@@ -390,10 +390,10 @@ class Run:
             result = self.result(value, draws)
         except GradcliError as error:
             if error.code == "E401" and self.options.format == "text":
-                found = find_output(self.session, self.options, value)
-                assert found is not None  # there is one whose gradient is not given
+                named = find_output(self.session, self.options, value)
+                assert named is not None  # there is one whose gradient is not given
                 with self.session.running():
-                    show_output(self.terminal, *found)
+                    show_output(self.terminal, *named)
             raise
         if result is not None:
             note_passes(self.terminal, self.session, self.options, result)

@@ -77,21 +77,23 @@ class Asked(Record):
     options: Options
 
 
-def asked_of(command: str, words: Sequence[str], file: str | None, given: dict[str, Any]) -> Asked:
+def asked_of(
+    command: str, words: Sequence[str], file: str | None, settings: dict[str, Any]
+) -> Asked:
     """What the words and options of a command ask.
 
     Raises:
         UsageError: there is no program, the words behind it are no `NAME=VALUE`, or options
             exclude each other.
     """
-    path = given.pop("output", None)
+    path = settings.pop("output", None)
     if path is not None:
-        _set_format(path, given)
-    terminal = terminal_of(given, Terminal if path is None else partial(AnswerFile, path))
-    python = given.pop("python", None)
-    if given.pop("torch", False):
-        file, words = recorded_script(list(words), python, given.get("sandbox", False)), ()
-    lines = given.pop("programs", ())
+        _set_format(path, settings)
+    terminal = terminal_of(settings, Terminal if path is None else partial(AnswerFile, path))
+    python = settings.pop("python", None)
+    if settings.pop("torch", False):
+        file, words = recorded_script(list(words), python, settings.get("sandbox", False)), ()
+    lines = settings.pop("programs", ())
     if lines and file is not None:
         raise UsageError("-e and --file exclude each other")
     if lines:
@@ -105,7 +107,7 @@ def asked_of(command: str, words: Sequence[str], file: str | None, given: dict[s
             check_program(words[0], words[1:])
     program = Program(words[0]) if file is None else Program(None, file)
     arguments = arguments_of(words[1:] if file is None else words)
-    options = options_of(given)
+    options = options_of(settings)
     if file is not None and file.endswith(RECORDING):
         program = Program(program_in(file, options), file)
     if path is not None:
@@ -136,18 +138,18 @@ def recorded_script(words: list[str], python: str | None, sandbox: bool) -> str:
     return path
 
 
-def _set_format(path: str, given: dict[str, Any]) -> None:
+def _set_format(path: str, settings: dict[str, Any]) -> None:
     """Put the format that a file holds by its suffix into the options; raises a usage error where
     they ask for another one.
     """
     format = FORMAT_OF.get(os.path.splitext(path)[1], "text")
-    wanted = given.get("format") or ("json" if given["json"] else format)
+    wanted = settings.get("format") or ("json" if settings["json"] else format)
     if wanted != format:
         raise UsageError(f"-o {path} holds {format}, and not {wanted}")
-    if "format" in given:
-        given["format"] = format
+    if "format" in settings:
+        settings["format"] = format
     else:
-        given["json"] = format == "json"
+        settings["json"] = format == "json"
 
 
 def program_text(path: str) -> str:

@@ -32,7 +32,7 @@ def command(recordings: str | None, sandbox: bool, **limits: Any) -> int:
         from gradcli.doors.agents.server import serve  # lazy: command: the SDK of MCP
     except ImportError as error:
         raise left_out("`gradcli mcp`", "the SDK of MCP", "mcp") from error
-    given = {name: value for name, value in limits.items() if value is not None}
+    settings = {name: value for name, value in limits.items() if value is not None}
     with raising_on_signals():
-        serve({"timeout": _SECONDS, **given, "sandbox": True}, recordings)
+        serve({"timeout": _SECONDS, **settings, "sandbox": True}, recordings)
     return 0

@@ -101,12 +101,12 @@ def _with_settings(tool: Tool) -> Tool:
     ]
 
     @wraps(tool)
-    async def made(**given: Any) -> CallToolResult:
-        return await tool(**given)
+    async def wrapped(**values: Any) -> CallToolResult:
+        return await tool(**values)
 
     parameters = [each for each in own.parameters.values() if each.name != "settings"]
-    made.__signature__ = own.replace(parameters=[*parameters, *settings])  # type: ignore[attr-defined]
-    return made
+    wrapped.__signature__ = own.replace(parameters=[*parameters, *settings])  # type: ignore[attr-defined]
+    return wrapped
 
 
 class Tools:
@@ -196,13 +196,13 @@ class Tools:
             return _result({"text": cut(str(error), 1_000), "error": "ValueError"})
         return _result(await answer_to(name, program, inputs or {}, named, within))
 
-    def _checked(self, given: dict[str, Any]) -> dict[str, Any]:
+    def _checked(self, values: dict[str, Any]) -> dict[str, Any]:
         """The settings of a call; raises ValueError where one is beyond the server's limit."""
         for name, otherwise in (("timeout", None), ("max_steps", STEPS)):
             most = self._limits.get(name, otherwise)
-            if name in given and not 0 < given[name] <= most:
+            if name in values and not 0 < values[name] <= most:
                 raise ValueError(f"{name} is at most {most:,.12g} here, and above 0")
-        return given
+        return values
 
     def _recording(self, program: str) -> str | None:
         """The path of the recording that a program names, None for other programs; raises

@@ -41,20 +41,20 @@ def fix_of(text: str, start: int, end: int, help: str | None) -> tuple[int, int,
         return None
     word = meant[1].rpartition(".")[2]
 
-    def likeness(found: re.Match[str]) -> float:
-        return SequenceMatcher(None, found[0], word).ratio()
+    def likeness(match: re.Match[str]) -> float:
+        return SequenceMatcher(None, match[0], word).ratio()
 
-    found = max(re.finditer(r"[A-Za-z_]\w*", text[start:end]), key=likeness, default=None)
-    if found is None or likeness(found) < _LEAST_ALIKE:
+    match = max(re.finditer(r"[A-Za-z_]\w*", text[start:end]), key=likeness, default=None)
+    if match is None or likeness(match) < _LEAST_ALIKE:
         return None
-    return start + found.start(), start + found.end(), meant[1]
+    return start + match.start(), start + match.end(), meant[1]
 
 
 def name_at(text: str, offset: int) -> str:
     """The dotted name around a place, up to the end of its part there; "" for none."""
     behind = _BEHIND.match(text, offset)
-    found = _BEFORE.search(text[: behind.end() if behind else offset])
-    return found[0] if found else ""
+    before = _BEFORE.search(text[: behind.end() if behind else offset])
+    return before[0] if before else ""
 
 
 def definition(text: str, offset: int) -> tuple[int, int] | None:
@@ -85,12 +85,12 @@ def renamed(text: str, offset: int, new: str) -> list[tuple[int, int]]:
         Unnamed: there is none, or the new name is no name or is taken.
     """
     names = Names(text)
-    found = names.at(offset)
-    places = [] if found is None else names.alike(found)
-    if found is None or not any(each.binds for each in places):
+    name = names.at(offset)
+    places = [] if name is None else names.alike(name)
+    if name is None or not any(each.binds for each in places):
         raise Unnamed("the program gives no value to a name here")
     if any(each.imported for each in places):
-        raise Unnamed(f"`{found.name}` is the name of what is imported: `import … as {new}`")
+        raise Unnamed(f"`{name.name}` is the name of what is imported: `import … as {new}`")
     if not new.isidentifier() or new in KEYWORDS:
         raise Unnamed(f"{new!r} is no name")
     if any(each.name == new for each in names.occurrences):
@@ -100,8 +100,8 @@ def renamed(text: str, offset: int, new: str) -> list[tuple[int, int]]:
 
 def completions(text: str, offset: int) -> tuple[int, list[tuple[str, str]]]:
     """What can go on at a place: where the word there begins, and words with what they are."""
-    found = _BEFORE.search(text[:offset])
-    word = found[0] if found else ""
+    offers = _BEFORE.search(text[:offset])
+    word = offers[0] if offers else ""
     receiver, _, begun = word.rpartition(".")
     names = Names(_without_line(text, offset))
     session = Session()

@@ -26,7 +26,7 @@ def command(**limits: Any) -> int:
         from gradcli.doors.editors.server import serve  # lazy: command: pygls
     except ImportError as error:
         raise left_out("`gradcli lsp`", "pygls", "lsp") from error
-    given = {name: value for name, value in limits.items() if value}
+    settings = {name: value for name, value in limits.items() if value}
     with raising_on_signals():
-        serve({"timeout": _SECONDS, **given})
+        serve({"timeout": _SECONDS, **settings})
     return 0

@@ -67,9 +67,9 @@ class Frames:
         """The length of the next message, None at the end; lines that are no head are passed by."""
         length: int | None = None
         while line := self._stream.readline(LARGEST_MESSAGE):
-            found = _LENGTH.fullmatch(line)
-            if found is not None:
-                length = self._length(found[1])
+            match = _LENGTH.fullmatch(line)
+            if match is not None:
+                length = self._length(match[1])
             elif not line.strip() and length is not None:
                 return length
         return None

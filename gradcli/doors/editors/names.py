@@ -104,8 +104,8 @@ class Names:
         attribute = self.attribute_at(offset)
         if attribute is not None:
             return self._definition_of_attribute(attribute)
-        found = self.at(offset)
-        bound = [each for each in self.alike(found) if each.binds] if found else []
+        name = self.at(offset)
+        bound = [each for each in self.alike(name) if each.binds] if name else []
         if not bound:
             return None
         before = [e for e in bound if e.since <= offset or e.start <= offset <= e.end]
@@ -114,19 +114,19 @@ class Names:
 
     def _definition_of_attribute(self, attribute: tree.Attribute) -> tuple[int, int] | None:
         owner = self.class_of(attribute.value)
-        found = None if owner is None else self.members(owner).get(attribute.name)
-        if isinstance(found, tree.Def):
-            start = self._place(found.span, found.name, r"def\s+")
-            return start, start + len(found.name)
-        return None if found is None else (found.start, found.end)
+        member = None if owner is None else self.members(owner).get(attribute.name)
+        if isinstance(member, tree.Def):
+            start = self._place(member.span, member.name, r"def\s+")
+            return start, start + len(member.name)
+        return None if member is None else (member.start, member.end)
 
     def function_at(self, offset: int) -> tree.Def | tree.Class | None:
         """The user's function, method or class that the name at a place is."""
         attribute = self.attribute_at(offset)
         if attribute is not None:
             owner = self.class_of(attribute.value)
-            found = None if owner is None else self.members(owner).get(attribute.name)
-            return found if isinstance(found, tree.Def) else None
+            member = None if owner is None else self.members(owner).get(attribute.name)
+            return member if isinstance(member, tree.Def) else None
         place = self.definition(offset)
         defined: list[tree.Def | tree.Class] = [*self.functions, *self.classes]
         return next((e for e in defined if place and place[0] == self._defined_at(e)), None)
@@ -149,8 +149,8 @@ class Names:
         """The class around a place in a method that calls its receiver so."""
         for each in self.classes:
             for method in _methods(each):
-                given = method.parameters.parameters
-                is_own = bool(given) and given[0].name == receiver
+                parameters = method.parameters.parameters
+                is_own = bool(parameters) and parameters[0].name == receiver
                 if is_own and method.span.start <= offset <= method.span.end:
                     return each
         return None
@@ -162,18 +162,18 @@ class Names:
 
     def assigned(self, name: str) -> tree.Expression | None:
         """What a name was assigned last."""
-        found: tree.Expression | None = None
+        value: tree.Expression | None = None
         for node in tree.nodes_of(self.statements):
             if isinstance(node, tree.Assign):
                 names = [each.name for each in node.targets if isinstance(each, tree.Name)]
-                found = node.value if name in names else found
-        return found
+                value = node.value if name in names else value
+        return value
 
     def members(self, owner: tree.Class) -> dict[str, Any]:
         """What an instance of a class has: methods, and the places of other attributes; those of
         its bases in the text too.
         """
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         waiting, seen = [owner], set()
         while waiting:
             each = waiting.pop(0)
@@ -181,15 +181,15 @@ class Names:
                 continue
             seen.add(each.name)
             for name, member in self._own_members(each):
-                found.setdefault(name, member)
+                members.setdefault(name, member)
             bases = [self.class_named(b.name) for b in each.bases if isinstance(b, tree.Name)]
             waiting += [base for base in bases if base is not None]
-        return found
+        return members
 
     def _own_members(self, owner: tree.Class) -> Iterator[tuple[str, Any]]:
         for method in _methods(owner):
-            given = method.parameters.parameters
-            receiver = given[0].name if given else None
+            parameters = method.parameters.parameters
+            receiver = parameters[0].name if parameters else None
             for node in tree.nodes_of(method.body):
                 targets = node.targets if isinstance(node, tree.Assign) else []
                 for target in targets:
@@ -252,17 +252,17 @@ class Names:
         return [*parts, *((each, scope, _NEVER) for each in _without(rest, held))]
 
     def _function(self, node: tree.Def | tree.Lambda, scope: Scope) -> list[_Part]:
-        given = node.parameters.parameters
+        parameters = node.parameters.parameters
         body: Any = node.body if isinstance(node, tree.Def) else [node.body]
         name = node.name if isinstance(node, tree.Def) else "<lambda>"
         inner = _within(function_scope, scope, name, node.parameters, body)
-        outer: list[Any] = [each.default for each in given]
+        outer: list[Any] = [each.default for each in parameters]
         if isinstance(node, tree.Def):
             self.functions.append(node)
             self._parameters[id(node)] = inner
             self._found(place := self._defined_at(node), node.name, scope, place)
             outer += node.decorators
-        for each in given:
+        for each in parameters:
             if each.name:
                 place = self._place(each.span, each.name)
                 self._found(place, each.name, inner, place)
@@ -300,9 +300,9 @@ class Names:
         if isinstance(function, tree.Class):
             function = self.members(function).get("__init__")
         inner = self._parameters.get(id(function))
-        given = {} if inner is None else {e.name for e in function.parameters.parameters}
+        known = {} if inner is None else {e.name for e in function.parameters.parameters}
         for each in call.arguments:
-            if inner is not None and each.name and each.name in given:
+            if inner is not None and each.name and each.name in known:
                 self.occurrences.append(Occurrence(each.span.start, each.name, inner))
 
     def _found(
@@ -315,8 +315,8 @@ class Names:
         return self._place(node.span, node.name, rf"\b{word}\s+")
 
     def _place(self, span: Span, name: str, before: str = "") -> int:
-        found = re.search(rf"{before}(?<!\w)({re.escape(name)})(?!\w)", span.text, re.DOTALL)
-        return span.start + (found.start(1) if found else 0)
+        match = re.search(rf"{before}(?<!\w)({re.escape(name)})(?!\w)", span.text, re.DOTALL)
+        return span.start + (match.start(1) if match else 0)
 
 
 def header_of(node: tree.Def | tree.Class) -> str:
@@ -340,10 +340,10 @@ def _methods(owner: tree.Class) -> list[tree.Def]:
 def _within(make: Any, scope: Scope, *parts: Any) -> Scope:
     """A scope inside another; as if it had no names where its `nonlocal` is an error."""
     try:
-        made: Scope = make(scope, *parts)
+        inner: Scope = make(scope, *parts)
     except GradcliError:
-        made = Scope(scope)
-    return made
+        inner = Scope(scope)
+    return inner
 
 
 def _owner(scope: Scope, name: str) -> Scope:

@@ -95,12 +95,12 @@ def serve(limits: dict[str, Any]) -> None:
 def _register(server: Server) -> None:
     """Say which of the editor's requests are answered by whom."""
 
-    def changed(given: Any) -> None:
-        server.show_problems(given.text_document.uri)
+    def changed(params: Any) -> None:
+        server.show_problems(params.text_document.uri)
 
-    def closed(given: types.DidCloseTextDocumentParams) -> None:
-        server.runs.pop(given.text_document.uri, None)
-        server.fixes.pop(given.text_document.uri, None)
+    def closed(params: types.DidCloseTextDocumentParams) -> None:
+        server.runs.pop(params.text_document.uri, None)
+        server.fixes.pop(params.text_document.uri, None)
 
     async def run(uri: str) -> str:
         text = await server.run_document(uri)
@@ -115,14 +115,14 @@ def _register(server: Server) -> None:
     for event in (types.TEXT_DOCUMENT_DID_OPEN, types.TEXT_DOCUMENT_DID_CHANGE):
         server.feature(event)(changed)
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(closed)
-    server.feature(types.TEXT_DOCUMENT_HOVER)(lambda given: _hover(server, given))
+    server.feature(types.TEXT_DOCUMENT_HOVER)(lambda params: _hover(server, params))
     options = types.CompletionOptions(trigger_characters=["."])
-    server.feature(types.TEXT_DOCUMENT_COMPLETION, options)(lambda given: _words(server, given))
-    server.feature(types.TEXT_DOCUMENT_DEFINITION)(lambda given: _definition(server, given))
-    server.feature(types.TEXT_DOCUMENT_RENAME)(lambda given: _rename(server, given))
+    server.feature(types.TEXT_DOCUMENT_COMPLETION, options)(lambda params: _words(server, params))
+    server.feature(types.TEXT_DOCUMENT_DEFINITION)(lambda params: _definition(server, params))
+    server.feature(types.TEXT_DOCUMENT_RENAME)(lambda params: _rename(server, params))
     kinds = types.CodeActionOptions([types.CodeActionKind.QuickFix])
-    server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)(lambda given: _actions(server, given))
-    server.feature(types.TEXT_DOCUMENT_CODE_LENS)(lambda given: _lenses(given))
+    server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)(lambda params: _actions(server, params))
+    server.feature(types.TEXT_DOCUMENT_CODE_LENS)(lambda params: _lenses(params))
     server.command("gradcli.run")(run)
     server.command("gradcli.explain")(explain)
 
@@ -131,14 +131,14 @@ def _show(server: Server, text: str) -> None:
     server.window_log_message(types.LogMessageParams(types.MessageType.Info, text))
 
 
-def _hover(server: Server, given: types.HoverParams) -> types.Hover | None:
+def _hover(server: Server, params: types.HoverParams) -> types.Hover | None:
     """The value and the gradient of a name in the last run, what a function of the program says of
     itself, or the page of an op.
     """
-    document = server.workspace.get_text_document(given.text_document.uri)
-    offset = document.offset_at_position(given.position)
+    document = server.workspace.get_text_document(params.text_document.uri)
+    offset = document.offset_at_position(params.position)
     name = analysis.name_at(document.source, offset)
-    held = server.runs.get(given.text_document.uri, {}).get(name)
+    held = server.runs.get(params.text_document.uri, {}).get(name)
     if held is not None:
         text = f"{name}: {held['kind']}\n{held['value']}"
         if held["grad"] is not None:
@@ -150,42 +150,42 @@ def _hover(server: Server, given: types.HoverParams) -> types.Hover | None:
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, f"```\n{text}\n```"))
 
 
-def _words(server: Server, given: types.CompletionParams) -> list[types.CompletionItem]:
-    document = server.workspace.get_text_document(given.text_document.uri)
-    offset = document.offset_at_position(given.position)
-    start, found = analysis.completions(document.source, offset)
+def _words(server: Server, params: types.CompletionParams) -> list[types.CompletionItem]:
+    document = server.workspace.get_text_document(params.text_document.uri)
+    offset = document.offset_at_position(params.position)
+    start, words = analysis.completions(document.source, offset)
     place = _range(document, start, offset)
     return [
         types.CompletionItem(
             word, detail=what, sort_text=f"{number:05}", text_edit=types.TextEdit(place, word)
         )
-        for number, (word, what) in enumerate(found)
+        for number, (word, what) in enumerate(words)
     ]
 
 
-def _definition(server: Server, given: types.DefinitionParams) -> types.Location | None:
-    uri = given.text_document.uri
+def _definition(server: Server, params: types.DefinitionParams) -> types.Location | None:
+    uri = params.text_document.uri
     document = server.workspace.get_text_document(uri)
-    found = analysis.definition(document.source, document.offset_at_position(given.position))
-    return None if found is None else types.Location(uri, _range(document, *found))
+    spans = analysis.definition(document.source, document.offset_at_position(params.position))
+    return None if spans is None else types.Location(uri, _range(document, *spans))
 
 
-def _rename(server: Server, given: types.RenameParams) -> types.WorkspaceEdit:
+def _rename(server: Server, params: types.RenameParams) -> types.WorkspaceEdit:
     """Give a variable another name, where its scope has it; raises what the editor shows."""
-    uri = given.text_document.uri
+    uri = params.text_document.uri
     document = server.workspace.get_text_document(uri)
-    offset = document.offset_at_position(given.position)
+    offset = document.offset_at_position(params.position)
     try:
-        places = analysis.renamed(document.source, offset, given.new_name)
+        places = analysis.renamed(document.source, offset, params.new_name)
     except analysis.Unnamed as error:
         raise JsonRpcInvalidParams(str(error)) from None
-    edits = [types.TextEdit(_range(document, *place), given.new_name) for place in places]
+    edits = [types.TextEdit(_range(document, *place), params.new_name) for place in places]
     return types.WorkspaceEdit({uri: edits})
 
 
-def _actions(server: Server, given: types.CodeActionParams) -> list[types.CodeAction]:
+def _actions(server: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
     """The changes that the helps of the problems in a range propose."""
-    uri = given.text_document.uri
+    uri = params.text_document.uri
     return [
         types.CodeAction(
             f"write `{fix.new_text}`",
@@ -195,24 +195,24 @@ def _actions(server: Server, given: types.CodeActionParams) -> list[types.CodeAc
             edit=types.WorkspaceEdit({uri: [fix]}),
         )
         for problem, fix in server.fixes.get(uri, [])
-        if problem.range.start <= given.range.end and given.range.start <= problem.range.end
+        if problem.range.start <= params.range.end and params.range.start <= problem.range.end
     ]
 
 
 def _fix(document: TextDocument, problem: types.Diagnostic) -> types.TextEdit | None:
     ends = problem.range.start, problem.range.end
     start, end = (document.offset_at_position(each) for each in ends)
-    found = analysis.fix_of(document.source, start, end, problem.message)
-    return None if found is None else types.TextEdit(_range(document, *found[:2]), found[2])
+    fix = analysis.fix_of(document.source, start, end, problem.message)
+    return None if fix is None else types.TextEdit(_range(document, *fix[:2]), fix[2])
 
 
 def _message(message: str, help: str | None) -> str:
     return f"{message}\nhelp: {help}" if help else message
 
 
-def _lenses(given: types.CodeLensParams) -> list[types.CodeLens]:
+def _lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
     top = types.Range(types.Position(0, 0), types.Position(0, 0))
-    uri = given.text_document.uri
+    uri = params.text_document.uri
     return [types.CodeLens(top, types.Command(t, c, arguments=[uri])) for c, t in _LENSES.items()]
 
 
@@ -240,8 +240,8 @@ def _range(document: TextDocument, start: int, end: int) -> types.Range:
     def position(offset: int) -> types.Position:
         line = text.count("\n", 0, offset)
         column = offset - (text.rfind("\n", 0, offset) + 1)
-        found: types.Position = document.position_to_client_units(types.Position(line, column))
-        return found
+        converted: types.Position = document.position_to_client_units(types.Position(line, column))
+        return converted
 
     return types.Range(position(start), position(end))
 

@@ -53,9 +53,9 @@ def _expression() -> list[dict[str, Any]]:
 
 def _strings() -> list[dict[str, Any]]:
     """Strings, those of several lines first."""
-    found = []
+    patterns = []
     for quotes in (*STRINGS, '"', "'"):
-        found.append(
+        patterns.append(
             {
                 "name": "string.quoted.gradcli",
                 "begin": rf"(?:[rRuU]|[bB][rR]?|[rR][bB])?{quotes}",
@@ -63,7 +63,7 @@ def _strings() -> list[dict[str, Any]]:
                 "patterns": [_match("constant.character.escape", r"\\.")],
             }
         )
-    return found
+    return patterns
 
 
 def _field() -> dict[str, Any]:
@@ -91,9 +91,9 @@ _GROUP: dict[str, Any] = {
 
 def _formatted() -> list[dict[str, Any]]:
     """f-strings, with the expressions in their fields."""
-    found = []
+    patterns = []
     for quotes in sorted(set(QUOTES.values()), key=lambda each: (-len(each), each)):
-        found.append(
+        patterns.append(
             {
                 "name": "string.interpolated.gradcli",
                 "begin": rf"(?:[fF][rR]?|[rR][fF]){quotes}",
@@ -104,7 +104,7 @@ def _formatted() -> list[dict[str, Any]]:
                 ],
             }
         )
-    return found
+    return patterns
 
 
 def _match(name: str, pattern: str) -> dict[str, Any]:
@@ -117,23 +117,23 @@ def _words(words: frozenset[str]) -> str:
 
 def _plain(verbose: str) -> str:
     """A pattern of Python's verbose form without its blanks; those in classes stay."""
-    return re.sub(r"(\[[^\]]*\])|\s+", lambda found: found[1] or "", verbose)
+    return re.sub(r"(\[[^\]]*\])|\s+", lambda match: match[1] or "", verbose)
 
 
 def _group(pattern: str, number: int) -> str:
     """The text of a group of a pattern, by its number."""
     at, count = 0, 0
     while count < number:
-        found = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\((?!\?)").search(pattern, at)
-        assert found is not None
-        at = found.end()
-        count += found[0] == "("
+        match = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\((?!\?)").search(pattern, at)
+        assert match is not None
+        at = match.end()
+        count += match[0] == "("
     depth, end = 1, at
     while depth:
-        found = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|[()]").search(pattern, end)
-        assert found is not None
-        end = found.end()
-        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        match = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|[()]").search(pattern, end)
+        assert match is not None
+        end = match.end()
+        depth += {"(": 1, ")": -1}.get(match[0], 0)
     return pattern[at : end - 1]
 
 

@@ -116,11 +116,11 @@ class GradcliKernel(Kernel):  # type: ignore[misc]
         document = Document(code, cursor_pos)
         with self._run.session.running():
             completer = EntryCompleter(self._run.session)
-            found = list(completer.get_completions(document, CompleteEvent()))
-        start = min((each.start_position for each in found), default=0)
+            words = list(completer.get_completions(document, CompleteEvent()))
+        start = min((each.start_position for each in words), default=0)
         return {
             "status": "ok",
-            "matches": [each.text for each in found],
+            "matches": [each.text for each in words],
             "cursor_start": cursor_pos + start,
             "cursor_end": cursor_pos,
             "metadata": {},

@@ -64,13 +64,13 @@ def _run(shell: Any, line: str, text: str) -> Result | None:
 
 
 def _own(
-    program: Sequence[Statement], names: Mapping[str, Any], given: Mapping[str, Any]
+    program: Sequence[Statement], names: Mapping[str, Any], inputs: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What a program reads out of the notebook: names that it does not set, and that are neither
     words of the language nor functions, modules and the like.
     """
-    found: dict[str, Any] = {}
-    known = {name.partition(":")[0] for name in given}
+    own: dict[str, Any] = {}
+    known = {name.partition(":")[0] for name in inputs}
     for statement in program:
         for name, how in name_uses(statement).items():
             if name in known:
@@ -80,10 +80,10 @@ def _own(
                 value = names[name]
                 if hasattr(value, "__array__") or isinstance(value, (bool, int, float, list)):
                     if table_of(name) is None:
-                        found[name] = value
+                        own[name] = value
                 elif isinstance(value, (str, tuple, dict, complex)):
-                    found[f"{name}:const"] = value
-    return found
+                    own[f"{name}:const"] = value
+    return own
 
 
 def _words(line: str) -> tuple[dict[str, Any], dict[str, Any], str | None]:

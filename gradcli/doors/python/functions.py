@@ -36,14 +36,14 @@ def text_of(program: Text) -> str:
         definition = None
     if not isinstance(definition, ast.FunctionDef) or definition.decorator_list:
         raise TypeError(f"`{name}` is no plain `def`: give its program as a text")
-    given = definition.args
-    if given.posonlyargs or given.vararg or given.kwarg:
+    parameters = definition.args
+    if parameters.posonlyargs or parameters.vararg or parameters.kwarg:
         raise TypeError(f"the parameters of `{name}` have to be names that inputs can have")
-    names = [each.arg for each in (*given.args, *given.kwonlyargs)]
-    passed = [each.arg for each in given.args]
-    passed += [f"{each.arg}={each.arg}" for each in given.kwonlyargs]
-    defaults = [*given.defaults, *given.kw_defaults]
-    first = len(given.args) - len(given.defaults)
+    names = [each.arg for each in (*parameters.args, *parameters.kwonlyargs)]
+    passed = [each.arg for each in parameters.args]
+    passed += [f"{each.arg}={each.arg}" for each in parameters.kwonlyargs]
+    defaults = [*parameters.defaults, *parameters.kw_defaults]
+    first = len(parameters.args) - len(parameters.defaults)
     lines = [
         f"{each} = {ast.unparse(default)}"
         for each, default in zip(names[first:], defaults, strict=True)

@@ -62,10 +62,10 @@ class Host(Terminal):
 
     def taken(self) -> tuple[str, tuple[Warned, ...]]:
         """What was printed and warned of since it was last asked."""
-        found = "".join(self.texts), tuple(self.warned)
+        taken = "".join(self.texts), tuple(self.warned)
         self.texts.clear()
         self.warned.clear()
-        return found
+        return taken
 
 
 @contextmanager
@@ -106,7 +106,7 @@ _FLAG = re.compile(
 def naming_arguments(text: str) -> str:
     """A text that names options of the command line, with the arguments that they are here."""
     return _FLAG.sub(
-        lambda found: "=".join(filter(None, (found[1].replace("-", "_"), found[2]))), text
+        lambda match: "=".join(filter(None, (match[1].replace("-", "_"), match[2]))), text
     )
 
 

@@ -63,8 +63,8 @@ def options_of(settings: Mapping[str, Any]) -> Options:
     Raises:
         ValueError: a setting has a value that it cannot have; TypeError: or one of a wrong type.
     """
-    given = dict(settings)
-    limits = {name: given.pop(name) for name in Limits.__annotations__ if name in given}
+    known = dict(settings)
+    limits = {name: known.pop(name) for name in Limits.__annotations__ if name in known}
     if isinstance(limits.get("max_memory"), str):
         limits["max_memory"] = read_size(limits["max_memory"]) or limits["max_memory"]
     for name in ("max_memory", "max_elements", "max_steps"):
@@ -75,18 +75,18 @@ def options_of(settings: Mapping[str, Any]) -> Options:
     timeout = limits.get("timeout")
     if timeout is not None and not 0 < timeout <= 10**6:
         raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r}")
-    if given.get("dtype") not in (None, *CHOICES):
-        raise ValueError(f"dtype is one of {', '.join(CHOICES)}, not {given['dtype']!r}")
-    if not is_device(given.get("device") or "cpu"):
-        raise ValueError(f"device is cpu, cuda or cuda:N, not {given['device']!r}")
-    wrt = given.get("wrt")
+    if known.get("dtype") not in (None, *CHOICES):
+        raise ValueError(f"dtype is one of {', '.join(CHOICES)}, not {known['dtype']!r}")
+    if not is_device(known.get("device") or "cpu"):
+        raise ValueError(f"device is cpu, cuda or cuda:N, not {known['device']!r}")
+    wrt = known.get("wrt")
     if wrt is not None and not isinstance(wrt, str):
-        given["wrt"] = ",".join(wrt)
-    seed = given.get("seed")
+        known["wrt"] = ",".join(wrt)
+    seed = known.get("seed")
     if seed is not None and not isinstance(seed, str):
-        given["seed"] = np.asarray(seed)
+        known["seed"] = np.asarray(seed)
     memory = limits.get("max_memory")
-    options = Options(limits=limits_of(limits), **given)
+    options = Options(limits=limits_of(limits), **known)
     options.limits.memory = memory  # None: the host's memory is left alone unless that is asked
     return options
 
@@ -119,8 +119,8 @@ def held(name: str, value: Any) -> Any:
     if value is None or type(value) in (bool, int, float, complex, str):
         return value
     if isinstance(value, (list, tuple)):
-        found = [held(name, each) for each in value]
-        return found if isinstance(value, list) else tuple(found)
+        held_values = [held(name, each) for each in value]
+        return held_values if isinstance(value, list) else tuple(held_values)
     if isinstance(value, dict):
         return {held(name, key): held(name, each) for key, each in value.items()}
     if not hasattr(value, "__array__"):

@@ -102,8 +102,8 @@ class Compiled:
         return _executed(self._asked(inputs, named), "graph").grads
 
     def _asked(self, inputs: Mapping[str, Any] | None, named: Mapping[str, Any]) -> Asked:
-        given, settings = split(inputs, named)
-        arguments = arguments_of(given)
+        values, settings = split(inputs, named)
+        arguments = arguments_of(values)
         check_used(self.names, [each for each in arguments if each.name in named])
         options = options_of({**self._settings, **settings})
         return Asked(Host(), "run", self._program, arguments, options)

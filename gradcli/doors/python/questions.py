@@ -127,8 +127,8 @@ def check(
     """
     if order not in (1, 2):
         raise ValueError(f"order is 1 or 2, not {order!r}")
-    given = dict(against) if isinstance(against, Mapping) else against
-    wanted = checking.Check(order, elements, given, list((equals or {}).items()))
+    right = dict(against) if isinstance(against, Mapping) else against
+    wanted = checking.Check(order, elements, right, list((equals or {}).items()))
     return answered(
         asked_of("check", text, inputs, named), lambda asked: checking.check(asked, wanted)
     )
@@ -139,8 +139,8 @@ def check(
 
 def asked_of(command: str, text: Text | Path, inputs: _Inputs, named: Mapping[str, Any]) -> Asked:
     """What a call asks; raises TypeError and ValueError for inputs that are none."""
-    given, settings = split(inputs, named)
-    arguments = arguments_of(given)
+    values, settings = split(inputs, named)
+    arguments = arguments_of(values)
     options = options_of(settings)
     host = Host()
     with raising(host):
@@ -164,8 +164,8 @@ def answered(asked: Asked, ask: Callable[[Asked], int]) -> Answer:
         code = ask(asked)
     _, warned = host.taken()
     pass_on(warned, 3)
-    found, document = host.answers[-1]
-    return Answer(found, document, code == 0, warned)
+    answer, document = host.answers[-1]
+    return Answer(answer, document, code == 0, warned)
 
 
 def host_of(asked: Asked) -> Host:

@@ -214,18 +214,18 @@ def gradients_in(name: str, structure: Any) -> dict[str, Any]:
     """The gradients of the tensors in lists, tuples and dicts, in the same structure with None for
     all else, under a name; nothing where no tensor has one.
     """
-    found: list[Any] = []
+    named: list[Any] = []
 
     def gradient(_: str, tensor: Tensor) -> Any:
         if tensor.grad is None or not tensor.is_leaf:
             return None
-        found.append(array_of(tensor.grad))
-        return found[-1]
+        named.append(array_of(tensor.grad))
+        return named[-1]
 
     if type(structure) not in (list, tuple, dict):
         return {}
     gradients = mapped(name, structure, gradient, lambda _: None)
-    return {name: gradients} if found else {}
+    return {name: gradients} if named else {}
 
 
 def array_of(tensor: Tensor) -> np.ndarray[Any, Any]:

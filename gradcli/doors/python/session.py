@@ -78,10 +78,10 @@ class Session:
             text: statements in the names that there are; `_` is the value of the last expression.
             inputs, named: as for `gradcli.run`, without its settings.
         """
-        given, settings = split(inputs, named)
+        values, settings = split(inputs, named)
         if settings:
             raise TypeError(f"`{next(iter(settings))}` is a setting of the whole session")
-        arguments = arguments_of(given)
+        arguments = arguments_of(values)
         run, session = self._run, self._run.session
         since = run.transcript.lines + 1
         self._entries += 1
@@ -98,11 +98,11 @@ class Session:
                 raise
             finally:
                 self._keep(arguments, since)
-                made = session.interpreter.last_assigned
-                session.interpreter.last_assigned = made or before
+                assigned = session.interpreter.last_assigned
+                session.interpreter.last_assigned = assigned or before
         printed, warned = self._host.taken()
         pass_on(warned, 2)
-        result = Result(run, self._found(value, made), value, printed, warned)
+        result = Result(run, self._found(value, assigned), value, printed, warned)
         result.grads = self._grads()
         return result
 
@@ -111,15 +111,15 @@ class Session:
         named = {**session.values, **dict(parameters_of(session))}
         tensors = {name: each for name, each in named.items() if type(each) is Tensor}
         with session.running():
-            found: dict[str, Any] = {
+            gradients: dict[str, Any] = {
                 name: array_of(each.grad)
                 for name, each in tensors.items()
                 if each.is_leaf and each.grad is not None
             }
             for each in self._inputs:
                 if each.name in session.values:
-                    found |= gradients_in(each.name, session.values[each.name])
-            return found
+                    gradients |= gradients_in(each.name, session.values[each.name])
+            return gradients
 
     def _former(self, statements: Sequence[Any]) -> list[Any]:
         session = self._run.session
@@ -139,10 +139,12 @@ class Session:
         if self._kept > self._run.options.limits.elements:
             self._inputs.clear()
 
-    def _found(self, value: Any, made: str | None) -> found.Result | None:
+    def _found(self, value: Any, assigned: str | None) -> found.Result | None:
         """The tensor that statements came to."""
         session = self._run.session
-        name, output = (None, value) if made is None else (made, session.values.get(made))
+        name, output = (
+            (None, value) if assigned is None else (assigned, session.values.get(assigned))
+        )
         if type(value) is Tensor:
             name, output = value.name, value
         if type(output) is not Tensor:

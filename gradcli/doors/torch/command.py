@@ -122,23 +122,23 @@ def _name_of(module: str | None, words: Sequence[str]) -> str:
     return module.rpartition(".")[2]
 
 
-def python_of(given: str | None) -> str:
+def python_of(python: str | None) -> str:
     """The Python that has PyTorch; raises E609 where there is none."""
-    if given is not None:
-        found = shutil.which(given)
-        if found is None:
-            raise UsageError(f"--python: there is no {given}")
-        return found
+    if python is not None:
+        path = shutil.which(python)
+        if path is None:
+            raise UsageError(f"--python: there is no {python}")
+        return path
     if find_spec("torch") is not None:
         return sys.executable
-    found = shutil.which("python3") or shutil.which("python")
-    if found is None or os.path.realpath(found) == os.path.realpath(sys.executable):
+    path = shutil.which("python3") or shutil.which("python")
+    if path is None or os.path.realpath(path) == os.path.realpath(sys.executable):
         raise GradcliError(
             "E609",
             "PyTorch is not installed beside gradcli",
             help="name the Python that has it: gradcli record --python .venv/bin/python …",
         )
-    return found
+    return path
 
 
 def record(

@@ -135,15 +135,15 @@ class Torch:
         settings.catalogue = frozenset(known_functions())
         session = recorder.Session(settings)
         session.begin()
-        made = session.recorder
-        assert made is not None
+        trace = session.recorder
+        assert trace is not None
         if model is not None:
-            made.enter_root(model, sys._getframe(2))
+            trace.enter_root(model, sys._getframe(2))
         try:
             yield run
         finally:
-            made.end()
-        if not recorder.save(made):
+            trace.end()
+        if not recorder.save(trace):
             raise ValueError("PyTorch ran nothing in the block")
         run.path = path
 

@@ -154,12 +154,12 @@ def caller_at(frame: Any) -> Callable[[Any, Any, Any], Any]:
     """
     code = frame.f_code
     key = id(code), frame.f_lasti
-    found = _callers.get(key)
-    if found is None:
+    caller = _callers.get(key)
+    if caller is None:
         line = frame.f_lineno or code.co_firstlineno
         call = _CALL.replace(co_filename=code.co_filename, co_firstlineno=line, co_name=_CALLER)
-        found = _callers[key] = types.FunctionType(call, frame.f_globals, _CALLER), code
-    return found[0]
+        caller = _callers[key] = types.FunctionType(call, frame.f_globals, _CALLER), code
+    return caller[0]
 
 
 def call_plainly(function: Any, args: Any, kwargs: Any) -> Any:
@@ -208,17 +208,17 @@ class Replacements:
     def __init__(self) -> None:
         self.former: list[tuple[Any, str, Any]] = []
 
-    def put(self, room: Any, name: str, made: Callable[[Any], Any]) -> None:
-        """Put what `made` makes of a function into its place."""
+    def put(self, room: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Put what `make` makes of a function into its place."""
         former = vars(room).get(name)
         self.former.append((room, name, former))
         if former is None:  # a class before it in the order has it
             former = getattr(room, name)
         if isinstance(former, classmethod):
             method = former.__func__
-            setattr(room, name, classmethod(functools.wraps(method)(hidden(made(method)))))
+            setattr(room, name, classmethod(functools.wraps(method)(hidden(make(method)))))
         else:
-            setattr(room, name, functools.wraps(former)(hidden(made(former))))
+            setattr(room, name, functools.wraps(former)(hidden(make(former))))
 
     def restore(self) -> None:
         """Put all functions back."""
@@ -353,10 +353,10 @@ def use_of(code: Any, at: int) -> Any:
     """What the instruction behind a call does with the result: the names that it is stored under,
     `PASSED` where it is returned, `DROPPED` for all else.
     """
-    found = _uses.get((code, at))
-    if found is None:
-        found = _uses[code, at] = _use_of(code, at)
-    return found
+    use = _uses.get((code, at))
+    if use is None:
+        use = _uses[code, at] = _use_of(code, at)
+    return use
 
 
 def _use_of(code: Any, at: int) -> Any:
@@ -393,10 +393,10 @@ def _use_of(code: Any, at: int) -> Any:
 def line_of(code: Any, at: int) -> int:
     """The line of an instruction."""
     line = code.co_firstlineno
-    for start, found in dis.findlinestarts(code):
+    for start, number in dis.findlinestarts(code):
         if start > at:
             break
-        line = found or line
+        line = number or line
     return int(line)
 
 
@@ -889,8 +889,8 @@ class Pool:
     def copy(self, tensor: Any) -> Any:
         """A copy of a tensor, of which nothing else knows."""
         tensor = tensor.detach()
-        found = self.free.get(_kind_of(tensor)) if tensor.numel() > SMALL else None
-        return found.pop().copy_(tensor) if found else tensor.clone()
+        room = self.free.get(_kind_of(tensor)) if tensor.numel() > SMALL else None
+        return room.pop().copy_(tensor) if room else tensor.clone()
 
     def take_back(self, window: Window, but: Window) -> None:
         """Take the large copies of a window that is over, but for those that another one shares."""
@@ -1656,16 +1656,16 @@ class Recorder:
         """What an op on some tensors runs under that changes its result, as the `with` that the
         program needs.
         """
-        found: list[str] = []
+        modes: list[str] = []
         if (
             not torch.is_grad_enabled()
             and not self.here.recomputed
             and any(map(needs_grad, tensors))
         ):
-            found.append(UNRECORDED_CHECKPOINT if self.here.unrecorded else "torch.no_grad()")
+            modes.append(UNRECORDED_CHECKPOINT if self.here.unrecorded else "torch.no_grad()")
         for _, dtype in autocast_regions()[:1]:
-            found.append(f'torch.autocast("cpu", dtype={dtype})')
-        return tuple(found)
+            modes.append(f'torch.autocast("cpu", dtype={dtype})')
+        return tuple(modes)
 
     def _wrote(self, tensor: Any) -> None:
         """Note that a write was heard."""
@@ -1682,42 +1682,44 @@ class Recorder:
                 if value.data is None:
                     value.data = value.tensor.detach().clone()
 
-    def _frozen(self, given: Any, place: Place) -> Any:
+    def _frozen(self, operand: Any, place: Place) -> Any:
         """An operand with its tensors as values, and lists as they are now."""
-        if isinstance(given, torch.Tensor):
-            return self._value(given, place)
-        if isinstance(given, (list, tuple)):
-            parts = [self._frozen(each, place) for each in given]
-            return parts if isinstance(given, list) else tuple(parts)
-        if isinstance(given, dict):
-            return {key: self._frozen(each, place) for key, each in given.items()}
-        if isinstance(given, slice):
-            parts = [self._frozen(each, place) for each in (given.start, given.stop, given.step)]
+        if isinstance(operand, torch.Tensor):
+            return self._value(operand, place)
+        if isinstance(operand, (list, tuple)):
+            parts = [self._frozen(each, place) for each in operand]
+            return parts if isinstance(operand, list) else tuple(parts)
+        if isinstance(operand, dict):
+            return {key: self._frozen(each, place) for key, each in operand.items()}
+        if isinstance(operand, slice):
+            parts = [
+                self._frozen(each, place) for each in (operand.start, operand.stop, operand.step)
+            ]
             return slice(*parts)
-        return given
+        return operand
 
     def _value(self, tensor: Any, place: Place) -> Value:
         window = self.window
-        found = window.known.get(id(tensor))
-        if found is None:
+        value = window.known.get(id(tensor))
+        if value is None:
             return self._outside(tensor, place)
         version = version_of(tensor)
-        if found.origin == "outside" and not found.reads:
-            if found.hint in ("", "random"):
-                found.hint = self._name_of(tensor) or found.hint
-            if version != found.version and node_of(tensor) is None:  # it was still being filled
-                found.data, found.version = None, version
-                self._hold(found)
-        if version != found.version:
+        if value.origin == "outside" and not value.reads:
+            if value.hint in ("", "random"):
+                value.hint = self._name_of(tensor) or value.hint
+            if version != value.version and node_of(tensor) is None:  # it was still being filled
+                value.data, value.version = None, version
+                self._hold(value)
+        if version != value.version:
             if window.written.get(_storage(tensor)) != version:
-                self._changed_unseen(found, tensor, place)
-            found.version = version
+                self._changed_unseen(value, tensor, place)
+            value.version = version
         elif window.shared:
             shared, copy = window.shared.get(_storage(tensor), (None, None))
             if shared is not None and not torch.equal(shared, copy):
                 copy.copy_(shared)
-                self._changed_unseen(found, tensor, place)
-        return found
+                self._changed_unseen(value, tensor, place)
+        return value
 
     def _outside(self, tensor: Any, place: Place) -> Value:
         """The value of a tensor that no function that was heard has made."""
@@ -2100,8 +2102,8 @@ class Recorder:
         return step
 
     def _parameter(self, tensor: Any) -> Value:
-        found = self.window.known.get(id(tensor))
-        return self._outside(tensor, NOWHERE) if found is None else found
+        value = self.window.known.get(id(tensor))
+        return self._outside(tensor, NOWHERE) if value is None else value
 
     def _heard_closure(self, optimizer: Any, closure: Callable[[], Any]) -> Callable[[], Any]:
         """A closure of an optimizer, which runs inside the step. Where the optimizer calls it more
@@ -2165,12 +2167,12 @@ class Recorder:
     # --- places and names -------------------------------------------------------------------------
 
     def _is_internal(self, file: str) -> bool:
-        found = self.internal.get(file)
-        if found is None:
+        known = self.internal.get(file)
+        if known is None:
             own = os.path.dirname(torch.__file__) + os.sep
-            found = file.startswith((own, "<frozen ")) or file in (__file__, *STARTING)
-            self.internal[file] = found
-        return found
+            known = file.startswith((own, "<frozen ")) or file in (__file__, *STARTING)
+            self.internal[file] = known
+        return known
 
     def _place(self, frame: Any) -> Place:
         """The user's frames that a function was called from, innermost first."""
@@ -2207,12 +2209,12 @@ class Recorder:
         known = self.hints.get(id(tensor)) if is_parameter else None
         if known is not None and known[0]() is tensor:
             return known[1]
-        found = ""
+        name = ""
         for frame in users_frames(sys._getframe(3), self._is_internal):
-            found = _held_name(frame, tensor) or found
+            name = _held_name(frame, tensor) or name
         if is_parameter:
-            self.hints[id(tensor)] = weakref.ref(tensor), found
-        return found
+            self.hints[id(tensor)] = weakref.ref(tensor), name
+        return name
 
 
 UNCOMPILED = "torch.compile was left out: what it compiles ran uncompiled"
@@ -2281,24 +2283,24 @@ def _give(name: str, mask: Any, args: Any, kwargs: Any, result: Any) -> bool:
         return True
     if name != ATTENTION:
         x = args[0] if args else kwargs["input"]
-        made = result * (mask != 0) if x is result else x * mask
-        return bool(torch.allclose(made, result, rtol=0, atol=0, equal_nan=True))
+        masked = result * (mask != 0) if x is result else x * mask
+        return bool(torch.allclose(masked, result, rtol=0, atol=0, equal_nan=True))
     operands = {**dict(zip(OPERANDS, args, strict=False)), **kwargs}
-    made = _first_attended(
+    masked = _first_attended(
         _first_matrix(mask), **{key: _first_matrix(each) for key, each in operands.items()}
     )
     near = 1e-3 if result.dtype in (torch.float32, torch.float64) else 3e-2
-    return bool(torch.allclose(made, _first_matrix(result), near, near, equal_nan=True))
+    return bool(torch.allclose(masked, _first_matrix(result), near, near, equal_nan=True))
 
 
 OPERANDS = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
 
 
-def _first_matrix(given: Any) -> Any:
+def _first_matrix(operand: Any) -> Any:
     """The first matrix of a tensor of them, with as many dimensions."""
-    if not isinstance(given, torch.Tensor):
-        return given
-    return given.detach()[(slice(0, 1),) * (given.dim() - 2)]
+    if not isinstance(operand, torch.Tensor):
+        return operand
+    return operand.detach()[(slice(0, 1),) * (operand.dim() - 2)]
 
 
 def _first_attended(
@@ -2359,12 +2361,12 @@ def autocast_regions() -> list[tuple[str, Any]]:
             for device in ("cpu", "cuda")
             if torch.is_autocast_enabled(device)
         ]
-    found = []
+    regions = []
     if torch.is_autocast_cpu_enabled():
-        found.append(("cpu", torch.get_autocast_cpu_dtype()))
+        regions.append(("cpu", torch.get_autocast_cpu_dtype()))
     if torch.is_autocast_enabled():
-        found.append(("cuda", torch.get_autocast_gpu_dtype()))
-    return found
+        regions.append(("cuda", torch.get_autocast_gpu_dtype()))
+    return regions
 
 
 def _storage(tensor: Any) -> int:
@@ -2424,7 +2426,7 @@ def holder_of(
         first: what is called: the module, or what wraps it.
         frame: the innermost frame that may hold them.
     """
-    found, wrapped = "", ""
+    path, wrapped = "", ""
     for each in users_frames(frame, is_internal):
         holder = each.f_locals.get("self")
         if module is not first:
@@ -2434,13 +2436,13 @@ def holder_of(
             and holder is not module
             and any(part is module for part in holder.modules())
         ):
-            module, found = holder, ""
-        if not found:
-            module, found = _container_in(each, module) or (module, "")
-        found = found or _held_name(each, module)
-        if not found:
-            module, found = _holder_in(each, module)
-    return module, found or wrapped or type(module).__name__.lower()
+            module, path = holder, ""
+        if not path:
+            module, path = _container_in(each, module) or (module, "")
+        path = path or _held_name(each, module)
+        if not path:
+            module, path = _holder_in(each, module)
+    return module, path or wrapped or type(module).__name__.lower()
 
 
 def _objects_of(frame: Any) -> list[tuple[str, Any]]:
@@ -2564,18 +2566,18 @@ class Writer:
 
     def _last_uses(self) -> dict[int, int]:
         """The number of the last event that reads each value, by its `id`."""
-        found: dict[int, int] = {}
+        uses: dict[int, int] = {}
         for number, event in enumerate(self.window.events):
             operands = [event.args, list(event.kwargs.values())]
             asked = event.spec.name == "retain_grad" or event.spec.kind in ("backward", "grad")
             for value in values_in(operands):
                 for each in (value, value.same, value.of):
-                    if each is not None and found.get(id(each)) != FOREVER:
-                        found[id(each)] = FOREVER if asked else number
-            found.update((id(value), FOREVER) for value, _ in event.after)
+                    if each is not None and uses.get(id(each)) != FOREVER:
+                        uses[id(each)] = FOREVER if asked else number
+            uses.update((id(value), FOREVER) for value, _ in event.after)
         for step in self.window.steps:
-            found.update((id(each), FOREVER) for group, _ in step.groups for each in group)
-        return found
+            uses.update((id(each), FOREVER) for group, _ in step.groups for each in group)
+        return uses
 
     def keep(self, name: str, tensor: Any) -> str:
         """Enter an array of the file; the text that reads it."""
@@ -2638,16 +2640,18 @@ class Writer:
         groups = []
         for parameters, settings in step.groups:
             held = self._held_by(parameters)
-            given = {
+            hyperparameters = {
                 name: self._setting(each)
                 for name, each in settings.items()
                 if name in defaults and each != defaults[name] and name not in KERNELS
             }
-            groups.append((held, given))
+            groups.append((held, hyperparameters))
         if len(groups) == 1:
             texts = [groups[0][0], *(f"{k}={v}" for k, v in groups[0][1].items())]
         else:
-            texts = [f"[{', '.join(_group(held, given) for held, given in groups)}]"]
+            texts = [
+                f"[{', '.join(_group(held, hyperparameters) for held, hyperparameters in groups)}]"
+            ]
         if standard:
             text = f"{step.name} = torch.optim.{kind}({', '.join(texts)})"
         else:
@@ -2681,11 +2685,11 @@ class Writer:
                 text = f"{step.name}.state[{self.text(value)}] = {{{', '.join(rows)}}}"
                 self.lines.append(Line(text))
 
-    def _setting(self, given: Any) -> str:
-        if isinstance(given, torch.Tensor):
-            given = given.item()
+    def _setting(self, setting: Any) -> str:
+        if isinstance(setting, torch.Tensor):
+            setting = setting.item()
         try:
-            return self.text(given)
+            return self.text(setting)
         except Unwritable:
             return "None"
 
@@ -2698,16 +2702,16 @@ class Writer:
         kind = type(module).__name__
         parts = [(name, each) for name, each in module._modules.items() if each is not None]
         listed = bool(parts) and [name for name, _ in parts] == [str(n) for n in range(len(parts))]
-        made = "nn.Sequential()" if listed else f"{self._class(kind)}()"
+        expression = "nn.Sequential()" if listed else f"{self._class(kind)}()"
         place = self.creations.of(module)
         first, _, last = path.rpartition(".")
         if path.endswith("]"):
             holder, _, number = path[:-1].rpartition("[")
-            self.lines.append(Line(f"{holder}.add_module({number!r}, {made})", place))
+            self.lines.append(Line(f"{holder}.add_module({number!r}, {expression})", place))
         elif first and not last.isidentifier():
             return
         else:
-            self.lines.append(Line(f"{path} = {made}", place))
+            self.lines.append(Line(f"{path} = {expression}", place))
         for table, wrapped in ((module._parameters, True), (module._buffers, False)):
             for name, tensor in table.items():
                 if tensor is not None and name.isidentifier():
@@ -3061,68 +3065,68 @@ class Writer:
                 texts.append(f"{key}={self.text(each)}")
         return ", ".join(texts)
 
-    def _operand(self, given: Any) -> str:
-        text = self.text(given)
+    def _operand(self, operand: Any) -> str:
+        text = self.text(operand)
         return f"({text})" if text.startswith(("-", "math.")) or " " in text else text
 
-    def _index(self, given: Any) -> str:
-        if isinstance(given, tuple) and given:
-            return ", ".join(map(self._index_part, given)) + ("," if len(given) == 1 else "")
-        return self._index_part(given)
+    def _index(self, index: Any) -> str:
+        if isinstance(index, tuple) and index:
+            return ", ".join(map(self._index_part, index)) + ("," if len(index) == 1 else "")
+        return self._index_part(index)
 
-    def _index_part(self, given: Any) -> str:
-        if isinstance(given, slice):
+    def _index_part(self, part: Any) -> str:
+        if isinstance(part, slice):
             parts = ["" if each is None else self.text(each) for each in
-                     (given.start, given.stop, given.step)]  # fmt: skip
-            return ":".join(parts if given.step is not None else parts[:2])
-        return self.text(given)
+                     (part.start, part.stop, part.step)]  # fmt: skip
+            return ":".join(parts if part.step is not None else parts[:2])
+        return self.text(part)
 
-    def text(self, given: Any) -> str:
+    def text(self, value: Any) -> str:
         """An operand as text of the language; raises `Unwritable`."""
-        if isinstance(given, Value):
-            while given.same is not None:
-                given = given.same
-            if given.origin == "grad" and given.of is not None:
-                return f"{self.text(given.of)}.grad"
-            if not given.text:
+        if isinstance(value, Value):
+            while value.same is not None:
+                value = value.same
+            if value.origin == "grad" and value.of is not None:
+                return f"{self.text(value.of)}.grad"
+            if not value.text:
                 raise Unwritable("a tensor of an earlier window")
-            return given.text
-        if isinstance(given, (str, bytes)) and not self._is_setting(given):
+            return value.text
+        if isinstance(value, (str, bytes)) and not self._is_setting(value):
             return repr("left out")
-        if given is None or given is Ellipsis or isinstance(given, (bool, str, bytes)):
-            return "..." if given is Ellipsis else repr(given)
-        if isinstance(given, (int, float, complex)):
-            return self._number(given)
-        if isinstance(given, (list, tuple)):
-            inner = ", ".join(map(self.text, given))
-            if isinstance(given, list):
+        if value is None or value is Ellipsis or isinstance(value, (bool, str, bytes)):
+            return "..." if value is Ellipsis else repr(value)
+        if isinstance(value, (int, float, complex)):
+            return self._number(value)
+        if isinstance(value, (list, tuple)):
+            inner = ", ".join(map(self.text, value))
+            if isinstance(value, list):
                 return f"[{inner}]"
-            return f"({inner},)" if len(given) == 1 else f"({inner})"
-        if isinstance(given, (torch.dtype, torch.memory_format, torch.layout)):
-            return str(given)
-        if isinstance(given, torch.device):
+            return f"({inner},)" if len(value) == 1 else f"({inner})"
+        if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
+            return str(value)
+        if isinstance(value, torch.device):
             return "'cpu'"
-        if isinstance(given, (np.integer, np.floating, np.bool_)):
-            return self._number(given.item())
-        if isinstance(given, torch.SymInt):
-            return str(int(given))
-        raise Unwritable(type(given).__name__)
+        if isinstance(value, (np.integer, np.floating, np.bool_)):
+            return self._number(value.item())
+        if isinstance(value, torch.SymInt):
+            return str(int(value))
+        raise Unwritable(type(value).__name__)
 
-    def _is_setting(self, given: str | bytes) -> bool:
+    def _is_setting(self, text: str | bytes) -> bool:
         """Whether a text goes into the program; one that is no setting may be data."""
-        return self.settings.data or given in SETTINGS or self.is_equation
+        return self.settings.data or text in SETTINGS or self.is_equation
 
-    def _number(self, given: Any) -> str:
-        if isinstance(given, float) and not math.isfinite(given):
-            name = "nan" if math.isnan(given) else "inf"
-            return f"-math.{name}" if given < 0 else f"math.{name}"
-        read = self.window.numbers.get(id(given)) if isinstance(given, float) else None
-        if read is not None and read[0] is given:
+    def _number(self, number: Any) -> str:
+        if isinstance(number, float) and not math.isfinite(number):
+            name = "nan" if math.isnan(number) else "inf"
+            return f"-math.{name}" if number < 0 else f"math.{name}"
+        read = self.window.numbers.get(id(number)) if isinstance(number, float) else None
+        if read is not None and read[0] is number:
             value = read[1].args[0]
-            shown = repr(given) if self.settings.data else "left out"
+            shown = repr(number) if self.settings.data else "left out"
             self.read_numbers.append(f"{shown}, {value.text or 'a tensor'}.{read[1].spec.name}()")
             return shown if self.settings.data else "math.nan"
-        return repr(given)
+        return repr(number)
 
 
 SETTINGS = frozenset(
@@ -3138,14 +3142,14 @@ ELSEWHERE = ("device", "layout", "pin_memory", "non_blocking")
 """Arguments that say where a result lies, which is elsewhere when it is computed again."""
 
 
-def _is_plain(given: Any) -> bool:
+def _is_plain(value: Any) -> bool:
     """Whether an operand has a text in the language."""
-    if isinstance(given, (list, tuple)):
-        return all(map(_is_plain, given))
-    if isinstance(given, slice):
-        return all(map(_is_plain, (given.start, given.stop, given.step)))
-    return given is None or given is Ellipsis or isinstance(
-        given,
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_plain, value))
+    if isinstance(value, slice):
+        return all(map(_is_plain, (value.start, value.stop, value.step)))
+    return value is None or value is Ellipsis or isinstance(
+        value,
         (torch.Tensor, bool, int, float, complex, str, bytes, torch.dtype, torch.memory_format,
          torch.layout, torch.device, np.integer, np.floating, np.bool_, torch.SymInt),
     )  # fmt: skip
@@ -3183,17 +3187,17 @@ def _differentiable(results: list[Any]) -> bool:
     return any(each is not None and each.needs_grad for each in results)
 
 
-def values_in(given: Any) -> Iterator[Value]:
+def values_in(operands: Any) -> Iterator[Value]:
     """The values in the operands of an event."""
-    if isinstance(given, Value):
-        yield given
-    elif isinstance(given, (list, tuple)):
-        for each in given:
+    if isinstance(operands, Value):
+        yield operands
+    elif isinstance(operands, (list, tuple)):
+        for each in operands:
             yield from values_in(each)
-    elif isinstance(given, dict):
-        yield from values_in(list(given.values()))
-    elif isinstance(given, slice):
-        yield from values_in([given.start, given.stop, given.step])
+    elif isinstance(operands, dict):
+        yield from values_in(list(operands.values()))
+    elif isinstance(operands, slice):
+        yield from values_in([operands.start, operands.stop, operands.step])
 
 
 # --- the tables ---------------------------------------------------------------------------------
@@ -3224,10 +3228,10 @@ class Tables:
                 offset += len(values)
         if offset:
             self.writer.arrays["#checks"] = np.concatenate(digests)
-        made = {"python": sys.version.split()[0], "torch": str(torch.__version__),
+        versions = {"python": sys.version.split()[0], "torch": str(torch.__version__),
                 "numpy": str(np.__version__)}  # fmt: skip
         return {
-            "made": made,
+            "made": versions,
             "argv": self.settings.argv if self.settings.data else [],
             "program": "".join(f"{line.text}\n" for line in self.writer.lines),
             "files": list(self.files),
@@ -3261,23 +3265,23 @@ class Tables:
         """The number of a call of a module, -1 for none."""
         if call < 0:
             return -1
-        found = self.calls.get(call)
-        if found is None:
+        number = self.calls.get(call)
+        if number is None:
             module, parent = self.writer.window.calls[call]
             above = self._call(parent)
             path = self.writer.modules.get(id(module), "")
-            found = self.calls[call] = len(self.call_rows)
+            number = self.calls[call] = len(self.call_rows)
             self.call_rows.append([path, above])
-        return found
+        return number
 
 
 def _relative(path: str) -> str:
     """A path from the current folder down, or the name alone where it stands elsewhere."""
     try:
-        found = os.path.relpath(path)
+        relative = os.path.relpath(path)
     except ValueError:  # another drive
-        found = path
-    return os.path.basename(path) if found.startswith("..") else found
+        relative = path
+    return os.path.basename(path) if relative.startswith("..") else relative
 
 
 def save(recorder: Recorder) -> bool:
@@ -3572,15 +3576,15 @@ def settings_in(settings: Settings) -> dict[str, Any]:
     }
 
 
-def settings_of(given: dict[str, Any]) -> Settings:
+def settings_of(values: dict[str, Any]) -> Settings:
     """The settings that data says."""
-    settings = Settings(given["path"], given["at"], given["number"], given["data"])
-    settings.argv = given.get("argv", [])
-    settings.watch = given.get("watch", False)
-    if given.get("known") is not None:
-        settings.catalogue = frozenset(given["known"])
-    if given["catalogue"] is not None:
-        with open(given["catalogue"], encoding="utf-8") as file:  # a descriptor or a path
+    settings = Settings(values["path"], values["at"], values["number"], values["data"])
+    settings.argv = values.get("argv", [])
+    settings.watch = values.get("watch", False)
+    if values.get("known") is not None:
+        settings.catalogue = frozenset(values["known"])
+    if values["catalogue"] is not None:
+        with open(values["catalogue"], encoding="utf-8") as file:  # a descriptor or a path
             settings.catalogue = frozenset(file.read().split())
     return settings
 

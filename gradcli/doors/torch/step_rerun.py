@@ -240,7 +240,7 @@ class Scan:
         return Parent(-1 if status == OUTSIDE else status, outside, operand)
 
     def _take(
-        self, result: Any, number: int, function: Any, shared: set[int], parents: Any, given: Any
+        self, result: Any, number: int, function: Any, shared: set[int], parents: Any, written: Any
     ) -> None:
         """Note whether a result is finite."""
         storage = recorder._storage(result)
@@ -258,7 +258,7 @@ class Scan:
         self.status[storage] = number
         self.outside.pop(storage, None)
         step.parents = parents
-        step.constants = [each for each in _numbers(given) if not math.isfinite(each)]
+        step.constants = [each for each in _numbers(written) if not math.isfinite(each)]
         step.has_nan = step.has_nan or bool(torch.isnan(result).any())
 
     def producer_of(self, tensor: Any) -> int:
@@ -436,8 +436,8 @@ class Rerun:
             for each in root.module.parameters()
         ]
         tensors += [each for table in watcher.all_tables for each in table.parameters]
-        given = [each for call in self.calls for each, _ in call.outside]
-        tensors += [each for each in given if recorder.node_of(each) is None]
+        outside = [each for call in self.calls for each, _ in call.outside]
+        tensors += [each for each in outside if recorder.node_of(each) is None]
         leaves: dict[int, tuple[Any, str]] = {}
         for each in tensors:
             if each.requires_grad and id(each) not in leaves:

@@ -529,8 +529,8 @@ class Watcher:
         def call(module: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
             if self.inside or self.is_done or self.is_elsewhere():
                 return former(module, tensors, *args, **kwargs)
-            given = tensors if isinstance(tensors, (list, tuple)) else [tensors]
-            names = {name for each in given for name in each}
+            roots = tensors if isinstance(tensors, (list, tuple)) else [tensors]
+            names = {name for each in roots for name in each}
             own = module.named_parameters()
             self.substituted.update(id(each) for name, each in own if name in names)
             self._known_root(module)
@@ -571,10 +571,10 @@ class Watcher:
         if call is None:
             return result
         try:
-            given = args[0] if name in WRITING and args else result
-            tensors = [each for each in tensors_in(given) if recorder.node_of(each) is not None]
+            written = args[0] if name in WRITING and args else result
+            tensors = [each for each in tensors_in(written) if recorder.node_of(each) is not None]
             if tensors or name in ATTACHING:
-                self._enter(call, given)
+                self._enter(call, written)
                 self.always = self.always or not self.zone
         except Exception as error:
             self._fail(error)
@@ -604,12 +604,12 @@ class Watcher:
     def _draws(self, function: Any) -> bool:
         """Whether a function may take random numbers."""
         name = getattr(function, "__name__", "")
-        found = self.drawing.get(name)
-        if found is None:
+        draws = self.drawing.get(name)
+        if draws is None:
             # One without a name is a custom function, which may call anything.
             words = ("functional_call", *recorder.DRAWING)
-            found = self.drawing[name] = not name or any(word in name for word in words)
-        return found
+            draws = self.drawing[name] = not name or any(word in name for word in words)
+        return draws
 
     def _frozen(self, value: Any, call: Call) -> Any:
         """An operand, with a `Result` for each tensor that a call gave."""
@@ -762,8 +762,8 @@ class Watcher:
 
     def _before_backward(self, former: Any, args: Any, kwargs: Any, place: Any) -> None:
         window = self.window
-        given = args[0] if args else kwargs.get("tensors", kwargs.get("self"))
-        losses = list(tensors_in(given))
+        roots = args[0] if args else kwargs.get("tensors", kwargs.get("self"))
+        losses = list(tensors_in(roots))
         # What a pass begins with is heard in full, or functions are heard from now on.
         self.always = self.always and not self._is_complete()
         call = self._call("backward", former, args, kwargs, place)
@@ -1109,8 +1109,8 @@ class Watcher:
                 self._run_again([], [math.nan], ends[-1])
 
     def _last_optimizer(self) -> Any:
-        found = [each() for each in self.optimizers]
-        return next((each for each in reversed(found) if each is not None), None)
+        alive = [each() for each in self.optimizers]
+        return next((each for each in reversed(alive) if each is not None), None)
 
     def _run_again(self, bad: list[str], losses: list[float], end: Any = None) -> None:
         """Run this step again, and keep what is found."""
@@ -1123,13 +1123,13 @@ class Watcher:
 
     def is_internal(self, file: str) -> bool:
         """Whether a file belongs to PyTorch, to Python's own machinery, or to the watcher."""
-        found = self.internal.get(file)
-        if found is None:
+        known = self.internal.get(file)
+        if known is None:
             own = os.path.dirname(torch.__file__) + os.sep
             ours = (__file__, recorder.__file__, rerunning.__file__)
-            found = file.startswith((own, "<frozen ")) or file in ours
-            found = self.internal[file] = found or os.path.basename(file) == "contextlib.py"
-        return found
+            known = file.startswith((own, "<frozen ")) or file in ours
+            known = self.internal[file] = known or os.path.basename(file) == "contextlib.py"
+        return known
 
     def _place(self, frame: Any) -> Any:
         """The user's frame that a call was made from."""
@@ -1206,8 +1206,8 @@ def leaves_of(losses: list[Any]) -> set[int]:
 
 def leaf_tensors(window: Window) -> list[Any]:
     """The tensors from outside that a step's calls took, each once."""
-    found = {id(each): each for call in window.calls for each, _ in call.outside}
-    return [each for each in found.values() if recorder.node_of(each) is None]
+    outside = {id(each): each for call in window.calls for each, _ in call.outside}
+    return [each for each in outside.values() if recorder.node_of(each) is None]
 
 
 def generators() -> Any:

@@ -81,8 +81,8 @@ def method_of_value(value: Any, name: str) -> Function | None:
 
 def _has(kind: type, name: str) -> bool:
     """Whether instances of a class have a method; the class's own class may have one too."""
-    found = next((vars(each)[name] for each in kind.__mro__ if name in vars(each)), None)
-    return found is not None
+    method = next((vars(each)[name] for each in kind.__mro__ if name in vars(each)), None)
+    return method is not None
 
 
 def method_of_type(host: type, name: str) -> Function | None:

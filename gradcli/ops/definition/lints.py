@@ -50,7 +50,7 @@ def _check_outer(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> 
 def check_same_shape(name: str, input: Tensor, target: Tensor) -> None:
     """Warn (W004) of a loss whose input and target are broadcast."""
     if input.array.shape != target.array.shape:
-        given, wanted = _name_of(target) or "target", _name_of(input) or "input"
+        target_name, wanted = _name_of(target) or "target", _name_of(input) or "input"
         active.state.warn(
             "W004",
             f"{name}(): the input has shape {tuple(input.array.shape)} and the target"
@@ -58,7 +58,8 @@ def check_same_shape(name: str, input: Tensor, target: Tensor) -> None:
             text=f"Using a target size ({target.shape}) that is different to the input size"
             f" ({input.shape}). This will likely lead to incorrect results due to broadcasting."
             " Please ensure they have the same size.",
-            help=f"give both the same shape: `{given}.view_as({wanted})` where the sizes allow it",
+            help=f"give both the same shape: `{target_name}.view_as({wanted})` where the sizes"
+            " allow it",
         )
 
 

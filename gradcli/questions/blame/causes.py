@@ -48,9 +48,9 @@ def name_of(nonfinite: FirstNonFinite) -> str:
 
 def _forward(nonfinite: FirstNonFinite) -> tuple[str, str]:
     name, hazard = name_of(nonfinite), _hazard_of(nonfinite)
-    found = hazard.of_value(_values(nonfinite))
-    if found is not None:
-        return found
+    cause = hazard.of_value(_values(nonfinite))
+    if cause is not None:
+        return cause
     if not _all_finite(nonfinite):
         return hazard.infinities or ("undefined", f"{name} of an infinity has no value")
     if np.isnan(nonfinite.value):

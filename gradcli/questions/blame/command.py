@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 @with_answer_file(".txt", ".json")
 @with_json
 @with_program
-def command(words: Sequence[str], file: str | None, all: bool, **given: Any) -> int:
+def command(words: Sequence[str], file: str | None, all: bool, **settings: Any) -> int:
     """Find the first NaN or infinity, and its cure.
 
     Exits with 1 where the output or a gradient is not finite.
     """
-    asked = asked_of("blame", words, file, given)
+    asked = asked_of("blame", words, file, settings)
     return asked.terminal.checked(blame(asked, all=all))
 
 
@@ -76,15 +76,15 @@ def blame(asked: Asked, *, all: bool) -> int:
         with run.session.running():
             watch.remove()
         recorded = run.recorded(statements, None, False)
-        found = find(recorded, watch, gradients)
-        found.failed = failed
-        if failed and found.first is not None:
-            found.first.untried = "the program ended in an error"
-        _check_first(recorded.provenance, watch, found)
-        if found.first is not None and result is not None:
-            _find_cure(asked, run, found, statements, result)
-        _show(asked, run, found, all)
-        return 0 if found.first is None else 1
+        blamed = find(recorded, watch, gradients)
+        blamed.failed = failed
+        if failed and blamed.first is not None:
+            blamed.first.untried = "the program ended in an error"
+        _check_first(recorded.provenance, watch, blamed)
+        if blamed.first is not None and result is not None:
+            _find_cure(asked, run, blamed, statements, result)
+        _show(asked, run, blamed, all)
+        return 0 if blamed.first is None else 1
 
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
         try:
@@ -103,16 +103,16 @@ def blame(asked: Asked, *, all: bool) -> int:
     return answer_from_run(asked, "values", answer, prepare, after_error, of_last_rounds=not all)
 
 
-def _check_first(provenance: Provenance, watch: Watch, found: Blame) -> None:
+def _check_first(provenance: Provenance, watch: Watch, blamed: Blame) -> None:
     """Raise `NotRecorded` where iterations that were not recorded may have made the first number
     that is not finite.
     """
     if not provenance.unheard:
         return
     events = [each for each in watch.nonfinites if each.phase in ("forward", "backward")]
-    if not events and (provenance.wanted or found.first is not None):
+    if not events and (provenance.wanted or blamed.first is not None):
         raise NotRecorded  # what was flagged was none, or what is there came unseen
-    chosen = [] if found.first is None else [found.first.nonfinite]
+    chosen = [] if blamed.first is None else [blamed.first.nonfinite]
     for each in (*events[:1], *chosen):
         if not provenance.heard(tuple((span.start, number) for span, number, _ in each.rounds)):
             raise NotRecorded
@@ -154,7 +154,7 @@ def _is_sound(asked: Asked, all: bool) -> bool:
     return True
 
 
-def _show(asked: Asked, run: Run, found: Blame, all: bool) -> None:
+def _show(asked: Asked, run: Run, blamed: Blame, all: bool) -> None:
     from gradcli.questions.blame.tell import (  # lazy: command: its body
         blame_document,
         blame_text,
@@ -162,7 +162,7 @@ def _show(asked: Asked, run: Run, found: Blame, all: bool) -> None:
     from gradcli.show.answer import Answer  # lazy: command: its body
 
     with run.session.running():
-        shown = Answer(partial(blame_text, found, all=all), partial(blame_document, found))
+        shown = Answer(partial(blame_text, blamed, all=all), partial(blame_document, blamed))
         asked.terminal.answer(shown, asked.options.format)
 
 
@@ -175,7 +175,7 @@ def _blame_watched(asked: Asked, watched: Watched) -> int:
 
 
 def _find_cure(
-    asked: Asked, run: Run, found: Blame, statements: Sequence[Statement], result: Result
+    asked: Asked, run: Run, blamed: Blame, statements: Sequence[Statement], result: Result
 ) -> None:
     """Look for a rewrite that is finite and right."""
     from gradcli.questions.blame.rewrites import rewrites  # lazy: command: its body
@@ -188,7 +188,7 @@ def _find_cure(
     )
     from gradcli.running.rerun import leaves_of, outcome_of, rerun_of  # lazy: command: its body
 
-    first = found.first
+    first = blamed.first
     assert first is not None
     seconds = _SECONDS if run.work <= _LONG else _SECONDS_OF_LONG
     rerun = within(seconds, rerun_of(asked))
@@ -197,7 +197,7 @@ def _find_cure(
         exact = rerun(text, dtype="float64")
         if exact is not None and getattr(exact.output, "dtype", None) == "float64":
             first.too_large = not all_finite(exact)
-        changes = rewrites(first, found.others, statements)
+        changes = rewrites(first, blamed.others, statements)
         first.fix = find_fix(changes, outcome_of(result), exact, rerun, leaves_of(run), text)
     except OutOfTime:
         first.untried = "the program runs too long"
@@ -212,8 +212,8 @@ def _differentiated(run: Run, value: Any) -> Result | None:
     try:
         return run.result(value)
     except GradcliError as error:
-        found = find_output(run.session, run.options, value)
-        if error.code != "E401" or found is None:
+        named = find_output(run.session, run.options, value)
+        if error.code != "E401" or named is None:
             raise
-        run.options.seed = f"torch.ones({', '.join(map(str, found[1].array.shape))})"
+        run.options.seed = f"torch.ones({', '.join(map(str, named[1].array.shape))})"
         return run.result(value)

@@ -40,13 +40,13 @@ _CLOSE = 1e-5
 def explain_by_context(run: Recorded, blamed: Blamed) -> None:
     """Let a number that is not finite say what the run around it shows of its cause."""
     nonfinite = blamed.nonfinite
-    found = (
+    cause = (
         _determinant(run, nonfinite)
         or _equal_eigenvalues(run, nonfinite)
         or _nothing_to_add(run, nonfinite)
     )
-    if found is not None:
-        blamed.cause, blamed.text = found
+    if cause is not None:
+        blamed.cause, blamed.text = cause
     lost = _lost(run, nonfinite)
     if lost is not None:
         blamed.text += f"; {lost} in {nonfinite.dtype}"
@@ -62,8 +62,8 @@ def _is_computed(run: Recorded, nonfinite: FirstNonFinite) -> bool:
     """Whether an operand that holds a zero is the result of an operation."""
     call = next((e for e in run.recorder.calls if e.output is nonfinite.output), None)
     operands = [] if call is None else call.arguments.values()
-    made = [e for e in operands if type(e) is Tensor and e.grad_fn is not None]
-    return any(not np.asarray(to_host(forced(each.array))).all() for each in made)
+    computed = [e for e in operands if type(e) is Tensor and e.grad_fn is not None]
+    return any(not np.asarray(to_host(forced(each.array))).all() for each in computed)
 
 
 def _determinant(run: Recorded, nonfinite: FirstNonFinite) -> tuple[str, str] | None:
@@ -174,5 +174,5 @@ def _growth(run: Recorded, nonfinite: FirstNonFinite, fewest: int) -> str:
 
 def _size(values: Sequence[Any]) -> float:
     arrays = [np.asarray(to_host(forced(getattr(e, "array", e)))) for e in values if e is not None]
-    found = [float(np.abs(e).max()) for e in arrays if e.size and e.dtype.kind == "f"]
-    return max(found, default=0.0)
+    sizes = [float(np.abs(e).max()) for e in arrays if e.size and e.dtype.kind == "f"]
+    return max(sizes, default=0.0)

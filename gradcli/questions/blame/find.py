@@ -114,10 +114,10 @@ def _mask(run: Recorded, nonfinite: FirstNonFinite) -> Mask | None:
         return None
     if nonfinite.phase == BACKWARD:
         call = None if nonfinite.node is None else run.recorder.call_of.get(nonfinite.node)
-        made = [] if call is None else [call.output]
+        outputs = [] if call is None else [call.output]
     else:
-        made = [nonfinite.output]
-    waiting = [id(each) for each in made]
+        outputs = [nonfinite.output]
+    waiting = [id(each) for each in outputs]
     seen = set(waiting)
     for key in waiting:
         for step in run.flow.onward.get(key, ()):

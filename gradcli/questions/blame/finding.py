@@ -43,14 +43,14 @@ class Rewrite:
         changes = sorted([self, *self.also], key=lambda change: change.span.start)
         text = self.program()
         shift = 0
-        found: dict[int, str] = {}
+        changed: dict[int, str] = {}
         for each in changes:
             at = each.span.start + shift
             shift += len(each.text) - (each.span.end - each.span.start)
             start = text.rfind("\n", 0, at) + 1
             end = text.find("\n", at + len(each.text))
-            found[each.span.line] = text[start : len(text) if end < 0 else end]
-        return sorted(found.items())
+            changed[each.span.line] = text[start : len(text) if end < 0 else end]
+        return sorted(changed.items())
 
 
 class Fix(Record):

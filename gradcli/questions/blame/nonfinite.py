@@ -114,28 +114,28 @@ class Watch(Listener):
 
     def entry_of(self, tensor: Tensor) -> FirstNonFinite | None:
         """What entered as infinity, and reached a tensor; None where nothing did."""
-        found = self._entries.get(id(tensor))
-        return None if found is None else found[1]
+        entry = self._entries.get(id(tensor))
+        return None if entry is None else entry[1]
 
-    def _found(self, found: FirstNonFinite) -> None:
+    def _found(self, first: FirstNonFinite) -> None:
         """Keep what was found."""
-        if all(each is not found for each in self.nonfinites):
-            self._located(found)
-            self.nonfinites.append(found)
+        if all(each is not first for each in self.nonfinites):
+            self._located(first)
+            self.nonfinites.append(first)
 
-    def _located(self, found: FirstNonFinite) -> None:
+    def _located(self, first: FirstNonFinite) -> None:
         """Note where the program stands."""
-        if found.rounds or found.stack:
+        if first.rounds or first.stack:
             return
         state = active.state
         call = state.calls[-1] if state.calls else None
-        if found.node is not None:
-            call = self.recorder.modules.get(found.node)
+        if first.node is not None:
+            call = self.recorder.modules.get(first.node)
         if call is not None:
             kind = type(call.module).__name__
-            found.module = naming.module_paths().get(id(call.module), (kind, None))[0], kind
-        found.stack = tuple(state.stack)
-        found.rounds = [
+            first.module = naming.module_paths().get(id(call.module), (kind, None))[0], kind
+        first.stack = tuple(state.stack)
+        first.rounds = [
             (each.loop.span, each.number, _goes_through(each))
             for each in self.rounds
             if each.number
@@ -187,23 +187,25 @@ class Watch(Listener):
         self._located(entry)
         return entry
 
-    def _entered(self, given: dict[str, Any], tensors: list[Tensor]) -> FirstNonFinite | None:
+    def _entered(self, arguments: dict[str, Any], tensors: list[Tensor]) -> FirstNonFinite | None:
         """What entered as infinity and reaches an operand, numbers too."""
         for tensor in tensors:
             entry = self.entry_of(tensor)
             if entry is not None:
                 return entry
-        for each in _flat(given):
+        for each in _flat(arguments):
             if isinstance(each, (float, np.floating)) and not np.isfinite(each):
                 return self._entry(None, "a number", np.array(each, float))
         return None
 
-    def _judge(self, op: Any, given: dict[str, Any], tensors: list[Tensor], out: Tensor) -> None:
+    def _judge(
+        self, op: Any, arguments: dict[str, Any], tensors: list[Tensor], out: Tensor
+    ) -> None:
         if any(id(tensor) in self._known for tensor in tensors):
             self._known[id(out)] = out
             return
         array = _held(out.array)
-        entry = self._entered(given, tensors)
+        entry = self._entered(arguments, tensors)
         own = None
         if entry is not None and entry.output is not None:
             own = _overflowed(op, tensors, array)
@@ -218,7 +220,7 @@ class Watch(Listener):
         self._known[id(out)] = out
         element = first_bad(array, nan=entry is not None) if own is None else own
         place = active.state.place
-        operands = operands_of(given, element, array.shape)
+        operands = operands_of(arguments, element, array.shape)
         self._found(
             FirstNonFinite(FORWARD, op, op.name, place, array, operands, out, element=element)
         )
@@ -240,19 +242,19 @@ class Watch(Listener):
             if array is None or is_finite(array):
                 continue
             call = self.recorder.call_of.get(node)
-            op, given = (None, {}) if call is None else (call.op, call.arguments)
+            op, arguments = (None, {}) if call is None else (call.op, call.arguments)
             array = _held(array)
-            entry = self._entered(given, [e for e in _flat(given) if type(e) is Tensor])
+            entry = self._entered(arguments, [e for e in _flat(arguments) if type(e) is Tensor])
             if entry is not None and not _masks(op, entry):
                 self._found(entry)
                 continue
             element = first_bad(array)
             incoming = arrived[0] if len(arrived) == 1 else None
             shape = array.shape if incoming is None else incoming.shape
-            operands = [] if op is None else operands_of(given, element, shape)
+            operands = [] if op is None else operands_of(arguments, element, shape)
             operand = None
             if op is not None and number < len(op.inputs):
-                operand = given.get(op.inputs[number])
+                operand = arguments.get(op.inputs[number])
             self._found(
                 FirstNonFinite(
                     BACKWARD,
@@ -295,7 +297,7 @@ class Sentry(Watch):
         super().__init__()
         self.is_suspicious = False
 
-    def _found(self, found: FirstNonFinite) -> None:
+    def _found(self, first: FirstNonFinite) -> None:
         self.is_suspicious = True
 
     def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
@@ -430,11 +432,11 @@ def at(array: Any, element: tuple[int, ...], shape: tuple[int, ...]) -> Any:
 
 
 def operands_of(
-    given: dict[str, Any], element: tuple[int, ...], shape: tuple[int, ...]
+    arguments: dict[str, Any], element: tuple[int, ...], shape: tuple[int, ...]
 ) -> list[Operand]:
     """The operands of an operation at an element of its result."""
-    found = []
-    for name, value in given.items():
+    operands = []
+    for name, value in arguments.items():
         if type(value) is Tensor:
             array = _held(value.array)
             if array.size:
@@ -442,18 +444,18 @@ def operands_of(
                 low, high = (
                     (array.min(), array.max()) if array.dtype.kind in "fiu" else (None, None)
                 )
-                found.append(Operand(name, value.name or name, there, low, high))
+                operands.append(Operand(name, value.name or name, there, low, high))
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            found.append(Operand(name, name, value, value, value))
-    return found
+            operands.append(Operand(name, name, value, value, value))
+    return operands
 
 
 def _array(gradient: Any) -> Any:
     return gradient.array if type(gradient) is Tensor else gradient
 
 
-def _flat(given: dict[str, Any]) -> list[Any]:
-    found: list[Any] = []
-    for value in given.values():
-        found += value if isinstance(value, (list, tuple)) else [value]
-    return found
+def _flat(arguments: dict[str, Any]) -> list[Any]:
+    tensors: list[Any] = []
+    for value in arguments.values():
+        tensors += value if isinstance(value, (list, tuple)) else [value]
+    return tensors

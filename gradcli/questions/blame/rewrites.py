@@ -41,39 +41,39 @@ def rewrites(
         return list(_masked_data(blamed, program))
     definitions = Definitions(program)
     # The widest formula first: what stands for a part of it may not stand for the whole.
-    found = [
+    candidates = [
         Rewrite(node.span, text, reason)
         for node in chain[::-1]
         for text, reason in stable(node, definitions)
     ]
-    found += list(_everywhere(chain, program, definitions))
-    found += [
+    candidates += list(_everywhere(chain, program, definitions))
+    candidates += [
         Rewrite(chain[0].span, text, reason)
         for text, reason in shifted(chain[0], definitions, program)
     ]
     if blamed.mask is not None:
-        found += _masked(blamed, program, chain[0])
+        candidates += _masked(blamed, program, chain[0])
     name = name_of(blamed.nonfinite)
     char = blamed.nonfinite.dtype.char
     overflowed = name in ("exp", "mul") or (name == "pow" and not _is_root(chain[0], name))
     if blamed.cause == "overflow" or (blamed.cause == "0*inf" and overflowed):
-        found += _wider(chain[0], char)
+        candidates += _wider(chain[0], char)
     else:
-        found += _open_rows(chain[0], definitions)
+        candidates += _open_rows(chain[0], definitions)
         for guard in _guarded(blamed, chain[0]):
             guard.guards = True
-            found.append(guard)
-        if found:
-            found += _together(found[-1], blamed, others, program)
-    found += [
+            candidates.append(guard)
+        if candidates:
+            candidates += _together(candidates[-1], blamed, others, program)
+    candidates += [
         Rewrite(node.span, text, reason)
         for node in tree.nodes_of(chain[0])
         if isinstance(node, tree.Expression) and node is not chain[0]
         for text, reason in stable(node, definitions)
     ]
     if char != "d":
-        found += _in_wider(chain[0], program, "float32" if char in "eV" else "float64")
-    return found
+        candidates += _in_wider(chain[0], program, "float32" if char in "eV" else "float64")
+    return candidates
 
 
 def _is_root(node: Expression, name: str) -> bool:
@@ -116,14 +116,14 @@ def _in_wider(node: Expression, program: Sequence[tree.Statement], wider: str) -
 
 def _in_float32(program: Sequence[tree.Statement]) -> list[Rewrite]:
     """The places that ask for half precision, as they ask for float32."""
-    found = []
+    candidates = []
     for each in tree.nodes_of(list(program)):
         if isinstance(each, tree.Attribute) and each.name in _HALVES:
             owner = each.value.span.text
             name = "float32" if owner == "torch" else "float"
             reason = "float32 has room for the results"
-            found.append(Rewrite(each.span, f"{owner}.{name}", reason))
-    return found
+            candidates.append(Rewrite(each.span, f"{owner}.{name}", reason))
+    return candidates
 
 
 def _open_rows(node: Expression, definitions: Definitions) -> Iterator[Rewrite]:

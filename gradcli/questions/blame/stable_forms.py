@@ -25,13 +25,13 @@ class Definitions:
     """The expressions of the names that a program assigns once."""
 
     def __init__(self, program: Sequence[tree.Statement]) -> None:
-        found: dict[str, list[Expression]] = {}
+        definitions: dict[str, list[Expression]] = {}
         for each in tree.nodes_of(list(program)):
             if isinstance(each, tree.Assign):
                 for target in each.targets:
                     if isinstance(target, tree.Name):
-                        found.setdefault(target.name, []).append(each.value)
-        self._found = {name: values[0] for name, values in found.items() if len(values) == 1}
+                        definitions.setdefault(target.name, []).append(each.value)
+        self._found = {name: values[0] for name, values in definitions.items() if len(values) == 1}
 
     def opened(self, node: Expression) -> Expression:
         """What a name stands for; another expression as it is."""

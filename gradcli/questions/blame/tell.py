@@ -197,8 +197,8 @@ def _numbers(blamed: Blamed) -> str:
             rows.append((operand.name, low if low == high else f"{low} to {high}"))
     if birth.incoming is not None:
         rows.append(("gradient in", number_text(birth.incoming)))
-    given = {BACKWARD: "gradient out", SEED: "seed"}.get(birth.phase, "result")
-    rows.append((birth.called if birth.phase == DATA else given, number_text(birth.value)))
+    noun = {BACKWARD: "gradient out", SEED: "seed"}.get(birth.phase, "result")
+    rows.append((birth.called if birth.phase == DATA else noun, number_text(birth.value)))
     rows = [(escaped(name), text) for name, text in rows]
     width = max(len(name) for name, _ in rows) + 2
     head = f"at element {element}\n" if element else ""

@@ -121,32 +121,32 @@ _MOST = 3
 def _choices(outcome: Outcome, chosen: Sequence[tuple[str, tuple[int, ...]]]) -> list[str]:
     """The numbers that a rewrite chooses, in words."""
     arrays = outcome.arrays()
-    found = []
+    choices = []
     for name, element in chosen[:_MOST]:
         value = float(np.real(np.asarray(to_host(arrays[name]))[element])) + 0.0
         index = f"[{', '.join(map(str, element))}]" if element else ""
-        found.append(f"{name or 'the output'}{index} = {value:.4g}")
-    return found + ["…"] * (len(chosen) > _MOST)
+        choices.append(f"{name or 'the output'}{index} = {value:.4g}")
+    return choices + ["…"] * (len(chosen) > _MOST)
 
 
 def _points(inputs: Arrays, data: Arrays, exact: Outcome | None, reference: Rerun) -> list[_Point]:
     """Where the program is compared with what is to stand for it: at its own inputs in float64, as
     far as it is finite there, at smaller ones where they are too large, and at others.
     """
-    found = []
+    points = []
     if exact is not None and exact.output is not None:
         values = exact.arrays().values()
         if any(np.isfinite(np.asarray(to_host(each))).any() for each in values):
-            found.append(_Point("these inputs in float64", {}, exact))
+            points.append(_Point("these inputs in float64", {}, exact))
         if not is_finite(exact.output):
-            found += _shrunk(inputs, reference)
+            points += _shrunk(inputs, reference)
     everything = {**data, **inputs}
     drawn = list(_drawn(inputs, reference)) or list(_drawn(everything, reference))
     for masks in [] if drawn else _masks(data):
         drawn = drawn or list(_drawn(inputs, reference, masks))
     # Where a value always has an element without slope, such as the distance of a point to itself,
     # the gradient is compared with differences of the value.
-    return found + (drawn or list(_drawn(everything, reference, whole=False)))
+    return points + (drawn or list(_drawn(everything, reference, whole=False)))
 
 
 def _masks(data: Arrays) -> Iterator[Arrays]:
@@ -263,12 +263,12 @@ def _noise(point: _Point, reference: Rerun) -> Arrays:
         outcome = reference(values={**point.values, **moved})
         for name, array in ({} if outcome is None else outcome.arrays()).items():
             sampled.setdefault(name, []).append(np.asarray(to_host(array), float))
-    found = {}
+    noise = {}
     for name, arrays in sampled.items():
         if len(arrays) == _SAMPLES and np.isfinite(arrays).all() and arrays[0].size:
             fourth = np.diff(np.stack(arrays), 4, axis=0)
-            found[name] = float(np.sqrt((fourth**2).mean(0).max() / 70))
-    return found
+            noise[name] = float(np.sqrt((fourth**2).mean(0).max() / 70))
+    return noise
 
 
 def _compared(

@@ -39,48 +39,48 @@ def answer_of(watched: Watched) -> Answer:
     return Answer(lambda style: _text(watched, style), lambda: _document(watched))
 
 
-def blamed_of(watched: Watched, found: NonFinite) -> Blamed:
+def blamed_of(watched: Watched, report: NonFinite) -> Blamed:
     """An operation of PyTorch's, or what entered, as `blame` has those of its own runs."""
-    dtype = DTYPES[found.dtype].numpy_dtype
+    dtype = DTYPES[report.dtype].numpy_dtype
     with np.errstate(all="ignore"):
-        array = np.asarray(np.nan if found.value is None else found.value).astype(dtype)
+        array = np.asarray(np.nan if report.value is None else report.value).astype(dtype)
     operands = [
         Operand(each.parameter, each.parameter, each.value, each.low, each.high)
-        for each in found.operands
+        for each in report.operands
     ]
-    computed = found.phase in (FORWARD, BACKWARD)
-    entry = _entry_of(found.op) if computed else None
-    phase = found.phase if computed else DATA
+    computed = report.phase in (FORWARD, BACKWARD)
+    entry = _entry_of(report.op) if computed else None
+    phase = report.phase if computed else DATA
     nonfinite = FirstNonFinite(
         phase,
         entry,
-        found.called or _short(found.op),
-        _span(found.place),
+        report.called or _short(report.op),
+        _span(report.place),
         array,
         operands,
-        incoming=found.incoming,
+        incoming=report.incoming,
         element=(),
     )
-    nonfinite.element = found.element
-    nonfinite.module = found.module
-    blamed = Blamed(nonfinite, None, found.spoilt)
-    if found.growth is not None and blamed.cause == "overflow":
-        ratio = number_text(round(found.growth[1], 2))
-        is_backward = found.phase == BACKWARD
+    nonfinite.element = report.element
+    nonfinite.module = report.module
+    blamed = Blamed(nonfinite, None, report.spoilt)
+    if report.growth is not None and blamed.cause == "overflow":
+        ratio = number_text(round(report.growth[1], 2))
+        is_backward = report.phase == BACKWARD
         blamed.grows = f"the gradient grows {ratio}-fold" if is_backward else f"{ratio}-fold"
     if not computed:
-        blamed.cause, blamed.text = _entered(found)
+        blamed.cause, blamed.text = _entered(report)
     return blamed
 
 
-def _entered(found: NonFinite) -> tuple[str, str]:
-    value = "what is not finite" if found.value is None else number_text(found.value)
-    text = f"{found.called} holds {value}"
-    if found.phase == "data" and found.count > 1:
-        text += f", and {found.count:,} numbers that are not finite"
-        text += f", in {found.rows:,} rows" if found.rows else ""
+def _entered(nonfinite: NonFinite) -> tuple[str, str]:
+    value = "what is not finite" if nonfinite.value is None else number_text(nonfinite.value)
+    text = f"{nonfinite.called} holds {value}"
+    if nonfinite.phase == "data" and nonfinite.count > 1:
+        text += f", and {nonfinite.count:,} numbers that are not finite"
+        text += f", in {nonfinite.rows:,} rows" if nonfinite.rows else ""
     kinds = {"parameter": "from a parameter", "constant": "from a constant"}
-    return kinds.get(found.phase, "from the data"), text
+    return kinds.get(nonfinite.phase, "from the data"), text
 
 
 def _short(op: str) -> str:
@@ -106,55 +106,55 @@ def _span(place: Place | None) -> Span | None:
 
 
 def _text(watched: Watched, style: Style) -> str:
-    found = watched.nonfinite
-    if found is None:
+    nonfinite = watched.nonfinite
+    if nonfinite is None:
         left = f", but {watched.skipped:,} that the GradScaler left out" if watched.skipped else ""
         said = f"the losses and gradients of {counted(watched.steps, 'step')} are finite{left}"
         notes = [wrapped(f"note: {escaped(each)}") for each in watched.notes]
         return "\n".join([f"nothing to blame: {said}", *notes]) + "\n"
-    spoilt = list(found.spoilt) or ["the loss"]
-    hidden = len(spoilt) - _MOST_NAMES + found.more
+    spoilt = list(nonfinite.spoilt) or ["the loss"]
+    hidden = len(spoilt) - _MOST_NAMES + nonfinite.more
     if hidden > 1:
         spoilt = [*spoilt[:_MOST_NAMES], f"{hidden} more"]
     verb = "is" if len(spoilt) == 1 else "are"
     listed = " and ".join([", ".join(spoilt[:-1]), spoilt[-1]] if spoilt[1:] else spoilt)
-    head = f"step {found.step:,} of {watched.steps:,}: "
+    head = f"step {nonfinite.step:,} of {watched.steps:,}: "
     named = f"{escaped(listed)} {verb} not finite"
-    if not found.again:
-        return "\n\n".join([wrapped(f"{head}{named}"), *_unrepeated(found)]) + "\n"
-    blamed = blamed_of(watched, found)
-    parts = [wrapped(f"{head}{named}: {blamed.cause}, {_where(found)}")]
+    if not nonfinite.again:
+        return "\n\n".join([wrapped(f"{head}{named}"), *_unrepeated(nonfinite)]) + "\n"
+    blamed = blamed_of(watched, nonfinite)
+    parts = [wrapped(f"{head}{named}: {blamed.cause}, {_where(nonfinite)}")]
     parts += facts(blamed, style)
-    parts += [_source(found, style), _chain(found), _cure(found, blamed, style)]
+    parts += [_source(nonfinite, style), _chain(nonfinite), _cure(nonfinite, blamed, style)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _where(found: NonFinite) -> str:
-    if found.phase in (FORWARD, BACKWARD):
-        return f"in the {found.phase} pass of {escaped(_short(found.op))}"
-    return f"where {escaped(found.called)} is read first"
+def _where(nonfinite: NonFinite) -> str:
+    if nonfinite.phase in (FORWARD, BACKWARD):
+        return f"in the {nonfinite.phase} pass of {escaped(_short(nonfinite.op))}"
+    return f"where {escaped(nonfinite.called)} is read first"
 
 
-def _unrepeated(found: NonFinite) -> list[str]:
+def _unrepeated(nonfinite: NonFinite) -> list[str]:
     """What the hooks saw of a step that was not run again."""
-    ran = found.reason.startswith("run again, ")
+    ran = nonfinite.reason.startswith("run again, ")
     before = "" if ran else "the step could not be run again: "
-    parts = [wrapped(f"{before}{escaped(found.reason)}")]
-    if found.seen:
-        path, kind = found.seen[0]
+    parts = [wrapped(f"{before}{escaped(nonfinite.reason)}")]
+    if nonfinite.seen:
+        path, kind = nonfinite.seen[0]
         text = f"the first module whose result was not finite: {path or 'a module'}, {kind}"
         parts.append(wrapped(escaped(text)))
     elif ran:
         pass  # where it began is not known
-    elif "the loss" not in found.spoilt:
+    elif "the loss" not in nonfinite.spoilt:
         parts.append("all modules' results were finite: it began in the backward pass")
     else:
         parts.append("all modules' results were finite: it began behind them, in the loss")
     return parts
 
 
-def _source(found: NonFinite, style: Style) -> str:
-    source = found.source
+def _source(nonfinite: NonFinite, style: Style) -> str:
+    source = nonfinite.source
     if source is None:
         return ""
     called = "a constant" if source.kind == "constant" else f"{source.kind}, {source.name}"
@@ -162,12 +162,12 @@ def _source(found: NonFinite, style: Style) -> str:
     return finding(text, _span(source.place), None, (), style)
 
 
-def _chain(found: NonFinite) -> str:
+def _chain(nonfinite: NonFinite) -> str:
     """The way from there to the loss, or to a gradient."""
-    if not found.chain:
+    if not nonfinite.chain:
         return ""
     rows = []
-    for op, module, place in found.chain:
+    for op, module, place in nonfinite.chain:
         at = "" if place is None else f"{place.file}:{place.line}"
         rows.append((op.removeprefix("aten."), "" if module is None else module[0], at))
     widths = [max(len(row[n]) for row in rows) for n in range(2)]
@@ -175,8 +175,8 @@ def _chain(found: NonFinite) -> str:
     return "\n".join(["it went on through", *map(escaped, lines)])
 
 
-def _cure(found: NonFinite, blamed: Blamed, style: Style) -> str:
-    cure = found.cure
+def _cure(nonfinite: NonFinite, blamed: Blamed, style: Style) -> str:
+    cure = nonfinite.cure
     if cure is None:
         return wrapped(growth_text(blamed)) if blamed.grows else hint(blamed)
     lines = [
@@ -193,14 +193,14 @@ def _cure(found: NonFinite, blamed: Blamed, style: Style) -> str:
 
 
 def _document(watched: Watched) -> dict[str, Any]:
-    found = watched.nonfinite
-    if found is None:
+    nonfinite = watched.nonfinite
+    if nonfinite is None:
         return {"schema": SCHEMA, "blamed": None, "others": [], "steps": watched.steps}
-    blamed: dict[str, Any] = {"spoilt": list(found.spoilt)}
-    if found.again:
-        blamed = blamed_object(blamed_of(watched, found))
-        blamed["op"] = found.op
-        cure = found.cure
+    blamed: dict[str, Any] = {"spoilt": list(nonfinite.spoilt)}
+    if nonfinite.again:
+        blamed = blamed_object(blamed_of(watched, nonfinite))
+        blamed["op"] = nonfinite.op
+        cure = nonfinite.cure
         blamed["cure"] = None if cure is None else {
             "text": cure.text, "reason": cure.reason, "proof": cure.proof
         }  # fmt: skip
@@ -211,9 +211,9 @@ def _document(watched: Watched) -> dict[str, Any]:
             "file": None if place is None else place.file,
             "line": None if place is None else place.line,
         }
-        for op, module, place in found.chain
+        for op, module, place in nonfinite.chain
     ]
-    source = found.source
+    source = nonfinite.source
     blamed["infinity_from"] = None if source is None else {
         "kind": source.kind,
         "name": source.name,
@@ -225,9 +225,9 @@ def _document(watched: Watched) -> dict[str, Any]:
         "schema": SCHEMA,
         "blamed": blamed,
         "others": [],
-        "step": found.step,
+        "step": nonfinite.step,
         "steps": watched.steps,
-        "run_again": found.again,
-        "reason": found.reason or None,
-        "seen": [{"module": path, "class": kind} for path, kind in found.seen],
+        "run_again": nonfinite.again,
+        "reason": nonfinite.reason or None,
+        "seen": [{"module": path, "class": kind} for path, kind in nonfinite.seen],
     }

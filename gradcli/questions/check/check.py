@@ -85,8 +85,10 @@ class Checked:
         if self.verdict != WRONG or not whole or self.size < 2:
             return ""
         ordered = sorted(self.elements, key=lambda each: each.index)
-        given, right = (np.array([getattr(e, n) for e in ordered]) for n in ("analytic", "numeric"))
-        said = diagnose(given, right, Clues({}, divides=False)).partition(":")[0]
+        analytic, right = (
+            np.array([getattr(e, n) for e in ordered]) for n in ("analytic", "numeric")
+        )
+        said = diagnose(analytic, right, Clues({}, divides=False)).partition(":")[0]
         return "" if said.startswith(("it differs", "it cannot", "its elements")) else said
 
 
@@ -115,7 +117,7 @@ def check(
         one_triangle: whether it takes a matrix for symmetric, and reads one triangle of it.
     """
     here = function(inputs)
-    found = []
+    checked = []
     for number, (name, array) in enumerate(inputs.items(), 1):
         indices = list(np.ndindex(array.shape))
         if len(indices) > most:
@@ -130,8 +132,8 @@ def check(
                 elements.append(differences.element(index, float(gradients[name][index])))
         if one_triangle and array.ndim > 1 and len(elements) == array.size:
             elements = _both_triangles(elements)
-        found.append(Checked(name, elements, array.size))
-    return found
+        checked.append(Checked(name, elements, array.size))
+    return checked
 
 
 def check_along(
@@ -145,7 +147,7 @@ def check_along(
     """The same with all elements of an input moved together, along so many random directions."""
     here = function(inputs)
     generator = np.random.default_rng(0)
-    found = []
+    checked = []
     for number, (name, array) in enumerate(inputs.items(), 1):
         elements: list[Element] = []
         for each in range(count):
@@ -159,11 +161,11 @@ def check_along(
                 break
             differences = _Differences(moved, {"": np.zeros(())}, "", here, precision * abs(here))
             with stopping():
-                made = differences.element((), float((gradients[name] * direction).sum()))
-                made.index = (each,)
-                elements.append(made)
-        found.append(Checked(name, elements, array.size, along=True))
-    return found
+                element = differences.element((), float((gradients[name] * direction).sum()))
+                element.index = (each,)
+                elements.append(element)
+        checked.append(Checked(name, elements, array.size, along=True))
+    return checked
 
 
 class Time(Record):
@@ -194,7 +196,7 @@ def stopping() -> Iterator[None]:
 def _both_triangles(elements: Sequence[Element]) -> list[Element]:
     """The elements of a matrix, where two that mirror each other agree as the halves of one."""
     known = {each.index: each for each in elements}
-    found = []
+    both = []
     for each in elements:
         *batch, row, column = each.index
         other = known.get((*batch, column, row))
@@ -204,8 +206,8 @@ def _both_triangles(elements: Sequence[Element]) -> list[Element]:
                 each = Element(
                     each.index, each.analytic, each.numeric, each.uncertain, each.step, SYMMETRIC
                 )
-        found.append(each)
-    return found
+        both.append(each)
+    return both
 
 
 class _Differences(Record):
@@ -295,9 +297,9 @@ def _is_close(a: float, b: float, close: float = _CLOSE) -> bool:
     return abs(a - b) <= close * (1 + max(abs(a), abs(b)))
 
 
-def worst(found: Sequence[Checked]) -> str:
+def worst(checked: Sequence[Checked]) -> str:
     """The worst verdict of several inputs."""
-    verdicts = [each.verdict for each in found]
+    verdicts = [each.verdict for each in checked]
     return min(verdicts, key=_ORDER.index, default=FINE)
 
 
@@ -318,9 +320,9 @@ class Comparison:
         diagnosis: what is likely wrong, "" where they agree.
     """
 
-    def __init__(self, name: str, given: Any, right: Any, clues: Clues) -> None:
+    def __init__(self, name: str, analytic: Any, right: Any, clues: Clues) -> None:
         self.name = name
-        self.given = None if given is None else np.asarray(given, float)
+        self.given = None if analytic is None else np.asarray(analytic, float)
         self.right = np.asarray(right, float)
         self.diagnosis = diagnose(self.given, self.right, clues)
         self.element: tuple[int, ...] | None = None

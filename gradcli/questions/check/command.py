@@ -47,14 +47,14 @@ def command(
     elements: int | None,
     against: str | None,
     equals: Sequence[str],
-    **given: Any,
+    **settings: Any,
 ) -> int:
     """Check gradients against differences, or ones made by hand.
 
     The program is run in float64 with each element moved a little, over a sweep of steps. Exits
     with 1 where a gradient is wrong.
     """
-    asked = asked_of("check", words, file, given)
+    asked = asked_of("check", words, file, settings)
     wanted = Check(order, elements, against, read_equals(equals))
     return asked.terminal.checked(check(asked, wanted))
 
@@ -76,15 +76,15 @@ class Check(Record):
 
 def read_equals(words: Sequence[str]) -> list[tuple[str | None, str]]:
     """The words of `--equals`: `x=2*a*b`, or `2*a*b` for the only input."""
-    found: list[tuple[str | None, str]] = []
+    pairs: list[tuple[str | None, str]] = []
     for word in words:
         name, equals, rest = word.partition("=")
         name = name.strip().removesuffix(".grad")
         if equals and name.isidentifier() and not rest.startswith("="):
-            found.append((name, rest))
+            pairs.append((name, rest))
         else:
-            found.append((None, word))
-    return found
+            pairs.append((None, word))
+    return pairs
 
 
 def check(

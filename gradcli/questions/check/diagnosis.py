@@ -30,26 +30,26 @@ class Clues(Record):
     mend: Callable[[Any], Edit | None] = lambda right: None
 
 
-def diagnose(given: Any, right: Any, clues: Clues) -> str:
-    """What is likely wrong, "" for nothing; `given` is None where it could not be computed."""
-    if given is not None and given.shape == right.shape and is_close(given, right):
+def diagnose(analytic: Any, right: Any, clues: Clues) -> str:
+    """What is likely wrong, "" for nothing; `analytic` is None where it could not be computed."""
+    if analytic is not None and analytic.shape == right.shape and is_close(analytic, right):
         return ""
     edit = None
-    if given is None or given.shape != right.shape or not _constant(given, right, clues):
+    if analytic is None or analytic.shape != right.shape or not _constant(analytic, right, clues):
         edit = clues.mend(right)
     if edit is not None:
         return f"{edit.slip}: `{edit.text}` is right"
-    if given is None:
+    if analytic is None:
         return "it cannot be computed"
-    if not np.isfinite(given).all():
+    if not np.isfinite(analytic).all():
         return "it is not finite"
-    if given.shape != right.shape:
-        return _shapes(given, right)
+    if analytic.shape != right.shape:
+        return _shapes(analytic, right)
     return (
-        _constant(given, right, clues)
-        or _moved(given, right)
-        or _factor(given, right, clues.factors)
-        or _partial(given, right)
+        _constant(analytic, right, clues)
+        or _moved(analytic, right)
+        or _factor(analytic, right, clues.factors)
+        or _partial(analytic, right)
         or "it differs, and by no factor or order that is known"
     )
 
@@ -60,18 +60,20 @@ def is_close(a: Any, b: Any) -> bool:
     return bool(a.shape == b.shape and np.allclose(a, b, rtol=_CLOSE, atol=_CLOSE * scale + 1e-12))
 
 
-def _shapes(given: Any, right: Any) -> str:
-    if given.ndim == 2 and given.T.shape == right.shape and is_close(given.T, right):
-        return f"it is transposed: its shape is {given.shape}, and that of the input {right.shape}"
-    summed = _summed(given, right.shape)
+def _shapes(analytic: Any, right: Any) -> str:
+    if analytic.ndim == 2 and analytic.T.shape == right.shape and is_close(analytic.T, right):
+        return (
+            f"it is transposed: its shape is {analytic.shape}, and that of the input {right.shape}"
+        )
+    summed = _summed(analytic, right.shape)
     if summed is not None and is_close(summed, right):
         return (
             f"a sum is missing: the input of shape {right.shape} was broadcast, so the gradient of"
-            f" shape {given.shape} has to be summed to it"
+            f" shape {analytic.shape} has to be summed to it"
         )
-    if given.size == right.size and is_close(given.reshape(right.shape), right):
-        return f"it has the numbers in the shape {given.shape} in place of {right.shape}"
-    return f"its shape is {given.shape}, and that of the input {right.shape}"
+    if analytic.size == right.size and is_close(analytic.reshape(right.shape), right):
+        return f"it has the numbers in the shape {analytic.shape} in place of {right.shape}"
+    return f"its shape is {analytic.shape}, and that of the input {right.shape}"
 
 
 def _summed(array: Any, shape: tuple[int, ...]) -> Any:
@@ -87,12 +89,12 @@ def _summed(array: Any, shape: tuple[int, ...]) -> Any:
     return array
 
 
-def _constant(given: Any, right: Any, clues: Clues) -> str:
+def _constant(analytic: Any, right: Any, clues: Clues) -> str:
     """A sign, a multiple, a factor."""
     used = right != 0
-    if not used.any() or (given[~used] != 0).any():
+    if not used.any() or (analytic[~used] != 0).any():
         return ""
-    ratios = given[used] / right[used]
+    ratios = analytic[used] / right[used]
     ratio = float(ratios.flat[0])
     if not np.allclose(ratios, ratio, rtol=_CLOSE):
         return ""
@@ -165,38 +167,42 @@ def _of_norm(size: float, right: Any, clues: Clues) -> str:
     return ""
 
 
-def _moved(given: Any, right: Any) -> str:
+def _moved(analytic: Any, right: Any) -> str:
     """The right numbers at other places."""
-    if given.ndim == 2 and given.shape[0] == given.shape[1] and is_close(given.T, right):
+    if (
+        analytic.ndim == 2
+        and analytic.shape[0] == analytic.shape[1]
+        and is_close(analytic.T, right)
+    ):
         return "it is transposed"
-    for dim in range(given.ndim):
-        if given.shape[dim] > 1 and is_close(np.flip(given, dim), right):
+    for dim in range(analytic.ndim):
+        if analytic.shape[dim] > 1 and is_close(np.flip(analytic, dim), right):
             return f"it runs backwards along dimension {dim}"
-    if given.size > 1 and is_close(np.sort(given.ravel()), np.sort(right.ravel())):
+    if analytic.size > 1 and is_close(np.sort(analytic.ravel()), np.sort(right.ravel())):
         return "its elements are the right ones in another order"
     return ""
 
 
-def _factor(given: Any, right: Any, factors: Mapping[str, Any]) -> str:
+def _factor(analytic: Any, right: Any, factors: Mapping[str, Any]) -> str:
     """A factor of the chain rule that was left out, or put in once too often."""
-    used = given != 0
+    used = analytic != 0
     if not used.any() or (right[~used] != 0).any():
         return ""
     for text, array in factors.items():
         try:
-            factor = np.broadcast_to(np.asarray(array, float), given.shape)
+            factor = np.broadcast_to(np.asarray(array, float), analytic.shape)
         except ValueError:
             continue
-        if np.allclose(given * factor, right, rtol=_CLOSE, atol=1e-9):
+        if np.allclose(analytic * factor, right, rtol=_CLOSE, atol=1e-9):
             return f"a factor of the chain rule is missing: times {text}"
-        if np.allclose(given, right * factor, rtol=_CLOSE, atol=1e-9):
+        if np.allclose(analytic, right * factor, rtol=_CLOSE, atol=1e-9):
             return f"a factor too many: {text}"
     return ""
 
 
-def _partial(given: Any, right: Any) -> str:
+def _partial(analytic: Any, right: Any) -> str:
     """Right in some elements only."""
-    agree = np.isclose(given, right, rtol=_CLOSE, atol=1e-9)
+    agree = np.isclose(analytic, right, rtol=_CLOSE, atol=1e-9)
     if agree.any():
         wrong = int((~agree).sum())
         first = tuple(int(n) for n in np.argwhere(~agree)[0])

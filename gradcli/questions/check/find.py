@@ -110,16 +110,16 @@ def by_differences(
             return float(sum((slopes[name] * directions[name]).sum() for name in directions))
 
         gradients = here.slopes(seed, directions, second=True)
-    found = _compared(terminal, rerun, here, (function, gradients, inputs, most), a_run)
-    failed = fails(worst(found))
-    wrong = [each.name for each in found if each.verdict == WRONG]
+    checked = _compared(terminal, rerun, here, (function, gradients, inputs, most), a_run)
+    failed = fails(worst(checked))
+    wrong = [each.name for each in checked if each.verdict == WRONG]
     places = _suspects(rerun, wrong) if failed and order == 1 else []
-    places = [_with_slip(rerun, each, found, inputs, seed) for each in places]
+    places = [_with_slip(rerun, each, checked, inputs, seed) for each in places]
     if failed and order == 2:
         nodes = here.run.session.graph(here.output).nodes
         places = without_second(rerun.statements, nodes)
     shown = Answer(
-        partial(check_text, found, order, places), partial(check_document, found, order, places)
+        partial(check_text, checked, order, places), partial(check_document, checked, order, places)
     )
     terminal.answer(shown, options.format)
     return int(failed)
@@ -190,18 +190,20 @@ def _compared(
             f" direction{'s' * (count > 1)}, in about {count * each:.0f} s; --elements N checks N"
             " of each"
         )
-        found = check_along(function, gradients, inputs, count, precision, time)
+        checked = check_along(function, gradients, inputs, count, precision, time)
     else:
         if cost > _TOLD:
             terminal.note(f"{elements} elements take about {cost:.0f} s")
-        found = compare(
+        checked = compare(
             function, gradients, inputs, most or _MOST, precision,
             one_triangle=_reads_a_triangle(here), time=time,
         )  # fmt: skip
         count = _MOST if most is None else most
-    if any(len(each.elements) < (count if each.along else min(each.size, count)) for each in found):
+    if any(
+        len(each.elements) < (count if each.along else min(each.size, count)) for each in checked
+    ):
         terminal.note("there was no time for the others; --timeout and --elements choose")
-    return found
+    return checked
 
 
 def _together(
@@ -247,13 +249,13 @@ def _suspects(rerun: Rerun, wrong: Sequence[str]) -> list[Suspect]:
         events = session.recorder.events or []
     elif root is not None:
         events = session.rehearse(fresh.output, seed)
-    found = suspects(rerun.statements, nodes, events)
-    if not found and root is not None:
-        found = [
+    named = suspects(rerun.statements, nodes, events)
+    if not named and root is not None:
+        named = [
             Suspect(place, f"{text}: differences see this way, gradients do not")
             for place, text in places_beside(rerun, fresh, wrong)
         ]
-    return list({(each.place.start, each.text): each for each in found}.values())
+    return list({(each.place.start, each.text): each for each in named}.values())
 
 
 _TRIAL_SECONDS = 4.0
@@ -261,12 +263,12 @@ _TRIAL_SECONDS = 4.0
 
 
 def _with_slip(
-    rerun: Rerun, suspect: Suspect, found: Sequence[Checked], inputs: Mapping[str, Any], seed: Any
+    rerun: Rerun, suspect: Suspect, checked: Sequence[Checked], inputs: Mapping[str, Any], seed: Any
 ) -> Suspect:
     """A custom function's backward() with the change of it that makes the gradients right, which
     was run; as it was where none does.
     """
-    wrong = [each for each in found if each.verdict == WRONG]
+    wrong = [each for each in checked if each.verdict == WRONG]
     if suspect.returned is None or not wrong or any(each.along for each in wrong):
         return suspect
     span = suspect.returned.span
@@ -289,9 +291,11 @@ def _is_right(gradient: Any, checked: Checked) -> bool:
     if gradient is None or not checked.elements:
         return False
     numeric = np.array([each.numeric for each in checked.elements])
-    found = np.array([gradient[each.index] for each in checked.elements])
+    analytic = np.array([gradient[each.index] for each in checked.elements])
     room = 1e-5 * float(np.abs(numeric).max())
-    return bool(np.isfinite(found).all() and np.allclose(found, numeric, rtol=1e-4, atol=room))
+    return bool(
+        np.isfinite(analytic).all() and np.allclose(analytic, numeric, rtol=1e-4, atol=room)
+    )
 
 
 def _precision(executed: Executed) -> float:
@@ -339,13 +343,13 @@ def _drawn_by_rejection(executed: Executed) -> set[str]:
 
 def _executed(rerun: Rerun) -> Executed:
     """The program in float64, with inputs that can be moved."""
-    found = rerun.execute(dtype="float64", record="steps")
-    if found.output is None or not found.output.requires_grad or not found.leaves:
+    executed = rerun.execute(dtype="float64", record="steps")
+    if executed.output is None or not executed.output.requires_grad or not executed.leaves:
         raise _nothing_to_move()
-    bound = [] if found.run.bindings is None else found.run.bindings.inputs()
-    if found.output.grad_fn is None and all(leaf is not found.output for _, leaf in bound):
+    bound = [] if executed.run.bindings is None else executed.run.bindings.inputs()
+    if executed.output.grad_fn is None and all(leaf is not executed.output for _, leaf in bound):
         raise bare_leaf()
-    return found
+    return executed
 
 
 def _nothing_to_move() -> GradcliError:
@@ -403,10 +407,10 @@ def by_hand(
     if options.seed is not None:
         seed = _seed(here, options, None)
     right = here.gradients(seed)
-    given: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     texts: dict[str, str] = {}
     if against is not None:
-        given = _given(here.run.session, against, right)
+        by_name = _given(here.run.session, against, right)
     failures: dict[str, GradcliError] = {}
     for name, expression in equals:
         if name is None and len(right) > 1:
@@ -419,20 +423,20 @@ def by_hand(
         try:
             array = evaluate(here, expression)
         except GradcliError as error:
-            failures[called], given[called] = error, None
+            failures[called], by_name[called] = error, None
             continue
         # A number stands for itself in every element.
-        given[called] = np.broadcast_to(array, right[called].shape) if not array.ndim else array
+        by_name[called] = np.broadcast_to(array, right[called].shape) if not array.ndim else array
     clues = _Clues(here, rerun.execute(dtype="float64"))
-    found: list[Comparison] = []
-    for name, array in given.items():
+    comparisons: list[Comparison] = []
+    for name, array in by_name.items():
         made = Comparison(name, array, right[name], clues.of(texts.get(name)))
         if array is None and made.diagnosis.startswith("it cannot"):
             raise failures[name]
-        found.append(made)
-    shown = Answer(partial(comparison_text, found), partial(comparison_document, found))
+        comparisons.append(made)
+    shown = Answer(partial(comparison_text, comparisons), partial(comparison_document, comparisons))
     terminal.answer(shown, options.format)
-    return int(any(each.diagnosis for each in found))
+    return int(any(each.diagnosis for each in comparisons))
 
 
 class _Clues:
@@ -467,10 +471,10 @@ class _Clues:
         shapes = {name: tuple(v.array.shape) for name, v in values if type(v) is Tensor}
         for edit in islice(edits(node, shapes), _MOST_EDITS):
             try:
-                found = evaluate(self._here, edit.text)
+                mended = evaluate(self._here, edit.text)
             except GradcliError:
                 continue
-            if found.shape == right.shape and is_close(found, right):
+            if mended.shape == right.shape and is_close(mended, right):
                 return edit
         return None
 
@@ -497,12 +501,12 @@ def _mean_of(node: GraphNode) -> list[tuple[int, str]]:
 def _factors(executed: Executed) -> dict[str, Any]:
     """What may be a forgotten factor: names' values, and slopes by source text."""
     assert executed.output is not None
-    found: dict[str, Any] = {}
+    factors: dict[str, Any] = {}
     for name, value in executed.run.session.state.names().items():
         if type(value) is Tensor and value.dtype.is_floating_point:
-            found[f"`{name}`"] = np.asarray(value.array)
+            factors[f"`{name}`"] = np.asarray(value.array)
     if executed.output.array.size != 1:
-        return found
+        return factors
     for event in executed.run.session.rehearse(executed.output):
         if not isinstance(event, Step) or len(event.grads) != 1 or event.grads[0] is None:
             continue
@@ -512,8 +516,8 @@ def _factors(executed: Executed) -> dict[str, Any]:
             with np.errstate(all="ignore"):
                 slope = np.asarray(passed / event.grads[0])
             text = event.node.node_name if event.node.place is None else event.node.place.text
-            found.setdefault(f"the slope of `{one_line(text)}`", slope)
-    return found
+            factors.setdefault(f"the slope of `{one_line(text)}`", slope)
+    return factors
 
 
 def _given(
@@ -527,22 +531,22 @@ def _given(
         return {name.removesuffix(".grad"): _numbers(name, each) for name, each in against.items()}
     path = against
     with session.running():  # whose limits say whether and how much may be read
-        found = read(DataFile.named(path))
-        if isinstance(found, Mapping):
-            keys = list(found)
+        arrays = read(DataFile.named(path))
+        if isinstance(arrays, Mapping):
+            keys = list(arrays)
             chosen = {name: f"{name}.grad" if f"{name}.grad" in keys else name for name in right}
-            given = {
-                name: _numbers(f"{path}:{key}", found[key])
+            arrays_by_name = {
+                name: _numbers(f"{path}:{key}", arrays[key])
                 for name, key in chosen.items()
                 if key in keys
             }
         else:
-            keys, given = [], {next(iter(right)): _numbers(path, found)}
+            keys, arrays_by_name = [], {next(iter(right)): _numbers(path, arrays)}
     if not keys and len(right) > 1:
         raise UsageError(f"--against: {path} holds one array, and there are several")
-    if not given:
+    if not arrays_by_name:
         raise UsageError(f"--against: {path} holds {', '.join(keys)}, and none of the inputs")
-    return given
+    return arrays_by_name
 
 
 def _numbers(place: str, value: Any) -> Any:

@@ -40,12 +40,12 @@ _WORDS = {
 
 
 def check_text(
-    found: Sequence[Checked], order: int, places: Sequence[Suspect] = (), style: Style = PLAIN
+    results: Sequence[Checked], order: int, places: Sequence[Suspect] = (), style: Style = PLAIN
 ) -> str:
     """Each input with its verdict and its worst elements, and what may have made them wrong."""
     of = "gradient" if order == 1 else "second derivative, along a random direction"
     lines = [f"{of} against central differences in float64", ""]
-    for checked in found:
+    for checked in results:
         count = len(checked.elements)
         some = f"{count} of {checked.size} elements" if count < checked.size else _elements(count)
         if checked.along:
@@ -64,7 +64,7 @@ def check_text(
             lines += _rows(rows, checked.along)
         if checked.slip:
             lines.append(f"  {checked.slip}")
-    if any(each.verdict == NOT_FINITE for each in found):
+    if any(each.verdict == NOT_FINITE for each in results):
         lines += ["", "what is not finite: see `gradcli blame`"]
     for each in places:
         lines += ["", finding(each.text, each.place, each.help, (), style)]
@@ -98,10 +98,10 @@ def _digits(number: float) -> str:
     return f"{number:.7g}"
 
 
-def comparison_text(found: Sequence[Comparison], style: Style = PLAIN) -> str:
+def comparison_text(comparisons: Sequence[Comparison], style: Style = PLAIN) -> str:
     """Each gradient made by hand with what is likely wrong."""
     lines = ["the gradient made by hand, against the backward pass", ""]
-    for each in found:
+    for each in comparisons:
         name = style.paint(f"{each.name}.grad", "variable")
         role = "error" if fails(each.verdict) else "strong"
         lines.append(f"{name}  {style.paint(each.verdict, role)}")
@@ -115,13 +115,13 @@ def comparison_text(found: Sequence[Comparison], style: Style = PLAIN) -> str:
 
 
 def check_document(
-    found: Sequence[Checked], order: int, places: Sequence[Suspect] = ()
+    checked: Sequence[Checked], order: int, places: Sequence[Suspect] = ()
 ) -> dict[str, Any]:
     """The comparison with differences as a JSON object."""
     return {
         "schema": SCHEMA,
         "order": order,
-        "verdict": worst(found),
+        "verdict": worst(checked),
         "suspects": [
             {"text": each.text, **span_object(each.place), "help": each.help} for each in places
         ],
@@ -145,16 +145,16 @@ def check_document(
                     for element in each.elements
                 ],
             }
-            for each in found
+            for each in checked
         ],
     }
 
 
-def comparison_document(found: Sequence[Comparison]) -> dict[str, Any]:
+def comparison_document(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     """The comparison with given gradients as a JSON object."""
     return {
         "schema": SCHEMA,
-        "verdict": WRONG if any(each.diagnosis for each in found) else FINE,
+        "verdict": WRONG if any(each.diagnosis for each in comparisons) else FINE,
         "inputs": [
             {
                 "name": each.name,
@@ -164,6 +164,6 @@ def comparison_document(found: Sequence[Comparison]) -> dict[str, Any]:
                 "given": None if each.given is None else spelled(each.given.tolist()),
                 "right": spelled(each.right.tolist()),
             }
-            for each in found
+            for each in comparisons
         ],
     }

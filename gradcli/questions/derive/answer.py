@@ -84,8 +84,8 @@ def with_functions_of_matrices(asked: Asked) -> None:
     if not any(f"{name}(" in text for name in _OF_MATRICES):
         return
     statements = parse_program(Source(asked.program.name, text))
-    given = [argument.name for argument in asked.arguments]
-    free = free_names(statements, given, lambda name: name not in _OF_MATRICES)
+    bound = [argument.name for argument in asked.arguments]
+    free = free_names(statements, bound, lambda name: name not in _OF_MATRICES)
     calls = [call.function for call in calls_in(statements) if isinstance(call.function, Name)]
     for name in sorted(calls, key=lambda each: -each.span.start):
         if name.name in free:
@@ -150,30 +150,34 @@ def with_gradients(asked: Asked) -> dict[str, str]:
         if result is None:
             raise _no_hessian()
         with run.session.running():
-            made = _derived(run, result, text, None, _values_in(run, is_pattern))
-            conditions = _conditions(run, result, text, made, False)
+            derivation = _derived(run, result, text, None, _values_in(run, is_pattern))
+            conditions = _conditions(run, result, text, derivation, False)
     asked.options.of = None
     output = result.name
-    if conditions or made.described or made.inputs.keys() - {each.name for each in asked.arguments}:
+    if (
+        conditions
+        or derivation.described
+        or derivation.inputs.keys() - {each.name for each in asked.arguments}
+    ):
         if output is None:
             output, last = "y", statements[-1].span
             text = (
                 f"{text[: last.start]}{output} = ({text[last.start : last.end]}){text[last.end :]}"
             )
         call = f"{_GRADIENT_OF}{output} = torch.autograd.grad({output}, {{}}, create_graph=True)[0]"
-        return {name: f"{text}\n{call.format(made.paths.get(name, name))}" for name in names}
-    given = {line.name: line.formula for line in made.lines}
-    found = {}
+        return {name: f"{text}\n{call.format(derivation.paths.get(name, name))}" for name in names}
+    formulas = {line.name: line.formula for line in derivation.lines}
+    programs = {}
     for name in names:
-        gradient = made.gradients[name]
-        if reach(given[gradient], given).isdisjoint(names):
+        gradient = derivation.gradients[name]
+        if reach(formulas[gradient], formulas).isdisjoint(names):
             continue
-        lines = [f"{line.name} = {text_of(line.formula)}" for line in made.lines]
-        found[name] = "\n".join([*lines, f"{_GRADIENT_OF}{output or 'y'} = {gradient} * 1"])
-    if not found:
+        lines = [f"{line.name} = {text_of(line.formula)}" for line in derivation.lines]
+        programs[name] = "\n".join([*lines, f"{_GRADIENT_OF}{output or 'y'} = {gradient} * 1"])
+    if not programs:
         shown = ", ".join(names)
         raise GradcliError("E413", f"the Hessian is 0: the gradient does not depend on {shown}")
-    return found
+    return programs
 
 
 def _no_hessian() -> GradcliError:
@@ -205,12 +209,12 @@ def formulas_of(
     with run.session.running():
         # The lines of a gradient that is differentiated again are none of the program's own.
         is_value = _values_in(run, is_written if matrices.startswith("hessian") else is_pattern)
-        found = _derived(run, result, program, derivation.WORDS.get(target), is_value)
-        conditions = _conditions(run, result, program, found, True)
+        derived = _derived(run, result, program, derivation.WORDS.get(target), is_value)
+        conditions = _conditions(run, result, program, derived, True)
         if matrices:
-            found = jacobians(found, run_program, matrices, result.output.array.size)
-        found.conditions = conditions
-    return found
+            derived = jacobians(derived, run_program, matrices, result.output.array.size)
+        derived.conditions = conditions
+    return derived
 
 
 def formulas_at(asked: Asked, target: str, matrices: str = "") -> Derivation:
@@ -233,22 +237,22 @@ def formulas_at(asked: Asked, target: str, matrices: str = "") -> Derivation:
         return formulas_of(run, result, asked.program.text(), target, matrices)
 
 
-def answer_of(found: Derivation, run: Run, result: Result, program: str, target: str) -> Answer:
+def answer_of(derived: Derivation, run: Run, result: Result, program: str, target: str) -> Answer:
     """The formulas of a result, written for a target."""
     output = (result.name or "L").removeprefix(_GRADIENT_OF)
 
     def text(_: Style) -> str:
         if target == "latex":
-            return f"{latex(found, output)}\n"
+            return f"{latex(derived, output)}\n"
         if target == "numpy":
-            return derivation.numpy_text(found, program)
+            return derivation.numpy_text(derived, program)
         if target == "jax":
-            return derivation.jax_text(found, program)
+            return derivation.jax_text(derived, program)
         if target == "torch":
-            return derivation.torch_text(found, program)
-        return f"{derivation.program_text(found, run.options.full)}\n"
+            return derivation.torch_text(derived, program)
+        return f"{derivation.program_text(derived, run.options.full)}\n"
 
-    return Answer(text, partial(derivation_document, found, result.name and output))
+    return Answer(text, partial(derivation_document, derived, result.name and output))
 
 
 def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
@@ -275,15 +279,15 @@ def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
     with again.limited():
         result = again.result(again.execute(statements, run.arguments()))
         assert result is not None  # a name holds the tensor
-        found = formulas_of(again, result, program, "gradcli")
+        derived = formulas_of(again, result, program, "gradcli")
         with again.session.running():
-            return answer_of(found, again, result, program, "gradcli").text(PLAIN)
+            return answer_of(derived, again, result, program, "gradcli").text(PLAIN)
 
 
 def _values_in(run: Run, is_short: Callable[[Any], bool]) -> IsValue:
     """Whether a constant is the program's own, and its value short, so that it is no input."""
-    given = set(run.given())
-    return lambda name, array: name not in given and is_short(array)
+    bound = set(run.given())
+    return lambda name, array: name not in bound and is_short(array)
 
 
 def _derived(
@@ -295,53 +299,55 @@ def _derived(
 ) -> Derivation:
     recorder = run.session.recorder
     assert isinstance(recorder, TraceRecorder)
-    found = derive(result, recorder, run_program, has_word_for, is_value)
+    derived = derive(result, recorder, run_program, has_word_for, is_value)
     called = "program" if run.statement is None else run.statement.span.source.name
     again = Rerun(run.terminal, program, called, run.arguments(), run.options)
     with suppress(GradcliError):
         if any(each.tensor.version for each in result.gradients):
             again.moments, _ = moments_of(again, again.execute())
-    _confirm_nearby(again, found)
+    _confirm_nearby(again, derived)
 
     def in_domain(inputs: dict[str, Any]) -> bool:
-        outcome = again(values=_by_path(found, inputs))
+        outcome = again(values=_by_path(derived, inputs))
         return outcome is not None and bool(np.isfinite(outcome.output).all())
 
-    return textbook(found, run_program, in_domain)
+    return textbook(derived, run_program, in_domain)
 
 
 def _conditions(
-    run: Run, result: Result, program: str, found: Derivation, divides: bool
+    run: Run, result: Result, program: str, derived: Derivation, divides: bool
 ) -> list[str]:
     """What the formulas of a run hold for."""
     recorder, provenance = run.session.recorder, run.session.interpreter.provenance
     assert provenance is not None
     inputs = [each.tensor for each in result.gradients]
-    return conditions_of(found, program, recorder, provenance, inputs, result.output, divides)
+    return conditions_of(derived, program, recorder, provenance, inputs, result.output, divides)
 
 
-def _by_path(found: Derivation, inputs: dict[str, Any]) -> dict[str, Any]:
+def _by_path(derived: Derivation, inputs: dict[str, Any]) -> dict[str, Any]:
     """Inputs of formulas as a program's, parameters by their paths."""
-    return {found.paths.get(n, n): array for n, array in inputs.items() if n != "seed"}
+    return {derived.paths.get(n, n): array for n, array in inputs.items() if n != "seed"}
 
 
-def _confirm_nearby(again: Rerun, found: Derivation) -> None:
+def _confirm_nearby(again: Rerun, derived: Derivation) -> None:
     """Raise E413 where the formulas hold at the given inputs only, since a number that depends on
     them stands there as a constant: at inputs nearby the program has other gradients.
     """
     random = np.random.default_rng(0)
     nearby = {
         name: (array * random.uniform(0.99, 1.01, array.shape)).astype(array.dtype)[()]
-        if name not in ("seed", *found.fixed) and array.dtype.char in "fd"
+        if name not in ("seed", *derived.fixed) and array.dtype.char in "fd"
         else array
-        for name, array in found.inputs.items()
+        for name, array in derived.inputs.items()
     }
-    name = _other_gradient(again, found, nearby)
+    name = _other_gradient(again, derived, nearby)
     if name is None:
         return
-    if not _takes(again, _by_path(found, nearby)) or _other_gradient(again, found, found.inputs):
+    if not _takes(again, _by_path(derived, nearby)) or _other_gradient(
+        again, derived, derived.inputs
+    ):
         reason = f"the program cannot be given other inputs where `{name}` gets its value"
-        if any("tensor(" in text_of(line.formula) for line in found.lines):
+        if any("tensor(" in text_of(line.formula) for line in derived.lines):
             raise GradcliError(
                 "E413",
                 f"the formulas of {name} have numbers that may follow from the inputs: {reason}",
@@ -349,7 +355,7 @@ def _confirm_nearby(again: Rerun, found: Derivation) -> None:
             )
         again.terminal.note(f"the formulas were run at these inputs alone: {reason}")
         return
-    place, reason = _numbers_in(again, found.paths.get(name, name))
+    place, reason = _numbers_in(again, derived.paths.get(name, name))
     raise GradcliError(
         "E413",
         f"the formulas of {name} hold at these inputs only: a number in them follows from the"
@@ -360,13 +366,13 @@ def _confirm_nearby(again: Rerun, found: Derivation) -> None:
     )
 
 
-def _other_gradient(again: Rerun, found: Derivation, inputs: dict[str, Any]) -> str | None:
+def _other_gradient(again: Rerun, derived: Derivation, inputs: dict[str, Any]) -> str | None:
     """A name whose gradient by the formulas is not the program's at some inputs, None where there
     is none or one of the two cannot be run.
     """
-    lines = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in found.lines)
+    lines = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in derived.lines)
     try:
-        there = again.execute(values=_by_path(found, inputs), record="steps")
+        there = again.execute(values=_by_path(derived, inputs), record="steps")
         if there.output is None:
             return None
         seed = inputs.get("seed", np.ones((), there.output.array.dtype))
@@ -379,11 +385,11 @@ def _other_gradient(again: Rerun, found: Derivation, inputs: dict[str, Any]) -> 
         values = run_program(lines, inputs)
     except GradcliError:
         return None
-    for name, called in found.gradients.items():
-        right, given = gradients.get(found.paths.get(name, name)), values[called]
+    for name, called in derived.gradients.items():
+        right, of_formulas = gradients.get(derived.paths.get(name, name)), values[called]
         if right is None or not np.isfinite(right).all():
             continue
-        if not agrees(given, right, 1e-3, values.values()):
+        if not agrees(of_formulas, right, 1e-3, values.values()):
             return name
     return None
 

@@ -43,12 +43,12 @@ def command(
     target: str | None,
     jacobian: bool,
     hessian: bool,
-    **given: Any,
+    **settings: Any,
 ) -> int:
     """Write the gradients down as formulas of the inputs."""
-    suffix = os.path.splitext(given["output"] or "")[1]
+    suffix = os.path.splitext(settings["output"] or "")[1]
     target = target or {".tex": "latex", ".py": "numpy"}.get(suffix, "gradcli")
-    asked = asked_of("derive", words, file, given)
+    asked = asked_of("derive", words, file, settings)
     if jacobian and hessian:
         raise click.UsageError("--jacobian and --hessian exclude each other")
     matrices = "jacobian" if jacobian else "hessian" if hessian else ""
@@ -88,7 +88,7 @@ def derive(
     return _derived(asked, target, matrices, others, sizes)
 
 
-def at_sizes(asked: Asked, found: list[dict[str, int]]) -> list[Asked]:
+def at_sizes(asked: Asked, sizes_of_runs: list[dict[str, int]]) -> list[Asked]:
     """A program whose arguments are shapes, with random tensors; where sizes have names, once for
     each of the sizes that these stand for, which are added to a list.
     """
@@ -101,7 +101,7 @@ def at_sizes(asked: Asked, found: list[dict[str, int]]) -> list[Asked]:
     runs = []
     for number in range(RUNS):
         sizes = sizes_of_run(asked.arguments, number)
-        found.append(sizes)
+        sizes_of_runs.append(sizes)
         # A size that the program reads is a number of Python in it.
         words = set(re.findall(r"\w+", asked.program.text()))
         values = [(f"{name}:const={sizes[name]}", name) for name in sizes if name in words]
@@ -171,10 +171,10 @@ def _derived(
         from gradcli.questions.derive.sizes import of_any_size  # lazy: command: after the text
 
         text = asked.program.text()
-        found = formulas_of(run, result, text, target, matrices)
+        derived = formulas_of(run, result, text, target, matrices)
         if others:
             at_others = [formulas_at(each, target, matrices) for each in others]
-            found = of_any_size([found, *at_others], sizes)
-        return answer_of(found, run, result, text, target)
+            derived = of_any_size([derived, *at_others], sizes)
+        return answer_of(derived, run, result, text, target)
 
     return show_explanation(asked, show, prepare, result=Run.computed)

@@ -28,7 +28,7 @@ _DEEPEST = 100
 
 
 def conditions_of(
-    made: Derivation,
+    derived: Derivation,
     program: str,
     recorder: TraceRecorder,
     provenance: Provenance,
@@ -41,11 +41,13 @@ def conditions_of(
     """
     flow = Dataflow(recorder, provenance)
     varying = flow.computed_from([id(each) for each in inputs])
-    found = [*_decisions(parse_program(Source("program", program)), provenance, varying)]
-    found += _draws(made, program, recorder, provenance, varying, flow.ingredients([id(output)]))
+    conditions = [*_decisions(parse_program(Source("program", program)), provenance, varying)]
+    conditions += _draws(
+        derived, program, recorder, provenance, varying, flow.ingredients([id(output)])
+    )
     if divides:
-        found += _nonzero(made, recorder, varying)
-    return list(dict.fromkeys(found))
+        conditions += _nonzero(derived, recorder, varying)
+    return list(dict.fromkeys(conditions))
 
 
 def _decisions(
@@ -114,7 +116,7 @@ def _plain(value: Any) -> Any:
 
 
 def _draws(
-    made: Derivation,
+    derived: Derivation,
     program: str,
     recorder: TraceRecorder,
     provenance: Provenance,
@@ -124,7 +126,7 @@ def _draws(
     """The expressions that drew numbers which stand in the formulas, or made masks of them."""
     draws = [each.span for each in recorder.trace.instructions if Effect.RANDOM in each.effects]
     spans = {(span.source.text, span.start, span.end) for span in draws if span is not None}
-    inputs = [made.inputs[name] for name in made.described]
+    inputs = [derived.inputs[name] for name in derived.described]
     for each in provenance.evaluations:
         value = each.value
         is_own = each.node.span.source.text == program  # and no value of an argument
@@ -138,10 +140,10 @@ def _draws(
 _PRODUCTS = ("prod", "cumprod")
 
 
-def _nonzero(made: Derivation, recorder: TraceRecorder, varying: set[int]) -> Iterator[str]:
+def _nonzero(derived: Derivation, recorder: TraceRecorder, varying: set[int]) -> Iterator[str]:
     """The operands of products that the formulas divide by."""
-    arrays = {**made.inputs, **{line.name: line.array for line in made.shown}}
-    parts = (part for line in made.shown for part in line.formula.walk())
+    arrays = {**derived.inputs, **{line.name: line.array for line in derived.shown}}
+    parts = (part for line in derived.shown for part in line.formula.walk())
     quotients = [each for each in parts if isinstance(each, Operation) and each.operator == "/"]
     divisors = [part for each in quotients for part in each.parts[-1].walk()]
     names = {part.name for part in divisors if isinstance(part, Name)}

@@ -68,20 +68,20 @@ def derive(
     with _recording(recorder):
         try:
             tensors = list(wanted.values())
-            found = grad(result.output, tensors, seed, create_graph=True, allow_unused=True)
+            computed = grad(result.output, tensors, seed, create_graph=True, allow_unused=True)
         except GradcliError as error:
             if error.code != "E404":
                 raise
             raise _changed(f"a value in place that its gradient needs: {error.message}") from error
         gradients = {
             name: recorder.find(gradient)
-            for name, gradient in zip(wanted, found, strict=True)
+            for name, gradient in zip(wanted, computed, strict=True)
             if gradient is not None
         }
-        made = derivation(recorder, inputs, gradients, forward, has_word_for, is_value)
-    made.paths = {name: path for path, name in _identifiers(result).items() if path != name}
-    _check(made, run)
-    return made
+        derived = derivation(recorder, inputs, gradients, forward, has_word_for, is_value)
+    derived.paths = {name: path for path, name in _identifiers(result).items() if path != name}
+    _check(derived, run)
+    return derived
 
 
 def _changed(what: str) -> GradcliError:
@@ -119,14 +119,14 @@ def _wanted(result: Result) -> dict[str, Tensor]:
 
 def _identifiers(result: Result) -> dict[str, str]:
     """A name for formulas of each input, that of a path without its dots and brackets."""
-    found: dict[str, str] = {}
+    identifiers: dict[str, str] = {}
     for gradient in result.gradients:
         if gradient.name is not None:
             name = identifier_of(gradient.name)
-            while name in found.values():
+            while name in identifiers.values():
                 name += "_"
-            found[gradient.name] = name
-    return found
+            identifiers[gradient.name] = name
+    return identifiers
 
 
 def _named(recorder: TraceRecorder) -> dict[str, Tensor]:
@@ -138,32 +138,32 @@ def _named(recorder: TraceRecorder) -> dict[str, Tensor]:
     }
 
 
-def _check(made: Derivation, run: Program) -> None:
+def _check(derived: Derivation, run: Program) -> None:
     """Run the formulas, and raise E413 where they give other numbers than the engine."""
-    program = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in made.lines)
+    program = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in derived.lines)
     try:
-        values = run(program, made.inputs)
+        values = run(program, derived.inputs)
     except GradcliError as error:
         raise _disagreement(f"they cannot be run: {error.message}") from error
-    steps = [line.array for line in made.lines]
-    for name, expected in made.values.items():
-        array = values.get(made.gradients[name])
+    steps = [line.array for line in derived.lines]
+    for name, expected in derived.values.items():
+        array = values.get(derived.gradients[name])
         close = _CLOSE.get(expected.dtype.name, 1e-4)
         if array is None or not agrees(array, expected, close, steps):
             raise _disagreement(f"that of {name} is another number than the engine's")
 
 
-def agrees(found: Any, expected: Any, close: float, steps: Iterable[Any]) -> bool:
+def agrees(array: Any, expected: Any, close: float, steps: Iterable[Any]) -> bool:
     """Whether two arrays are alike: to a part of the largest element, or to the rounding of the
     largest step on the way, which is left where terms cancel.
     """
-    if found.shape != expected.shape:
+    if array.shape != expected.shape:
         return False
     room = close * max(_largest(expected), 1e-30)
     if expected.dtype.kind in "fc":
         largest = max((_largest(each) for each in steps if each.dtype == expected.dtype), default=0)
         room = max(room, _ROUNDINGS * float(np.finfo(expected.dtype).eps) * largest)
-    return bool(np.allclose(found, expected, rtol=close, atol=room, equal_nan=True))
+    return bool(np.allclose(array, expected, rtol=close, atol=room, equal_nan=True))
 
 
 def _largest(array: Any) -> float:

@@ -53,7 +53,7 @@ class NotLinear(Exception):
     """A formula of which no matrix can be read."""
 
 
-def jacobians(made: Derivation, run: Program, prefix: str, size: int) -> Derivation:
+def jacobians(derived: Derivation, run: Program, prefix: str, size: int) -> Derivation:
     """The derivation of an output of `size` elements with a Jacobian for each gradient.
 
     Args:
@@ -62,26 +62,26 @@ def jacobians(made: Derivation, run: Program, prefix: str, size: int) -> Derivat
     Raises:
         GradcliError: E413 where a gradient's formula is too long.
     """
-    if SEED not in made.inputs:
-        return _of_number(made, prefix)
-    lines = list(made.shown)
-    points = [made.inputs, *islice(other_inputs(made), _POINTS)]
+    if SEED not in derived.inputs:
+        return _of_number(derived, prefix)
+    lines = list(derived.shown)
+    points = [derived.inputs, *islice(other_inputs(derived), _POINTS)]
     written: dict[str, Symbol] = {}
-    for name in made.gradients:
-        found = next(_candidates(made, name, points, run, size), None)
-        if found is None:
+    for name in derived.gradients:
+        jacobian = next(_candidates(derived, name, points, run, size), None)
+        if jacobian is None:
             raise _without_matrix(name, "it is too long to be written down")
-        written[name] = found
+        written[name] = jacobian
     names = {f"{prefix}_{name}": formula for name, formula in written.items()}
     kept = _needed([line for line in lines if SEED not in _names(line.formula)], names)
     values: dict[str, Any] = {}
     for name in written:
-        values[name] = _rows(made, name, made.inputs, run, size)
+        values[name] = _rows(derived, name, derived.inputs, run, size)
     derivation = Derivation(
-        {n: array for n, array in made.inputs.items() if n != SEED},
+        {n: array for n, array in derived.inputs.items() if n != SEED},
         [*kept, *(Line(n, f, values[n.removeprefix(f"{prefix}_")]) for n, f in names.items())],
         {name: f"{prefix}_{name}" for name in written},
-        values, made.paths, [], made.conventions, made.fixed, made.described,
+        values, derived.paths, [], derived.conventions, derived.fixed, derived.described,
         prefix.partition("_")[0],
     )  # fmt: skip
     derivation.shown = derivation.lines
@@ -89,81 +89,81 @@ def jacobians(made: Derivation, run: Program, prefix: str, size: int) -> Derivat
 
 
 def _candidates(
-    made: Derivation, name: str, points: list[dict[str, Any]], run: Program, size: int
+    derived: Derivation, name: str, points: list[dict[str, Any]], run: Program, size: int
 ) -> Iterator[Symbol]:
     """The formulas of a Jacobian that have the right rows, the one of matrices first."""
-    called = made.gradients[name]
-    is_matrix = made.inputs[SEED].ndim == 1 and made.values[name].ndim < 2
+    called = derived.gradients[name]
+    is_matrix = derived.inputs[SEED].ndim == 1 and derived.values[name].ndim < 2
     for write in (_of_gradient, _row_by_row) if is_matrix else (_row_by_row,):
         try:
-            formula = write(made, called, size, run)
+            formula = write(derived, called, size, run)
         except NotLinear:
             continue
-        if _holds(made, formula, name, points, run, size):
+        if _holds(derived, formula, name, points, run, size):
             yield formula
 
 
-def _of_number(made: Derivation, prefix: str) -> Derivation:
+def _of_number(derived: Derivation, prefix: str) -> Derivation:
     """The derivation of a number: the gradients are the Jacobians."""
-    names = {called: f"{prefix}_{name}" for name, called in made.gradients.items()}
+    names = {called: f"{prefix}_{name}" for name, called in derived.gradients.items()}
     symbols = {called: Name(new) for called, new in names.items()}
     parts = [
         [Line(names.get(e.name, e.name), substituted(e.formula, symbols), e.array) for e in lines]
-        for lines in (made.lines, made.shown)
+        for lines in (derived.lines, derived.shown)
     ]
-    gradients = {name: names[called] for name, called in made.gradients.items()}
+    gradients = {name: names[called] for name, called in derived.gradients.items()}
     return Derivation(
-        made.inputs, parts[0], gradients, made.values, made.paths, parts[1], made.conventions,
-        made.fixed, made.described, prefix.partition("_")[0],
+        derived.inputs, parts[0], gradients, derived.values, derived.paths, parts[1],
+        derived.conventions, derived.fixed, derived.described, prefix.partition("_")[0],
     )  # fmt: skip
 
 
-def _row_by_row(made: Derivation, called: str, size: int, run: Program) -> Symbol:
+def _row_by_row(derived: Derivation, called: str, size: int, run: Program) -> Symbol:
     """The Jacobian as what the gradient is for each unit seed, where no matrix can be read: of
     the output's dimensions, and then the input's.
     """
-    formula = _inlined(made, called, whole=False)
+    formula = _inlined(derived, called, whole=False)
     if len(text_of(formula)) > _LONG:
         raise NotLinear
-    shape = made.inputs[SEED].shape
+    shape = derived.inputs[SEED].shape
     units: Symbol = Call("eye", (Constant(size),))
     if len(shape) == 1:
         return Call("stack", (Listed(formula, SEED, units),))
     units = Call("reshape", (units, Constant((size, *shape))), True)
-    inner = next(line.array for line in made.shown if line.name == called).shape
+    inner = next(line.array for line in derived.shown if line.name == called).shape
     rows = Call("stack", (Listed(formula, SEED, units),))
     return Call("reshape", (rows, Constant((*shape, *inner))), True)
 
 
-def _of_gradient(made: Derivation, called: str, size: int, run: Program) -> Symbol:
+def _of_gradient(derived: Derivation, called: str, size: int, run: Program) -> Symbol:
     """The Jacobian in a gradient's formula: of the inputs alone where that is short."""
-    found = _read(made, called, size, run, whole=True)
-    if len(text_of(found)) <= _SHORT:
-        return found
-    return _read(made, called, size, run, whole=False)
+    jacobian = _read(derived, called, size, run, whole=True)
+    if len(text_of(jacobian)) <= _SHORT:
+        return jacobian
+    return _read(derived, called, size, run, whole=False)
 
 
-def _read(made: Derivation, called: str, size: int, run: Program, *, whole: bool) -> Symbol:
-    arrays = {**made.inputs, **{line.name: line.array for line in made.shown}}
-    formula = _inlined(made, called, whole=whole)
+def _read(derived: Derivation, called: str, size: int, run: Program, *, whole: bool) -> Symbol:
+    arrays = {**derived.inputs, **{line.name: line.array for line in derived.shown}}
+    formula = _inlined(derived, called, whole=whole)
     reading = _Reading(arrays, run)
     formula = reading.rules(formula)
-    found = reading.matrix(formula) if arrays[called].ndim else reading.covector(formula)
-    if found is _UNIT:
-        found = Call("eye", (Constant(size),))
-    return reading.rules(reading.rules(found))
+    jacobian = reading.matrix(formula) if arrays[called].ndim else reading.covector(formula)
+    if jacobian is _UNIT:
+        jacobian = Call("eye", (Constant(size),))
+    return reading.rules(reading.rules(jacobian))
 
 
-def _inlined(made: Derivation, called: str, *, whole: bool) -> Symbol:
+def _inlined(derived: Derivation, called: str, *, whole: bool) -> Symbol:
     """The formula of a gradient with the lines that the seed reaches, or all, put into it."""
-    given = {line.name: line.formula for line in made.shown}
-    formula = given[called]
+    formulas = {line.name: line.formula for line in derived.shown}
+    formula = formulas[called]
     while True:
         # Lines that the seed reaches are put into the formula; the others keep their names.
         inner = {
-            name: given[name]
-            for name in _names(formula) & given.keys()
-            if whole or SEED in reach(given[name], given)
+            name: formulas[name]
+            for name in _names(formula) & formulas.keys()
+            if whole or SEED in reach(formulas[name], formulas)
         }
         if not inner:
             return formula
@@ -172,16 +172,16 @@ def _inlined(made: Derivation, called: str, *, whole: bool) -> Symbol:
             raise NotLinear
 
 
-def reach(formula: Symbol, given: dict[str, Symbol]) -> set[str]:
+def reach(formula: Symbol, formulas: dict[str, Symbol]) -> set[str]:
     """The names in a formula, and in the lines that they stand for."""
-    found: set[str] = set()
+    reached: set[str] = set()
     stack = [formula]
     while stack:
-        for name in _names(stack.pop()) - found:
-            found.add(name)
-            if name in given:
-                stack.append(given[name])
-    return found
+        for name in _names(stack.pop()) - reached:
+            reached.add(name)
+            if name in formulas:
+                stack.append(formulas[name])
+    return reached
 
 
 def _names(symbol: Symbol) -> set[str]:
@@ -190,10 +190,10 @@ def _names(symbol: Symbol) -> set[str]:
 
 def _needed(lines: list[Line], wanted: dict[str, Symbol]) -> list[Line]:
     """The lines that formulas need, themselves or by other lines."""
-    given = {line.name: line.formula for line in lines}
+    formulas = {line.name: line.formula for line in lines}
     reached: set[str] = set()
     for formula in wanted.values():
-        reached |= reach(formula, given)
+        reached |= reach(formula, formulas)
     return [line for line in lines if line.name in reached]
 
 
@@ -219,10 +219,10 @@ class _Reading:
         if number_of(symbol) is not None:
             return ()
         try:
-            found = self.run(f"_shape_of = {text_of(symbol)}", self.arrays)
+            values = self.run(f"_shape_of = {text_of(symbol)}", self.arrays)
         except GradcliError:
             raise NotLinear(f"`{text_of(symbol)}`") from None
-        return tuple(np.shape(found["_shape_of"])) if "_shape_of" in found else ()
+        return tuple(np.shape(values["_shape_of"])) if "_shape_of" in values else ()
 
     def rank(self, symbol: Symbol) -> int:
         rank = self.rules.rank(symbol)
@@ -336,8 +336,8 @@ class _Reading:
 
     def _whole(self, symbol: Symbol) -> Symbol:
         """The Jacobian of a vector that is a term of a sum, the unit matrix written out."""
-        found = self.matrix(symbol)
-        return Call("eye", (Constant(self.shape(symbol)[0]),)) if found is _UNIT else found
+        matrix = self.matrix(symbol)
+        return Call("eye", (Constant(self.shape(symbol)[0]),)) if matrix is _UNIT else matrix
 
     def covector(self, symbol: Symbol) -> Symbol:
         """The Jacobian of a number, a vector."""
@@ -425,12 +425,12 @@ def _diagonal(vector: Symbol) -> Symbol:
 # --- by running -----------------------------------------------------------------------------------
 
 
-def _rows(made: Derivation, name: str, inputs: dict[str, Any], run: Program, size: int) -> Any:
+def _rows(derived: Derivation, name: str, inputs: dict[str, Any], run: Program, size: int) -> Any:
     """The Jacobian by a name: what its gradient is for each unit vector as the seed."""
-    program = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in made.lines)
+    program = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in derived.lines)
     shape = inputs[SEED].shape
     rows = [
-        run(program, {**inputs, SEED: unit.reshape(shape)})[made.gradients[name]]
+        run(program, {**inputs, SEED: unit.reshape(shape)})[derived.gradients[name]]
         for unit in np.eye(size, dtype=inputs[SEED].dtype)
     ]
     stacked = np.stack(rows) if rows else np.zeros((0, *inputs[name].shape), inputs[SEED].dtype)
@@ -438,7 +438,7 @@ def _rows(made: Derivation, name: str, inputs: dict[str, Any], run: Program, siz
 
 
 def _holds(
-    made: Derivation,
+    derived: Derivation,
     formula: Symbol,
     name: str,
     points: list[dict[str, Any]],
@@ -446,12 +446,12 @@ def _holds(
     size: int,
 ) -> bool:
     """Whether a matrix has the gradients for unit vectors as its rows."""
-    lines = [line for line in made.shown if SEED not in _names(line.formula)]
+    lines = [line for line in derived.shown if SEED not in _names(line.formula)]
     needed = [f"{line.name} = {text_of(line.formula)}" for line in _needed(lines, {"": formula})]
     program = "\n".join([*needed, f"{_FOUND} = {text_of(formula)}"])
     for point in points:
         try:
-            expected = _rows(made, name, point, run, size)
+            expected = _rows(derived, name, point, run, size)
             values = run(program, {key: array for key, array in point.items() if key != SEED})
         except GradcliError:
             return False

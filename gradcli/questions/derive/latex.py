@@ -72,18 +72,18 @@ _DECOMPOSITIONS = {
 """The letters of the factors that a function gives, and their product."""
 
 
-def latex(found: Derivation, output: str) -> str:
+def latex(derived: Derivation, output: str) -> str:
     r"""The formulas, aligned at their equals signs; `\odot` stands between tensors that are
     multiplied element by element, and the gradient of `x` is the derivative of the output by it.
     """
-    gradients = {value: name for name, value in found.gradients.items()}
-    writer = _Writer(found, gradients, output)
-    shown = found.shown
+    gradients = {value: name for name, value in derived.gradients.items()}
+    writer = _Writer(derived, gradients, output)
+    shown = derived.shown
     left = left_of([f"{line.name} = {text_of(line.formula)}" for line in shown])
     rows = ["  " + (writer.row(shown[each]) if each >= 0 else r"&\;\;\vdots") for each in left]
     rows += [rf"  &\text{{with }} {each}" for each in writer.decompositions]
-    rows += [rf"  &\text{{{_in_text(each)}}}" for each in found.conditions]
-    notes = [f"% 0 where {each}" for each in found.conventions]
+    rows += [rf"  &\text{{{_in_text(each)}}}" for each in derived.conditions]
+    notes = [f"% 0 where {each}" for each in derived.conventions]
     return "\n".join(["\\begin{aligned}", " \\\\\n".join(rows), "\\end{aligned}", *notes])
 
 
@@ -130,18 +130,18 @@ def _in_text(words: str) -> str:
 
 
 class _Writer:
-    def __init__(self, found: Derivation, gradients: dict[str, str], output: str) -> None:
+    def __init__(self, derived: Derivation, gradients: dict[str, str], output: str) -> None:
         self.gradients = gradients
         self.output = output
-        self.is_second = found.kind == "hessian"
-        ranks = {name: array.ndim for name, array in found.inputs.items()}
-        ranks |= {line.name: line.array.ndim for line in found.shown}
+        self.is_second = derived.kind == "hessian"
+        ranks = {name: array.ndim for name, array in derived.inputs.items()}
+        ranks |= {line.name: line.array.ndim for line in derived.shown}
         self.rank = Matrices(ranks).rank
-        shapes = {name: tuple(array.shape) for name, array in found.inputs.items()}
-        shapes |= {line.name: tuple(line.array.shape) for line in found.shown}
+        shapes = {name: tuple(array.shape) for name, array in derived.inputs.items()}
+        shapes |= {line.name: tuple(line.array.shape) for line in derived.shown}
         self.shapes = Shapes(shapes)
         self.decompositions: dict[str, None] = {}
-        self.paths = found.paths
+        self.paths = derived.paths
         self.indices: tuple[str, ...] = ()
         self.elements: dict[str, tuple[str, int]] = {}
 
@@ -439,8 +439,8 @@ class _Writer:
         if name == "logsumexp":
             sign, value = r"\log \sum", Call("exp", (value,))
         rank = self.rank(value)
-        given = symbol.arguments[1] if len(symbol.arguments) > 1 else None
-        dims = given.value if isinstance(given, Constant) else None
+        argument = symbol.arguments[1] if len(symbol.arguments) > 1 else None
+        dims = argument.value if isinstance(argument, Constant) else None
         dims = (dims,) if isinstance(dims, int) else dims
         if rank is None or self.indices or not 0 < rank <= len(_INDICES):
             below = "" if dims is None else f"_{{{','.join(map(str, dims))}}}"

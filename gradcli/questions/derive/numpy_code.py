@@ -118,10 +118,10 @@ class NumpyWriter:
         if "{" in spelled:
             return spelled.format(*texts, head=head)
         called, _, names = spelled.rstrip(")").partition("(")
-        given = self._arguments(arguments, names.split(", ") if names else [])
+        written = self._arguments(arguments, names.split(", ") if names else [])
         if called.startswith("."):
-            return f"{head}{called}({', '.join(given[1:])})"
-        return f"np.{called}({', '.join(given)})"
+            return f"{head}{called}({', '.join(written[1:])})"
+        return f"np.{called}({', '.join(written)})"
 
     def _arguments(self, arguments: Sequence[Symbol], names: Sequence[str]) -> list[str]:
         """Arguments by NumPy's names, and the defaults that NumPy is passed: `dtype=np.float32`."""

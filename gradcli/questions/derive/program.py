@@ -235,14 +235,14 @@ class _Writer:
         assert value.maker is not None
         before, tensor = value.maker.inputs[0], self.recorder.tensors[value.number]
         assert tensor is not None
-        found = []
+        writes = []
         for write in self.recorder.writes:
             after = write.outputs[0]
             if after is not None and before.number < after.number < value.number:
                 positions = shared_positions(write.tensor.array, tensor.array)
                 if positions is not None:
-                    found.append((positions, write.inputs[-1]))
-        return found
+                    writes.append((positions, write.inputs[-1]))
+        return writes
 
     def _updated(self, value: Value) -> Symbol:
         """A value that views of it were written to, each write as a call that makes a new one."""
@@ -336,13 +336,13 @@ class _Writer:
 
     def _behind(self, values: list[Value]) -> list[Value]:
         """Values and all that they are computed from."""
-        found: dict[int, Value] = {}
+        values_behind: dict[int, Value] = {}
         while values:
             value = values.pop()
-            if value.number not in found:
-                found[value.number] = value
+            if value.number not in values_behind:
+                values_behind[value.number] = value
                 values += self._reads(value)
-        return list(found.values())
+        return list(values_behind.values())
 
     def _is_number(self, value: Value) -> bool:
         """Whether a value is a number of the program, or a count, or what a rule makes of shapes
@@ -370,9 +370,9 @@ class _Writer:
     # --- one value -------------------------------------------------------------------------------
 
     def _formula(self, value: Value, call: OpCall) -> Symbol:
-        given = {name: self._given(each) for name, each in _operands_of(call).items()}
+        symbols = {name: self._given(each) for name, each in _operands_of(call).items()}
         try:
-            formula = written(call, given, call.outputs.index(value))
+            formula = written(call, symbols, call.outputs.index(value))
         except Unwritten:
             return self._decomposition(value, call)
         formula = self._sized(formula)
@@ -405,8 +405,10 @@ class _Writer:
             if call.op.decomposition is None:
                 raise without_expression(call.op.name)
             operands = {name: self._tensors(each) for name, each in _operands_of(call).items()}
-            made = call.op.decomposition(**operands)
-            self.decomposed[id(call)] = tuple(made) if isinstance(made, (tuple, list)) else (made,)
+            outputs = call.op.decomposition(**operands)
+            self.decomposed[id(call)] = (
+                tuple(outputs) if isinstance(outputs, (tuple, list)) else (outputs,)
+            )
         output = self.decomposed[id(call)][call.outputs.index(value)]
         result = source_of(self.recorder.find(output))
         assert result is not value
@@ -414,13 +416,13 @@ class _Writer:
             self._write(each)
         return self._symbol(result)
 
-    def _tensors(self, given: Any) -> Any:
+    def _tensors(self, operand: Any) -> Any:
         """An operand as an op takes it."""
-        if isinstance(given, Value):
-            return self.recorder.stand_in(source_of(given))
-        if isinstance(given, (tuple, list)) and any(True for _ in values_in(given)):
-            return [self._tensors(each) for each in given]
-        return given
+        if isinstance(operand, Value):
+            return self.recorder.stand_in(source_of(operand))
+        if isinstance(operand, (tuple, list)) and any(True for _ in values_in(operand)):
+            return [self._tensors(each) for each in operand]
+        return operand
 
     def _sized(self, formula: Symbol) -> Symbol:
         """A formula with numbers of elements counted."""
@@ -433,12 +435,12 @@ class _Writer:
             return Constant(max(values)) if len(values) == len(parts) > 1 else formula
         return rebuilt(formula, parts) if parts else formula
 
-    def _given(self, given: Any) -> Any:
-        if isinstance(given, Value):
-            return self._symbol(given)
-        if isinstance(given, (tuple, list)) and any(True for _ in values_in(given)):
-            return [self._given(each) for each in given]
-        return given
+    def _given(self, operand: Any) -> Any:
+        if isinstance(operand, Value):
+            return self._symbol(operand)
+        if isinstance(operand, (tuple, list)) and any(True for _ in values_in(operand)):
+            return [self._given(each) for each in operand]
+        return operand
 
     def _symbol(self, value: Value) -> Symbol:
         return self.known[source_of(value).number]
@@ -487,8 +489,8 @@ def _laid_out(formula: Symbol, before: Any, after: Any) -> Symbol:
     places = {number: place for place, number in enumerate(before.ravel().tolist())}
     if len(places) == before.size and places.keys() >= set(after.ravel().tolist()):
         # No two elements are alike, so that it shows which ones the view has.
-        found = [places[number] for number in after.ravel().tolist()]
-        return read_at(formula, np.array(found, np.int64).reshape(after.shape), before.shape)
+        positions = [places[number] for number in after.ravel().tolist()]
+        return read_at(formula, np.array(positions, np.int64).reshape(after.shape), before.shape)
     raise without_expression("a view in place")
 
 
@@ -501,10 +503,10 @@ def _one_hot(array: Any) -> Symbol | None:
     if (where.sum(1) != 1).any() or (array[where] != number).any() or number == 1:
         return None  # the factor makes the integers of `one_hot` floating numbers
     places = Call("tensor", (Constant(where.argmax(1).tolist()),))
-    found = Call("F.one_hot", (places, Constant(array.shape[1])))
+    rows = Call("F.one_hot", (places, Constant(array.shape[1])))
     if len(array) == array.shape[1] and _is_unit(where):
-        found = Call("eye", (Constant(len(array)),))
-    return Operation("*", Constant(shortest(number[0])), found)
+        rows = Call("eye", (Constant(len(array)),))
+    return Operation("*", Constant(shortest(number[0])), rows)
 
 
 def _is_unit(array: Any) -> bool:
@@ -514,8 +516,8 @@ def _is_unit(array: Any) -> bool:
 
 def is_pattern(array: Any) -> bool:
     """Whether an array has an expression shorter than its elements: zeros, ones, a unit matrix."""
-    found = _literal(array) if array.ndim else None
-    return isinstance(found, Call) and found.function in ("zeros", "ones", "full", "eye")
+    literal = _literal(array) if array.ndim else None
+    return isinstance(literal, Call) and literal.function in ("zeros", "ones", "full", "eye")
 
 
 def is_written(array: Any) -> bool:
@@ -637,7 +639,7 @@ class _Layout:
             called = final.get(name) or self._free(program_name or "t")
             replaced[name] = Name(called)
             lines.append(Line(called, formula, self.writer.arrays[name]))
-        found: dict[str, str] = {}
+        gradients: dict[str, str] = {}
         for name, symbol in self.wanted.items():
             symbol = substituted(symbol, replaced)
             if not (isinstance(symbol, Name) and symbol.name == f"grad_{name}"):
@@ -647,19 +649,19 @@ class _Layout:
                     symbol = Call("tensor", (Constant(float(symbol.value)), *kind))
                 lines.append(Line(called, symbol, self.gradients[name].array))
                 symbol = Name(called)
-            found[name] = symbol.name
-        names = {*self.taken, *found.values()}
+            gradients[name] = symbol.name
+        names = {*self.taken, *gradients.values()}
         for line in lines:
             line.formula = _qualified(line.formula, names)
         inputs = {name: value.array for name, value in self.writer.inputs.items()}
         used = {p.name for line in lines for p in line.formula.walk() if isinstance(p, Name)}
-        used |= set(found.values()) | set(found)
+        used |= set(gradients.values()) | set(gradients)
         inputs = {name: array for name, array in inputs.items() if name in used}
         values = {name: value.array for name, value in self.gradients.items()}
-        made = Derivation(inputs, lines, found, values)
-        made.fixed = self.writer.fixed
-        made.described = {n: text for n, text in self.writer.described.items() if n in used}
-        return made
+        derived = Derivation(inputs, lines, gradients, values)
+        derived.fixed = self.writer.fixed
+        derived.described = {n: text for n, text in self.writer.described.items() if n in used}
+        return derived
 
     def _live(self) -> set[str]:
         """The formulas that lead to a gradient, after simplification."""

@@ -43,8 +43,8 @@ def left_of(lines: Sequence[str]) -> Iterator[int]:
 
 def _longest_run(lines: Sequence[str], place: int) -> tuple[int, int]:
     """The length of the block that repeats from a line on, and how often it stands there."""
-    found = [(period, _repeats(lines, place, period)) for period in range(1, _LONGEST + 1)]
-    return max(found, key=lambda pair: (pair[1] >= _LEAST) * pair[0] * pair[1])
+    repeats = [(period, _repeats(lines, place, period)) for period in range(1, _LONGEST + 1)]
+    return max(repeats, key=lambda pair: (pair[1] >= _LEAST) * pair[0] * pair[1])
 
 
 def _repeats(lines: Sequence[str], place: int, period: int) -> int:
@@ -56,10 +56,12 @@ def _repeats(lines: Sequence[str], place: int, period: int) -> int:
         after = _parts(lines[start : start + period])
         if before[0] != after[0]:
             break
-        found = [b - a for a, b in zip(before[1], after[1], strict=True)]
-        if (steps is not None and found != steps) or any(abs(step) > period for step in found):
+        differences = [b - a for a, b in zip(before[1], after[1], strict=True)]
+        if (steps is not None and differences != steps) or any(
+            abs(step) > period for step in differences
+        ):
             break
-        before, steps, count = after, found, count + 1
+        before, steps, count = after, differences, count + 1
     return count
 
 

@@ -39,10 +39,10 @@ class Simplification:
         if isinstance(formula, Operation):
             formula = Operation(formula.operator, *map(self._inner, formula.operands))
         while True:
-            found = self._step(formula, value)
-            if found is None:
+            simpler = self._step(formula, value)
+            if simpler is None:
                 return formula
-            formula = found
+            formula = simpler
 
     def _inner(self, formula: Symbol) -> Symbol:
         """A part of a formula, simplified where its shape and dtype are known."""
@@ -51,14 +51,14 @@ class Simplification:
 
     def _step(self, formula: Symbol, value: Any) -> Symbol | None:
         if isinstance(formula, (Operation, Call)):
-            found = self._over_views(formula, value)
-            if found is not None:
-                return found
+            simpler = self._over_views(formula, value)
+            if simpler is not None:
+                return simpler
         if isinstance(formula, Operation):
             if len(formula.operands) == 1:
                 return self._sign(formula)
-            found = self._elementwise(formula, value)
-            return self._identity(formula, value) if found is None else found
+            simpler = self._elementwise(formula, value)
+            return self._identity(formula, value) if simpler is None else simpler
         if isinstance(formula, Call) and formula.arguments:
             return self._call(formula, value)
         return None
@@ -131,10 +131,10 @@ class Simplification:
             return head
         if not isinstance(inner, Call) or not inner.arguments:
             return None
-        before, *given = inner.arguments
-        if name == "reshape" and inner.function == "sum" and len(given) == 2:
-            summed = Call("sum", (before, given[0]), method=True)
-            return summed if self._shape_without(before, given[0]) == value.shape else None
+        before, *arguments = inner.arguments
+        if name == "reshape" and inner.function == "sum" and len(arguments) == 2:
+            summed = Call("sum", (before, arguments[0]), method=True)
+            return summed if self._shape_without(before, arguments[0]) == value.shape else None
         return None
 
     # --- views -----------------------------------------------------------------------------------

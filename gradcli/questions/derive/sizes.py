@@ -90,17 +90,19 @@ def _words(argument: Argument) -> list[str] | None:
 # --- one derivation of several ----------------------------------------------------------------
 
 
-def of_any_size(found: Sequence[Derivation], sizes: Sequence[Mapping[str, int]]) -> Derivation:
+def of_any_size(
+    derivations: Sequence[Derivation], sizes: Sequence[Mapping[str, int]]
+) -> Derivation:
     """The derivation whose formulas are those of all sizes.
 
     Raises:
         GradcliError: E413 where formulas differ by more than numbers that sizes lead to.
     """
-    first = found[0]
-    lines = _of_any_size([each.lines for each in found], sizes)
-    shown = _of_any_size([each.shown for each in found], sizes)
+    first = derivations[0]
+    lines = _of_any_size([each.lines for each in derivations], sizes)
+    shown = _of_any_size([each.shown for each in derivations], sizes)
     for line in (*lines, *shown):
-        known = [number for run in found for number in _shapes_of(line.name, run)]
+        known = [number for run in derivations for number in _shapes_of(line.name, run)]
         line.dims = tuple(_dim(numbers, sizes) for numbers in zip(*known, strict=True))
     first.lines, first.shown = lines, shown
     first.sizes = {
@@ -127,11 +129,11 @@ def _place_of(size: int, inputs: Mapping[str, Any]) -> tuple[str, int]:
     )
 
 
-def _of_any_size(found: Sequence[Sequence[Line]], sizes: Sequence[Mapping[str, int]]) -> list[Line]:
-    if len({len(lines) for lines in found}) > 1:
+def _of_any_size(runs: Sequence[Sequence[Line]], sizes: Sequence[Mapping[str, int]]) -> list[Line]:
+    if len({len(lines) for lines in runs}) > 1:
         raise _differ("they have other lines at other sizes")
     lines = []
-    for several in zip(*found, strict=True):
+    for several in zip(*runs, strict=True):
         if len({line.name for line in several}) > 1:
             raise _differ("they have other lines at other sizes")
         formula = _joined([line.formula for line in several], sizes)
@@ -192,8 +194,8 @@ def _formula_of(numbers: Sequence[Fraction], sizes: Sequence[Mapping[str, int]])
                 pairs = zip(numbers, units, strict=True)
                 factor = _shared([(n - outside) / (unit + inside) for n, unit in pairs])
                 if factor is not None:
-                    made = _plus(_written(names, exponents), inside)
-                    return _plus(_times(factor, made), outside)
+                    factored = _plus(_written(names, exponents), inside)
+                    return _plus(_times(factor, factored), outside)
     for one, other in product(names, names):
         runs = zip(numbers, sizes, strict=True)
         rest = {round(number - run[one] - run[other]) for number, run in runs}

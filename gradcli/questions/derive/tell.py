@@ -34,15 +34,17 @@ _NUMPY = re.compile(r"\bnp\.")
 _INFINITE = re.compile(r"(?<![\w.])(inf|nan)\b")
 
 
-def program_text(found: Derivation, full: bool = False) -> str:
+def program_text(derived: Derivation, full: bool = False) -> str:
     """The formulas in the language, each with its shape, and where a factor is 0 by convention;
     unless `full` what an unrolled loop repeats is shown by its first and last lines.
     """
-    lines = [_noted(f"{line.name} = {_shown(line.formula)}", line) for line in found.shown]
+    lines = [_noted(f"{line.name} = {_shown(line.formula)}", line) for line in derived.shown]
     lines = lines if full else elided(lines)
-    notes = [f"# {name} is {text}" for name, text in found.described.items()]
-    holds = [f"# {each}" for each in found.conditions]
-    return "\n".join([*notes, *holds, *lines, *(f"# 0 where {each}" for each in found.conventions)])
+    notes = [f"# {name} is {text}" for name, text in derived.described.items()]
+    holds = [f"# {each}" for each in derived.conditions]
+    return "\n".join(
+        [*notes, *holds, *lines, *(f"# 0 where {each}" for each in derived.conventions)]
+    )
 
 
 def _shown(formula: Symbol) -> str:
@@ -54,45 +56,47 @@ def _shown(formula: Symbol) -> str:
     return text_of(formula)
 
 
-def numpy_text(found: Derivation, program: str) -> str:
+def numpy_text(derived: Derivation, program: str) -> str:
     """A Python file that needs NumPy alone: a function of the inputs that returns their gradients,
     and an assert on the numbers that the run found.
 
     Raises:
         GradcliError: E413 for a function that NumPy has nothing for.
     """
-    head, parts, room = _in_numpy(found, program, NumpyWriter(), "NumPy")
+    head, parts, room = _in_numpy(derived, program, NumpyWriter(), "NumPy")
     parts = ["\n".join([*head, "import numpy as np"]), *parts]
-    parts.append(_check(found, _numpy_array, "np.testing.assert_allclose", least=room))
+    parts.append(_check(derived, _numpy_array, "np.testing.assert_allclose", least=room))
     return "\n\n\n".join(parts) + "\n"
 
 
-def jax_text(found: Derivation, program: str) -> str:
+def jax_text(derived: Derivation, program: str) -> str:
     """The same for JAX, whose arrays cannot be written to.
 
     Raises:
         GradcliError: E413 for a function that NumPy, and so `jax.numpy`, has nothing for.
     """
-    head, parts, room = _in_numpy(found, program, JaxWriter(), "JAX")
+    head, parts, room = _in_numpy(derived, program, JaxWriter(), "JAX")
     imports = ["import jax.numpy as jnp", "import numpy as np"]
-    if any(array.dtype.itemsize > 4 for array in found.inputs.values()):
+    if any(array.dtype.itemsize > 4 for array in derived.inputs.values()):
         imports = ["import jax", *imports, "", 'jax.config.update("jax_enable_x64", True)']
     parts = ["\n".join([*head, *imports]), *(_NUMPY.sub("jnp.", text) for text in parts)]
-    parts.append(_check(found, _jax_array, "np.testing.assert_allclose", least=room))
+    parts.append(_check(derived, _jax_array, "np.testing.assert_allclose", least=room))
     return "\n\n\n".join(parts) + "\n"
 
 
 def _in_numpy(
-    found: Derivation, program: str, writer: NumpyWriter, target: str
+    derived: Derivation, program: str, writer: NumpyWriter, target: str
 ) -> tuple[list[str], list[str], str]:
     """What a file imports beside NumPy, its functions, and how close its numbers come."""
     try:
-        body = [_noted(f"{line.name} = {writer.text(line.formula)}", line) for line in found.lines]
+        body = [
+            _noted(f"{line.name} = {writer.text(line.formula)}", line) for line in derived.lines
+        ]
     except Unspoken as unspoken:
         raise without_expression(f"{unspoken} in {target}") from None
     definitions = [text.rstrip() for text in writer.definitions.values()]
     uses_math = any("math." in text for text in (*body, *definitions))
-    parts = [*definitions, _function(found, program, body)]
+    parts = [*definitions, _function(derived, program, body)]
     room = "1e-2" if _FITTED & writer.definitions.keys() else ""
     return ["import math", ""] if uses_math else [], parts, room
 
@@ -110,9 +114,9 @@ WORDS = {"numpy": _is_spoken, "jax": _is_spoken}
 """By target, whether a formula can be written for it; for others each can."""
 
 
-def torch_text(found: Derivation, program: str) -> str:
+def torch_text(derived: Derivation, program: str) -> str:
     """The same for PyTorch."""
-    body = [_noted(f"{line.name} = {torch_formula(line.formula)}", line) for line in found.lines]
+    body = [_noted(f"{line.name} = {torch_formula(line.formula)}", line) for line in derived.lines]
     body = [_INFINITE.sub(r"math.\1", line) for line in body]
     uses_math = any("math." in text for text in body)
     head = "import math\n\nimport torch" if uses_math else "import torch"
@@ -120,8 +124,8 @@ def torch_text(found: Derivation, program: str) -> str:
         "\n\n\n".join(
             [
                 head,
-                _function(found, program, body),
-                _check(found, _torch_tensor, "torch.testing.assert_close", ", equal_nan=True"),
+                _function(derived, program, body),
+                _check(derived, _torch_tensor, "torch.testing.assert_close", ", equal_nan=True"),
             ]
         )
         + "\n"
@@ -136,23 +140,23 @@ def _noted(text: str, line: Line) -> str:
     return f"{text.ljust(_COMMENT_COLUMN)}  # {shape}" if line.array.ndim else text
 
 
-def _function(found: Derivation, program: str, body: list[str]) -> str:
-    parameters = ", ".join(found.inputs)
-    returned = ", ".join(f'"{name}": {value}' for name, value in found.gradients.items())
+def _function(derived: Derivation, program: str, body: list[str]) -> str:
+    parameters = ", ".join(derived.inputs)
+    returned = ", ".join(f'"{name}": {value}' for name, value in derived.gradients.items())
     return "\n".join(
         [
-            f"def {_PLURALS[found.kind]}({parameters}):",
-            f'    """The {_TITLES[found.kind]} of `{_in_docstring(program)}`{_held(found)}."""',
-            *(f"    {name} = {of}.shape[{dim}]" for name, (of, dim) in found.sizes.items()),
+            f"def {_PLURALS[derived.kind]}({parameters}):",
+            f'    """The {_TITLES[derived.kind]} of `{_in_docstring(program)}`{_held(derived)}."""',
+            *(f"    {name} = {of}.shape[{dim}]" for name, (of, dim) in derived.sizes.items()),
             *(f"    {line}" for line in body),
             f"    return {{{returned}}}",
         ]
     )
 
 
-def _held(found: Derivation) -> str:
+def _held(derived: Derivation) -> str:
     """What the formulas hold for, behind a comma."""
-    held = "; ".join(found.conditions).replace("\\", "\\\\").replace('"', "'")
+    held = "; ".join(derived.conditions).replace("\\", "\\\\").replace('"', "'")
     return f", {held}" if held else ""
 
 
@@ -166,18 +170,18 @@ def _in_docstring(program: str) -> str:
 
 
 def _check(
-    found: Derivation, write: Callable[[Any], str], compare: str, more: str = "", least: str = ""
+    derived: Derivation, write: Callable[[Any], str], compare: str, more: str = "", least: str = ""
 ) -> str:
     """What a file does as a program: it compares the gradients with those that were recorded."""
-    arguments = [f"    {name}={write(array)}," for name, array in found.inputs.items()]
-    lines = [f"found = {_PLURALS[found.kind]}(", *arguments, ")"]
-    for name, value in found.values.items():
+    arguments = [f"    {name}={write(array)}," for name, array in derived.inputs.items()]
+    lines = [f"found = {_PLURALS[derived.kind]}(", *arguments, ")"]
+    for name, value in derived.values.items():
         close = least or _CLOSE.get(value.dtype.name, "1e-4")
         lines.append(f"expected = {write(value)}")
         lines.append(f'{compare}(found["{name}"], expected, rtol={close}, atol={close}{more})')
         if write is _numpy_array:
             lines.append(f'assert np.shape(found["{name}"]) == {tuple(value.shape)}')
-    said = f"the {_TITLES[found.kind]} of {', '.join(found.values)} agree{_held(found)}"
+    said = f"the {_TITLES[derived.kind]} of {', '.join(derived.values)} agree{_held(derived)}"
     lines.append(f"print({said!r})" if '"' in said else f'print("{said}")')
     return "\n".join(['if __name__ == "__main__":', *(f"    {line}" for line in lines)])
 
@@ -236,15 +240,17 @@ _SPECIAL = frozenset({"erfcx", "log_ndtr", "i0e", "i1", "i1e", "ndtri", "zeta", 
 SCHEMA = "gradcli.derivation/1"
 
 
-def derivation_document(found: Derivation, output: str | None) -> dict[str, Any]:
+def derivation_document(derived: Derivation, output: str | None) -> dict[str, Any]:
     """The formulas as a JSON object: inputs, lines in order, each input's gradient."""
     return {
         "schema": SCHEMA,
         "output": output,
-        "kind": found.kind,
-        "conditions": found.conditions,
-        "sizes": {name: {"of": of, "dim": dim} for name, (of, dim) in found.sizes.items()},
-        "inputs": [{"name": name, **_array_object(array)} for name, array in found.inputs.items()],
+        "kind": derived.kind,
+        "conditions": derived.conditions,
+        "sizes": {name: {"of": of, "dim": dim} for name, (of, dim) in derived.sizes.items()},
+        "inputs": [
+            {"name": name, **_array_object(array)} for name, array in derived.inputs.items()
+        ],
         "lines": [
             {
                 "name": line.name,
@@ -252,11 +258,15 @@ def derivation_document(found: Derivation, output: str | None) -> dict[str, Any]
                 "shape": list(line.array.shape),
                 "dtype": line.array.dtype.name,
             }
-            for line in found.lines
+            for line in derived.lines
         ],
         "gradients": [
-            {"of": found.paths.get(name, name), "name": called, **_array_object(found.values[name])}
-            for name, called in found.gradients.items()
+            {
+                "of": derived.paths.get(name, name),
+                "name": called,
+                **_array_object(derived.values[name]),
+            }
+            for name, called in derived.gradients.items()
         ],
     }
 

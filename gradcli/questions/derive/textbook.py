@@ -51,55 +51,55 @@ _TRIES = 8
 
 
 def textbook(
-    made: Derivation, run: Program, in_domain: Callable[[dict[str, Any]], bool] = lambda _: True
+    derived: Derivation, run: Program, in_domain: Callable[[dict[str, Any]], bool] = lambda _: True
 ) -> Derivation:
     """The derivation with its formulas simplified, as far as running confirms it.
 
     Args:
         in_domain: whether the program has a finite result at inputs.
     """
-    points = [made.inputs, *islice(filter(in_domain, other_inputs(made)), _POINTS)]
-    if not in_domain(made.inputs):
+    points = [derived.inputs, *islice(filter(in_domain, other_inputs(derived)), _POINTS)]
+    if not in_domain(derived.inputs):
         del points[0]
-    exact = _simplest(made, made.lines, points, run)
+    exact = _simplest(derived, derived.lines, points, run)
     bare, conventions = _without_guards(exact)
-    shown = _simplest(made, bare, points, run) if conventions else exact
+    shown = _simplest(derived, bare, points, run) if conventions else exact
     return Derivation(
-        made.inputs,
+        derived.inputs,
         exact,
-        made.gradients,
-        made.values,
-        made.paths,
+        derived.gradients,
+        derived.values,
+        derived.paths,
         shown,
         conventions,
-        made.fixed,
-        made.described,
+        derived.fixed,
+        derived.described,
     )
 
 
 def _simplest(
-    made: Derivation, lines: list[Line], points: list[dict[str, Any]], run: Program
+    derived: Derivation, lines: list[Line], points: list[dict[str, Any]], run: Program
 ) -> list[Line]:
     """Lines rewritten by the first rules that running confirms."""
-    ranks = {name: array.ndim for name, array in made.inputs.items()}
+    ranks = {name: array.ndim for name, array in derived.inputs.items()}
     ranks |= {line.name: line.array.ndim for line in lines}
-    shapes = {name: tuple(array.shape) for name, array in made.inputs.items()}
+    shapes = {name: tuple(array.shape) for name, array in derived.inputs.items()}
     shapes |= {line.name: tuple(line.array.shape) for line in lines}
     matrices = Matrices(ranks)
     scalars = Scalars(shapes, matrices.rank)
     for rules in (lambda formula: scalars(matrices(formula)), matrices, simplified):
-        found = _rewritten(lines, set(made.gradients.values()), rules)
-        if found is not None and _agree(made, found, points, run):
-            _measure(found, made, run)
-            is_free = not any(_AUTOMATIC.fullmatch(name) for name in made.inputs)
-            return _numbered(found) if is_free else found
+        simpler = _rewritten(lines, set(derived.gradients.values()), rules)
+        if simpler is not None and _agree(derived, simpler, points, run):
+            _measure(simpler, derived, run)
+            is_free = not any(_AUTOMATIC.fullmatch(name) for name in derived.inputs)
+            return _numbered(simpler) if is_free else simpler
     return lines
 
 
-def _measure(lines: list[Line], made: Derivation, run: Program) -> None:
+def _measure(lines: list[Line], derived: Derivation, run: Program) -> None:
     """Note what the lines come to: a vector of one element may have become a number."""
     try:
-        values = run(_text(lines), made.inputs)
+        values = run(_text(lines), derived.inputs)
     except GradcliError:
         return
     for line in lines:
@@ -111,7 +111,7 @@ def _without_guards(lines: list[Line]) -> tuple[list[Line], list[str]]:
     inputs.
     """
     whole: dict[str, Symbol] = {}
-    found: dict[str, None] = {}
+    guards: dict[str, None] = {}
     bare = []
     for line in lines:
         whole[line.name] = substituted(line.formula, whole)
@@ -120,9 +120,9 @@ def _without_guards(lines: list[Line]) -> tuple[list[Line], list[str]]:
                 condition = substituted(part.parts[0], whole)
                 both = isinstance(condition, Call) and condition.function == "logical_and"
                 conditions = condition.parts if both else (condition,)
-                found.setdefault(" and ".join(map(text_of, conditions)))
+                guards.setdefault(" and ".join(map(text_of, conditions)))
         bare.append(Line(line.name, _unguarded(line.formula), line.array))
-    return bare, list(found)
+    return bare, list(guards)
 
 
 def _guarded(symbol: Symbol) -> Symbol | None:
@@ -152,16 +152,16 @@ def _unguarded(symbol: Symbol) -> Symbol:
 
 
 def _rewritten(
-    given: list[Line], gradients: set[str], rules: Callable[[Symbol], Symbol]
+    lines_before: list[Line], gradients: set[str], rules: Callable[[Symbol], Symbol]
 ) -> list[Line] | None:
     """The lines rewritten: each gradient of the inputs alone where that is short."""
     whole: dict[str, Symbol] = {}
     closed: list[Line] = []
     lines: list[Line] = []
-    uses = Counter(name for line in given for name in _names(line.formula))
+    uses = Counter(name for line in lines_before for name in _names(line.formula))
     once: dict[str, Symbol] = {}
     try:
-        for line in given:
+        for line in lines_before:
             formula = substituted(line.formula, whole)
             is_short = sum(1 for _ in formula.walk()) <= _MOST_PARTS
             is_number = line.name in gradients and not line.array.ndim
@@ -175,14 +175,14 @@ def _rewritten(
             saved = sum(len(text_of(once[n])) for n in _names(line.formula) if n in once)
             better = len(text_of(joined)) <= min(len(text_of(own)) + saved, _LONGEST)
             lines.append(Line(line.name, joined if better else own, line.array))
-            regular = len(given) > MANY // 2 and is_sum(line.formula)
+            regular = len(lines_before) > MANY // 2 and is_sum(line.formula)
             if uses[line.name] == 1 and _AUTOMATIC.fullmatch(line.name) and not regular:
                 once[line.name] = lines[-1].formula
     except (ZeroDivisionError, OverflowError):
         return None
     lines, closed = _used(lines, gradients), _used(closed, gradients)
     texts = [text_of(line.formula) for line in closed]
-    are_numbers = not any(line.array.ndim for line in given)
+    are_numbers = not any(line.array.ndim for line in lines_before)
     longer, longest = (3.0, 96) if are_numbers else (_LONGER, _LONGEST)
     room = max(longer * sum(len(text_of(line.formula)) for line in lines), longest)
     fits = max(map(len, texts), default=0) <= longest and sum(map(len, texts)) <= room
@@ -232,7 +232,7 @@ def _used(lines: list[Line], wanted: set[str]) -> list[Line]:
     return kept[::-1]
 
 
-def other_inputs(made: Derivation) -> Iterable[dict[str, Any]]:
+def other_inputs(derived: Derivation) -> Iterable[dict[str, Any]]:
     """Other inputs of the same shapes."""
     random = np.random.default_rng(0)
     for _ in range(_TRIES):
@@ -240,27 +240,29 @@ def other_inputs(made: Derivation) -> Iterable[dict[str, Any]]:
             name: random.uniform(0.3, 1.4, array.shape).astype(array.dtype)[()]
             if array.dtype.kind == "f"
             else array
-            for name, array in made.inputs.items()
+            for name, array in derived.inputs.items()
         }
 
 
-def _agree(made: Derivation, lines: list[Line], points: list[dict[str, Any]], run: Program) -> bool:
+def _agree(
+    derived: Derivation, lines: list[Line], points: list[dict[str, Any]], run: Program
+) -> bool:
     """Whether both give the same gradients wherever the former ones can be run, and finite ones far
     away from there too.
     """
-    before, after = _text(made.lines), _text(lines)
-    far = [_far(made.inputs, factor) for factor in (100.0, -100.0)]
+    before, after = _text(derived.lines), _text(lines)
+    far = [_far(derived.inputs, factor) for factor in (100.0, -100.0)]
     for number, point in enumerate([*points, *far]):
         try:
             former = run(before, point)
         except GradcliError:
             continue
         try:
-            found = run(after, point)
+            values = run(after, point)
         except GradcliError:
             return False
-        for name in made.gradients.values():
-            a, b = found.get(name), former[name]
+        for name in derived.gradients.values():
+            a, b = values.get(name), former[name]
             if a is None or a.dtype != b.dtype or a.shape != b.shape:
                 return False
             # In single precision a sum that cancels may have no digit in common with its value.
@@ -283,10 +285,10 @@ def _agree_in_double(
         for each, array in point.items()
     }
     try:
-        former, found = run(before, wide), run(after, wide)
+        former, latter = run(before, wide), run(after, wide)
     except GradcliError:
         return False
-    return bool(agrees(found[name], former[name], 1e-6, former.values()))
+    return bool(agrees(latter[name], former[name], 1e-6, former.values()))
 
 
 def _far(inputs: dict[str, Any], factor: float) -> dict[str, Any]:

@@ -110,14 +110,14 @@ def view_of(
 
 def _shown(view: Call, positions: Any) -> Any:
     """The positions that a view of them shows."""
-    given = [each.value for each in view.arguments[1:] if isinstance(each, Constant)]
-    dims = given[0] if given and isinstance(given[0], (tuple, list)) else given
+    settings = [each.value for each in view.arguments[1:] if isinstance(each, Constant)]
+    dims = settings[0] if settings and isinstance(settings[0], (tuple, list)) else settings
     if view.function == "reshape":
         return positions.reshape(dims)
     if view.function in ("permute", "t"):
-        return positions.transpose(dims if given else None)
+        return positions.transpose(dims if settings else None)
     if view.function == "transpose":
-        return positions.swapaxes(*given)
+        return positions.swapaxes(*settings)
     if view.function == "unsqueeze":
-        return np.expand_dims(positions, given[0])
-    return positions.squeeze(tuple(dims) if given else None)
+        return np.expand_dims(positions, settings[0])
+    return positions.squeeze(tuple(dims) if settings else None)

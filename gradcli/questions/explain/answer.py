@@ -70,8 +70,8 @@ def explanation_of_tensor(run: Run, tensor: Tensor) -> str:
 
     def text(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
         with run.session.running():
-            found = _result(run, tensor, events)
-            return _text(run, found, Extras(), None, run.terminal.style)
+            result = _result(run, tensor, events)
+            return _text(run, result, Extras(), None, run.terminal.style)
 
     return explained(run, tensor, text)
 
@@ -154,11 +154,11 @@ def derivatives_of(run: Run, value: Any, kind: str, layout: str) -> Answer:
     executed = Executed(run, value)
     if executed.output is None or not executed.output.requires_grad or not executed.leaves:
         raise GradcliError("E402", "the program has no output that depends on an input")
-    found = find_output(run.session, run.options, value)
-    name = found[0] if found is not None and found[0] else "y"
+    named = find_output(run.session, run.options, value)
+    name = named[0] if named is not None and named[0] else "y"
     with run.session.running(), apart():
         try:
-            made = tables(kind, executed.output, name, executed.leaves)
+            computed = tables(kind, executed.output, name, executed.leaves)
         except GradcliError as error:
             if error.code == "E404":  # as after the last step of a training
                 error.help = (
@@ -167,8 +167,8 @@ def derivatives_of(run: Run, value: Any, kind: str, layout: str) -> Answer:
                 )
             raise
     if layout == "denominator":
-        made = [table.turned() for table in made]
-    return Answer(lambda _: tables_text(made), partial(tables_document, kind, layout, made))
+        computed = [table.turned() for table in computed]
+    return Answer(lambda _: tables_text(computed), partial(tables_document, kind, layout, computed))
 
 
 def _leaf(run: Run, result: Result, name: str | None) -> Tensor | None:
@@ -207,11 +207,11 @@ def table_of(run: Run, result: Result, format: str) -> str:
 
 
 def _document(run: Run, result: Result, extras: Extras, leaf: Tensor | None) -> dict[str, Any]:
-    found: dict[str, Any] = {"schema": SCHEMA, "name": result.name}
+    fields: dict[str, Any] = {"schema": SCHEMA, "name": result.name}
     if run.has_numbers:
-        found = ledger_document(result, ledger(result.graph, result.events), extras.element)
+        fields = ledger_document(result, ledger(result.graph, result.events), extras.element)
     more = {name: document() for name, _, document in _extras(run, result, extras, leaf)}
-    return found | more
+    return fields | more
 
 
 def _extras(

@@ -75,7 +75,7 @@ def command(
     derivatives: str | None,
     layout: str,
     as_ir: bool,
-    **given: Any,
+    **settings: Any,
 ) -> int:
     """Show the chain rule at work, edge by edge.
 
@@ -83,7 +83,7 @@ def command(
     `%4: f32[2,3] = mul(%1, %3)`, with its source, its place, and its effects: what it reads out of
     tensors, writes, draws, checks, and which leaves get a gradient.
     """
-    asked = asked_of("explain", words, file, given)
+    asked = asked_of("explain", words, file, settings)
     index = read_element(element)
     options = asked.options
     others = ties or paths or saved or element or options.format in (*PICTURES, *TABLES)
@@ -119,16 +119,16 @@ def explain(
             explanation,
         )
 
-        found = explanation(run, result, Extras(element, ties, paths, saved))
+        answer = explanation(run, result, Extras(element, ties, paths, saved))
         if format in TABLES:
             from gradcli.questions.explain.answer import table_of  # lazy: command: after the run
 
-            found.text = lambda _: table_of(run, result, format)
+            answer.text = lambda _: table_of(run, result, format)
         if format in PICTURES:
             from gradcli.running.picture import picture_text  # lazy: command: after the run
 
-            found.text = lambda _: picture_text(run.session, run.options, result, format)
-        return found
+            answer.text = lambda _: picture_text(run.session, run.options, result, format)
+        return answer
 
     recording = asked.options.recording
     if recording is not None and (asked.options.draws_shapes or (saved and not recording.has_data)):

@@ -62,10 +62,10 @@ def tables(kind: str, output: Tensor, name: str, leaves: Mapping[str, Tensor]) -
         rows = [f"{name}[{row}]" for row in range(shape[0])]
     else:
         seeds, rows = _unit_seeds(output.array), labels(name, shape)
-    found = _gradients(output, list(leaves.values()), seeds)
+    gradients = _gradients(output, list(leaves.values()), seeds)
     return [
         Table(name, by, rows, labels(by, tuple(leaf.array.shape)), values)
-        for (by, leaf), values in zip(leaves.items(), found, strict=True)
+        for (by, leaf), values in zip(leaves.items(), gradients, strict=True)
     ]
 
 
@@ -79,7 +79,7 @@ def _hessian(output: Tensor, name: str, leaves: Mapping[str, Tensor]) -> list[Ta
     inputs = list(leaves.values())
     seed = Tensor(np.ones_like(to_host(output.array)))
     firsts = grad(output, inputs, seed, create_graph=True, allow_unused=True)
-    made = []
+    computed = []
     for (of, leaf), first in zip(leaves.items(), firsts, strict=True):
         size = leaf.array.size
         seconds = [np.zeros((size, other.array.size), leaf.array.dtype) for other in inputs]
@@ -88,8 +88,8 @@ def _hessian(output: Tensor, name: str, leaves: Mapping[str, Tensor]) -> list[Ta
         rows = labels(of, tuple(leaf.array.shape))
         for (by, other), values in zip(leaves.items(), seconds, strict=True):
             columns = labels(by, tuple(other.array.shape))
-            made.append(Table(name, by, rows, columns, values, of))
-    return made
+            computed.append(Table(name, by, rows, columns, values, of))
+    return computed
 
 
 def labels(name: str, shape: tuple[int, ...]) -> list[str]:
@@ -112,10 +112,10 @@ def _row(array: Any, row: int) -> Any:
 
 def _gradients(output: Tensor, inputs: list[Tensor], seeds: list[Any]) -> list[Any]:
     """For each input the gradients from all seeds, each as a row; zeros where none arrives."""
-    found = [np.zeros((len(seeds), leaf.array.size), leaf.array.dtype) for leaf in inputs]
+    rows = [np.zeros((len(seeds), leaf.array.size), leaf.array.dtype) for leaf in inputs]
     for number, seed in enumerate(seeds):
         gradients = grad(output, inputs, Tensor(seed), retain_graph=True, allow_unused=True)
-        for values, gradient in zip(found, gradients, strict=True):
+        for values, gradient in zip(rows, gradients, strict=True):
             if gradient is not None:
                 values[number] = np.asarray(to_host(gradient.array)).reshape(-1)
-    return found
+    return rows

@@ -49,7 +49,7 @@ def kinks(graph: Graph, events: Sequence[Event], calls: Mapping[Node, Call]) -> 
         events: the events of the backward pass.
         calls: the call that made each node.
     """
-    found: list[Kink] = []
+    kinks: list[Kink] = []
     for event in last_pass(graph, events):
         node, call = graph.find(event.node), calls.get(event.node)
         if isinstance(event, Step) and node is not None and call is not None:
@@ -57,21 +57,21 @@ def kinks(graph: Graph, events: Sequence[Event], calls: Mapping[Node, Call]) -> 
             if find is None and call.op.name.startswith(_PROBED):
                 find = _by_differences
             if find is not None:
-                found += list(find(node, call, event))[:_MOST]
-    return found
+                kinks += list(find(node, call, event))[:_MOST]
+    return kinks
 
 
 def unexamined(graph: Graph, calls: Mapping[Node, Call]) -> list[GraphNode]:
     """The nodes of ops that may have kinks or ties, and of which none are looked for."""
-    found = []
+    nodes = []
     for node in graph.nodes:
         call = calls.get(node.node)
         name = getattr(getattr(node.node, "op", None) if call is None else call.op, "name", "")
         is_own = isinstance(node.node, FunctionNode)
         is_probed = name.startswith(_PROBED) and name not in _KINKS
         if is_own or (is_probed and (call is None or _wide_forward(call) is None)):
-            found.append(node)
-    return found
+            nodes.append(node)
+    return nodes
 
 
 _PROBED = (
@@ -99,13 +99,13 @@ def _kink(convention: str, at: Callable[[dict[str, Any]], Sequence[Any]], *slope
     """An elementwise function of `self` with a kink at given values, and the slopes beside it."""
 
     def find(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:
-        given = call.arguments
-        array = _array(given["self"])
+        operands = call.arguments
+        array = _array(operands["self"])
         grad, passed = forced(step.grads[0]), forced(step.gradients[0])
         if grad is None or passed is None:
             return
-        choices = [slope(given) if callable(slope) else slope for slope in slopes]
-        points = [point for point in at(given) if isinstance(point, (int, float))]
+        choices = [slope(operands) if callable(slope) else slope for slope in slopes]
+        points = [point for point in at(operands) if isinstance(point, (int, float))]
         for index in np.argwhere(np.isin(array, points)):
             place = tuple(map(int, index))
             gradient, used = float(grad[place]), float(passed[place])
@@ -116,7 +116,7 @@ def _kink(convention: str, at: Callable[[dict[str, Any]], Sequence[Any]], *slope
 
 
 def _always(point: float) -> Callable[[dict[str, Any]], Sequence[Any]]:
-    return lambda given: (point,)
+    return lambda operands: (point,)
 
 
 def _at_bounds(convention: str, slopes: Mapping[float, Sequence[float]]) -> Find:
@@ -231,9 +231,9 @@ def _slope(
     return change / (side * _STEP)
 
 
-def _elu_bends(given: dict[str, Any]) -> Sequence[Any]:
+def _elu_bends(operands: dict[str, Any]) -> Sequence[Any]:
     """Where an ELU has two slopes."""
-    return (0,) if given["alpha"] * given["input_scale"] != 1 else ()
+    return (0,) if operands["alpha"] * operands["input_scale"] != 1 else ()
 
 
 def _equal(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:

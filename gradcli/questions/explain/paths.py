@@ -68,16 +68,16 @@ def paths_to(graph: Graph, events: Sequence[Event], leaf: Tensor) -> Paths:
             f"{counts[graph.root.id]:,} paths lead to the leaf, and up to {_MOST_PATHS} are shown",
             help="ask for the paths to a value nearer to the output, or in a smaller program",
         )
-    found: list[Path] = []
+    paths: list[Path] = []
     stack: list[tuple[list[GraphNode], list[int], Any]] = [([graph.root], [], first.grads)]
     while stack:
         nodes, edges, grads = stack.pop()
         node = nodes[-1]
         if node is target:
-            found.append(Path(nodes, edges, grads[0]))
+            paths.append(Path(nodes, edges, grads[0]))
             continue
-        given = grads if node.node.multiple else grads[0]
-        gradients = node.node.run(given, True)
+        incoming = grads if node.node.multiple else grads[0]
+        gradients = node.node.run(incoming, True)
         for number in reversed(range(len(node.edges))):
             edge, gradient = node.edges[number], gradients[number]
             if edge.node is None or gradient is None or not counts[edge.node.id]:
@@ -89,7 +89,7 @@ def paths_to(graph: Graph, events: Sequence[Event], leaf: Tensor) -> Paths:
                 node.node, values, values, *metadata[edge.output_nr]
             )
             stack.append(([*nodes, edge.node], [*edges, number], passed))
-    return Paths(leaf, found)
+    return Paths(leaf, paths)
 
 
 def _counts(graph: Graph, target: GraphNode) -> dict[int, int]:

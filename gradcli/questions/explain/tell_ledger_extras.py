@@ -20,15 +20,15 @@ WIDTH = 80
 # --- kinks ----------------------------------------------------------------------------------------
 
 
-def ties_text(found: Sequence[Kink], left_out: Sequence[GraphNode], operands: Operands) -> str:
+def ties_text(kinks: Sequence[Kink], left_out: Sequence[GraphNode], operands: Operands) -> str:
     """Every element on a kink or a tie, under the words of the convention, and the nodes that are
     not examined.
     """
     lines: list[str] = []
-    if not found:
+    if not kinks:
         lines.append(f"no element{' of the other nodes' * bool(left_out)} is on a kink or a tie")
     heading = ""
-    for tie in found:
+    for tie in kinks:
         title = f"{operands.text(tie.node)}  {tie.node.name}: {tie.convention}"
         if title != heading:
             lines.append(title)
@@ -52,7 +52,7 @@ def _operand(tie: Kink, operands: Operands) -> str:
     return text if all(c.isalnum() or c in "_#" for c in text) else f"({text})"
 
 
-def ties_document(found: Sequence[Kink]) -> list[dict[str, Any]]:
+def ties_document(kinks: Sequence[Kink]) -> list[dict[str, Any]]:
     """The kinks as JSON."""
     return [
         {
@@ -64,35 +64,35 @@ def ties_document(found: Sequence[Kink]) -> list[dict[str, Any]]:
             "used": tie.used,
             "others": list(tie.others),
         }
-        for tie in found
+        for tie in kinks
     ]
 
 
 # --- paths ----------------------------------------------------------------------------------------
 
 
-def paths_text(found: Paths, name: str, operands: Operands) -> str:
+def paths_text(paths: Paths, name: str, operands: Operands) -> str:
     """Each path with its share, and their sum."""
-    count = len(found.paths)
+    count = len(paths.paths)
     if not count:
         return f"no path leads to {name}"
     lines = [f"{count} path{'s lead' if count > 1 else ' leads'} to {name}:"]
-    for position, path in enumerate(found.paths, 1):
+    for position, path in enumerate(paths.paths, 1):
         names = " → ".join(
             f"{operands.text(node)} [{edge}]"
             for node, edge in zip(path.nodes, path.edges, strict=False)
         )
         lines += _wrapped(f"{position}. ".rjust(5), [*names.split(" → "), name])
         lines.append(block("     share ", _value(path.share)))
-    grad = found.leaf.grad
-    agrees = grad is not None and _close(found.total, grad.array)
+    grad = paths.leaf.grad
+    agrees = grad is not None and _close(paths.total, grad.array)
     same = f", which is {name}.grad" if agrees else ""
-    lines.append(block("     sum   ", _value(found.total)) + same)
-    for index in found.cancelled[:5]:
+    lines.append(block("     sum   ", _value(paths.total)) + same)
+    for index in paths.cancelled[:5]:
         place = f"[{', '.join(map(str, index))}]" if index else "the value"
-        shares = " + ".join(_short(float(path.share[index])) for path in found.paths[:4])
+        shares = " + ".join(_short(float(path.share[index])) for path in paths.paths[:4])
         more = " + …" if count > 4 else ""
-        left = _short(float(found.total[index]))
+        left = _short(float(paths.total[index]))
         lines.append(f"     cancellation at {place}: {shares}{more} leaves {left}")
     return "\n".join(lines)
 
@@ -108,7 +108,7 @@ def _wrapped(lead: str, words: Sequence[str]) -> list[str]:
     return lines
 
 
-def paths_document(found: Paths) -> dict[str, Any]:
+def paths_document(paths: Paths) -> dict[str, Any]:
     """The paths as JSON."""
     return {
         "paths": [
@@ -117,10 +117,10 @@ def paths_document(found: Paths) -> dict[str, Any]:
                 "edges": list(path.edges),
                 "share": number(path.share),
             }
-            for path in found.paths
+            for path in paths.paths
         ],
-        "sum": number(found.total),
-        "cancelled": [list(index) for index in found.cancelled],
+        "sum": number(paths.total),
+        "cancelled": [list(index) for index in paths.cancelled],
     }
 
 
@@ -133,25 +133,25 @@ def _close(left: Any, right: Any) -> bool:
 # --- saved values ---------------------------------------------------------------------------------
 
 
-def saved_text(found: SavedValues, operands: Operands) -> str:
+def saved_text(saved: SavedValues, operands: Operands) -> str:
     """What each node saved, in the order in which backward frees it."""
-    if not found.values:
+    if not saved.values:
         return "no node saved anything"
-    rows = [_saved_row(value, operands) for value in found.values]
+    rows = [_saved_row(value, operands) for value in saved.values]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["saved for the backward pass, in the order in which it is freed:"]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         lines.append(("    " + "  ".join(cells)).rstrip())
-    if any(path for path, _ in found.by_module):
+    if any(path for path, _ in saved.by_module):
         lines += ["", "by the module that saved it, what only the graph keeps:"]
-        width = max(len(path or _OUTSIDE) for path, _ in found.by_module)
+        width = max(len(path or _OUTSIDE) for path, _ in saved.by_module)
         lines += [
             f"    {(path or _OUTSIDE).ljust(width)}  {_bytes(size).rjust(8)}"
-            f"  {size / max(found.peak, 1):4.0%}"
-            for path, size in found.by_module
+            f"  {size / max(saved.peak, 1):4.0%}"
+            for path, size in saved.by_module
         ]
-    lines.append(f"peak: {_bytes(found.peak)} that only the graph keeps, when backward begins")
+    lines.append(f"peak: {_bytes(saved.peak)} that only the graph keeps, when backward begins")
     return "\n".join(lines)
 
 
@@ -177,7 +177,7 @@ def _saved_row(value: Saved, operands: Operands) -> list[str]:
     ]
 
 
-def saved_document(found: SavedValues) -> dict[str, Any]:
+def saved_document(saved: SavedValues) -> dict[str, Any]:
     """The saved values as JSON."""
     return {
         "values": [
@@ -191,10 +191,10 @@ def saved_document(found: SavedValues) -> dict[str, Any]:
                 "shared": value.shared,
                 "freed_after_step": value.step or None,
             }
-            for value in found.values
+            for value in saved.values
         ],
-        "by_module": [{"module": path, "bytes": size} for path, size in found.by_module],
-        "peak_bytes": found.peak,
+        "by_module": [{"module": path, "bytes": size} for path, size in saved.by_module],
+        "peak_bytes": saved.peak,
     }
 
 

@@ -44,11 +44,11 @@ def _edges(number: int, visit: Visit) -> list[Sequence[str]]:
     if visit.node.variable is not None:
         name = f"{visit.node.variable}: {name}"
     grad = visit.grads[0] if visit.grads else None
-    found: list[Sequence[str]] = []
+    edges: list[Sequence[str]] = []
     for share in visit.shares:
-        lead = ("", "") if found else (str(number), name)
-        found.append((*lead, one_line(share.operand), *_worked(share, grad)))
-    return found
+        lead = ("", "") if edges else (str(number), name)
+        edges.append((*lead, one_line(share.operand), *_worked(share, grad)))
+    return edges
 
 
 def _worked(share: Share, grad: Any) -> tuple[str, str, str]:

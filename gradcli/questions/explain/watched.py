@@ -218,12 +218,12 @@ def _named(names: list[str]) -> str:
 
 def _document(watched: Watched) -> dict[str, Any]:
     rows = courses(watched)
-    found = watched.nonfinite
+    nonfinite = watched.nonfinite
     return {
         "schema": SCHEMA,
         "steps": watched.steps,
         "left_out": watched.skipped,
-        "nonfinite_step": None if found is None else found.step,
+        "nonfinite_step": None if nonfinite is None else nonfinite.step,
         "unreached": [each.name for each in watched.unreached()],
         "unheld": [watched.parameters[each].name for each in watched.unheld],
         "optimizers": [

@@ -45,14 +45,14 @@ def label_detachments(
     missing = _missing_gradient(error)
     if (error.code != "E402" and missing is None) or not _repeatable(run, statements):
         return
-    found = _again(run, statements, arguments)
-    if found is None:
+    recorded = _again(run, statements, arguments)
+    if recorded is None:
         return
     with run.session.running():
         if missing is not None:
-            answer = _of_gradient(found, missing)
+            answer = _of_gradient(recorded, missing)
         else:
-            answer = _of_graph(found, _asked_for(found, error) or error.span)
+            answer = _of_graph(recorded, _asked_for(recorded, error) or error.span)
     if answer is None:
         return
     error.notes = (*error.notes, answer.reason)
@@ -71,16 +71,16 @@ def label_detachments(
         error.help = _mend(run, arguments, error, first) or (None if known else error.help)
 
 
-def _asked_for(found: Recorded, error: GradcliError) -> Span | None:
+def _asked_for(recorded: Recorded, error: GradcliError) -> Span | None:
     """The input of `grad()` that an error is about, None where it is about the output."""
     number = re.match(r"the input at index (\d+) does not require grad", error.message)
-    for node in tree.nodes_of(list(found.program)) if number else ():
+    for node in tree.nodes_of(list(recorded.program)) if number else ():
         if isinstance(node, tree.Call) and node.span is error.span and len(node.arguments) > 1:
-            given = next((e.value for e in node.arguments if e.name == "inputs"), None)
-            given = given or node.arguments[1].value
-            if isinstance(given, (tree.List, tree.Tuple)):
-                return given.elements[int(number[1])].span  # type: ignore[index]
-            return given.span
+            inputs = next((e.value for e in node.arguments if e.name == "inputs"), None)
+            inputs = inputs or node.arguments[1].value
+            if isinstance(inputs, (tree.List, tree.Tuple)):
+                return inputs.elements[int(number[1])].span  # type: ignore[index]
+            return inputs.span
     return None
 
 
@@ -102,13 +102,13 @@ def _mend(
                 statements = again.session.parse(text, error.span.source.name)
                 again.execute(statements, arguments)
         except GradcliError as second:
-            found = None
+            mend = None
             if more and second.code == "E402" and second.span is not None:
-                found = _again(run, statements, arguments)
-            if found is None or second.span is None:
+                mend = _again(run, statements, arguments)
+            if mend is None or second.span is None:
                 continue
             with run.session.running():
-                answer = _of_graph(found, second.span)
+                answer = _of_graph(mend, second.span)
             for cut in () if answer is None else answer.detachments[:1]:
                 then = _mend(run, arguments, second, cut, more - 1)
                 if then is not None and cut.place is not None:
@@ -128,16 +128,16 @@ def _missing_gradient(error: GradcliError) -> str | None:
     return None
 
 
-def _of_gradient(found: Recorded, name: str) -> Why | None:
+def _of_gradient(recorded: Recorded, name: str) -> Why | None:
     """Why a variable has no gradient."""
-    tensor = found.values.get(name)
-    return why(found, name, tensor, "grad") if type(tensor) is Tensor else None
+    tensor = recorded.values.get(name)
+    return why(recorded, name, tensor, "grad") if type(tensor) is Tensor else None
 
 
-def _of_graph(found: Recorded, span: Span) -> Why | None:
+def _of_graph(recorded: Recorded, span: Span) -> Why | None:
     """Why the tensor at a span has no graph."""
-    tensor = _tensor_at(found, span)
-    return None if tensor is None else without_grad(found, "", tensor.name or "it", tensor)
+    tensor = _tensor_at(recorded, span)
+    return None if tensor is None else without_grad(recorded, "", tensor.name or "it", tensor)
 
 
 def report_missing_gradients(
@@ -153,15 +153,15 @@ def report_missing_gradients(
     ]
     if not missing or not _repeatable(run, statements):
         return
-    found = _again(run, statements, arguments, differentiated=True)
-    if found is None:
+    recorded = _again(run, statements, arguments, differentiated=True)
+    if recorded is None:
         return
     for name in missing:
-        tensor = found.inputs.get(name)
+        tensor = recorded.inputs.get(name)
         if tensor is None:
             continue
         with run.session.running():
-            answer = why(found, name, tensor, "grad")
+            answer = why(recorded, name, tensor, "grad")
         if answer.kind == "cut":
             spans = [
                 f"\n  {location(each.place)}: {each.text}"
@@ -202,18 +202,18 @@ def _again(
     except GradcliError:
         differentiated = False
     try:
-        found = again.recorded(statements, value, differentiated)
+        recorded = again.recorded(statements, value, differentiated)
     except GradcliError:
         return None
     with again.session.running():
         name_parameters()  # while the run has its modules
-    found.inputs = {} if again.bindings is None else dict(again.bindings.inputs())
-    return found
+    recorded.inputs = {} if again.bindings is None else dict(again.bindings.inputs())
+    return recorded
 
 
-def _tensor_at(found: Recorded, span: Span) -> Any:
+def _tensor_at(recorded: Recorded, span: Span) -> Any:
     """The tensor without a graph that an expression at a span was about."""
-    for evaluation in reversed(found.provenance.evaluations):
+    for evaluation in reversed(recorded.provenance.evaluations):
         value = evaluation.value
         if type(value) is Tensor and not value.requires_grad and holds(span, evaluation.node.span):
             return value

@@ -61,9 +61,9 @@ def note_arguments(
             return name
     if error.span.source.text[error.span.end :].lstrip(" ").startswith("("):
         return None  # a function, which no argument can be
-    given = [each.source.text for each in arguments if each.name in used]
+    texts = [each.source.text for each in arguments if each.name in used]
     wanted = [f"{name}={number}" for number, name in enumerate(missing, 2)]
-    example = f"give it a value: {command} {join([*given, *wanted])}"
+    example = f"give it a value: {command} {join([*texts, *wanted])}"
     if error.help is None:
         error.help = example
     else:  # what the name was likely meant to be

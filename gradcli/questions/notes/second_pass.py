@@ -97,13 +97,13 @@ def _differentiates_a_gradient(
     )
     if call is None or call.function.span.text.rpartition(".")[2] != "grad":
         return False
-    made = {name for name in [_assigned_at(statements, freed)] if name is not None}
+    names = {name for name in [_assigned_at(statements, freed)] if name is not None}
     for node in tree.nodes_of(list(statements)):
         if isinstance(node, (tree.Assign, tree.AugmentedAssign)) and node.span.start > freed.start:
             read = {use.name for use in all_name_uses([node]) if use.how != ASSIGNED}
             targets = node.targets if isinstance(node, tree.Assign) else [node.target]
-            made |= {each.span.text for each in targets if read & made}
-    return re.match(r"\w*", needed.text)[0] in made  # type: ignore[index]
+            names |= {each.span.text for each in targets if read & names}
+    return re.match(r"\w*", needed.text)[0] in names  # type: ignore[index]
 
 
 def _carried(loop: Loop, values: Mapping[str, Any]) -> str:
@@ -152,14 +152,14 @@ def _calls(error: GradcliError) -> list[Span]:
 
 
 def _innermost_loop(statements: Sequence[tree.Statement], places: Sequence[Span]) -> Loop | None:
-    found = None
+    innermost = None
     for place in places:
         for node in tree.nodes_of(list(statements)):
             if isinstance(node, (tree.For, tree.While)) and holds(node.span, place):
-                found = node
-        if found is not None:
+                innermost = node
+        if innermost is not None:
             break
-    return found
+    return innermost
 
 
 def _stands_in(statements: Sequence[tree.Statement], place: Span) -> bool:

@@ -34,7 +34,7 @@ def command(
     places: Sequence[float],
     ylim: str | None,
     output: str | None,
-    **given: Any,
+    **settings: Any,
 ) -> int:
     """Draw a function of one number, its derivative and its tangents.
 
@@ -54,12 +54,12 @@ def command(
 
     ranges: list[Range] = []
     rest: list[str] = []
-    programs = 0 if file is not None or given["programs"] else 1
+    programs = 0 if file is not None or settings["programs"] else 1
     further: list[str] = []
     for number, word in enumerate(words):
-        found = read_range(word) if number >= programs else None
-        if found is not None:
-            ranges.append(found)
+        range_read = read_range(word) if number >= programs else None
+        if range_read is not None:
+            ranges.append(range_read)
         elif number >= programs and is_program(word):
             further.append(word)
         else:
@@ -69,7 +69,7 @@ def command(
     if output is not None and not output.endswith(_SUFFIXES):
         raise UsageError(f"the suffix of {output} is none of {', '.join(_SUFFIXES)}")
     height = None if ylim is None else read_height(ylim)
-    asked = asked_of("plot", rest, file, given)
+    asked = asked_of("plot", rest, file, settings)
     asked.options.output = output
     if output is not None:
         asked.options.limits.check_file(output)

@@ -141,8 +141,8 @@ def missing_range(asked: Asked, curves: Sequence[Curve]) -> Range:
     names = [*missing_inputs(statements, [each.name for each in asked.arguments])]
     if len(names) == 1:
         return Range(names[0], *_DEFAULT, POINTS)
-    found = f"; without a value are {', '.join(names)}" if names else ""
-    raise UsageError(f"`gradcli plot` needs one input with a range, such as x=-2:2{found}")
+    without = f"; without a value are {', '.join(names)}" if names else ""
+    raise UsageError(f"`gradcli plot` needs one input with a range, such as x=-2:2{without}")
 
 
 def show_curves(
@@ -191,11 +191,11 @@ def _compute(
     at: Sequence[float],
 ) -> None:
     """Find the values and slopes of a curve at the places of a range, and where it has tangents."""
-    for points, found in ((places, curve.points), (at, curve.tangents)):
+    for points, values in ((places, curve.points), (at, curve.tangents)):
         for x in points:
             executed = rerun.execute(values={name: np.float64(x)}, dtype=_dtype(asked))
             curve.name = executed.name or curve.name
-            found.append(_point(executed, name, x))
+            values.append(_point(executed, name, x))
     curve.name = curve.name or curve.label
 
 
@@ -224,9 +224,9 @@ def _drawn(curves: Sequence[Curve], x: str) -> Panel:
     """The panel with the curves, their derivatives and tangents; of several curves each has a
     colour with what belongs to it.
     """
-    made = panel()
-    made.labels[0] = x
-    made.legend = made.grid = True
+    drawn = panel()
+    drawn.labels[0] = x
+    drawn.legend = drawn.grid = True
     whole = {"alpha": 1.0, "marker": "", "size": 6.0}
     values = []
     for number, curve in enumerate(curves):
@@ -236,25 +236,25 @@ def _drawn(curves: Sequence[Curve], x: str) -> Panel:
         slopes = np.array([each.slope for each in curve.points])
         values += [ys, slopes]
         solid, dashed = whole | {"width": 1.8, "dash": "solid"}, {"width": 1.3, "dash": "dashed"}
-        made.marks.append(Mark("line", {"x": xs, "y": ys}, own, solid, curve.name))
+        drawn.marks.append(Mark("line", {"x": xs, "y": ys}, own, solid, curve.name))
         name = f"d{bracketed(curve.name)}/d{x}"
-        made.marks.append(Mark("line", {"x": xs, "y": slopes}, slope, whole | dashed, name))
+        drawn.marks.append(Mark("line", {"x": xs, "y": slopes}, slope, whole | dashed, name))
         for each in curve.tangents:
             ends = np.array([xs[0], xs[-1]])
             line = {"x": ends, "y": each.y + each.slope * (ends - each.x)}
             style = whole | {"width": 1.2, "dash": "solid"}
             said = f"tangent at {each.x:g}"
             told = said if len(curves) == 1 else f"{curve.name}: {said}"
-            made.marks.append(Mark("line", line, touching, style, told))
+            drawn.marks.append(Mark("line", line, touching, style, told))
             place = {"x": np.array([each.x]), "y": np.array([each.y])}
             dot = {"marker": "o", "alpha": 1.0, "size": 36.0}
-            made.marks.append(Mark("points", place, touching, dot))
+            drawn.marks.append(Mark("points", place, touching, dot))
     every = np.concatenate(values)
     shown = _clipped(every)
     # Neither a steep tangent nor a pole may flatten the curve.
     if curves[0].tangents or shown.size < np.isfinite(every).sum():
-        made.limits[1] = _limits(shown)
-    return made
+        drawn.limits[1] = _limits(shown)
+    return drawn
 
 
 def _clipped(values: Any) -> Any:

@@ -22,6 +22,6 @@ def command(file: str, json: bool) -> int:
     from gradcli.questions.port.refusals import refusals  # lazy: command: its body
     from gradcli.questions.port.tell import port_json, port_text  # lazy: command: its answer
 
-    found = refusals(Source(file, program_text(file)))
-    Terminal().write((port_json if json else port_text)(file, found))
-    return 1 if found else 0
+    errors = refusals(Source(file, program_text(file)))
+    Terminal().write((port_json if json else port_text)(file, errors))
+    return 1 if errors else 0

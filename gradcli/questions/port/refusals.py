@@ -97,15 +97,15 @@ class _Reader:
             return
         try:
             namespace.module(dotted)
-            found: Any = namespace.module(module)
+            imported: Any = namespace.module(module)
             if name is not None and name != "*":
-                found = namespace.imported(found, name)
+                imported = namespace.imported(imported, name)
         except GradcliError as error:
             is_used = bound in self.used or name == "*"
             if is_used and id(node) not in self.tried:
                 self._refused(error, node.span)
         else:
-            self.imported[bound] = None if name == "*" else found
+            self.imported[bound] = None if name == "*" else imported
 
     def _is_beside(self, dotted: str) -> bool:
         """Whether a run imports a file of the program's own, which it does before the language's

@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 @with_answer_file(".txt", ".json")
 @with_json
 @with_program
-def command(question: str, words: Sequence[str], file: str | None, **given: Any) -> int:
+def command(question: str, words: Sequence[str], file: str | None, **settings: Any) -> int:
     """Prove why a tensor has a gradient, or has none.
 
     The question comes first: x.grad, x.requires_grad, x.is_leaf, or net.0.weight.trains. The
     answer is the path that carries the gradient, or every place where it was cut.
     """
     wanted = read_question(question)
-    asked = asked_of("why", words, file, given)
+    asked = asked_of("why", words, file, settings)
     return asked.terminal.checked(why(asked, wanted))
 
 
@@ -92,19 +92,19 @@ def why(
     """Answer a question about a program: why a tensor has a gradient, or none; the exit code."""
 
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
-        found = _recorded(asked, run, statements, value)
+        recorded = _recorded(asked, run, statements, value)
         gradient = None
         if run.replay is not None and run.replay.shapes is not None:
-            gradient = _numbers_beside_graph(asked, run, _answer(run, question, found))
-        write_why(asked, run, question, found, gradient)
+            gradient = _numbers_beside_graph(asked, run, _answer(run, question, recorded))
+        write_why(asked, run, question, recorded, gradient)
         return 0
 
     def after_error(run: Run, statements: Sequence[Statement], error: GradcliError) -> None:
         # That there is no gradient is often what the program failed of.
         if re.split(r"\W", question.name)[0] in run.session.values:
-            found = run.recorded(statements, None, False)
-            found.error = error
-            write_why(asked, run, question, found)
+            recorded = run.recorded(statements, None, False)
+            recorded.error = error
+            write_why(asked, run, question, recorded)
 
     code = answer_from_graph(asked, "values", answer)
     if code is not None:
@@ -167,7 +167,7 @@ def _recorded(asked: Asked, run: Run, statements: Sequence[Statement], value: An
 
 
 def write_why(
-    asked: Asked, run: Run, question: Question, found: Recorded, gradient: Tensor | None = None
+    asked: Asked, run: Run, question: Question, recorded: Recorded, gradient: Tensor | None = None
 ) -> None:
     """Write the answer to a question, with the remedies that help.
 
@@ -178,7 +178,7 @@ def write_why(
     from gradcli.questions.why.trial import keep_what_helps  # lazy: command: its body
     from gradcli.show.answer import Answer  # lazy: command: its body
 
-    answer = _answer(run, question, found)
+    answer = _answer(run, question, recorded)
     if gradient is not None:
         answer.value = gradient
     elif (_is_small(answer.value) or answer.kind == "zero") and run.work <= _LONGEST:
@@ -186,7 +186,7 @@ def write_why(
         kept = _again(asked, question, asked.program.text(), "kept")
         answer = answer if kept is None or kept.failed else kept.answer
     again = partial(_again, asked, question) if run.work <= _LONGEST else None
-    keep_what_helps(answer, (found.output_name, found.output), again)
+    keep_what_helps(answer, (recorded.output_name, recorded.output), again)
     with run.session.running():
         shown = Answer(partial(why_text, answer), partial(why_document, answer))
         run.terminal.answer(shown, run.options.format)
@@ -253,16 +253,16 @@ def _ran(
                     value = run.execute(statements, asked.arguments)
                 finally:
                     check_recorded(run)
-                found = _recorded(asked, run, statements, value)
+                recorded = _recorded(asked, run, statements, value)
             except GradcliError:
-                found, failed = run.recorded(statements, None, False), True
-            answer = _answer(run, question, found)
+                recorded, failed = run.recorded(statements, None, False), True
+            answer = _answer(run, question, recorded)
     except (GradcliError, UsageError):
         return None
-    return Ran(answer, (found.output_name, found.output), failed)
+    return Ran(answer, (recorded.output_name, recorded.output), failed)
 
 
-def _answer(run: Run, question: Question, found: Recorded) -> Why:
+def _answer(run: Run, question: Question, recorded: Recorded) -> Why:
     """The answer to a question; raises a usage error, or E202, where it is asked of no tensor."""
     from gradcli.autograd.tensor import Tensor  # lazy: command: its body
     from gradcli.language.objects.types import type_name  # lazy: command: its body
@@ -272,7 +272,7 @@ def _answer(run: Run, question: Question, found: Recorded) -> Why:
     from gradcli.running.report import parameters_of  # lazy: command: its body
 
     parameters = dict(parameters_of(run.session))
-    named = {**parameters, **found.values}
+    named = {**parameters, **recorded.values}
     name, attribute = question.name, question.attribute
     tensor = named.get(name)
     if tensor is None and not name.isidentifier():
@@ -297,11 +297,11 @@ def _answer(run: Run, question: Question, found: Recorded) -> Why:
             else "gradients and graphs belong to tensors",
         )
     if not attribute:
-        optimized = any(isinstance(each, Optimizer) for each in found.values.values())
+        optimized = any(isinstance(each, Optimizer) for each in recorded.values.values())
         attribute = "trains" if optimized and tensor.is_leaf else "grad"
     with run.session.running():
-        answer = explain(found, name, tensor, attribute)
-    if found.provenance.unheard and not _is_settled(answer, tensor, found.provenance):
+        answer = explain(recorded, name, tensor, attribute)
+    if recorded.provenance.unheard and not _is_settled(answer, tensor, recorded.provenance):
         raise NotRecorded
     if type(answer.value) is Tensor and not run.has_numbers:
         shape = ", ".join(map(str, answer.value.array.shape))

@@ -245,15 +245,15 @@ def step_detachment(place: Span) -> Detachment:
 
 def _switch(program: Sequence[tree.Statement], places: Sequence[Span | None]) -> Span | None:
     """The last call of `set_grad_enabled` by itself that stands ahead of one of some places."""
-    found = None
+    span = None
     for node in tree.nodes_of(list(program)):
         if not isinstance(node, tree.Call) or not node.function.span.text.endswith(
             "set_grad_enabled"
         ):
             continue
         if any(place is not None and node.span.end <= place.start for place in places):
-            found = node.span
-    return found
+            span = node.span
+    return span
 
 
 _SMOOTH = "a smooth relative has a gradient: softmax for argmax, sigmoid for a comparison"
@@ -379,9 +379,9 @@ def _enclosing_copy(program: Sequence[tree.Statement], place: Span) -> tuple[str
     """The program without the `torch.tensor()` around a list of a tensor's numbers."""
     for each in around(program, place):
         if isinstance(each, tree.Call) and each.function.span.text == "torch.tensor":
-            found = each.arguments[0].value
-            if isinstance(found, tree.Call) and isinstance(found.function, tree.Attribute):
-                return instead(each.span, found.function.value.span.text)
+            copied = each.arguments[0].value
+            if isinstance(copied, tree.Call) and isinstance(copied.function, tree.Attribute):
+                return instead(each.span, copied.function.value.span.text)
     return ()
 
 
@@ -390,7 +390,7 @@ def _enclosing_copy(program: Sequence[tree.Statement], place: Span) -> tuple[str
 
 def switched_off(program: Iterable[tree.Statement], place: Span) -> Span | None:
     """The innermost `with torch.no_grad()`, or the decorator, that a place is under."""
-    found = None
+    span = None
     for node in tree.nodes_of(list(program)):
         if not holds(node.span, place):
             continue
@@ -401,5 +401,5 @@ def switched_off(program: Iterable[tree.Statement], place: Span) -> Span | None:
             contexts = list(node.decorators)
         for context in contexts:
             if any(mode in context.span.text for mode in _MODES):
-                found = context.span
-    return found
+                span = context.span
+    return span

@@ -42,12 +42,12 @@ def statement_at(program: Program, place: Span | None) -> tree.Statement | None:
     """The innermost statement on a line of its own that a place stands in."""
     if place is None:
         return None
-    found = [
+    around = [
         each
         for each in tree.nodes_of(list(program))
         if isinstance(each, _SIMPLE) and holds(each.span, place)
     ]
-    return min(found, key=lambda each: each.span.end - each.span.start, default=None)
+    return min(around, key=lambda each: each.span.end - each.span.start, default=None)
 
 
 def before(program: Program, place: Span | None, new: str) -> list[Edit]:
@@ -189,7 +189,7 @@ def without_numpy(place: Span) -> tuple[str, ...]:
     """The program without the way through NumPy."""
     text = re.sub(r"(\.detach\(\))?(\.cpu\(\))?\.numpy\(\)", "", place.source.text)
     text = re.sub(r"torch\.(from_numpy|as_tensor|tensor)\((?!\[)", "(", text)
-    text = _NUMPY.sub(lambda found: f"torch.{found[1] or found[2]}", text)
+    text = _NUMPY.sub(lambda match: f"torch.{match[1] or match[2]}", text)
     return (re.sub(r"import (numpy|torch\.\w+)( as \w+)?", "import torch", text),)
 
 
@@ -256,8 +256,8 @@ _ORDERS = ("<", "<=", ">", ">=")
 def _of_largest(node: tree.Comparison) -> tuple[str, ...]:
     """The program with a softmax for `x == x.max(…)`, which marks what is largest."""
     scores, (_, other) = node.first.span.text, node.rest[0]
-    found = re.search(r"\ba?max\((?P<of>[^()]*)\)", other.span.text)
-    dim = None if found is None else re.search(r"-?\d+", found["of"])
+    match = re.search(r"\ba?max\((?P<of>[^()]*)\)", other.span.text)
+    dim = None if match is None else re.search(r"-?\d+", match["of"])
     if dim is None or not re.search(rf"(?<!\w){re.escape(scores)}(?!\w)", other.span.text):
         return ()
     return instead(node.span, f"torch.softmax({scores}, {dim[0]})")

@@ -77,9 +77,9 @@ ATTRIBUTES = ("grad", "requires_grad", "is_leaf", "trains")
 def why(run: Recorded, name: str, tensor: Tensor, attribute: str) -> Why:
     """The answer for `NAME.grad`, `NAME.requires_grad`, `NAME.is_leaf` or `NAME.trains`."""
     if attribute == "trains":
-        found = not_training(run, name, tensor)
+        answer = not_training(run, name, tensor)
         return _if_it_ended(
-            run, found or _trains(run, tensor, _Gradients(run, name, tensor).answer())
+            run, answer or _trains(run, tensor, _Gradients(run, name, tensor).answer())
         )
     if attribute == "grad":
         return _if_it_ended(run, _Gradients(run, name, tensor).answer())
@@ -92,35 +92,35 @@ _TO_COME = ("no backward", "no gradient at step", "no optimizer", "no step", "un
 """Answers that the rest of a program might have made others."""
 
 
-def _if_it_ended(run: Recorded, found: Why) -> Why:
+def _if_it_ended(run: Recorded, answer: Why) -> Why:
     """An answer, or that the program ended in an error before what it waits for."""
     error = run.error
-    if error is None or found.kind not in _TO_COME or error.code.startswith("E4"):
-        return found
+    if error is None or answer.kind not in _TO_COME or error.code.startswith("E4"):
+        return answer
     reason = f"the program ended in error {error.code} before anything else came of it"
     return Why(
-        found.question, found.value, "failed", reason, [Detachment(error.span, error.message)]
+        answer.question, answer.value, "failed", reason, [Detachment(error.span, error.message)]
     )
 
 
 def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
     """What the gradient of a parameter that no optimizer leaves out says of its training."""
     question = gradient.question.removesuffix(".grad") + ".trains"
-    found = gradient.value is not None
+    passes = gradient.value is not None
     if run.has_numbers:
-        found = found and bool(gradient.value.array.any())
+        passes = passes and bool(gradient.value.array.any())
     reason, places = gradient.reason, gradient.detachments
     if gradient.kind == "cleared" and tensor.version:
-        found, reason = True, "a gradient arrived and was used, and was cleared afterwards"
+        passes, reason = True, "a gradient arrived and was used, and was cleared afterwards"
         places = [Detachment(each.place, each.text) for each in places]
-    elif not found and (optimizer := decayed(run, tensor)) is not None:
-        found = True
+    elif not passes and (optimizer := decayed(run, tensor)) is not None:
+        passes = True
         reason = (
             f"the weight decay of `{optimizer}` moves it, though its gradient is zero: {reason}"
         )
-    elif found and not tensor.version:
+    elif passes and not tensor.version:
         reason += "; so far nothing has changed its value"
-    return Why(question, found, gradient.kind, reason, places, gradient.path)
+    return Why(question, passes, gradient.kind, reason, places, gradient.path)
 
 
 # --- requires_grad and is_leaf ------------------------------------------------------------------
@@ -150,8 +150,8 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
     if held is not None:
         return held
     if tensor.meta is not None and tensor.meta.is_parameter:
-        found = frozen(run, name, tensor)
-        return Why(question, False, found.kind, found.reason, found.detachments)
+        answer = frozen(run, name, tensor)
+        return Why(question, False, answer.kind, answer.reason, answer.detachments)
     flow = run.flow
     place = run.creation(tensor)
     ingredients = flow.ingredients([id(tensor)])
@@ -181,8 +181,8 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
         help = "write `2.` for `2`, or call `.float()`, and ask for a gradient"
         detachment = Detachment(place, f"this makes {tensor.dtype}", help, (), tries, True)
         return Why(question, False, "dtype", f"{tensor.dtype} carries no gradient", [detachment])
-    made = [f.call for f in flow.back.get(id(tensor), ()) if f.call is not None]
-    if made:
+    calls = [f.call for f in flow.back.get(id(tensor), ()) if f.call is not None]
+    if calls:
         inputs = sorted(
             {
                 each.name
@@ -192,7 +192,7 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
         )
         shown = ", ".join(inputs)
         text = f"computed from {shown}" if inputs else "computed here, of numbers alone"
-        detachment = Detachment(made[0].span, text, _ask(inputs), (), _asking(run, inputs))
+        detachment = Detachment(calls[0].span, text, _ask(inputs), (), _asking(run, inputs))
         reason = "nothing that it is computed from requires grad" + (f": {shown}" if shown else "")
         return Why(question, False, "constant", reason, [detachment])
     text = "nobody asked for a gradient here"
@@ -237,9 +237,9 @@ def _is_leaf(run: Recorded, name: str, tensor: Tensor) -> Why:
         return Why(
             question, True, "leaf", f"{name} requires grad, and no operation made it", detachments
         )
-    found = without_grad(run, question, name, tensor)
-    reason = "a tensor that does not require grad is a leaf: " + found.reason
-    return Why(question, True, found.kind, reason, found.detachments)
+    answer = without_grad(run, question, name, tensor)
+    reason = "a tensor that does not require grad is a leaf: " + answer.reason
+    return Why(question, True, answer.kind, reason, answer.detachments)
 
 
 # --- grad ---------------------------------------------------------------------------------------
@@ -318,13 +318,13 @@ class _Gradients:
         if is_uninitialized(tensor.array):
             return self._none("uninitialized", f"{self.name}: {NO_SHAPE}")
         if not tensor.requires_grad:
-            found = without_grad(self.run, self.question, self.name, tensor)
+            answer = without_grad(self.run, self.question, self.name, tensor)
             if returned_by_grad(self.run, self.tensor):
                 reason = f"{self.name} is a gradient itself, which grad() returned"
-                return self._none(found.kind, reason, found.detachments)
-            reason = f"{self.name} does not require grad: {found.reason}"
-            reason = found.reason if found.kind in ("buffer", "frozen") else reason
-            return self._none(found.kind, reason, found.detachments)
+                return self._none(answer.kind, reason, answer.detachments)
+            reason = f"{self.name} does not require grad: {answer.reason}"
+            reason = answer.reason if answer.kind in ("buffer", "frozen") else reason
+            return self._none(answer.kind, reason, answer.detachments)
         if tensor.grad_fn is not None:
             return self._not_a_leaf(tensor.grad_fn)
         return (
@@ -351,9 +351,9 @@ class _Gradients:
         hooked: list[Detachment] = []
         if self.run.has_numbers:
             hooked = self._hooked(graph, node)
-            found = self._zero(graph, node, output, hooked, path)
-            if found is not None:
-                return found
+            answer = self._zero(graph, node, output, hooked, path)
+            if answer is not None:
+                return answer
         reason = f"the gradient flows from {output} to {name}{self._names()}"
         root = None if graph.root is None else graph.root.node
         places = [*hooked, *(self._changed(node) if self.run.has_numbers else ())]
@@ -460,21 +460,21 @@ class _Gradients:
             for each in self.passes
             if any(node and graph_of(root).find(node) is not None for root, _ in each.roots)
         ][-count:]
-        found = []
+        detachments = []
         gathers = self._gathers(count)
         shares = " and ".join(self._mean_sizes(node, count)) if gathers else ""
         for span, times in Counter(each for each in spans if each is not None).items():
             every = "each round" if self.run.provenance.unheard else f"each of {times} rounds"
             often = f", in {every}" if times > 1 else ""
-            found.append(Detachment(span, f"this adds to it{often}"))
-        if shares and found:
-            found[-1].text += (
+            detachments.append(Detachment(span, f"this adds to it{often}"))
+        if shares and detachments:
+            detachments[-1].text += (
                 f"; each takes a mean of its own, of {shares} elements: these add up to the"
                 " gradient of one mean of all if each is weighed by its share of the elements"
             )
-        if found and not (gathers and self._is_divided()):
-            clearing_misses(self.run, self.name, self.tensor, found[-1])
-        return found[-_PASSES:]
+        if detachments and not (gathers and self._is_divided()):
+            clearing_misses(self.run, self.name, self.tensor, detachments[-1])
+        return detachments[-_PASSES:]
 
     def _gathers(self, count: int) -> bool:
         """Whether the passes that were added up had no step() between them."""
@@ -508,9 +508,9 @@ class _Gradients:
         for each in reversed(self.passes):
             for root, _ in each.roots:
                 graph = graph_of(root)
-                found = None if node is None else graph.find(node)
-                if found is not None:
-                    return graph, path_to(graph, found)
+                goal = None if node is None else graph.find(node)
+                if goal is not None:
+                    return graph, path_to(graph, goal)
         return None, []
 
     def _output_name(self, graph: Graph | None) -> str:
@@ -525,9 +525,9 @@ class _Gradients:
 
     def _not_a_leaf(self, node: Node) -> Why:
         name = self.name
-        found = parametrized(name, "grad")
-        if found is not None:
-            return found
+        answer = parametrized(name, "grad")
+        if answer is not None:
+            return answer
         place = node.place
         earlier = self._leaf_of_this_name(node)
         if earlier is not None:
@@ -579,10 +579,10 @@ class _Gradients:
 
     def _missed_since(self, cleared: Span | None) -> Why:
         """What keeps the last pass from the tensor, which an earlier one reached."""
-        found = self._not_reached(self.passes[-1:])
-        reason = f"{found.reason}; what an earlier pass had brought was cleared before"
-        places = [*found.detachments, Detachment(cleared, "this forgets what came before")]
-        return self._none(found.kind, reason, places)
+        answer = self._not_reached(self.passes[-1:])
+        reason = f"{answer.reason}; what an earlier pass had brought was cleared before"
+        places = [*answer.detachments, Detachment(cleared, "this forgets what came before")]
+        return self._none(answer.kind, reason, places)
 
     def _assignment_to_grad(self) -> Span | None:
         return assignment_to_grad(self.run, self.question, self.tensor)
@@ -638,8 +638,8 @@ class _Gradients:
         for statement, evaluation in self.run.provenance.assignments[-1:]:
             if type(evaluation.value) is not Tensor:
                 names = targets_of(statement) or ["the last value"]
-                found = self._cut([self.run.flow.key(evaluation)], names[0])
-                return found if found.kind == "cut" else None
+                answer = self._cut([self.run.flow.key(evaluation)], names[0])
+                return answer if answer.kind == "cut" else None
         return None
 
     def _replaced(self) -> Why | None:
@@ -687,9 +687,9 @@ class _Gradients:
             ways = "the only way" if len(detachments) == 1 else "every way"
             reason = f"{ways} from {name} to {output} leaves the graph"
             return self._none("cut", reason, detachments)
-        found = self._linear(goals) or self._stepped(output)
-        if found is not None:
-            return found
+        answer = self._linear(goals) or self._stepped(output)
+        if answer is not None:
+            return answer
         used = [each for each in flow.onward.get(id(tensor), ()) if not self._optimizes(each)]
         reached = flow.computed_from([id(tensor)])
         steps = [each for key in reached for each in flow.onward.get(key, ())]
@@ -815,8 +815,8 @@ class _Gradients:
         }
         return [
             began
-            for began, found in zip(self.passes[:-1], graphs, strict=False)
-            for graph in found
+            for began, passed in zip(self.passes[:-1], graphs, strict=False)
+            for graph in passed
             if node is not None and graph.find(node) is not None
             if any(each.leaf in moved for each in graph.nodes if each.leaf is not None)
         ]

@@ -34,8 +34,8 @@ def suspects(
     program: Sequence[tree.Statement], nodes: Sequence[GraphNode], events: Sequence[Event]
 ) -> list[Suspect]:
     """What may have made the gradients of a pass wrong, each place once."""
-    found = [*_functions(program, nodes), *_hooks(program, nodes, events), *_writes(program)]
-    return list({each.place.start: each for each in found}.values())
+    candidates = [*_functions(program, nodes), *_hooks(program, nodes, events), *_writes(program)]
+    return list({each.place.start: each for each in candidates}.values())
 
 
 def without_second(program: Sequence[tree.Statement], nodes: Sequence[GraphNode]) -> list[Suspect]:

@@ -91,9 +91,9 @@ def frozen(run: Recorded, name: str, tensor: Tensor) -> Why:
     edits = [(e.start, e.end, e.text.replace("False", "True")) for e in places]
     tries = edited(places[0], edits) if places else ()
     text, help = "this says which parameters require grad", "leave it out, or unfreeze it"
-    found = [Detachment(span, text, help, (), tries) for span in places[:_MOST]]
-    found = found or _made_frozen(run, tensor)
-    return _answer(name, "frozen", f"{name} is frozen: its requires_grad is False", found)
+    detachments = [Detachment(span, text, help, (), tries) for span in places[:_MOST]]
+    detachments = detachments or _made_frozen(run, tensor)
+    return _answer(name, "frozen", f"{name} is frozen: its requires_grad is False", detachments)
 
 
 def _made_frozen(run: Recorded, tensor: Tensor) -> list[Detachment]:
@@ -133,8 +133,8 @@ def _idle(run: Recorded, name: str, called: str, group: Mapping[str, Any]) -> Wh
         text = f"`{called}` has lr=0 for it"
         rate = "" if place is None else re.sub(r"\blr\s*=\s*0[.0]*(e-?\d+)?", "lr=0.1", place.text)
         tries = instead(place, rate)
-        found = Detachment(place, text, "give it a learning rate", (), tries)
-        return _answer(name, "no rate", text, [found])
+        detachment = Detachment(place, text, "give it a learning rate", (), tries)
+        return _answer(name, "no rate", text, [detachment])
     step, used = _steps(run, called)
     if used or (step is not None and not run.recorder.passes):
         return None
@@ -148,8 +148,8 @@ def _idle(run: Recorded, name: str, called: str, group: Mapping[str, Any]) -> Wh
         *added(run.program, last, f"{called}.step()"),
         *appended(run.program, f"{called}.step()"),
     )
-    found = Detachment(place, "made here", f"call `{called}.step()`", (), tries)
-    return _answer(name, "no step", text, [found])
+    detachment = Detachment(place, "made here", f"call `{called}.step()`", (), tries)
+    return _answer(name, "no step", text, [detachment])
 
 
 def _in_order(run: Recorded, called: str) -> tuple[str, ...]:
@@ -242,17 +242,17 @@ def _replaced(run: Recorded, name: str, called: str) -> Why | None:
     return None
 
 
-def _held_it(run: Recorded, called: str, path: str, made: int) -> bool:
+def _held_it(run: Recorded, called: str, path: str, number: int) -> bool:
     """Whether an optimizer, made by the assignment of that number, was given something of what the
     first name of a path stood for.
     """
     root = path.partition(".")[0]
-    if re.search(rf"\b{root}\b", run.provenance.assignments[made][0].span.text):
+    if re.search(rf"\b{root}\b", run.provenance.assignments[number][0].span.text):
         return True
     groups = run.values[called].param_groups
     return any(
         _has(evaluation.value, each)
-        for statement, evaluation in run.provenance.assignments[:made]
+        for statement, evaluation in run.provenance.assignments[:number]
         if root in targets_of(statement)
         for group in groups
         for each in group["params"]
@@ -274,10 +274,10 @@ def _path(text: str) -> str:
 
 def _exhausted(run: Recorded, name: str, called: str) -> Why | None:
     """The answer where the optimizer was given an iterator that had been gone through."""
-    made = _last_of(run, called)
-    if made is None:
+    place = _last_of(run, called)
+    if place is None:
         return None
-    return _gone_through(run, name, run.provenance.assignments[made][0].span.text, made)
+    return _gone_through(run, name, run.provenance.assignments[place][0].span.text, place)
 
 
 def _given_nothing(run: Recorded, name: str) -> Why | None:
@@ -288,11 +288,11 @@ def _given_nothing(run: Recorded, name: str) -> Why | None:
     return _gone_through(run, name, error.span.text, len(run.provenance.assignments))
 
 
-def _gone_through(run: Recorded, name: str, text: str, made: int) -> Why | None:
+def _gone_through(run: Recorded, name: str, text: str, number: int) -> Why | None:
     """The answer where a text reads an iterator of the parameters that one of the first
     assignments made.
     """
-    for statement, _ in run.provenance.assignments[:made]:
+    for statement, _ in run.provenance.assignments[:number]:
         for target in targets_of(statement):
             value = statement.value if isinstance(statement, tree.Assign) else None
             source = "" if value is None else value.span.text
@@ -300,14 +300,14 @@ def _gone_through(run: Recorded, name: str, text: str, made: int) -> Why | None:
                 continue
             if name.partition(".")[0] != source.partition(".")[0].partition("[")[0]:
                 continue
-            found = Detachment(
+            detachment = Detachment(
                 statement.span,
                 f"`{target}` is an iterator: what went through it left nothing for the optimizer",
                 f"`{target} = list({source})`",
                 (),
                 instead(value.span, f"list({source})"),  # type: ignore[union-attr]
             )
-            return _answer(name, "exhausted", "the optimizer was given no parameters", [found])
+            return _answer(name, "exhausted", "the optimizer was given no parameters", [detachment])
     return None
 
 
@@ -330,7 +330,7 @@ def _no_parameter(run: Recorded, name: str, tensor: Tensor) -> Why | None:
     value = statement.value.span
     bare = re.sub(r",?\s*requires_grad\s*=\s*True", "", value.text)
     target = statement.targets[0].span.text
-    found = Detachment(
+    detachment = Detachment(
         place,
         f"a tensor and no parameter: `{owner}.parameters()` does not have it",
         f"`{target} = nn.Parameter(…)`",
@@ -338,7 +338,10 @@ def _no_parameter(run: Recorded, name: str, tensor: Tensor) -> Why | None:
         instead(value, f"torch.nn.Parameter({bare})"),
     )
     return _answer(
-        name, "no parameter", f"no optimizer holds it: it is no parameter of `{owner}`", [found]
+        name,
+        "no parameter",
+        f"no optimizer holds it: it is no parameter of `{owner}`",
+        [detachment],
     )
 
 
@@ -362,7 +365,7 @@ def _of_another_model(run: Recorded, name: str, optimizers: Mapping[str, Any]) -
         for each in calls_of(run.program, type(optimizer).__name__):
             if each.arguments and place is not None and each.span.end == place.end:
                 tries = instead(each.arguments[0].span, f"{owner}.parameters()")
-        found = Detachment(
+        detachment = Detachment(
             place,
             f"what `{called}` holds has the shapes of `{owner}`'s parameters, and nothing reads it:"
             f" it is of a model that `{owner}` was made from, or that it replaced",
@@ -371,7 +374,7 @@ def _of_another_model(run: Recorded, name: str, optimizers: Mapping[str, Any]) -
             tries,
         )
         return _answer(
-            name, "old model", f"`{called}` holds the parameters of another model", [found]
+            name, "old model", f"`{called}` holds the parameters of another model", [detachment]
         )
     return None
 
@@ -388,8 +391,8 @@ def _left_out(run: Recorded, name: str, called: str) -> Why:
         tries = (*tries, *added(run.program, place, add))
     help = f"`{called}.add_param_group({{'params': [{written}]}})`, or give it to `{called}`"
     text = f"`{name}` is not among the parameters that this is given"
-    found = Detachment(place, text, help, (), tries[-1:])
-    return _answer(name, "no optimizer", "no optimizer holds it", [found])
+    detachment = Detachment(place, text, help, (), tries[-1:])
+    return _answer(name, "no optimizer", "no optimizer holds it", [detachment])
 
 
 _CONTAINERS: Mapping[type, str] = {list: "ModuleList", tuple: "ModuleList", dict: "ModuleDict"}
@@ -479,7 +482,7 @@ def made_anew(run: Recorded) -> list[Detachment]:
         for each in tree.nodes_of(list(run.program))
         if isinstance(each, tree.Def) and each.name == "forward"
     ]
-    found: dict[int, Detachment] = {}
+    detachments: dict[int, Detachment] = {}
     for each in run.provenance.evaluations:
         span = each.node.span
         if not isinstance(each.node, tree.Call) or not isinstance(each.value, Module):
@@ -490,8 +493,8 @@ def made_anew(run: Recorded) -> list[Detachment]:
                 "forward() makes this layer anew at each call, with new weights that no"
                 " optimizer holds: make it in __init__()"
             )
-            found[span.start] = Detachment(span, text)
-    return list(found.values())
+            detachments[span.start] = Detachment(span, text)
+    return list(detachments.values())
 
 
 def decayed(run: Recorded, tensor: Tensor) -> str | None:
@@ -503,7 +506,7 @@ def decayed(run: Recorded, tensor: Tensor) -> str | None:
     return None
 
 
-def clearing_misses(run: Recorded, name: str, tensor: Tensor, found: Detachment) -> None:
+def clearing_misses(run: Recorded, name: str, tensor: Tensor, detachment: Detachment) -> None:
     """Let the last of several passes say how to clear a gradient between them, which the program's
     own zero_grad() did not.
     """
@@ -515,15 +518,15 @@ def clearing_misses(run: Recorded, name: str, tensor: Tensor, found: Detachment)
     ]
     written = re.sub(r"\.(\d+)", r"[\1]", name)
     clears = f"{written}.grad = None"
-    found.help = f"clear it in between: `{clears}`, or `zero_grad()`"
+    detachment.help = f"clear it in between: `{clears}`, or `zero_grad()`"
     if others and len(others) == len(optimizers):
         root = name.partition(".")[0]
         clears = clears if root == name else f"{root}.zero_grad()"
-        found.help = (
+        detachment.help = (
             f"`{others[0]}` does not hold it, so `{others[0]}.zero_grad()` does not clear it:"
             f" `{clears}` does"
         )
-    found.tries = added(run.program, found.place, clears, first=True)
+    detachment.tries = added(run.program, detachment.place, clears, first=True)
 
 
 def skipped_hooks(run: Recorded) -> list[Detachment]:

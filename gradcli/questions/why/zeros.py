@@ -74,17 +74,17 @@ def zeros_of(
     if goal is None or graph.root is None or not is_small(gradient):
         return None
     walk = _Walk(run, graph, goal)
-    found = walk.zeros()
-    if not found:
+    zeros = walk.zeros()
+    if not zeros:
         return None
-    kinds = {each.kind for each in found}
+    kinds = {each.kind for each in zeros}
     reason = kinds.pop() if len(kinds) == 1 else FOR_THESE
     steps = walk.step_functions()
     if steps and reason != EVERYWHERE:
-        reason, found = EVERYWHERE, [*steps, *found]
+        reason, zeros = EVERYWHERE, [*steps, *zeros]
     if array.any():
         reason = f"it is 0 up to rounding: {CANCELS}"
-    return reason, [each.at for each in found[:_MOST]]
+    return reason, [each.at for each in zeros[:_MOST]]
 
 
 def is_small(gradient: Any) -> bool:
@@ -152,18 +152,18 @@ class _Walk:
             for edge in node.edges:
                 if edge.node is not None:
                     users.setdefault(edge.node, []).append(node)
-        found, waiting = {self.goal}, [self.goal]
+        leading, waiting = {self.goal}, [self.goal]
         while waiting:
             for node in users.get(waiting.pop(), ()):
-                if node not in found:
-                    found.add(node)
+                if node not in leading:
+                    leading.add(node)
                     waiting.append(node)
-        return found
+        return leading
 
     def zeros(self) -> list[Zero]:
         """Where the gradient becomes zero, in the order of the program; nothing if it does not."""
         assert self.graph.root is not None
-        alive, found = {self.graph.root}, []
+        alive, zeros = {self.graph.root}, []
         brought: dict[GraphNode, list[tuple[GraphNode, Any]]] = {}
         # A node runs after all that use it: larger sequence numbers first.
         for node in sorted(self.leads, key=_order):
@@ -173,7 +173,7 @@ class _Walk:
             if node not in alive:
                 cancelled = self._cancelled(node, shares)
                 if cancelled is not None:
-                    found.append(cancelled)
+                    zeros.append(cancelled)
                     continue
                 if node is self.goal:
                     return []
@@ -191,14 +191,14 @@ class _Walk:
                     shares = brought.setdefault(edge.node, [])
                     shares.append((node, _host(step.fitted[number])))
                 elif zero.kind:
-                    found.append(zero)
-        found.sort(key=_position)
-        return found
+                    zeros.append(zero)
+        zeros.sort(key=_position)
+        return zeros
 
     def step_functions(self) -> list[Zero]:
         """The nodes with slope 0 everywhere, if every way to the goal leads through one."""
         assert self.graph.root is not None
-        waiting, met, found = [self.graph.root], {self.graph.root}, []
+        waiting, met, steps = [self.graph.root], {self.graph.root}, []
         while waiting:
             node = waiting.pop()
             if node is self.goal:
@@ -208,11 +208,11 @@ class _Walk:
                     continue
                 if flat(node, number):
                     at = Detachment(node.place, *_step_function(self.run, node))
-                    found.append(Zero(EVERYWHERE, at))
+                    steps.append(Zero(EVERYWHERE, at))
                 else:
                     met.add(edge.node)
                     waiting.append(edge.node)
-        return sorted(found, key=_position)
+        return sorted(steps, key=_position)
 
     def _cancelled(self, node: GraphNode, shares: Sequence[tuple[GraphNode, Any]]) -> Zero | None:
         """That what several users of a value bring adds up to zero."""
@@ -277,14 +277,14 @@ class _Walk:
                 None if g is None else (g * generator.normal(size=g.shape)).astype(g.dtype)[()]
                 for g in came
             ]
-            given = _passed(node.node, weighted, number)
-            if given is None:
-                given = _passed(self._again(node), weighted, number)
-            if given is None:
+            incoming = _passed(node.node, weighted, number)
+            if incoming is None:
+                incoming = _passed(self._again(node), weighted, number)
+            if incoming is None:
                 return None
-            array = _host(given)
+            array = _host(incoming)
             if passed is not None and array.shape != passed.shape:
-                array = _host(accumulate.sum_to(given, passed.shape))
+                array = _host(accumulate.sum_to(incoming, passed.shape))
             size = size + np.abs(array)
         return size
 
@@ -296,20 +296,20 @@ class _Walk:
         if call is None or not isinstance(call.op, Op):
             return None
         operands = {}
-        for name, given in operands_as_they_were(self.run, call).items():
-            operands[name] = given
-            if type(given) is Tensor and given.dtype.is_floating_point:
-                operands[name] = Tensor(given.array, True)
+        for name, operand in operands_as_they_were(self.run, call).items():
+            operands[name] = operand
+            if type(operand) is Tensor and operand.dtype.is_floating_point:
+                operands[name] = Tensor(operand.array, True)
         recorder, active.state.recorder = active.state.recorder, None
         try:
-            made = call.op.apply(*operands.values())
+            result = call.op.apply(*operands.values())
         except (GradcliError, TypeError, ValueError):
             return None
         finally:
             active.state.recorder = recorder
-        first = made[0] if isinstance(made, tuple) else made
-        found: Node | None = first.grad_fn
-        return found
+        first = result[0] if isinstance(result, tuple) else result
+        original: Node | None = first.grad_fn
+        return original
 
     def _without_slope(self, node: GraphNode, call: Call | None, number: int) -> Zero:
         """A node each of whose contributions is zero."""
@@ -332,10 +332,10 @@ class _Walk:
 
     def _zeroed(self, call: Call | None) -> tuple[Label, ...]:
         """The line that makes what goes into a call 0, by a factor that is 0."""
-        given = None if call is None else call.arguments.get("self")
+        operand = None if call is None else call.arguments.get("self")
         if call is None or not _is_zero(operands_as_they_were(self.run, call).get("self")):
             return ()
-        for step in self.run.flow.back.get(id(given), ()):
+        for step in self.run.flow.back.get(id(operand), ()):
             maker = step.call
             stem = "" if maker is None or maker.node is None else maker.node.node_name
             if maker is None or stem.rstrip("0123456789") not in _PRODUCTS:
@@ -422,8 +422,8 @@ def _order(node: GraphNode) -> tuple[bool, int]:
 
 def _host(array: Any) -> Any:
     array = array.array if type(array) is Tensor else array
-    found = np.asarray(to_host(forced(array)))
-    return found.astype(np.float32) if found.dtype.kind == "V" else found
+    values = np.asarray(to_host(forced(array)))
+    return values.astype(np.float32) if values.dtype.kind == "V" else values
 
 
 def _rounding(dtype: Any) -> float:

@@ -45,10 +45,10 @@ class Binding(Record):
         """The tensors that its name was bound to, with their paths in a structure from Python."""
         if type(self.bound) is Tensor:
             return [(self.argument.name, self.bound)]
-        found: list[tuple[str, Tensor]] = []
+        tensors: list[tuple[str, Tensor]] = []
         if self.argument.held is not None and not self.argument.file:
-            mapped(self.argument.name, self.bound, lambda *each: found.append(each))
-        return found
+            mapped(self.argument.name, self.bound, lambda *each: tensors.append(each))
+        return tensors
 
 
 class Bindings:

@@ -95,8 +95,8 @@ def mapped(
     if type(value) is Tensor:
         return of(path, value)
     if type(value) in (list, tuple):
-        found = [mapped(f"{path}[{n}]", each, of, other) for n, each in enumerate(value)]
-        return found if type(value) is list else tuple(found)
+        items = [mapped(f"{path}[{n}]", each, of, other) for n, each in enumerate(value)]
+        return items if type(value) is list else tuple(items)
     if type(value) is dict:
         return {key: mapped(f"{path}[{key!r}]", each, of, other) for key, each in value.items()}
     return other(value)

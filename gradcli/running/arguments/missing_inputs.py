@@ -12,8 +12,8 @@ from gradcli.running.arguments.name_uses import called_names, free_names, operan
 _CLASSES = (type, LanguageType)
 
 
-def missing_inputs(statements: Sequence[Statement], given: Iterable[str]) -> dict[str, None]:
-    """The names that statements read and neither they nor `given` give a value, in order; among
+def missing_inputs(statements: Sequence[Statement], bound: Iterable[str]) -> dict[str, None]:
+    """The names that statements read and neither they nor `bound` give a value, in order; among
     them a function's name that is not called but an operand: `t` in `k * t` is a time.
     """
     called = called_names(statements)
@@ -22,8 +22,8 @@ def missing_inputs(statements: Sequence[Statement], given: Iterable[str]) -> dic
     def is_builtin(name: str) -> bool:
         table = table_of(name)
         # A class is an operand: `suppress(RuntimeError)`.
-        found = None if table is None else table[name]
-        is_operand = name in operands and callable(found) and not isinstance(found, _CLASSES)
+        meaning = None if table is None else table[name]
+        is_operand = name in operands and callable(meaning) and not isinstance(meaning, _CLASSES)
         return name in called or (table is not None and not is_operand)
 
-    return free_names(statements, given, is_builtin)
+    return free_names(statements, bound, is_builtin)

@@ -284,11 +284,11 @@ class Replay:
 
     def _chain(self, number: int) -> list[int]:
         """The calls around a line, outermost first."""
-        found: list[int] = []
+        chain: list[int] = []
         while number >= 0:
-            found.insert(0, number)
+            chain.insert(0, number)
             number = self.recording.calls[number][1]
-        return found
+        return chain
 
     def _at(self, text: str) -> Any:
         """The value of a path in the program, None for none."""
@@ -299,10 +299,10 @@ class Replay:
                 value = value.grad if part == "grad" else None
                 continue
             for table in ("_modules", "_parameters", "_buffers"):
-                found = getattr(value, table, {}).get(part)
-                if found is not None:
+                part_of = getattr(value, table, {}).get(part)
+                if part_of is not None:
                     break
-            value = found
+            value = part_of
         return value
 
     # --- comparison -------------------------------------------------------------------------------
@@ -349,14 +349,14 @@ class Replay:
 
     def difference_told(self) -> Warned | None:
         """The warning that the replay differs from the run; None where it does not."""
-        found = self.first
-        if found is None:
+        difference = self.first
+        if difference is None:
             return None
         return Warned(
             "W027",
-            f"{found.what} differs from the run: {found.text} has {found.theirs} in PyTorch and"
-            f" {found.ours} here",
-            found.place,
+            f"{difference.what} differs from the run: {difference.text} has {difference.theirs} in"
+            f" PyTorch and {difference.ours} here",
+            difference.place,
             "; ".join(
                 [
                     *self.recording.notes[:MOST_NAMED],

@@ -87,8 +87,8 @@ def _argument(value: Any) -> Any:
         few = array.size <= MOST_COMPUTED and array.dtype.kind in "biuf"
         return {"tensor": np.asarray(array).tolist() if few else None, "shape": [*array.shape]}
     if isinstance(value, Record):
-        given = {name: _argument(getattr(value, name)) for name in value.fields}
-        return {name: each for name, each in given.items() if each is not None}
+        fields = {name: _argument(getattr(value, name)) for name in value.fields}
+        return {name: each for name, each in fields.items() if each is not None}
     return [*map(_argument, value)] if isinstance(value, (tuple, list)) else value
 
 

@@ -53,18 +53,18 @@ def obstacle(graph: Graph, recorder: TraceRecorder) -> Obstacle | None:
     for each in instructions[: last + 1]:
         within = _is_within(each, graph)
         reads = [*each.reads]
-        found = next((outside[value] for value in reads if value in outside), None)
-        touched = found is not None or any(value in inside for value in reads)
+        source = next((outside[value] for value in reads if value in outside), None)
+        touched = source is not None or any(value in inside for value in reads)
         if not touched and not _reads_memory(each, arrays):
             continue
         if Effect.READS in each.effects:
             return Obstacle("a number of theirs is taken out of a tensor", each.span)
-        if within and found is not None:
-            return found
+        if within and source is not None:
+            return source
         if _carries_on(each, inside, recorder):
             inside.update(each.results)
         else:
-            cut = found or Obstacle("what is computed of them has no gradient", each.span)
+            cut = source or Obstacle("what is computed of them has no gradient", each.span)
             outside.update(dict.fromkeys(each.results, cut))
     return None
 
@@ -78,10 +78,10 @@ def _is_hooked(node: GraphNode) -> bool:
 
 def _reads_memory(instruction: Instruction, arrays: Sequence[Any]) -> bool:
     """Whether one of these arrays is read before the trace knows it as a value."""
-    given = [each for each in instruction.inputs if isinstance(each, (np.ndarray, np.generic))]
+    memories = [each for each in instruction.inputs if isinstance(each, (np.ndarray, np.generic))]
     return any(
         one is other or (isinstance(one, np.ndarray) and np.may_share_memory(one, other))
-        for one in given
+        for one in memories
         for other in arrays
     )
 

@@ -49,12 +49,12 @@ class Matrices:
 
     def _rewritten(self, symbol: Symbol) -> Symbol:
         parts = tuple(map(self._rewritten, symbol.parts))
-        made = rebuilt(symbol, parts) if parts else symbol
-        if isinstance(made, Call):
-            return self._call(made)
-        if isinstance(made, Item):
-            return _without_dimension(made)
-        return self._operation(made) if isinstance(made, Operation) else made
+        symbol_made = rebuilt(symbol, parts) if parts else symbol
+        if isinstance(symbol_made, Call):
+            return self._call(symbol_made)
+        if isinstance(symbol_made, Item):
+            return _without_dimension(symbol_made)
+        return self._operation(symbol_made) if isinstance(symbol_made, Operation) else symbol_made
 
     # --- how many dimensions ---------------------------------------------------------------------
 
@@ -91,48 +91,48 @@ class Matrices:
 
     # --- rules -----------------------------------------------------------------------------------
 
-    def _call(self, made: Call) -> Symbol:
-        name = made.function
+    def _call(self, call: Call) -> Symbol:
+        name = call.function
         if name == "t":
-            return self._transposed(made)
+            return self._transposed(call)
         if name == _INVERSE:
-            return self._inverse(made)
-        if name == _SOLVE and len(made.parts) == 2:
-            factor = self._times_unit(made.parts[1])
+            return self._inverse(call)
+        if name == _SOLVE and len(call.parts) == 2:
+            factor = self._times_unit(call.parts[1])
             if factor is not None:
-                return Operation("*", factor, self._inverse(Call(_INVERSE, made.parts[:1])))
+                return Operation("*", factor, self._inverse(Call(_INVERSE, call.parts[:1])))
         if name == "outer":
-            return self._outer(made)
+            return self._outer(call)
         if name == "diag_embed":
-            return self._diagonal(made)
-        is_length = name == "norm" and len(made.parts) > 1 and number_of(made.parts[1]) == 2
-        if is_length and (len(made.parts) == 2 or self.rank(made.parts[0]) == 1):
-            return Call("norm", made.parts[:1], True)
+            return self._diagonal(call)
+        is_length = name == "norm" and len(call.parts) > 1 and number_of(call.parts[1]) == 2
+        if is_length and (len(call.parts) == 2 or self.rank(call.parts[0]) == 1):
+            return Call("norm", call.parts[:1], True)
         if name == "where":
-            condition, *branches = made.parts
-            made = Call("where", (condition, *map(_level, branches)))
-            return _either_sign(_positive_part(_positive_determinant(made)))
-        is_total = name in _TOTALS and len(made.parts) > 1 and self.rank(made.parts[0]) == 1
-        if is_total and not any(isinstance(each, Keyword) for each in made.parts):
-            return Call(name, made.parts[:1], True)  # broadcast as a vector of one element is
-        if name == "logical_or" and _is_nan_too(made):
-            return made.parts[0]
-        unit = _filled_diagonal(made)
+            condition, *branches = call.parts
+            call = Call("where", (condition, *map(_level, branches)))
+            return _either_sign(_positive_part(_positive_determinant(call)))
+        is_total = name in _TOTALS and len(call.parts) > 1 and self.rank(call.parts[0]) == 1
+        if is_total and not any(isinstance(each, Keyword) for each in call.parts):
+            return Call(name, call.parts[:1], True)  # broadcast as a vector of one element is
+        if name == "logical_or" and _is_nan_too(call):
+            return call.parts[0]
+        unit = _filled_diagonal(call)
         if unit is not None:
             return unit
-        shaped = argument(made, "reshape")
+        shaped = argument(call, "reshape")
         if isinstance(shaped, Operation) and shaped.operator == "@":
             first = _row(shaped.operands[0])
             if first is not None:
                 return Operation("@", first, shaped.operands[1])
-        shape = made.parts[1] if shaped is not None else None
+        shape = call.parts[1] if shaped is not None else None
         vector = None if shaped is None else _column(shaped)
         is_line = isinstance(shape, Constant) and len(shape.value) == 1
-        return vector if vector is not None and is_line else made
+        return vector if vector is not None and is_line else call
 
-    def _outer(self, made: Call) -> Symbol:
+    def _outer(self, call: Call) -> Symbol:
         """An outer product with the numbers that its vectors are times or divided by before it."""
-        for number, vector in enumerate(made.parts):
+        for number, vector in enumerate(call.parts):
             if not isinstance(vector, Operation) or vector.operator not in ("*", "/"):
                 continue
             *front, last = vector.parts
@@ -144,15 +144,15 @@ class Matrices:
             ):
                 continue
             rest = front[0] if scalar is last else last
-            parts = [rest if n == number else part for n, part in enumerate(made.parts)]
+            parts = [rest if n == number else part for n, part in enumerate(call.parts)]
             inner = self._outer(Call("outer", tuple(parts)))
             pair = (inner, scalar) if vector.operator == "/" else (scalar, inner)
             return Operation(vector.operator, *pair)
-        return made
+        return call
 
-    def _transposed(self, made: Call) -> Symbol:
+    def _transposed(self, call: Call) -> Symbol:
         """A transpose, brought to the factors of a product."""
-        inner = made.parts[0]
+        inner = call.parts[0]
         if isinstance(inner, Operation) and inner.operator == "@" and self._are_matrices(inner):
             left, right = inner.operands
             return Operation("@", self._turn(right), self._turn(left))
@@ -180,14 +180,14 @@ class Matrices:
             return self._transposed(Call("t", (symbol,), True))
         return Call("t", (symbol,), True)
 
-    def _inverse(self, made: Call) -> Symbol:
-        inner = made.parts[0]
+    def _inverse(self, call: Call) -> Symbol:
+        inner = call.parts[0]
         twice, turned = argument(inner, _INVERSE), argument(inner, "t")
         if twice is not None:
             return twice
         if turned is not None:
             return self._turn(self._inverse(Call(_INVERSE, (turned,))))
-        return made
+        return call
 
     def _times_unit(self, symbol: Symbol) -> Symbol | None:
         """The number in a number times the unit matrix."""
@@ -203,50 +203,50 @@ class Matrices:
                 return Operation(symbol.operator, *front, inner)
         return None
 
-    def _diagonal(self, made: Call) -> Symbol:
+    def _diagonal(self, call: Call) -> Symbol:
         """A number on the diagonal, as the number times the unit matrix."""
-        wide = made.parts[0]
+        wide = call.parts[0]
         number = argument(wide, "expand")
         inner = None if number is None else argument(number, "unsqueeze")
         if inner is None or self.rank(inner) != 0 or not isinstance(wide.parts[1], Constant):
-            return made
+            return call
         return Operation("*", inner, Call("eye", (Constant(wide.parts[1].value[0]),)))
 
-    def _operation(self, made: Operation) -> Symbol:
-        if made.operator == "@":
-            return self._product(made)
-        if len(made.parts) == 2:
-            bare = self._times_ones(made) if made.operator == "*" else None
+    def _operation(self, operation: Operation) -> Symbol:
+        if operation.operator == "@":
+            return self._product(operation)
+        if len(operation.parts) == 2:
+            bare = self._times_ones(operation) if operation.operator == "*" else None
             if bare is not None:
                 return bare
-            diagonal = self._on_the_diagonal(made)
+            diagonal = self._on_the_diagonal(operation)
             if diagonal is not None:
                 return diagonal
-            for number, one in enumerate(made.parts):
-                simpler = self._beside(made, one, made.parts[1 - number], number)
+            for number, one in enumerate(operation.parts):
+                simpler = self._beside(operation, one, operation.parts[1 - number], number)
                 if simpler is not None:
                     return simpler
-        if made.operator == "*":
-            vector = _column(made.operands[0])
-            if vector is not None and self.rank(made.operands[1]) == 1:
-                return Call("outer", (vector, made.operands[1]))
-        return made
+        if operation.operator == "*":
+            vector = _column(operation.operands[0])
+            if vector is not None and self.rank(operation.operands[1]) == 1:
+                return Call("outer", (vector, operation.operands[1]))
+        return operation
 
-    def _on_the_diagonal(self, made: Operation) -> Symbol | None:
+    def _on_the_diagonal(self, operation: Operation) -> Symbol | None:
         """A diagonal with the number that it is times or divided by."""
-        for number, one in enumerate(made.parts):
-            inner, other = argument(one, "diag"), made.parts[1 - number]
-            is_quotient = made.operator == "/" and number == 0
+        for number, one in enumerate(operation.parts):
+            inner, other = argument(one, "diag"), operation.parts[1 - number]
+            is_quotient = operation.operator == "/" and number == 0
             if inner is None or self.rank(other) != 0 or number_of(other) is not None:
                 continue
-            if made.operator == "*" or is_quotient:
+            if operation.operator == "*" or is_quotient:
                 pair = (inner, other) if number == 0 else (other, inner)
-                return Call("diag", (Operation(made.operator, *pair),))
+                return Call("diag", (Operation(operation.operator, *pair),))
         return None
 
-    def _times_ones(self, made: Operation) -> Symbol | None:
+    def _times_ones(self, operation: Operation) -> Symbol | None:
         """A product with the number that fills a factor of the other one's shape."""
-        for one, other in (made.parts, made.parts[::-1]):
+        for one, other in (operation.parts, operation.parts[::-1]):
             number = _level(one)
             if number is not one and isinstance(number, Constant):
                 inner = one if isinstance(one, Call) else one.parts[0]
@@ -255,20 +255,22 @@ class Matrices:
                     return other if number.value == 1 else Operation("*", number, other)
         return None
 
-    def _beside(self, made: Operation, one: Symbol, other: Symbol, number: int) -> Symbol | None:
+    def _beside(
+        self, operation: Operation, one: Symbol, other: Symbol, number: int
+    ) -> Symbol | None:
         """An operation without what broadcasting does to a number by itself, or a power of 0."""
         scalar = argument(one, "unsqueeze")
         if scalar is not None and self.rank(scalar) == 0 and self.rank(other) not in (0, None):
             pair = (scalar, other) if number == 0 else (other, scalar)
-            return self._operation(Operation(made.operator, *pair))
+            return self._operation(Operation(operation.operator, *pair))
         is_power = isinstance(one, Operation) and one.operator == "**"
-        if made.operator == "*" and is_power and number_of(one.parts[1]) == 0:
+        if operation.operator == "*" and is_power and number_of(one.parts[1]) == 0:
             rank = self.rank(one.parts[0])
             return other if rank is not None and rank == self.rank(other) else None
         return None
 
-    def _product(self, made: Operation) -> Symbol:
-        left, right = made.operands
+    def _product(self, operation: Operation) -> Symbol:
+        left, right = operation.operands
         for one, other in ((left, right), (right, left)):
             if text_of(one).startswith("ones((1, 1)"):
                 return other
@@ -330,16 +332,20 @@ class Matrices:
     def _factored(self, symbol: Symbol) -> Symbol:
         """`(A + B) @ x` for `A @ x + B @ x`."""
         parts = tuple(map(self._factored, symbol.parts))
-        made = rebuilt(symbol, parts) if parts else symbol
-        if not isinstance(made, Operation) or made.operator not in "+-" or len(made.parts) != 2:
-            return made
-        one, other = made.parts
+        product = rebuilt(symbol, parts) if parts else symbol
+        if (
+            not isinstance(product, Operation)
+            or product.operator not in "+-"
+            or len(product.parts) != 2
+        ):
+            return product
+        one, other = product.parts
         front = None
         if isinstance(one, Operation) and one.operator == "+" and len(one.parts) == 2:
             front, one = one.parts
-        joined = self._joined(made.operator, one, other)
+        joined = self._joined(product.operator, one, other)
         if joined is None:
-            return made
+            return product
         return joined if front is None else Operation("+", front, joined)
 
     def _joined(self, operator: str, one: Symbol, other: Symbol) -> Symbol | None:
@@ -371,15 +377,15 @@ class Matrices:
         return None
 
 
-def _without_dimension(made: Item) -> Symbol:
+def _without_dimension(item: Item) -> Symbol:
     """A formula for the only element of a dimension that was put into it."""
-    inner = argument(made.value, "unsqueeze")
-    dim = number_of(made.value.parts[1]) if inner is not None else None
-    if inner is None or dim is None or dim < 0 or not isinstance(made.index, Constant):
-        return made
+    inner = argument(item.value, "unsqueeze")
+    dim = number_of(item.value.parts[1]) if inner is not None else None
+    if inner is None or dim is None or dim < 0 or not isinstance(item.index, Constant):
+        return item
     picks = (*[slice(None)] * int(dim), 0)
-    index = made.index.value
-    return inner if (index if isinstance(index, tuple) else (index,)) == picks else made
+    index = item.index.value
+    return inner if (index if isinstance(index, tuple) else (index,)) == picks else item
 
 
 def _is_symmetric(symbol: Symbol) -> bool:
@@ -394,30 +400,30 @@ def _most(ranks: list[int | None]) -> int | None:
     return max(known, default=0) if len(known) == len(ranks) else None
 
 
-def _positive_determinant(made: Call) -> Symbol:
+def _positive_determinant(call: Call) -> Symbol:
     """What holds where a determinant is positive, as its logarithm asks for."""
-    condition, then, otherwise = made.parts
+    condition, then, otherwise = call.parts
     if not isinstance(condition, Operation) or condition.operator != "==":
-        return made
+        return call
     sign, negative = condition.operands
     is_sign = isinstance(sign, Item) and argument(sign.value, "torch.linalg.slogdet") is not None
     is_zero = number_of(then) == 0 or text_of(then) == "tensor(0.0)"
-    return otherwise if is_sign and number_of(negative) == -1 and is_zero else made
+    return otherwise if is_sign and number_of(negative) == -1 and is_zero else call
 
 
-def _either_sign(made: Symbol) -> Symbol:
+def _either_sign(symbol: Symbol) -> Symbol:
     """`sigmoid(-x)` for what logsigmoid's rule says by the sign."""
-    if not isinstance(made, Call) or made.function != "where":
-        return made
-    condition, then, otherwise = made.parts
+    if not isinstance(symbol, Call) or symbol.function != "where":
+        return symbol
+    condition, then, otherwise = symbol.parts
     if not isinstance(condition, Operation) or condition.operator != "<":
-        return made
+        return symbol
     inner = condition.operands[0]
     size = Call("abs", (inner,))
     pair = [text_of(Call("sigmoid", (each,))) for each in (size, Operation("-", size))]
     if number_of(condition.operands[1]) == 0 and [text_of(then), text_of(otherwise)] == pair:
         return Call("sigmoid", (Operation("-", inner),))
-    return made
+    return symbol
 
 
 def _level(branch: Symbol) -> Symbol:
@@ -439,35 +445,39 @@ def _level(branch: Symbol) -> Symbol:
     return branch
 
 
-def _is_nan_too(made: Call) -> bool:
+def _is_nan_too(call: Call) -> bool:
     """Whether a case is `a == b`, or both no numbers."""
-    same, none = made.parts
+    same, none = call.parts
     if not isinstance(none, Call) or none.function != "logical_and" or len(same.parts) != 2:
         return False
     texts = [f"{text_of(part)} != {text_of(part)}" for part in same.parts]
     return [text_of(part) for part in none.parts] == texts
 
 
-def _positive_part(made: Symbol) -> Symbol:
+def _positive_part(symbol: Symbol) -> Symbol:
     """`where(x > 0, e, 0)` for what relu's rule says by its result."""
-    if not isinstance(made, Call) or made.function != "where" or number_of(made.parts[1]) != 0:
-        return made
-    condition, then, otherwise = made.parts
+    if (
+        not isinstance(symbol, Call)
+        or symbol.function != "where"
+        or number_of(symbol.parts[1]) != 0
+    ):
+        return symbol
+    condition, then, otherwise = symbol.parts
     if not isinstance(condition, Operation) or condition.operator != "<=":
-        return made
+        return symbol
     inner = argument(condition.operands[0], "relu")
     if inner is None or number_of(condition.operands[1]) != 0:
-        return made
+        return symbol
     return Call("where", (Operation(">", inner, Constant(0)), otherwise, then))
 
 
-def _filled_diagonal(made: Call) -> Symbol | None:
+def _filled_diagonal(call: Call) -> Symbol | None:
     """A number times the unit matrix for a matrix whose diagonal was filled with the number."""
-    filled = argument(made, "reshape")
+    filled = argument(call, "reshape")
     if not isinstance(filled, Call) or filled.function != "index_fill":
         return None
     empty, dim, places, number = filled.parts
-    shape, positions = made.parts[1], argument(places, "tensor")
+    shape, positions = call.parts[1], argument(places, "tensor")
     if argument(empty, "zeros") is None or number_of(dim) != 0:
         return None
     if not isinstance(shape, Constant) or not isinstance(positions, Constant):

@@ -94,8 +94,8 @@ def _root_of(number: int) -> Symbol:
     return Call("math.sqrt", (Constant(number),))
 
 
-def _is_close(found: float, value: float, room: float) -> bool:
-    return abs(found - value) <= room * abs(value)
+def _is_close(approximation: float, value: float, room: float) -> bool:
+    return abs(approximation - value) <= room * abs(value)
 
 
 def is_fraction(number: Fraction) -> bool:

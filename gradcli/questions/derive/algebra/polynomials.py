@@ -80,12 +80,12 @@ def power(f: Polynomial, exponent: int) -> Polynomial:
 
 def coefficients(f: Polynomial, name: str) -> dict[int, Polynomial]:
     """What stands before each power of a name."""
-    found: dict[int, Polynomial] = {}
+    by_power: dict[int, Polynomial] = {}
     for monomial, number in f.items():
         exponent = dict(monomial).get(name, 0)
         rest = tuple(pair for pair in monomial if pair[0] != name)
-        found.setdefault(exponent, {})[rest] = number
-    return found
+        by_power.setdefault(exponent, {})[rest] = number
+    return by_power
 
 
 def _raised(f: Polynomial, name: str, exponent: int) -> Polynomial:
@@ -182,7 +182,7 @@ def _remainder(f: Polynomial, g: Polynomial, name: str) -> Polynomial:
 
 def square_free(f: Polynomial) -> list[tuple[Polynomial, int]]:
     """Polynomials and exponents, whose product is f but for a number in front."""
-    found: list[tuple[Polynomial, int]] = []
+    factors: list[tuple[Polynomial, int]] = []
     for name in sorted(names_of(f)):
         if name not in names_of(f):
             continue
@@ -195,16 +195,16 @@ def square_free(f: Polynomial) -> list[tuple[Polynomial, int]]:
             again = common(once, repeated)
             factor = primitive(divided(once, again) or {})[1]
             if names_of(factor):
-                found.append((factor, exponent))
+                factors.append((factor, exponent))
             once, repeated = again, divided(repeated, again) or {}
             exponent += 1
         f = content
-    return found
+    return factors
 
 
 def _derivative(f: Polynomial, name: str) -> Polynomial:
-    found: Polynomial = {}
+    derivative: Polynomial = {}
     for exponent, factor in coefficients(f, name).items():
         if exponent:
-            found = plus(found, _raised(factor, name, exponent - 1), exponent)
-    return found
+            derivative = plus(derivative, _raised(factor, name, exponent - 1), exponent)
+    return derivative

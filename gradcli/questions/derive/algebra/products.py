@@ -65,9 +65,9 @@ def simplified(symbol: Symbol, numbers: Collection[str] = ()) -> Symbol:
         numbers: names of numbers, which go through matrix products and sums as constants do.
     """
     algebra = _Algebra(numbers)
-    found = algebra.written(algebra.product(symbol))
-    complement = _complement(found)
-    return found if complement is None else complement
+    simpler = algebra.written(algebra.product(symbol))
+    complement = _complement(simpler)
+    return simpler if complement is None else complement
 
 
 def _part(symbol: Symbol) -> Symbol:
@@ -94,10 +94,10 @@ class _Algebra:
         number = number_of(symbol)
         if number is not None:
             front, factors = factors_of(number)
-            found = Product(front, {})
+            product_so_far = Product(front, {})
             for factor, power in factors:
-                found = found.times(self._atom(factor), power)
-            return found
+                product_so_far = product_so_far.times(self._atom(factor), power)
+            return product_so_far
         if isinstance(symbol, Operation):
             return self._operation(symbol)
         if isinstance(symbol, Call):
@@ -130,8 +130,8 @@ class _Algebra:
             return Product(Fraction(1), {}).times(left, int(exponent))
         if operator == "@":
             fronts, sides = zip(*map(self._parted, (left, right)), strict=True)
-            found = self._atom(Operation("@", *map(self.written, sides)))
-            return found.times(fronts[0]).times(fronts[1])
+            atom = self._atom(Operation("@", *map(self.written, sides)))
+            return atom.times(fronts[0]).times(fronts[1])
         return self._atom(Operation(operator, *map(_part, operands)))
 
     def _call(self, symbol: Call) -> Product:
@@ -167,8 +167,8 @@ class _Algebra:
             is_one_hot = isinstance(head, Call) and head.function == "F.one_hot"
             if name == "sum" and is_one_hot and list(map(text_of, arguments[1:2])) == ["(1,)"]:
                 return Product(inside.number, {})
-            made = self._atom(Call(name, (head, *arguments[1:]), symbol.method))
-            return Product(inside.number, made.powers)
+            atom = self._atom(Call(name, (head, *arguments[1:]), symbol.method))
+            return Product(inside.number, atom.powers)
         return self._atom(Call(name, tuple(map(_part, arguments)), symbol.method))
 
     def _parted(self, product: Product) -> tuple[Product, Product]:
@@ -191,12 +191,12 @@ class _Algebra:
             if len(terms) < 2 or not all(each and each <= rest.keys() for each in below):
                 continue
             outer = Product(product.number, rest)
-            found: dict[frozenset[tuple[str, Fraction]], Product] = {}
+            by_base: dict[frozenset[tuple[str, Fraction]], Product] = {}
             for term in terms:
                 for each in self._multiplied_out(outer.times(term)):
-                    number = each.number + (found[each.key].number if each.key in found else 0)
-                    found[each.key] = Product(number, each.powers)
-            left = [each for each in found.values() if each.number]
+                    number = each.number + (by_base[each.key].number if each.key in by_base else 0)
+                    by_base[each.key] = Product(number, each.powers)
+            left = [each for each in by_base.values() if each.number]
             if 0 < len(left) <= len(terms):
                 total = self.written(left[0])
                 for each in left[1:]:
@@ -230,8 +230,8 @@ class _Algebra:
                 exponent = text_of(Call("exp", (turned,)))
                 if product.powers.get(exponent) == 1:
                     powers = {**product.powers, key: power - 1, exponent: Fraction(0)}
-                    found = self._atom(Call("sigmoid", (turned,)))
-                    return Product(product.number, powers).times(found)
+                    sigmoid = self._atom(Call("sigmoid", (turned,)))
+                    return Product(product.number, powers).times(sigmoid)
             grown = _one_plus_exp(symbol)
             if grown is not None and power >= 1:
                 inverse = text_of(Call("sigmoid", (simplified(Operation("-", grown)),)))
@@ -246,10 +246,10 @@ class _Algebra:
                 powers = {**product.powers, key: power + 1}
                 if powers.get(exponent) == 1:
                     del powers[exponent]
-                    found = self._atom(Call("sigmoid", (grown,)))
+                    sigmoid = self._atom(Call("sigmoid", (grown,)))
                 else:
-                    found = self._atom(Call("sigmoid", (simplified(Operation("-", grown)),)))
-                return self._merged(Product(product.number, powers).times(found))
+                    sigmoid = self._atom(Call("sigmoid", (simplified(Operation("-", grown)),)))
+                return self._merged(Product(product.number, powers).times(sigmoid))
             if power < -1:
                 continue
             if isinstance(symbol, Call) and symbol.function == "sum" and len(symbol.arguments) == 1:
@@ -258,8 +258,8 @@ class _Algebra:
                 if is_exp and product.powers.get(text_of(inner)) == 1:
                     gone = (key, text_of(inner))
                     powers = {k: v for k, v in product.powers.items() if k not in gone}
-                    made = Call("softmax", (inner.parts[0], Constant(0)), True)
-                    return Product(product.number, powers).times(self._atom(made))
+                    softmax = Call("softmax", (inner.parts[0], Constant(0)), True)
+                    return Product(product.number, powers).times(self._atom(softmax))
         return product
 
     def _sum(self, symbol: Operation) -> Product:
@@ -282,19 +282,19 @@ class _Algebra:
         scaled.sort(key=lambda term: term.number < 0)
         first, *rest = scaled
         unsigned = [(t.number, self.written(Product(abs(t.number), t.powers))) for t in rest]
-        found = _joined([(first.number, self.written(first)), *unsigned])
-        return Product(common, self._atom(found).powers)
+        joined = _joined([(first.number, self.written(first)), *unsigned])
+        return Product(common, self._atom(joined).powers)
 
     def _shorter(self, terms: list[Product]) -> list[Product]:
         """Terms multiplied out where that leaves no more of them, and simpler ones: `s - y` for
         `(1 - y) * s - y * (1 - s)`.
         """
-        found: dict[frozenset[tuple[str, Fraction]], Product] = {}
+        by_base: dict[frozenset[tuple[str, Fraction]], Product] = {}
         for term in terms:
             for each in self._multiplied_out(term):
-                number = each.number + (found[each.key].number if each.key in found else 0)
-                found[each.key] = Product(number, each.powers)
-        left = [each for each in found.values() if each.number]
+                number = each.number + (by_base[each.key].number if each.key in by_base else 0)
+                by_base[each.key] = Product(number, each.powers)
+        left = [each for each in by_base.values() if each.number]
         whole = self._over_one_line(terms)
         if whole is not None:
             return [whole]
@@ -316,12 +316,12 @@ class _Algebra:
         if not has_sum or len(terms) < 2:
             return None
         line = Product(Fraction(1), below)
-        found: dict[frozenset[tuple[str, Fraction]], Product] = {}
+        by_base: dict[frozenset[tuple[str, Fraction]], Product] = {}
         for term in terms:
             for each in self._multiplied_out(term.times(line, -1)):
-                number = each.number + (found[each.key].number if each.key in found else 0)
-                found[each.key] = Product(number, each.powers)
-        left = [each for each in found.values() if each.number]
+                number = each.number + (by_base[each.key].number if each.key in by_base else 0)
+                by_base[each.key] = Product(number, each.powers)
+        left = [each for each in by_base.values() if each.number]
         if len(left) == 1:
             return left[0].times(line)
         for order in permutations(left) if len(left) == 2 else ():
@@ -341,8 +341,8 @@ class _Algebra:
                 yield from self._terms(first, sign)
                 yield from self._terms(second, sign if symbol.operator == "+" else -sign)
                 return
-        found = self.product(symbol)
-        yield Product(found.number * sign, found.powers)
+        product = self.product(symbol)
+        yield Product(product.number * sign, product.powers)
 
     # --- writing ---------------------------------------------------------------------------------
 
@@ -358,21 +358,21 @@ class _Algebra:
             number = Fraction(number.numerator)
         if number != 1 or not above:
             above.insert(0, constant(number))
-        made = _negated(above[0]) if product.number < 0 else above[0]
+        numerator = _negated(above[0]) if product.number < 0 else above[0]
         for factor in above[1:]:
             # A number in front of a matrix product needs no brackets around it.
-            is_number = all(isinstance(each, (Operation, Constant)) for each in made.walk())
+            is_number = all(isinstance(each, (Operation, Constant)) for each in numerator.walk())
             if is_number and isinstance(factor, Operation) and factor.operator == "@":
                 left, right = factor.operands
-                made = Operation("@", Operation("*", made, left), right)
+                numerator = Operation("@", Operation("*", numerator, left), right)
             else:
-                made = Operation("*", made, factor)
+                numerator = Operation("*", numerator, factor)
         if below:
             divisor = below[0]
             for factor in below[1:]:
                 divisor = Operation("*", divisor, factor)
-            made = Operation("/", made, divisor)
-        return made
+            numerator = Operation("/", numerator, divisor)
+        return numerator
 
     def _power(self, key: str, power: Fraction) -> Symbol:
         symbol = self.atoms[key]
@@ -390,10 +390,10 @@ def _negated(symbol: Symbol) -> Symbol:
 
 def _joined(terms: list[tuple[Fraction, Symbol]]) -> Symbol:
     """A sum of terms, given each with its number; the number's sign is that of the term."""
-    made = terms[0][1]
+    total = terms[0][1]
     for number, term in terms[1:]:
-        made = Operation("-" if number < 0 else "+", made, term)
-    return made
+        total = Operation("-" if number < 0 else "+", total, term)
+    return total
 
 
 def _one_plus_exp(symbol: Symbol) -> Symbol | None:

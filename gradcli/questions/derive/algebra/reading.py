@@ -102,10 +102,10 @@ class Atoms:
         number = number_of(symbol)
         if number is not None:
             front, factors = factors_of(number)
-            found = of_number(front)
+            quotient = of_number(front)
             for factor, exponent in factors:
-                found = found.times(self.read(factor), exponent)
-            return found
+                quotient = quotient.times(self.read(factor), exponent)
+            return quotient
         if isinstance(symbol, Operation):
             return self.atom(symbol) if text_of(symbol) == self._whole else self._operation(symbol)
         if isinstance(symbol, Call):
@@ -205,10 +205,10 @@ class Atoms:
         """The power with an exponent that has no number but a divisor in front."""
         number = self.read(term).number.numerator
         exponent = self._shortest(Operation("/", term, Constant(number)))
-        made = Call("exp", (exponent,)) if base is None else Operation("**", base, exponent)
-        found = self.atom(made)
-        self.powers[text_of(made)] = base, exponent
-        return found
+        symbol = Call("exp", (exponent,)) if base is None else Operation("**", base, exponent)
+        atom = self.atom(symbol)
+        self.powers[text_of(symbol)] = base, exponent
+        return atom
 
     def _root(self, base: Symbol, degree: int) -> Quotient:
         """`base ** (1 / degree)`."""
@@ -236,14 +236,14 @@ class Atoms:
                 if degree == 2:
                     size = self._call(Call("abs", (inside,)))
                     return of_number(front).times(size, exponent // 2)
-        made = power_of(base, Fraction(1, degree))
-        name = text_of(made)
+        root = power_of(base, Fraction(1, degree))
+        name = text_of(root)
         is_new = name not in self.symbols
-        found = self.atom(made)
+        atom = self.atom(root)
         if is_new:
             self.powers[name] = base, Operation("/", Constant(1), Constant(degree))
             self._identities.append((name, degree, inner))
-        return of_number(front).times(found)
+        return of_number(front).times(atom)
 
 
 def _sum(one: Quotient, other: Quotient, sign: int, exponent: int) -> Quotient:

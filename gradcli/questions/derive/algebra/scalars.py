@@ -84,13 +84,13 @@ class Scalars:
             return {self._shapes[symbol.name]} if symbol.name in self._shapes else None
         if not _is_arithmetic(symbol):
             return {()} if self._rank(symbol) == 0 else None
-        found: set[tuple[int, ...]] = set()
+        shapes: set[tuple[int, ...]] = set()
         for part in symbol.parts:
             inner = self._shapes_in(part)
             if inner is None:
                 return None
-            found |= inner
-        return found
+            shapes |= inner
+        return shapes
 
     def shortest(self, symbol: Symbol) -> Symbol:
         """The shortest formula, the given one where none is shorter."""

@@ -83,8 +83,8 @@ def reduced_dims(symbol: Call, rank: int) -> tuple[set[int] | None, bool]:
     values = [each.value for each in arguments if isinstance(each, Constant)]
     if len(values) < len(arguments) or symbol.function == "norm":
         return (None, False) if len(symbol.arguments) > 1 else (set(range(rank)), False)
-    given = values[0] if values else tuple(range(rank))
-    dims = (given,) if type(given) is int else given
+    reduced = values[0] if values else tuple(range(rank))
+    dims = (reduced,) if type(reduced) is int else reduced
     if not isinstance(dims, (tuple, list)):
         return None, False
     return {dim % rank for dim in dims}, bool(values[1:] and values[1] is True)

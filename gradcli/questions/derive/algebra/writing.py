@@ -168,8 +168,8 @@ class Writer:
                 if dict(total) == {((name, 1),): Fraction(1), (): Fraction(-1)}:
                     turned = self._shortest(Operation("-", symbol.arguments[0]))
                     rest = Quotient(quotient.number, {**quotient.factors, total: 0})
-                    made = self._atoms.atom(Call("sigmoid", (turned,)))
-                    return rest.times(of_number(-1).times(made), exponent)
+                    complement = self._atoms.atom(Call("sigmoid", (turned,)))
+                    return rest.times(of_number(-1).times(complement), exponent)
         return None
 
     def _hyperbolic(self, quotient: Quotient) -> Quotient | None:
@@ -185,8 +185,8 @@ class Writer:
                 for function, sign in (("cosh", 1), ("sinh", -1)):
                     if dict(total) == {((name, 2),): Fraction(1), (): Fraction(sign)}:
                         rest = Quotient(quotient.number, {**quotient.factors, total: 0})
-                        made = self._atoms.read(Call(function, symbol.arguments))
-                        both = of_number(2).times(made).times(of_name(name))
+                        read = self._atoms.read(Call(function, symbol.arguments))
+                        both = of_number(2).times(read).times(of_name(name))
                         return rest.times(both, exponent)
         return None
 
@@ -208,11 +208,11 @@ class Writer:
             size = Fraction(size.numerator)
         if size != 1 or not above:
             above.insert(0, constant(size))
-        made = reduce(lambda one, other: Operation("*", one, other), _signed(above, number < 0))
+        product = reduce(lambda one, other: Operation("*", one, other), _signed(above, number < 0))
         if below:
             divisor = reduce(lambda one, other: Operation("*", one, other), below)
-            made = Operation("/", made, divisor)
-        return made
+            product = Operation("/", product, divisor)
+        return product
 
     def _powers(self, quotient: Quotient) -> tuple[Fraction, Powers]:
         """The number in front and the powers, those of one base together."""
