@@ -258,6 +258,55 @@ def test_a_worker_of_another_version_is_refused(
     assert f"gradcli 0.0.9, and this is gradcli {gradcli.__version__}" in shown.err
 
 
+def test_a_late_worker_of_another_version_is_left_out(
+    scheduler: tuple[str, subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    address, _ = scheduler
+    (tmp_path / "sitecustomize.py").write_text("import gradcli\ngradcli.__version__ = '0.0.9'\n")
+    worker = ("worker", address, "--nthreads", "1", "--no-dashboard", "--local-directory", ".")
+    write(800)
+    words = (SLOW, "w=2", "--inputs", "cases.jsonl")
+    with dask(*worker) as first:
+        waited_for_workers(address, 1)
+        with start(*words, "--cluster", address, "--chunk", "10") as running:
+            waited_for(first.pid, 1, "sweep.child")
+            with dask(*worker, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}"):
+                out, err = running.communicate(timeout=PATIENCE)
+    assert out.decode() == process(*words, "--jobs", "2").out
+    assert b"has gradcli 0.0.9, and is left out" in err
+    assert running.returncode == 3
+
+
+def test_a_cluster_without_workers_says_so(
+    scheduler: tuple[str, subprocess.Popen[bytes]],
+) -> None:
+    address, _ = scheduler
+    worker = ("worker", address, "--nthreads", "1", "--no-dashboard", "--local-directory", ".")
+    with start(*WORDS, "--cluster", address) as running:
+        assert running.stderr is not None
+        assert b"has no workers: waiting" in running.stderr.readline()
+        with dask(*worker):
+            out, err = running.communicate(timeout=PATIENCE)
+    assert out.decode() == process(*WORDS).out
+    assert b"no workers" not in err
+
+
+def test_the_processes_of_a_killed_client_end(
+    scheduler: tuple[str, subprocess.Popen[bytes]],
+) -> None:
+    address, _ = scheduler
+    worker = ("worker", address, "--nthreads", "2", "--no-dashboard", "--local-directory", ".")
+    words = ("while True:\n    pass", "--inputs", "cases.jsonl", "--max-steps", str(10**12))
+    with dask(*worker) as serving:
+        for _ in range(2):
+            with start(*words, "--cluster", address) as running:
+                busy = waited_for(serving.pid, 2, "sweep.child")
+                running.kill()
+                running.communicate(timeout=PATIENCE)
+            assert gone(*busy)
+        assert process(*WORDS, "--cluster", address).out == process(*WORDS).out
+
+
 def test_a_mixture_of_processors_gets_one_note(
     scheduler: tuple[str, subprocess.Popen[bytes]],
 ) -> None:

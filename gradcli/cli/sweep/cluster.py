@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence, Set
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any
@@ -41,6 +41,9 @@ _LARGEST_PARCEL = 1000
 
 _COUNTED_AGAIN = 2.0
 """Seconds after which the workers are counted again: they come and go."""
+
+_LOOKED_AFTER = 3.0
+"""Seconds without a result after which it is looked whether there are workers."""
 
 _ANSWER_SECONDS = 15
 _DEAD_SECONDS = 30
@@ -70,9 +73,9 @@ def results_of(
             for a worker with another gradcli.
     """
     with raising_on_signals():  # the cluster is left as it was
-        cluster = _Cluster(options.sweep.cluster or "", setup, work)
+        cluster = _Cluster(terminal, options.sweep.cluster or "", setup, work)
         try:
-            cluster.check(terminal)
+            cluster.check()
             yield from cluster.results(records, options.sweep.chunk is None)
         finally:
             cluster.close()
@@ -81,7 +84,7 @@ def results_of(
 class _Cluster:
     """A connection to a scheduler, and the parcels that are under way there."""
 
-    def __init__(self, address: str, setup: bytes, work: Work) -> None:
+    def __init__(self, terminal: Terminal, address: str, setup: bytes, work: Work) -> None:
         try:
             import distributed
         except ImportError as error:
@@ -90,9 +93,12 @@ class _Cluster:
             if name.startswith(("distributed", "tornado", "asyncio")):  # what matters is said here
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self._distributed: Any = distributed
+        self._terminal = terminal
         self._work = work
         self._run = uuid4().hex
         self._window: deque[tuple[bytes, Any]] = deque()
+        self._others: set[str] = set()  # workers with another gradcli
+        self._told_of_none = False
         self._submissions = 0
         self._threads, self._counted = 1, 0.0
         self._own: Any = None
@@ -101,7 +107,7 @@ class _Cluster:
         self._client: Any = None
         try:
             self._client = self._connected()
-            self._setup = self._client.submit(_itself, setup, key=f"gradcli-{self._run}-setup")
+            self._setup = self._client.submit(_itself, setup, key=on_worker.setup_key(self._run))
         except BaseException:
             self.close()
             raise
@@ -130,7 +136,7 @@ class _Cluster:
                 "E608", f"no scheduler answers at {self.address}", help=_words(error)
             ) from error
 
-    def check(self, terminal: Terminal) -> None:
+    def check(self) -> None:
         """Raise E610 for a worker with another gradcli, and note where kernels differ."""
 
         def about() -> dict[str, Any]:  # sent as it stands: the worker's gradcli may be any
@@ -171,7 +177,7 @@ class _Cluster:
             if len({str(each["kernels"][k]) for each in installations.values()}) > 1
         ]
         if differ:
-            terminal.note(
+            self._terminal.note(
                 f"the workers, or this machine, differ in {', '.join(differ)}: last digits may too"
             )
 
@@ -216,11 +222,12 @@ class _Cluster:
             parcel,
             key=f"gradcli-{self._run}-{self._submissions}",
             pure=False,
+            workers=self._allowed() or None if self._others else None,
         )
 
     def _finished(self, parcel: bytes, future: Any) -> Iterator[bytes]:
         """The results of a parcel, or those of its records, each tried alone."""
-        answer = self._answer(future)
+        answer = self._answer(parcel, future)
         if answer is not None:
             yield answer
             return
@@ -232,29 +239,61 @@ class _Cluster:
             for attempt in range(left):
                 if attempt:
                     waiting[number] = self._submitted(piece)
-                answer = self._answer(waiting[number])
+                answer = self._answer(piece, waiting[number])
                 if answer is not None:
                     break
             yield self._work.lost(piece, attempts) if answer is None else answer
 
-    def _answer(self, future: Any) -> bytes | None:
+    def _answer(self, parcel: bytes, future: Any) -> bytes | None:
         """What a worker answered; None where it or its process ended."""
-        try:
-            answer: bytes = future.result()
-        except self._distributed.KilledWorker:
-            return None
-        except (OSError, TimeoutError, CancelledError) as error:
-            raise self._gone() from error
-        except Exception as error:  # of the cluster's machinery, on the worker or here
-            raise GradcliError("E608", f"a worker failed: {_words(error)}") from error
-        finally:
-            future.release()
-        kind, content = answer[:1], answer[1:]
-        if kind == on_worker.REFUSED:
-            raise wrong_version("", content.decode())
+        while True:
+            self._wait(future)
+            try:
+                answer: bytes = future.result()
+                kind, content = answer[:1], answer[1:]
+                if kind != on_worker.REFUSED:
+                    break
+                self._leave_out(future, content.decode())
+            except self._distributed.KilledWorker:
+                return None
+            except (OSError, TimeoutError, CancelledError) as error:
+                raise self._gone() from error
+            except GradcliError:
+                raise
+            except Exception as error:  # of the cluster's machinery, on the worker or here
+                raise GradcliError("E608", f"a worker failed: {_words(error)}") from error
+            finally:
+                future.release()
+            future = self._submitted(parcel)
         if kind == on_worker.FAILED:
             raise GradcliError("E901", content.decode("utf-8", "replace"))
         return None if kind == on_worker.DIED else content
+
+    def _leave_out(self, future: Any, version: str) -> None:
+        """Give no more work to a worker that came later, with another gradcli; raises E610 where
+        there is no other worker.
+        """
+        holders = self._client.who_has([future]).values()
+        found = {address for each in holders for address in each}
+        if not self._allowed(found):
+            raise wrong_version("", version)
+        for address in found - self._others:
+            self._terminal.note(f"the worker at {address} has gradcli {version}, and is left out")
+        self._others |= found
+
+    def _allowed(self, more: Set[str] = frozenset()) -> list[str]:
+        """The workers that may get work."""
+        left_out = self._others | more
+        return [address for address in self._client.nthreads() if address not in left_out]
+
+    def _wait(self, future: Any) -> None:
+        """Wait until a future is done; say once where there are no workers to do it."""
+        while not future.done():
+            with suppress(TimeoutError, CancelledError), self._client.as_current():
+                self._distributed.wait(future, timeout=_LOOKED_AFTER)
+            if not (future.done() or self._told_of_none or self._client.nthreads()):
+                self._terminal.note(f"the cluster at {self.address} has no workers: waiting")
+                self._told_of_none = True
 
     def _gone(self) -> GradcliError:
         return GradcliError(

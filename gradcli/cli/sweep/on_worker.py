@@ -7,17 +7,27 @@ end with the worker, however that ends.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
+import time
 from contextlib import suppress
-from threading import Lock
+from threading import Lock, Thread
+from typing import Any
 
 import gradcli
 from gradcli.running.process.workers import receive, send
 
 DONE, DIED, REFUSED, FAILED = b"+", b"x", b"v", b"-"
 """How an answer begins: a result, a process that ended, another version, an error of ours."""
+
+
+_LOOKED_AFTER = 2.0
+_MISSED = 3
+"""After how many seconds it is looked whether a run's client is there, and how often in a row it is
+not, until its processes end.
+"""
 
 
 class _Runs:
@@ -107,8 +117,35 @@ def _taken(run: str, setup: bytes) -> _Process | None:
         if idle:
             return idle.pop()
         process = _Process(setup)
+        if run not in _Runs.all:
+            from distributed import get_worker  # lazy: command: the processes read this file too
+
+            Thread(target=_watch, args=(get_worker(), run), daemon=True).start()
         _Runs.all.setdefault(run, set()).add(process)
         return process
+
+
+def setup_key(run: str) -> str:
+    """What the cluster calls the setup of a run, which it holds as long as the run's client is
+    there.
+    """
+    return f"gradcli-{run}-setup"
+
+
+def _watch(worker: Any, run: str) -> None:
+    """End the processes of a run whose client has gone without ending them: it was killed."""
+    key, missed = setup_key(run), 0
+    while missed < _MISSED and run not in _Runs.ended:
+        time.sleep(_LOOKED_AFTER)
+        asked = worker.scheduler.who_has(keys=[key])
+        try:
+            held = asyncio.run_coroutine_threadsafe(asked, worker.loop.asyncio_loop).result(
+                _LOOKED_AFTER
+            )
+        except Exception:  # the worker ends with its scheduler, and the processes with the worker
+            continue
+        missed = 0 if any(held.values()) else missed + 1  # one that is lost is made again
+    end(run)
 
 
 def end(run: str) -> None:
