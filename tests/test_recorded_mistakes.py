@@ -277,8 +277,7 @@ def test_a_big_model_can_be_read(gradcli: CommandLine, python: str, tmp_path: Pa
     text = Path(picture).read_text()
     width, height = map(int, re.findall(r'<svg [^>]*width="(\d+)" height="(\d+)"', text)[0])
     assert (width, height) <= (2000, 1300)
-    for number in range(12):
-        assert f">gpt.blocks.{number}<" in text
+    assert ">Block × 12<" in text
     page = str(tmp_path / "graph.html")
     assert gradcli("run", "-o", page, path).code == 0
     assert "gpt.blocks.11" in Path(page).read_text()

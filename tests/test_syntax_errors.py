@@ -128,6 +128,8 @@ ONE: list[tuple[str, str, str, str, str, str]] = [
     ("nonlocal x", "E006", "1:1", "nonlocal x", "outside a function", ""),
     ("def f(): from a import *", "E006", "1:10", "from a import *", "inside a function", ""),
     ("f() = 1", "E006", "1:1", "f()", "a call cannot be assigned to", "use `==`"),
+    ("await x = 1", "E006", "1:1", "await x", "`await` cannot be assigned to", ""),
+    ("def f():\n    (yield x) = 1", "E006", "2:6", "yield x", "`yield` cannot be assigned to", ""),
     ("1 = x", "E006", "1:1", "1", "a number cannot be assigned to", "use `==`"),
     ("(a, None) = x", "E006", "1:5", "None", "`None` cannot be assigned to", ""),
     ("a = b + c = d", "E006", "1:5", "b + c", "an operation cannot be assigned to", ""),

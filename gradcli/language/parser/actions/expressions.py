@@ -250,6 +250,7 @@ def _comprehension(
 
 
 DESCRIPTIONS: dict[type[Expression], str] = {
+    tree.Await: "`await`",
     tree.Binary: "an operation",
     tree.Call: "a call",
     tree.Comparison: "a comparison",
@@ -265,6 +266,8 @@ DESCRIPTIONS: dict[type[Expression], str] = {
     tree.Starred: "a starred expression",
     tree.Tuple: "a tuple",
     tree.Unary: "an operation",
+    tree.Yield: "`yield`",
+    tree.YieldFrom: "`yield`",
 }
 
 
