@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
+from gradcli.arrays.files.json import holds_numbers, numbered, spelled
 
 MOST_BYTES = 20_000
 """Of an answer's text, and of its document as JSON."""
@@ -152,54 +153,18 @@ class Shortened:
             return str(error)
         if part.size > _SLICED:
             return f"{part.size:,} numbers: at most {_SLICED} are shown"
-        return _plain(part.tolist())
+        return spelled(part.tolist())
 
 
 def _array(value: list[Any]) -> np.ndarray[Any, Any] | None:
     """The array that nested lists of numbers are, None for other lists."""
-    if not value or not all(_is_number(each) for each in _leaves(value)):
+    numbers = numbered(value)
+    if not value or not holds_numbers(numbers):
         return None
     try:
-        return np.array(_numbers(value))
+        return np.array(numbers)
     except ValueError:  # rows of different lengths
         return None
-
-
-_SPECIAL = {"NaN": np.nan, "Infinity": np.inf, "-Infinity": -np.inf}
-
-
-def _is_number(value: Any) -> bool:
-    is_complex = isinstance(value, dict) and value.keys() == {"real", "imag"}
-    return isinstance(value, (int, float)) or is_complex or value in tuple(_SPECIAL)
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    waiting = [value]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, list):
-            waiting += each
-        else:
-            yield each
-
-
-def _numbers(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_numbers(each) for each in value]
-    if isinstance(value, dict):
-        return complex(_numbers(value["real"]), _numbers(value["imag"]))
-    return _SPECIAL[value] if isinstance(value, str) else value
-
-
-def _plain(value: Any) -> Any:
-    """Numbers as JSON has them."""
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    if isinstance(value, complex):
-        return {"real": _plain(value.real), "imag": _plain(value.imag)}
-    if isinstance(value, float) and not np.isfinite(value):
-        return "NaN" if np.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value
 
 
 def _spelled(text: str) -> str:

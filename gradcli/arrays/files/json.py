@@ -141,7 +141,7 @@ def _arrays(file: DataFile, value: Any, text: str) -> Any:
         return {name: _arrays(file, each, text) for name, each in value.items()}
     if not isinstance(value, list):
         return value
-    if not _holds_numbers(value):
+    if not holds_numbers(value):
         return [_arrays(file, each, text) for each in value]
     try:
         array = np.array(value, dtype=None if value else np.float64)
@@ -172,10 +172,10 @@ def numbered(value: Any) -> Any:
     return value
 
 
-def _holds_numbers(value: list[Any]) -> bool:
+def holds_numbers(value: list[Any]) -> bool:
     """Whether a list, and each list in it, holds nothing else."""
     return all(
-        _holds_numbers(each) if type(each) is list else type(each) in (int, float, bool, complex)
+        holds_numbers(each) if type(each) is list else type(each) in (int, float, bool, complex)
         for each in value
     )
 
