@@ -241,10 +241,10 @@ class Rerun(Record):
             return ran
         self.settled |= unknown
         moments, _ = moments_of(self, ran)
-        moments_found = {name: moments[name] for name in moments if name in unknown}
-        if not moments_found:
+        late = {name: moments[name] for name in moments if name in unknown}
+        if not late:
             return ran
-        self.moments = {**self.moments, **moments_found}
+        self.moments = {**self.moments, **late}
         return self._execute(text, values, dtype, record, prepare)
 
     def _execute(

@@ -68,7 +68,6 @@ def replace(path: str, write: Callable[[IO[bytes]], object]) -> None:
     Raises E603 where it cannot be written, E606 where files are out of bounds.
     """
     active.state.limits.check_file(path)
-    unfinished = active.state.temporary
     target = os.path.realpath(path)
     temporary = ""
     try:
@@ -76,7 +75,7 @@ def replace(path: str, write: Callable[[IO[bytes]], object]) -> None:
             with open(target, "wb") as device:  # nothing to move: a pipe, or /dev/null
                 write(device)
             return
-        temporary, file = _beside(target, unfinished)
+        temporary, file = _beside(target)
         with file:
             if os.path.exists(target):
                 os.chmod(temporary, os.stat(target).st_mode & 0o7777)
@@ -88,23 +87,23 @@ def replace(path: str, write: Callable[[IO[bytes]], object]) -> None:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise GradcliError("E603", f"{path}: {reason.lower()}") from error
     finally:
-        unfinished.discard(temporary)
+        active.state.temporary.discard(temporary)
         with suppress(OSError):  # moved into place, or never made
             os.unlink(temporary)
 
 
-def _beside(target: str, unfinished: set[str]) -> tuple[str, IO[bytes]]:
+def _beside(target: str) -> tuple[str, IO[bytes]]:
     """A new file beside the target: its name, which a signal in the middle of writing has to
     remove, and the file, open. What a killed process of the same number left is not touched.
     """
     number = 0
     while True:
         name = f"{target}.{os.getpid()}.{number}.part"
-        unfinished.add(name)
+        active.state.temporary.add(name)
         try:
             return name, open(name, "xb")
         except OSError as error:
-            unfinished.discard(name)
+            active.state.temporary.discard(name)
             if not isinstance(error, FileExistsError):
                 raise
         number += 1

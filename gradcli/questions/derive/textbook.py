@@ -152,16 +152,16 @@ def _unguarded(symbol: Symbol) -> Symbol:
 
 
 def _rewritten(
-    lines_before: list[Line], gradients: set[str], rules: Callable[[Symbol], Symbol]
+    before: list[Line], gradients: set[str], rules: Callable[[Symbol], Symbol]
 ) -> list[Line] | None:
     """The lines rewritten: each gradient of the inputs alone where that is short."""
     whole: dict[str, Symbol] = {}
     closed: list[Line] = []
     lines: list[Line] = []
-    uses = Counter(name for line in lines_before for name in _names(line.formula))
+    uses = Counter(name for line in before for name in _names(line.formula))
     once: dict[str, Symbol] = {}
     try:
-        for line in lines_before:
+        for line in before:
             formula = substituted(line.formula, whole)
             is_short = sum(1 for _ in formula.walk()) <= _MOST_PARTS
             is_number = line.name in gradients and not line.array.ndim
@@ -175,14 +175,14 @@ def _rewritten(
             saved = sum(len(text_of(once[n])) for n in _names(line.formula) if n in once)
             better = len(text_of(joined)) <= min(len(text_of(own)) + saved, _LONGEST)
             lines.append(Line(line.name, joined if better else own, line.array))
-            regular = len(lines_before) > MANY // 2 and is_sum(line.formula)
+            regular = len(before) > MANY // 2 and is_sum(line.formula)
             if uses[line.name] == 1 and _AUTOMATIC.fullmatch(line.name) and not regular:
                 once[line.name] = lines[-1].formula
     except (ZeroDivisionError, OverflowError):
         return None
     lines, closed = _used(lines, gradients), _used(closed, gradients)
     texts = [text_of(line.formula) for line in closed]
-    are_numbers = not any(line.array.ndim for line in lines_before)
+    are_numbers = not any(line.array.ndim for line in before)
     longer, longest = (3.0, 96) if are_numbers else (_LONGER, _LONGEST)
     room = max(longer * sum(len(text_of(line.formula)) for line in lines), longest)
     fits = max(map(len, texts), default=0) <= longest and sum(map(len, texts)) <= room

@@ -144,8 +144,8 @@ class Modules:
 
     def grouped(self, path: Path) -> Path:
         """Where a module of the program stands in the tree."""
-        path_of_group: list[str] = []
+        place: list[str] = []
         for depth in range(1, len(path) + 1):
             span = self._spans.get(path[:depth])
-            path_of_group += path[depth - 1 : depth] if span is None else (span, path[depth - 1])
-        return tuple(path_of_group)
+            place += path[depth - 1 : depth] if span is None else (span, path[depth - 1])
+        return tuple(place)

@@ -49,12 +49,12 @@ class Matrices:
 
     def _rewritten(self, symbol: Symbol) -> Symbol:
         parts = tuple(map(self._rewritten, symbol.parts))
-        symbol_made = rebuilt(symbol, parts) if parts else symbol
-        if isinstance(symbol_made, Call):
-            return self._call(symbol_made)
-        if isinstance(symbol_made, Item):
-            return _without_dimension(symbol_made)
-        return self._operation(symbol_made) if isinstance(symbol_made, Operation) else symbol_made
+        symbol = rebuilt(symbol, parts) if parts else symbol
+        if isinstance(symbol, Call):
+            return self._call(symbol)
+        if isinstance(symbol, Item):
+            return _without_dimension(symbol)
+        return self._operation(symbol) if isinstance(symbol, Operation) else symbol
 
     # --- how many dimensions ---------------------------------------------------------------------
 

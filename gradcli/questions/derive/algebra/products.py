@@ -94,10 +94,10 @@ class _Algebra:
         number = number_of(symbol)
         if number is not None:
             front, factors = factors_of(number)
-            product_so_far = Product(front, {})
+            powers = Product(front, {})
             for factor, power in factors:
-                product_so_far = product_so_far.times(self._atom(factor), power)
-            return product_so_far
+                powers = powers.times(self._atom(factor), power)
+            return powers
         if isinstance(symbol, Operation):
             return self._operation(symbol)
         if isinstance(symbol, Call):
