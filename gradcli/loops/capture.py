@@ -27,7 +27,7 @@ from gradcli.language.compiler.operand_labels import label_operands
 from gradcli.language.functions.generators import Running
 from gradcli.language.objects.attributes import set_attribute
 from gradcli.language.objects.classes.descriptors import computes
-from gradcli.language.objects.iteration import Iterator, drawing, enter, iterate
+from gradcli.language.objects.iteration import VIEWS, Iterator, drawing, enter, iterate
 from gradcli.language.objects.subscripts import set_item
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run
@@ -403,7 +403,5 @@ _ALIKE = frozenset(
 _SHOWN = (*SETTINGS, type)
 """What is written out in the same way in every iteration."""
 
-_DRAWN = frozenset(
-    {range, Iterator, str, set, Tensor} | {type({}.keys()), type({}.values()), type({}.items())}
-)
+_DRAWN = VIEWS | {range, Iterator, str, set, Tensor}
 """What a loop inside the iteration may draw from, beside lists, tuples, dicts and modules."""

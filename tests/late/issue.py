@@ -183,6 +183,18 @@ print({each.stride() for each in kept} == {(1, 2), (1, 3)})
 """,
         "True\n",
     ),
+    "what an iteration makes and keeps": (
+        """
+p, kept, made, total = {'a': 1}, [], [], 0.
+for i in range(120):
+    q = p.keys()
+    kept.append(q)
+    made.append(type('A', (), {}))
+    total += i
+print(len({id(each) for each in kept}), len({id(each) for each in made}))
+""",
+        "120 120\n",
+    ),
 }
 """The programs, and what PyTorch 2.13 prints."""
 

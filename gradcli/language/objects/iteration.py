@@ -109,7 +109,10 @@ def drawing(kind: str, source: HostIterator[Any], *values: Any) -> Iterator:
 
 
 _SEQUENCES = frozenset({list, tuple, str, range})
-_CHANGING = {dict, set, frozenset, type({}.keys()), type({}.values()), type({}.items())}
+VIEWS = frozenset({type({}.keys()), type({}.values()), type({}.items())})
+"""The views of a dict, which show what it holds now."""
+
+_CHANGING = {dict, set, frozenset, *VIEWS}
 _SIZED = {*_SEQUENCES, *_CHANGING, bytes}
 
 

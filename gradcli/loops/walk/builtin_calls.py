@@ -10,7 +10,7 @@ from gradcli.arrays.layout.strides import copied_as_it_lies
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.attributes import set_attribute
-from gradcli.language.objects.iteration import Iterator
+from gradcli.language.objects.iteration import VIEWS, Iterator
 from gradcli.language.objects.methods import METHODS
 from gradcli.library.builtins import BUILTINS
 from gradcli.library.python.numbers.math import MATH
@@ -48,6 +48,9 @@ _MOVE = frozenset(
     | {"values"}
 )
 """The methods of lists and dicts that look at none of the values in them."""
+
+_MADE = VIEWS | {list, dict, set}
+"""What a call makes anew, so that a program that keeps it sees another one in every iteration."""
 
 
 def _print_call(walk: Capture, callee: Callee) -> Any:
@@ -132,7 +135,7 @@ def _change_list(walk: Capture, callee: Callee) -> Any:
 
 
 def _drawn(walk: Capture, value: Any) -> Any:
-    if type(value) in (list, dict, set):
+    if type(value) in _MADE:
         walk.local[id(value)] = value
     return walk.handed_out(value)
 
@@ -214,6 +217,8 @@ def _of_collections(walk: Capture, callee: Callee) -> Any:
             walk.rely_on_module(each)
         elif callee.name in ("enumerate", "zip") and type(each) not in (int, tuple, list, dict):
             walk.check_drawn(each)
+    if callee.name == "type" and len(callee.passed) > 1:
+        walk.refuse("a class is defined")
     if callee.name in ("isinstance", "type", "callable"):
         return walk.recorded(callee.operation, callee.operands)
     function = callee.positional[0] if callee.name in ("map", "filter") else None
