@@ -200,6 +200,13 @@ def test_tensors_are_drawn_with_their_names(script: Script) -> None:
     assert "wave" in out.splitlines()[-1]
 
 
+@pytest.mark.parametrize("value", ["torch.tensor(2.)", "2", "[2.0]", "0.0", "[0, 0, 0]"])
+def test_equal_numbers_are_drawn_on_axes_that_can_be_read(script: Script, value: str) -> None:
+    out, err, code = script(f"x = {value}\n.plot x\n")
+    assert (err, code) == ("", 0)
+    assert "e-" not in out
+
+
 @pytest.mark.parametrize(
     ("program", "message"),
     [
@@ -214,7 +221,7 @@ def test_tensors_are_drawn_with_their_names(script: Script) -> None:
         (f"{LEAF}y = x * 2\n.backward y\n", "give the gradient to start from: .backward y ones(2)"),
         (f"{LEAF}weight = x * 2\n.backward wieght\n", "did you mean `weight`?"),
         (".plot\n", "`.plot` needs a NAME"),
-        ("x = 3\n.plot x\n", "`x` is no tensor but a value of type int"),
+        ("x = [1, 'a']\n.plot x\n", "2 | .plot x\n  |       ^"),
         (".help nothing\n", "`nothing` has no value"),
         ("nothing?\n", "`nothing` has no value"),
         (f"{LEAF}x.T.nothing?\n", "`x.T.nothing` has no value"),

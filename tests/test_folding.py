@@ -166,6 +166,26 @@ def test_too_many_boxes_are_refused_with_what_helps(
     assert help in found.stderr
 
 
+UNKNOWN = [
+    # (program, module, what the message says)
+    ("y = x", "nt", "--fold nt: the graph has no modules"),
+    (BLOCKS, "nte", "no module in the graph `nte`; did you mean `net`?"),
+    (BLOCKS, "nt", "no module in the graph `nt`; there are net, net.0, net.1–5"),
+    (BLOCKS, "*.attn", "no module in the graph `*.attn`; there are net, net.0, net.1–5"),
+]
+
+
+@pytest.mark.parametrize(("program", "module", "message"), UNKNOWN)
+def test_a_module_that_is_none_is_refused_with_those_there_are(
+    program: str, module: str, message: str
+) -> None:
+    words = [f"import torch\n{program}", "x=1", "--format", "svg", "--fold", module]
+    for command in [], ["explain"]:
+        found = invoke(*command, *words)
+        assert found.code == 2
+        assert message in found.stderr
+
+
 SAVED = [
     # (program, input, what stands at its nodes)
     (

@@ -130,9 +130,9 @@ def bounds(panel: Panel, axis: int) -> tuple[float, float]:
         room = 0.0 if tight else MARGIN * np.log10(high / low) or 0.5
         low, high = low / 10**room, high * 10**room
     else:
-        room = (high - low) * (0.0 if tight else MARGIN) or max(abs(high) * MARGIN, 1e-9) * (
-            low == high
-        )
+        room = (high - low) * (0.0 if tight else MARGIN)
+        if low == high:
+            room = abs(high) * MARGIN or 1.0
         stands = any(
             m.kind == "bars" and not m.numbers[f"{'xy'[axis]}0"].any() for m in panel.marks
         )

@@ -11,10 +11,11 @@ from gradcli.autograd import naming
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.language.hints.spelling import closest
 from gradcli.recorded.annotated_graph import AnnotatedGraph
 from gradcli.recorded.ledger import ledger
 from gradcli.recorded.result import Result
-from gradcli.running.arguments.words import unknown
+from gradcli.running.arguments.words import UsageError, unknown
 from gradcli.show.graph.markup import dot, mermaid
 from gradcli.show.page.document import page_document
 from gradcli.show.page.moved_leaves import obstacle
@@ -34,6 +35,9 @@ _TEXTUAL: dict[str, Callable[[AnnotatedGraph], str]] = {
 
 MOST_OPENED = 12
 """Folded modules of which it is tried whether they can be opened."""
+
+_TOLD = 5
+"""Modules that a message names, of those that could have been meant."""
 
 MOST_BOXES = 3_000
 """A picture of more boxes takes long to lay out, and nobody sees anything in it."""
@@ -180,8 +184,12 @@ def _asked(annotated: AnnotatedGraph, options: Options) -> frozenset[Path]:
     folded: set[Path] = set()
     for pattern in options.fold:
         matching = [path for name, path in known.items() if fnmatchcase(name, pattern)]
+        if not matching and not known:
+            raise UsageError(f"--fold {pattern}: the graph has no modules")
         if not matching:
-            raise unknown("module in the graph", pattern, [*known])
+            near = closest(pattern, known)
+            there = "" if near else f"; there are {', '.join([*known][:_TOLD])}"
+            raise unknown("module in the graph", pattern, [*known], there)
         folded.update(matching)
     return frozenset(folded)
 

@@ -239,6 +239,8 @@ def _no_tensor(session: Session, name: str) -> str:
     if name in names:
         return f"`{name}` is no tensor"
     tensors = [each for each, value in names.items() if type(value) is Tensor]
+    if "," in name:
+        return f"one output is asked for, and {name} are several"
     near = closest(name, tensors)
     ending = "" if near is None else f"; did you mean `{near}`?"
     return f"the program has no `{name}`{ending}"
@@ -353,12 +355,12 @@ def output_text(style: Style, name: str | None, output: Any, remark: str = "") -
 
 def show(terminal: Terminal, session: Session, options: Options, result: Result) -> None:
     """Print a result: value, seed, gradients and trace."""
-    with session.running():
-        if options.format in PICTURES:
-            from gradcli.running.picture import picture_text  # lazy: start-up: few pictures
+    if options.format in PICTURES:
+        from gradcli.running.picture import picture_text  # lazy: start-up: few pictures
 
-            terminal.write(picture_text(session, options, result, options.format))
-            return
+        terminal.write(picture_text(session, options, result, options.format))
+        return
+    with session.running():
         if options.format == "table":
             from gradcli.show.values import table  # lazy: start-up: few tables
 

@@ -127,7 +127,8 @@ def explain(
         if format in PICTURES:
             from gradcli.running.picture import picture_text  # lazy: command: after the run
 
-            answer.text = lambda _: picture_text(run.session, run.options, result, format)
+            drawn = picture_text(run.session, run.options, result, format)
+            answer.text = lambda _: drawn
         return answer
 
     recording = asked.options.recording

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Source, Span
@@ -67,14 +67,19 @@ class Line:
 
     def tensor(self, run: Run, number: int) -> tuple[str, Tensor]:
         """The name at an argument, and its tensor; raises E101 for none, E105 for others."""
-        name = self.argument(number) or ""
-        values = run.session.values
-        value = values.get(name)
+        name, value = self.value(run, number)
         if type(value) is Tensor:
             return name, value
-        span = self.words[number]
+        said = f"`{name}` is no tensor but a value of type {type_name(value)}"
+        raise self.wrong(said, self.words[number])
+
+    def value(self, run: Run, number: int) -> tuple[str, Any]:
+        """The name at an argument, and its value; raises E101 where it has none."""
+        name = self.argument(number) or ""
+        values = run.session.values
         if name in values:
-            raise self.wrong(f"`{name}` is no tensor but a value of type {type_name(value)}", span)
+            return name, values[name]
+        span = self.words[number]
         near = closest(name, [each for each, value in values.items() if type(value) is Tensor])
         help = f"did you mean `{near}`?" if near else None
         if help is None and not name.isidentifier():

@@ -67,7 +67,7 @@ TABLE = {
         DotCommand(
             ".plot",
             inspect.plot,
-            "draw the numbers of tensors as curves",
+            "draw the numbers of tensors and lists as curves",
             [("NAME", "tensor"), ("NAME", "tensor"), ("NAME", "tensor")],
             needed=1,
         ),

@@ -56,6 +56,15 @@ def _read(read: Callable[[Any], Any]) -> Callable[[click.Context, click.Paramete
     return callback
 
 
+def _names(name: str, help: str, metavar: str) -> Decorator:
+    """An option of names between commas; given again it adds to them."""
+
+    def joined(_ctx: click.Context, _parameter: click.Parameter, value: Any) -> str | None:
+        return ",".join(value) if value else None
+
+    return _option(name, help, metavar, multiple=True, callback=joined)
+
+
 def _size(text: str) -> int:
     """A size in bytes."""
     size = read_size(text)
@@ -139,8 +148,8 @@ _LIMITS: list[Decorator] = [
 
 _OUTPUT: list[Decorator] = [
     _option("--seed", "The gradient that backward starts from.", "VALUE"),
-    _option("--of", "The output: the tensor assigned last by default.", "NAME"),
-    _option("--wrt", "The inputs whose gradients are wanted.", "A,B"),
+    _names("--of", "The output: the tensor assigned last by default.", "NAME"),
+    _names("--wrt", "The inputs whose gradients are wanted.", "A,B"),
 ]
 
 _RESULT: list[Decorator] = [
