@@ -21,6 +21,7 @@ from gradcli.state import State, active
 if TYPE_CHECKING:
     from gradcli.autograd.graph import Graph
     from gradcli.autograd.recording.recorder import Event, Recorder
+    from gradcli.autograd.recording.stopwatch import Stopwatch
     from gradcli.autograd.tensor import Tensor
     from gradcli.language.compiler.base import Compiler, HotLoop
     from gradcli.language.interpreter import Interpreter
@@ -57,6 +58,7 @@ class Session:
         record: what to record: None nothing, "graph" what the picture of a graph needs, "steps"
             backward steps besides, "all" operations too, and to keep what nodes saved, "values"
             operations and what every expression of the program gave, "kept" both.
+        times: whether to measure how long what is recorded takes.
         limits: how much its programs may use.
         compiles: whether loops and backward passes that run often are compiled.
         manual_seed: the seed of `torch`, `random` and `np.random` before the first line; without
@@ -66,6 +68,7 @@ class Session:
         command: carries out the lines that are for the session (`.vars`, `exp?`); without it they
             are errors.
         ended: whether such a line has ended the session: no further statement runs.
+        stopwatch: what measures the times, None where nothing does.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class Session:
         default_dtype: str = "float32",
         default_device: str | None = None,
         record: str | None = None,
+        times: bool = False,
         limits: Limits | None = None,
         manual_seed: int | None = None,
         compiles: bool = True,
@@ -85,6 +89,8 @@ class Session:
         self._begin(State(emit, limits), manual_seed)
         self.emit = self.state.emit
         self.record = record
+        self.stopwatch: Stopwatch | None = None
+        self._times = times
         self.command: Callable[[Command], None] = no_commands
         self.ended = False
 
@@ -110,6 +116,8 @@ class Session:
             if self.record is not None:
                 self.state.recorder = self._recorder()
                 self.state.frames = {}
+                if self._times:
+                    self._start_stopwatch()
                 if self.record in ("values", "kept"):
                     from gradcli.language.provenance import record_provenance  # lazy: start-up
 
@@ -121,6 +129,15 @@ class Session:
         """What records the session, behind all that listen in front of it; None for nothing."""
         found = self.state.recorder
         return getattr(found, "recorder", found)
+
+    def _start_stopwatch(self) -> None:
+        """Put a stopwatch in front of the recorder."""
+        from gradcli.autograd.recording.stopwatch import (  # lazy: start-up: few are timed
+            Stopwatch,
+        )
+
+        self.stopwatch = watch = Stopwatch()
+        watch.former, self.state.recorder = self.state.recorder, watch
 
     def _recorder(self) -> Recorder:
         if self.record in ("all", "values", "kept"):

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
 
+from gradcli.autograd.recording import stopwatch
+from gradcli.autograd.recording.listeners import Listener
+from gradcli.autograd.recording.stopwatch import Stopwatch
 from gradcli.session import Session
 from gradcli.show.pictures.modules import module_title
 from tests.running import invoke
@@ -143,6 +147,97 @@ def test_modules_are_titled_by_class_and_arguments_and_equal_ones_are_one_box() 
     assert titles["net.3.inner"] == "Linear(4, 4)"
     within = {tuple(box["within"]) for box in document["boxes"] if box["kind"] == "leaf"}
     assert ("net", "net/1–5", "net/3", "net/3/inner") in within
+
+
+def test_the_times_of_modules_add_up() -> None:
+    words = [f"import torch\nfor epoch in range(3):\n{indent(BLOCKS, '    ')}", "--format", "html"]
+    modules = _document(invoke(*words).stdout)["modules"]
+    assert [each["path"] for each in modules.values() if "backward" not in each] == []
+    blocks = [modules[f"net/{number}"] for number in range(1, 6)]
+    # Of the last round alone, whose graph it is.
+    assert {each["calls"] for each in [modules["net"], *blocks]} == {1}
+    group = modules["net/1–5"]
+    assert group["calls"] == 5
+    for both in "forward", "backward":
+        assert group[both] == pytest.approx(sum(each[both] for each in blocks))
+    inner = [modules["net/0"], group]
+    assert modules["net"]["backward"] == pytest.approx(sum(each["backward"] for each in inner))
+    assert modules["net"]["forward"] >= sum(each["forward"] for each in inner) > 0
+    for number, block in enumerate(blocks, 1):
+        assert block["forward"] >= modules[f"net/{number}/inner"]["forward"]
+
+
+def test_a_module_that_is_called_often_has_its_calls_together() -> None:
+    program = "cell = torch.nn.RNNCell(2, 2)\nh = None\nfor t in range(4):\n    h = cell(x, h)\n"
+    words = [f"{program}y = h.sum()", "x=[[1,2]]", "--format", "html"]
+    assert _document(invoke(*words).stdout)["modules"]["cell"]["calls"] == 4
+
+
+def test_what_is_called_apart_from_its_parent_counts_for_it_too() -> None:
+    program = (
+        "net = torch.nn.Sequential(torch.nn.Linear(2, 2))\nfor t in range(3):\n    x = net[0](x)\n"
+    )
+    words = [f"{program}y = net(x).sum()", "x=[[1,2]]", "--format", "html"]
+    modules = _document(invoke(*words).stdout)["modules"]
+    assert (modules["net"]["calls"], modules["net/0"]["calls"]) == (4, 4)
+    assert modules["net"]["forward"] >= modules["net/0"]["forward"]
+
+
+def test_a_page_for_all_times_has_no_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    pages = [invoke(f"import torch\n{BLOCKS}", "--format", "html").stdout for _ in range(2)]
+    assert pages[0] == pages[1]
+    for module in _document(pages[0])["modules"].values():
+        assert module.keys() == {"title", "path"}
+
+
+@pytest.mark.parametrize("format", ["text", "json", "svg", "mermaid"])
+def test_only_a_page_is_timed(format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Stopwatch, "__init__", None)
+    assert invoke(f"import torch\n{BLOCKS}", "--format", format).code == 0
+
+
+class _Slow(Listener):
+    """A recorder that takes 1000 seconds for each event."""
+
+    def operation(self, *_: Any) -> None:
+        _clock[0] += 1000
+
+    step = leaf = backward = operation
+
+
+_clock = [0.0]
+
+CLOCKED = """
+class Slow(torch.nn.Module):
+    def forward(self, x):
+        tick(3)
+        return x.exp()
+net = torch.nn.Sequential(Slow(), Slow())
+x = torch.ones(2, requires_grad=True)
+y = net(x)
+y.register_hook(lambda g: tick(7))
+y.sum().backward()
+"""
+
+
+def test_the_time_that_recording_takes_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopwatch, "perf_counter", lambda: _clock[0])
+    session = Session()
+    watch = Stopwatch()
+    watch.former = _Slow()
+
+    def tick(seconds: float) -> None:
+        _clock[0] += seconds
+
+    session.interpreter.values["tick"] = tick
+    session.state.recorder = watch
+    for _ in session.run(f"import torch\n{CLOCKED}", "program"):
+        pass
+    assert [round(each.seconds) for each in watch.calls.values()] == [3, 3, 6]
+    last = session.values["y"].grad_fn
+    assert watch.seconds(last) == pytest.approx(7, abs=0.1)
+    assert watch.seconds(last.next_nodes[0]) == pytest.approx(0, abs=0.1)
 
 
 TITLES = {

@@ -342,10 +342,11 @@ def test_a_module_opens_and_closes(browser: Browser, pages: dict[str, Path]) -> 
     browser.run("document.querySelector('[aria-expanded=false]').dispatchEvent(new Event('focus'))")
     assert _texts(browser, "#what") == ["Linear(4, 4) × 9"]
     told = _texts(browser, "#node dt")
-    assert (
-        told
-        == ["module", "nodes", "inputs", "outputs", "‖g‖ in", "‖g‖ out", "parameters"][: len(told)]
-    )
+    assert told == [
+        "module", "nodes", "inputs", "outputs", "‖g‖ in", "‖g‖ out", "time", "parameters",
+    ]  # fmt: skip
+    (time,) = _texts(browser, "#node dt:nth-of-type(7) + dd")
+    assert re.fullmatch(r"forward [\d.]+ (µs|ms|s), backward [\d.]+ (µs|ms|s) \(\d+ calls\)", time)
     browser.click(".canvas [aria-expanded=false] .box")
     assert browser.run("steps.length") > closed
     browser.run("[...document.querySelectorAll('[aria-expanded=true]')][0].focus()")

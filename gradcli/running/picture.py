@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
@@ -20,6 +21,7 @@ from gradcli.show.graph.markup import dot, mermaid
 from gradcli.show.page.document import page_document
 from gradcli.show.page.moved_leaves import obstacle
 from gradcli.show.page.page import page
+from gradcli.show.page.times import Times, times_of
 from gradcli.show.pictures.modules import Path, module_name, module_title
 from gradcli.show.pictures.picture import Picture, part_counts, picture_of
 from gradcli.show.pictures.svg import LaidOut, laid_out, svg
@@ -69,10 +71,22 @@ def picture_text(session: Session, options: Options, result: Result, format: str
                 annotated,
                 picture,
                 _unmoved(session, result),
+                _times(session, result),
                 closed,
                 bool(options.expand),
             )
         )
+
+
+def _times(session: Session, result: Result) -> Times:
+    """How long modules took; empty where that was not measured, and where the environment asks for
+    pages that are the same whenever they are made.
+    """
+    watch = session.stopwatch
+    if watch is None or "SOURCE_DATE_EPOCH" in os.environ:
+        return Times()
+    paths = {number: path for number, (path, _) in naming.module_paths().items()}
+    return times_of(result.graph, watch, session.recorder.modules, paths)
 
 
 def _unmoved(session: Session, result: Result) -> str:

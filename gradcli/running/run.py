@@ -75,6 +75,7 @@ class Run:
             default_dtype=options.dtype or "float32",
             default_device=options.device,
             record=record,
+            times=record == "all" and options.steps and options.recording is None,
             limits=options.limits,
             manual_seed=options.manual_seed,
             compiles=not options.no_compiled_loops,

@@ -101,6 +101,15 @@ class Listener:
     returned: Any = _passed_on("returned")
     """A gradient that a backward pass returns, an array, and the tensor that has a copy."""
 
+    entered: Any = _passed_on("entered")
+    """The call of a module that begins."""
+
+    left: Any = _passed_on("left")
+    """The call of a module that ended, also by an error."""
+
+    prepared: Any = _passed_on("prepared")
+    """The seconds that it took to make what the first call of an op needs."""
+
     wrapped: Any = _passed_on("wrapped")
     """A number that a node saved, as the tensor that a recorded pass computes with."""
 

@@ -20,6 +20,7 @@ input's dtype, so rules do neither.
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any, ClassVar
 
 from gradcli.autograd.node import Node
@@ -35,6 +36,7 @@ from gradcli.ops.definition.doc import (
 )
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported
 from gradcli.ops.definition.half_precision import Way, computed_by
+from gradcli.state import active
 
 Function = Callable[..., Any]
 
@@ -239,7 +241,10 @@ class Op:
 
         def generate_and_call(*args: Any, **kwargs: Any) -> Any:
             if self.apply is generate_and_call:  # a program may hold this function for long
+                began = perf_counter()
                 self.compile()
+                if active.state.recorder is not None:
+                    active.state.recorder.prepared(perf_counter() - began)
                 # Error reports on a failed call show the signature of the generated function.
                 vars(generate_and_call)["__wrapped__"] = self.apply
             return self.apply(*args, **kwargs)

@@ -223,6 +223,11 @@ class Options:
         return (self.output or "").endswith(DRAWN)
 
     @property
+    def steps(self) -> bool:
+        """Whether the result is a page that steps through both passes."""
+        return self.format == "html" or (self.output or "").endswith(".html")
+
+    @property
     def draws_shapes(self) -> bool:
         """Whether it is the graph of a recording alone that is drawn: where it has no numbers, or
         very many. A page that steps has numbers.
@@ -232,8 +237,7 @@ class Options:
             return False
         suffix = (self.output or "").rpartition(".")[2]
         is_picture = self.format in ("mermaid", "dot", "svg") or suffix in ("svg", "png")
-        is_page = self.format == "html" or suffix == "html"
-        return is_picture and not is_page and not (recording.has_data and recording.is_small)
+        return is_picture and not self.steps and not (recording.has_data and recording.is_small)
 
     @property
     def keeps_arrays(self) -> bool:

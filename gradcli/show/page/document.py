@@ -20,6 +20,7 @@ from gradcli.show.graph.labels import norm_text
 from gradcli.show.graph.nodes import source_text
 from gradcli.show.ledger_json import ledger_document
 from gradcli.show.page.computing import COARSE, MOST_COMPUTED, is_plain, recipe
+from gradcli.show.page.times import Times
 from gradcli.show.pictures.modules import Path, module_name, own_parts
 from gradcli.show.pictures.picture import Arrow, Box, Picture
 from gradcli.show.result_json import number
@@ -35,6 +36,7 @@ def page_document(
     annotated: AnnotatedGraph,
     picture: Picture,
     unmoved: str,
+    times: Times,
     closed: Sequence[str] = (),
     expand: bool = False,
 ) -> dict[str, Any]:
@@ -46,6 +48,7 @@ def page_document(
 
     Args:
         unmoved: why other values of the leaves cannot be tried; "" where they can.
+        times: how long modules took.
         closed: the paths of modules that are to be closed.
         expand: whether all modules are to be open.
     """
@@ -71,10 +74,7 @@ def page_document(
         },
         "boxes": [_box(box) for box in picture.boxes],
         "arrows": [_arrow(arrow) for arrow in picture.arrows],
-        "modules": {
-            _key(path): {"title": title, "path": module_name(path)}
-            for path, title in picture.modules.titles.items()
-        },
+        "modules": _modules(picture, annotated, times),
         "closed": list(closed),
         "expand": expand,
         "root": None if annotated.graph.root is None else annotated.graph.root.id,
@@ -84,6 +84,38 @@ def page_document(
         "seed": ledger["seed"],
         "rows": [_row(row) for row in ledger["rows"]],
     }
+
+
+def _modules(picture: Picture, annotated: AnnotatedGraph, times: Times) -> dict[str, Any]:
+    """Modules and groups of equal ones by their keys: title, path, and how long they took.
+
+    The time of what has others inside is that of the calls into it: those made in them count once.
+    """
+    tree = picture.modules
+    modules: dict[str, dict[str, Any]] = {
+        _key(path): {"title": title, "path": module_name(path)}
+        for path, title in tree.titles.items()
+    }
+
+    def keys(path: Path) -> dict[str, None]:
+        every = [_key(path[:depth]) for depth in range(1, len(path) + 1)]
+        return dict.fromkeys(each for each in every if each in modules)
+
+    def add(key: str, **parts: float) -> None:
+        for name, part in parts.items():
+            modules[key][name] = modules[key].get(name, 0) + part
+
+    for call in times.forward:
+        around = [keys(tree.grouped(tuple(each.split(".")))) for each in call.around]
+        for key in keys(tree.grouped(tuple(call.path.split(".")))):
+            if not any(key in each for each in around):
+                add(key, forward=call.seconds, calls=1)
+    nodes = {each.id: each.node for each in annotated.graph.nodes}
+    for box in picture.boxes:
+        measured = [times.backward[nodes[id]] for id in box.nodes if nodes[id] in times.backward]
+        for key in keys(box.module) if measured else ():
+            add(key, backward=sum(measured))
+    return modules
 
 
 def _key(path: Path) -> str:

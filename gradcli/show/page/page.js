@@ -23,6 +23,11 @@ function shown(value) {
   return String(value);
 }
 
+const lasting = (seconds) => {
+  const [unit, many] = seconds >= 1 ? ["s", 1] : seconds >= 1e-3 ? ["ms", 1e3] : ["µs", 1e6];
+  return `${Number((seconds * many).toPrecision(3))} ${unit}`;
+};
+
 const called = (id) => {
   const node = page.nodes[id];
   return node.variable || node.source || `${node.name} #${id}`;
@@ -196,12 +201,15 @@ function describe(id) {
 }
 
 function describeModule(item) {
-  const { title, path } = page.modules[item.key], facts = factsOf(item);
+  const { title, path, forward, backward, calls } = page.modules[item.key], facts = factsOf(item);
+  const times = [["forward", forward], ["backward", backward]].filter(([, seconds]) => seconds !== undefined);
   const list = (ids) => ids.map((id) => `${called(id)} (${page.nodes[id].shape.join(", ")})`).join("\n");
   const parameters = facts.parameters.map((id) => `${called(id)} (${page.nodes[id].shape.join(", ")})  ‖g‖ ${brief(normOf(page.nodes[id].gradient))}`);
   fields(title, [
     ["module", path], ["nodes", `${item.nodes.length - facts.parameters.length}`], ["inputs", list(facts.inputs)], ["outputs", list(facts.outputs)],
-    ["‖g‖ in", brief(facts.gradientIn), "gradient"], ["‖g‖ out", brief(facts.gradientOut), "gradient"], ["parameters", parameters.join("\n")],
+    ["‖g‖ in", brief(facts.gradientIn), "gradient"], ["‖g‖ out", brief(facts.gradientOut), "gradient"],
+    ["time", times.map(([pass, seconds]) => `${pass} ${lasting(seconds)}`).join(", ") + (calls > 1 ? ` (${calls} calls)` : "")],
+    ["parameters", parameters.join("\n")],
   ]);
 }
 

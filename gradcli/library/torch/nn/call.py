@@ -230,8 +230,10 @@ class Calling(Members):
             if self._hooks is None and state.recorder is None:
                 # A function that was assigned to the instance comes before the class's method.
                 return (self._values.get("forward") or self.forward)(*args, **kwargs)
-            call = ModuleCall(self)
+            call, listener = ModuleCall(self), state.recorder
             state.calls.append(call)
+            if listener is not None:
+                listener.entered(call)
             try:
                 result = self._observed(args, kwargs)
                 if type(result) is Tensor and result.grad_fn is not None:
@@ -239,6 +241,8 @@ class Calling(Members):
                 return result
             finally:
                 state.calls.pop()
+                if listener is not None:
+                    listener.left(call)
         except AttributeError:
             _check_tensors(self, args)
             raise
