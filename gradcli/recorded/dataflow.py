@@ -6,7 +6,7 @@ operations outside the graph, Python's numbers, copies and writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.node import Node
@@ -150,9 +150,12 @@ class Dataflow:
                 self._add(Flow(source, key, holds, evaluation=evaluation))
 
     def _results(self, key: int, evaluation: Evaluation) -> None:
-        """The tensors in what a call returned, where no operation made them."""
+        """The tensors and numbers in what a call returned, where no operation made them."""
         for each in evaluation.value[:_MOST]:
-            if type(each) is Tensor and id(each) not in self._produced and each.grad_fn is None:
+            if type(each) is float:
+                self.values[id(each)] = each
+                self._add(Flow(key, id(each), False, evaluation=evaluation))
+            elif type(each) is Tensor and id(each) not in self._produced and each.grad_fn is None:
                 self.values[id(each)] = each
                 self._produced.add(id(each))
                 self._add(Flow(key, id(each), True, evaluation=evaluation))
@@ -166,9 +169,13 @@ class Dataflow:
 
     # --- reading --------------------------------------------------------------------------------
 
-    def computed_from(self, keys: Iterable[int], *, carrying: bool = False) -> set[int]:
-        """What some values went into, with themselves; `carrying` along gradients only."""
-        return _reached(keys, self.onward, carrying, lambda flow: flow.target)
+    def computed_from(
+        self, keys: Iterable[int], *, carrying: bool = False, without: Container[int] = ()
+    ) -> set[int]:
+        """What some values went into, with themselves; `carrying` along gradients only, and not
+        through the values `without`.
+        """
+        return _reached(keys, self.onward, carrying, lambda flow: flow.target, without)
 
     def ingredients(self, keys: Iterable[int]) -> set[int]:
         """The values that some values were computed from, themselves too."""
@@ -199,15 +206,20 @@ class Dataflow:
 
 
 def _reached(
-    keys: Iterable[int], steps: dict[int, list[Flow]], carrying: bool, end: Any
+    keys: Iterable[int],
+    steps: dict[int, list[Flow]],
+    carrying: bool,
+    end: Any,
+    without: Container[int] = (),
 ) -> set[int]:
     seen = set(keys)
     stack = list(seen)
     while stack:
         for flow in steps.get(stack.pop(), ()):
-            if (flow.carries or not carrying) and end(flow) not in seen:
-                seen.add(end(flow))
-                stack.append(end(flow))
+            key = end(flow)
+            if (flow.carries or not carrying) and key not in seen and key not in without:
+                seen.add(key)
+                stack.append(key)
     return seen
 
 

@@ -132,6 +132,11 @@ class TraceRecorder(Recorder):
         (self.trace.inputs if tensor.requires_grad else self.trace.constants).append(value)
         return value
 
+    def known(self, tensor: Tensor) -> Value | None:
+        """The value that a tensor was last found to hold, None where no instruction met it."""
+        found = self._by_tensor.get(id(tensor))
+        return None if found is None else found[0]
+
     def _scalar(self, tensor: Tensor) -> Value | None:
         """The value of a scalar that became an array as it was aliased, None for anything else."""
         array = tensor.array

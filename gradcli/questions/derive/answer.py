@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradcli.arrays.backend import to_host
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.language.parser.parser import parse_program
@@ -32,7 +33,7 @@ from gradcli.running.rerun import Rerun, moments_of, rerun_of
 from gradcli.running.run import Run
 from gradcli.running.source import Program, run_program
 from gradcli.show.answer import Answer
-from gradcli.show.style import PLAIN, Style
+from gradcli.show.style import PLAIN, Style, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -150,8 +151,9 @@ def with_gradients(asked: Asked) -> dict[str, str]:
         if result is None:
             raise _no_hessian()
         with run.session.running():
-            derivation = _derived(run, result, text, None, _values_in(run, is_pattern))
-            conditions = _conditions(run, result, text, derivation, False)
+            again = _rerun(run, result, text)
+            derivation = _derived(run, result, again, None, _values_in(run, is_pattern))
+            conditions = _conditions(run, result, again, derivation, False)
     asked.options.of = None
     output = result.name
     if (
@@ -209,8 +211,9 @@ def formulas_of(
     with run.session.running():
         # The lines of a gradient that is differentiated again are none of the program's own.
         is_value = _values_in(run, is_written if matrices.startswith("hessian") else is_pattern)
-        derived = _derived(run, result, program, derivation.WORDS.get(target), is_value)
-        conditions = _conditions(run, result, program, derived, True)
+        again = _rerun(run, result, program)
+        derived = _derived(run, result, again, derivation.WORDS.get(target), is_value)
+        conditions = _conditions(run, result, again, derived, True)
         if matrices:
             derived = jacobians(derived, run_program, matrices, result.output.array.size)
         derived.conditions = conditions
@@ -290,21 +293,26 @@ def _values_in(run: Run, is_short: Callable[[Any], bool]) -> IsValue:
     return lambda name, array: name not in bound and is_short(array)
 
 
+def _rerun(run: Run, result: Result, program: str) -> Rerun:
+    """What runs the program of a run again."""
+    called = "program" if run.statement is None else run.statement.span.source.name
+    again = Rerun(run.terminal, program, called, run.arguments(), run.options)
+    with suppress(GradcliError):
+        if any(each.tensor.version for each in result.gradients):
+            again.moments, _ = moments_of(again, again.execute())
+    return again
+
+
 def _derived(
     run: Run,
     result: Result,
-    program: str,
+    again: Rerun,
     has_word_for: HasWordFor | None,
     is_value: IsValue,
 ) -> Derivation:
     recorder = run.session.recorder
     assert isinstance(recorder, TraceRecorder)
     derived = derive(result, recorder, run_program, has_word_for, is_value)
-    called = "program" if run.statement is None else run.statement.span.source.name
-    again = Rerun(run.terminal, program, called, run.arguments(), run.options)
-    with suppress(GradcliError):
-        if any(each.tensor.version for each in result.gradients):
-            again.moments, _ = moments_of(again, again.execute())
     _confirm_nearby(again, derived)
 
     def in_domain(inputs: dict[str, Any]) -> bool:
@@ -315,13 +323,45 @@ def _derived(
 
 
 def _conditions(
-    run: Run, result: Result, program: str, derived: Derivation, divides: bool
+    run: Run, result: Result, again: Rerun, derived: Derivation, divides: bool
 ) -> list[str]:
     """What the formulas of a run hold for."""
     recorder, provenance = run.session.recorder, run.session.interpreter.provenance
+    assert isinstance(recorder, TraceRecorder)
     assert provenance is not None
     inputs = [each.tensor for each in result.gradients]
-    return conditions_of(derived, program, recorder, provenance, inputs, result.output, divides)
+    said = conditions_of(derived, again.text, recorder, provenance, inputs, result.output, divides)
+    return said if said or run.seconds > _FAR or run.replay is not None else _unsaid(again, derived)
+
+
+_FAR = 1.0
+"""Seconds of a run beyond which the program is not run at inputs far away."""
+
+
+def _unsaid(again: Rerun, derived: Derivation) -> list[str]:
+    """What formulas hold for that hold nearby, where they give other gradients than the program at
+    inputs far away: a number in them follows from the inputs, as what `round()` gives does.
+    """
+    random = np.random.default_rng(1)
+    free = derived.gradients.keys() - derived.fixed
+    for sign in (1, -1, 1, -1):
+        far = dict(derived.inputs)
+        for name in sorted(free & far.keys()):
+            factors = sign * 10 ** random.uniform(-1, 1, far[name].shape)
+            if far[name].dtype.char in "fd":
+                far[name] = (far[name] * factors).astype(far[name].dtype)[()]
+        # In float64 rounding that grows near a pole is no other gradient.
+        exact = {
+            n: array.astype(float) if array.dtype.kind == "f" else array for n, array in far.items()
+        }
+        other = _other_gradient(again, derived, exact, "float64")
+        if other is not None and _takes(again, _by_path(derived, far)):
+            place, _ = _numbers_in(again, derived.paths.get(other, other))
+            if place is None:
+                return ["near these inputs: numbers that follow from them stand as they are"]
+            text = f"`{one_line(place.text)}` (line {place.line})"
+            return [f"near these inputs: what follows from {text} stands as numbers"]
+    return []
 
 
 def _by_path(derived: Derivation, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -366,14 +406,16 @@ def _confirm_nearby(again: Rerun, derived: Derivation) -> None:
     )
 
 
-def _other_gradient(again: Rerun, derived: Derivation, inputs: dict[str, Any]) -> str | None:
+def _other_gradient(
+    again: Rerun, derived: Derivation, inputs: dict[str, Any], dtype: str | None = None
+) -> str | None:
     """A name whose gradient by the formulas is not the program's at some inputs, None where there
-    is none or one of the two cannot be run.
+    is none or one of the two cannot be run, the program in this dtype.
     """
     lines = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in derived.lines)
     try:
-        there = again.execute(values=_by_path(derived, inputs), record="steps")
-        if there.output is None:
+        there = again.execute(values=_by_path(derived, inputs), dtype=dtype, record="steps")
+        if there.output is None or not np.isfinite(to_host(there.output.array)).all():
             return None
         seed = inputs.get("seed", np.ones((), there.output.array.dtype))
         seed = np.broadcast_to(seed, there.output.array.shape).copy()

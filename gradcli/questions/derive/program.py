@@ -22,6 +22,7 @@ from gradcli.autograd.custom.function import FunctionCall
 from gradcli.autograd.recording.instructions import Call as OpCall
 from gradcli.autograd.recording.instructions import source_of
 from gradcli.autograd.recording.trace_recorder import UPDATE, TraceRecorder
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.questions.derive.simplify import Simplification
 from gradcli.record import Record
@@ -75,6 +76,8 @@ class Derivation(Record):
         described: what inputs are that the program has no names for.
         paths: the path of each parameter of a module among them: `m_0_weight` is `m.0.weight`.
         sizes: for each name of a size the input, and the dimension of it, that has the size.
+        standing: the arrays that stand in the formulas as they are, each with its tensor where it
+            has one: those that no operation of the trace computes from the inputs.
     """
 
     inputs: dict[str, Any]
@@ -89,6 +92,7 @@ class Derivation(Record):
     kind: str = "gradient"
     conditions: list[str] = []  # noqa: RUF012
     sizes: dict[str, tuple[str, int]] = {}  # noqa: RUF012
+    standing: list[tuple[Tensor | None, Any]] = []  # noqa: RUF012
 
 
 def derivation(
@@ -176,6 +180,8 @@ class _Writer:
         self.described: dict[str, str] = {}
         self.alike: dict[int, Value] = {}
         self.varying: dict[int, bool] = {value.number: True for value in inputs.values()}
+        self.standing: list[tuple[Tensor | None, Any]] = []
+        self.noted: set[int] = set()
         self.numbers = {
             complex(each)
             for value in recorder.values[:forward]
@@ -189,6 +195,7 @@ class _Writer:
     def derivation(self, gradients: dict[str, Value]) -> Derivation:
         for value in self._in_order([source_of(each) for each in gradients.values()]):
             self._write(value)
+        self._note_standing([source_of(each) for each in gradients.values()], [])
         wanted = {name: self._symbol(value) for name, value in gradients.items()}
         return _Layout(self, wanted, gradients).derivation()
 
@@ -314,8 +321,29 @@ class _Writer:
             self.known[value.number] = self._constant(value)
         elif call is not None:
             self.known[value.number] = self._formula(value, call)
+            self._note_standing(_values_of(call), [call])
         else:
             self.known[value.number] = self._updated(value)
+
+    def _note_standing(self, values: list[Value], calls: list[OpCall]) -> None:
+        """Note what stands in formulas of these values and calls as it is: arrays that the calls
+        take, and what values of the backward pass are computed from that no input changes.
+        """
+        while values:
+            value = values.pop()
+            symbol, made = self.known[value.number], _call_of(value)
+            is_input = isinstance(symbol, Name) and symbol.name in self.inputs
+            if self.varying[value.number] or is_input or value.number in self.noted:
+                continue
+            self.noted.add(value.number)
+            self.standing.append((self.recorder.tensors[value.number], value.array))
+            if made is not None and value.number >= self.forward:
+                calls.append(made)
+                values += _values_of(made)
+        for each in calls:
+            for operand in each.operands.values():
+                parts = operand if isinstance(operand, (tuple, list)) else (operand,)
+                self.standing += [(None, part) for part in parts if type(part) is np.ndarray]
 
     def _draw(self, call: OpCall) -> None:
         """Take what was drawn as an input, and note what it was drawn from."""
@@ -439,7 +467,7 @@ class _Writer:
         if isinstance(operand, Value):
             return self._symbol(operand)
         if isinstance(operand, (tuple, list)) and any(True for _ in values_in(operand)):
-            return [self._given(each) for each in operand]
+            return [_as_tensor(self._given(each), each) for each in operand]
         return operand
 
     def _symbol(self, value: Value) -> Symbol:
@@ -523,6 +551,14 @@ def is_pattern(array: Any) -> bool:
 def is_written(array: Any) -> bool:
     """Whether an array has an expression at all."""
     return _literal(array) is not None
+
+
+def _as_tensor(symbol: Any, value: Any) -> Any:
+    """A number in a list of tensors as one of them."""
+    if not isinstance(symbol, Constant) or not isinstance(value, Value):
+        return symbol
+    kind = dtype_argument(of_array(np.asarray(value.array)).name)
+    return Call("tensor", (Constant(float(symbol.value)), *kind))
 
 
 def _literal(array: Any) -> Symbol | None:
@@ -660,6 +696,7 @@ class _Layout:
         values = {name: value.array for name, value in self.gradients.items()}
         derived = Derivation(inputs, lines, gradients, values)
         derived.fixed = self.writer.fixed
+        derived.standing = self.writer.standing
         derived.described = {n: text for n, text in self.writer.described.items() if n in used}
         return derived
 

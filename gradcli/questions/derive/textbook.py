@@ -74,6 +74,7 @@ def textbook(
         conventions,
         derived.fixed,
         derived.described,
+        standing=derived.standing,
     )
 
 

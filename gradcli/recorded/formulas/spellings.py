@@ -332,7 +332,7 @@ SEVERAL: dict[str, Callable[[Bound, int], Symbol]] = {
         )
         for name in ("split", "unsafe_split", "split_with_sizes")
     },
-    "unbind": lambda bound, nr: Item(method("unbind", bound["self"], bound["dim"]), Constant(nr)),
+    "unbind": lambda bound, nr: _item(bound["self"], bound["dim"], bound["dim"] + 1, nr),
     "sort": _part("sort", "dim", "descending"),
     "topk": _part("topk", "k", "dim", "largest"),
     "kthvalue": _part("kthvalue", "k", "dim", "keepdim"),
