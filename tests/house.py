@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
@@ -150,7 +151,12 @@ class Import(NamedTuple):
 @cache
 def parsed(path: Path) -> ast.Module:
     """The syntax tree of a file; whoever walks one of the package's takes it from here."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return ast.parse(_text(path))
+
+
+@cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def files() -> list[Path]:
@@ -174,11 +180,28 @@ class Module(NamedTuple):
 
 def built() -> House:
     """The house as it stands."""
-    modules = {}
-    for path in files():
-        text = path.read_text(encoding="utf-8")
-        modules[module_of(path)] = Module(text, parsed(path), path.name == "__init__.py")
+    gc.disable()
+    try:
+        modules = {}
+        for path in files():
+            tree, is_folder = parsed(path), path.name == "__init__.py"
+            modules[module_of(path)] = Module(_text(path), tree, is_folder)
+    finally:
+        gc.freeze()  # the trees are kept, and the collector would walk a million nodes in vain
+        gc.enable()
     return House(modules)
+
+
+class Statement(NamedTuple):
+    """An import or a function, where it stands: inside a function, or for types only."""
+
+    module: str
+    node: ast.stmt
+    inside: bool
+    types: bool
+
+
+_BY_NAME = re.compile(r"import_module\(f?\"(gradcli\.[\w.]+)")
 
 
 class House:
@@ -188,32 +211,48 @@ class House:
         self.modules = modules
 
     @cached_property
-    def imports(self) -> list[Import]:
-        """All imports of ours, wherever they stand."""
-        return [each for name in self.modules for each in self._imports_of(name)]
+    def statements(self) -> list[Statement]:
+        """The imports and functions of all modules, wherever they stand: one walk serves all
+        rules.
+        """
+        statements: list[Statement] = []
 
-    def _imports_of(self, name: str) -> Iterator[Import]:
-        text, tree, _ = self.modules[name]
-        lines = text.splitlines()
-
-        def visit(node: ast.AST, inside: bool, types: bool) -> Iterator[Import]:
+        def visit(module: str, node: ast.AST, inside: bool, types: bool) -> None:
             for child in _statements(node):
-                if isinstance(child, ast.ImportFrom | ast.Import):
-                    cause = lines[child.lineno - 1].partition("# lazy: ")[2]
-                    for module in self._imported(child):
-                        yield Import(name, module, child.lineno, inside, types, cause)
-                within = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+                within = inside
+                if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                    statements.append(Statement(module, child, inside, types))
+                    within = True
+                elif isinstance(child, ast.ImportFrom | ast.Import):
+                    statements.append(Statement(module, child, inside, types))
+                    continue
                 for_types = (
                     isinstance(child, ast.If)
                     and isinstance(child.test, ast.Name)
                     and child.test.id == "TYPE_CHECKING"
                 )
-                yield from visit(child, inside or within, types or for_types)
+                visit(module, child, within, types or for_types)
 
-        yield from visit(tree, False, False)
-        for found in re.finditer(r"import_module\(f?\"(gradcli\.[\w.]+)", text):
-            line = text.count("\n", 0, found.start()) + 1
-            yield Import(name, found[1].rstrip("."), line, True, False, "", by_name=True)
+        for name, module in self.modules.items():
+            visit(name, module.tree, False, False)
+        return statements
+
+    @cached_property
+    def imports(self) -> list[Import]:
+        """All imports of ours, wherever they stand."""
+        imports = []
+        lines = {name: module.text.splitlines() for name, module in self.modules.items()}
+        for importer, node, inside, types in self.statements:
+            if isinstance(node, ast.ImportFrom | ast.Import):
+                cause = lines[importer][node.lineno - 1].partition("# lazy: ")[2]
+                for module in self._imported(node):
+                    imports.append(Import(importer, module, node.lineno, inside, types, cause))
+        for name, module in self.modules.items():
+            for match in _BY_NAME.finditer(module.text):
+                line = module.text.count("\n", 0, match.start()) + 1
+                folder = match[1].rstrip(".")
+                imports.append(Import(name, folder, line, True, False, "", by_name=True))
+        return imports
 
     def _imported(self, node: ast.ImportFrom | ast.Import) -> Iterator[str]:
         if isinstance(node, ast.Import):
@@ -356,18 +395,13 @@ def _length(node: ast.stmt) -> int:
 def long_functions(house: House) -> Iterator[str]:
     """Functions of more lines than a reader takes in at once, docstrings apart."""
 
-    def of(module: str, node: ast.AST) -> Iterator[str]:
-        for child in _statements(node):
-            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = _length(child)
-                if lines > LONGEST_FUNCTION and ast.get_docstring(child):
-                    lines -= _length(child.body[0])
-                if lines > LONGEST_FUNCTION and f"{module}: {child.name}" not in LONG:
-                    yield f"{module}: {child.name}"
-            yield from of(module, child)
-
-    for name, module in house.modules.items():
-        yield from of(name, module.tree)
+    for module, node, *_ in house.statements:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = _length(node)
+            if lines > LONGEST_FUNCTION and ast.get_docstring(node):
+                lines -= _length(node.body[0])
+            if lines > LONGEST_FUNCTION and f"{module}: {node.name}" not in LONG:
+                yield f"{module}: {node.name}"
 
 
 def short_modules(house: House) -> Iterator[str]:
@@ -399,21 +433,27 @@ def looked_up(house: House) -> Iterator[str]:
     bound = re.compile(r"^(\w+) = (?:catalogue\.)?modules\[\"", re.MULTILINE)
     own = {name: bound.findall(module.text) for name, module in house.modules.items()}
     every = {alias for aliases in own.values() for alias in aliases}
-    words = "|".join(("modules", "import_module", "Ref", *TABLES, *every))
-    sign = re.compile(rf"\b({words})\b")
+    aliases: dict[str, set[str]] = {name: set() for name in house.modules}
+    for name, node, *_ in house.statements:
+        if isinstance(node, ast.ImportFrom):
+            known = {*TABLES, *own.get(node.module or "", ())}
+            aliases[name] |= {each.asname or each.name for each in node.names if each.name in known}
+    every |= {alias for named in aliases.values() for alias in named}
+    words = ("modules", *TABLES, *every)
+    signs = ["import_module(", "Ref(", *(word + way for word in words for way in ("[", ".get("))]
     for name, module in house.modules.items():
-        if sign.search(module.text) is None:
+        if not any(sign in module.text for sign in signs):
             continue
-        tables = {*TABLES, *own[name]}
-        for node in ast.walk(module.tree):
-            if isinstance(node, ast.ImportFrom):
-                known = {*TABLES, *own.get(node.module or "", ())}
-                tables |= {each.asname or each.name for each in node.names if each.name in known}
-            elif isinstance(node, ast.Call) and _last(node.func) in ("import_module", "Ref"):
+        tables = {*TABLES, *own[name], *aliases[name]}
+        lines = module.text.splitlines()
+        texts = ("\n".join(lines[p.lineno - 1 : p.end_lineno]) for p in module.tree.body)
+        parts = zip(module.tree.body, texts, strict=True)
+        signed = [part for part, text in parts if any(sign in text for sign in signs)]
+        for node in (node for part in signed for node in ast.walk(part)):
+            if isinstance(node, ast.Call) and _last(node.func) in ("import_module", "Ref"):
                 by_name = _last(node.func) == "import_module"
                 if name not in BY_NAME if by_name else name != "gradcli.ops.definition.refs":
                     yield f"{name}: {ast.unparse(node)}"
-        for node in ast.walk(module.tree):
             table, key = _key(node)
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 outer, _ = _key(table)
