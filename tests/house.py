@@ -91,6 +91,13 @@ LONG = {
 }
 """The functions that are longer, and why."""
 
+SHORT = {
+    "gradcli.__main__": "what `python -m gradcli` runs",
+    "gradcli.doors.editors.pygments_lexer": "Pygments imports it by the name in pyproject.toml",
+    "gradcli.show.diagnostics.short": "a form of messages, as `human` and `json` beside it",
+}
+"""The modules of a few lines, and why."""
+
 WITH_CODE = {
     "gradcli": "the version, which the build reads",
 }
@@ -104,7 +111,7 @@ BY_NAME = {
     "gradcli.doors.torch.recorder": "torch, beside which alone it stands",
     "gradcli.library.modules": "tables of names, by the module that a program imports",
     "gradcli.ops.binding.lazy": "families, by the name that a program looks up",
-    "gradcli.ops.definition.ref": "families, by the names that a stub declares",
+    "gradcli.ops.definition.refs": "families, by the names that a stub declares",
     "gradcli.packages": "packages that an installation may lack",
 }
 """The modules that import others by name, and which."""
@@ -240,16 +247,18 @@ class House:
     @cached_property
     def imports(self) -> list[Import]:
         """All imports of ours, wherever they stand."""
-        imports = []
-        lines = {name: module.text.splitlines() for name, module in self.modules.items()}
+        imports: list[Import] = []
+        lines = {name: text.splitlines() for name, (text, *_) in self.modules.items()}
         for importer, node, inside, types in self.statements:
             if isinstance(node, ast.ImportFrom | ast.Import):
                 cause = lines[importer][node.lineno - 1].partition("# lazy: ")[2]
-                for module in self._imported(node):
-                    imports.append(Import(importer, module, node.lineno, inside, types, cause))
-        for name, module in self.modules.items():
-            for match in _BY_NAME.finditer(module.text):
-                line = module.text.count("\n", 0, match.start()) + 1
+                imports += (
+                    Import(importer, module, node.lineno, inside, types, cause)
+                    for module in self._imported(node)
+                )
+        for name, (text, *_) in self.modules.items():
+            for match in _BY_NAME.finditer(text):
+                line = text.count("\n", 0, match.start()) + 1
                 folder = match[1].rstrip(".")
                 imports.append(Import(name, folder, line, True, False, "", by_name=True))
         return imports
@@ -405,15 +414,17 @@ def long_functions(house: House) -> Iterator[str]:
 
 
 def short_modules(house: House) -> Iterator[str]:
-    """Modules of a few lines that one other module imports as it is imported itself: they belong
-    into that one. A command is imported by its name, and a folder's `__init__` is its sentence.
+    """Modules of a few lines that no more than two others import: they belong into one of them. A
+    command and what it tells have files of their own, and a folder's `__init__` is its sentence.
     """
-    readers: dict[str, list[bool]] = {}
+    readers: dict[str, set[str]] = {}
     for each in house.imports:
-        readers.setdefault(each.imported, []).append(each.inside)
+        readers.setdefault(each.imported, set()).add(each.importer)
     for name, module in house.modules.items():
+        own = name.endswith((".command", ".tell")) or name.startswith("gradcli.cli.commands.")
         lines = module.text.count("\n")
-        if not module.is_folder and lines < SHORTEST_MODULE and readers.get(name) == [False]:
+        few = lines < SHORTEST_MODULE and len(readers.get(name, ())) <= 2
+        if few and not (module.is_folder or own or name in SHORT):
             yield f"{name}: {lines} lines"
 
 
@@ -434,10 +445,10 @@ def looked_up(house: House) -> Iterator[str]:
     own = {name: bound.findall(module.text) for name, module in house.modules.items()}
     every = {alias for aliases in own.values() for alias in aliases}
     aliases: dict[str, set[str]] = {name: set() for name in house.modules}
-    for name, node, *_ in house.statements:
-        if isinstance(node, ast.ImportFrom):
-            known = {*TABLES, *own.get(node.module or "", ())}
-            aliases[name] |= {each.asname or each.name for each in node.names if each.name in known}
+    for name, statement, *_ in house.statements:
+        if isinstance(statement, ast.ImportFrom):
+            known = {*TABLES, *own.get(statement.module or "", ())}
+            aliases[name] |= {a.asname or a.name for a in statement.names if a.name in known}
     every |= {alias for named in aliases.values() for alias in named}
     words = ("modules", *TABLES, *every)
     signs = ["import_module(", "Ref(", *(word + way for word in words for way in ("[", ".get("))]

@@ -62,6 +62,22 @@ def command(words, file, **given):
     return asked.terminal.checked(show_explanation(asked, answer))
 '''
 
+_DOOR = '''"""`gradcli total`: answers for programs that other software hands over, a line each."""
+
+import click
+
+from gradcli.doors.python.session import Session
+
+
+@click.command("total")
+def command():
+    """Answer lines of standard input until it ends."""
+    session = Session()
+    for line in click.get_text_stream("stdin"):
+        click.echo(f"{session.run(line).value:g}")
+    return 0
+'''
+
 ADDITIONS = {
     "An op": Addition(
         {
@@ -131,6 +147,25 @@ ADDITIONS = {
             ("--help",): "Count the nodes of the graph.",
         },
     ),
+    "A door": Addition(
+        {
+            "gradcli/doors/total/__init__.py": (FOLLOWED, '"""Lines of other software."""\n'),
+            "gradcli/doors/total/command.py": (FOLLOWED, _DOOR),
+            "gradcli/running/arguments/words.py": (
+                '    "derive": ',
+                '    "total": "Answer lines of standard input.",\n',
+            ),
+            "gradcli/cli/group.py": (
+                '    "lsp": ',
+                '    "total": "gradcli.doors.total.command",\n',
+            ),
+        },
+        "total",
+        {
+            ("total",): "6\n",
+            ("--help",): "Answer lines of standard input.",
+        },
+    ),
 }
 
 
@@ -160,6 +195,7 @@ def test_an_addition_takes_the_places_that_the_page_names(title: str, copy: Path
             [sys.executable, "-m", "gradcli", *words],
             cwd=copy,
             env={**os.environ, "XDG_CACHE_HOME": str(copy / "cache")},
+            input="2 * 3\n",
             capture_output=True,
             text=True,
             timeout=120,

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import ast
+from time import process_time
 
 import pytest
 
-from tests.house import House, Module, breaches, built
+from tests.house import SHORTEST_MODULE, House, Module, breaches, built
 
 
 def test_the_house_is_in_order() -> None:
     assert breaches(built()) == []
+
+
+def test_the_rules_take_less_time_than_parsing() -> None:
+    house = built()
+    house.statements  # noqa: B018  (the first use of the trees brings them into the caches)
+    began = process_time()
+    breaches(House(house.modules))
+    ended = process_time()
+    for module in [*house.modules.values()][::10]:
+        ast.parse(module.text)
+    assert ended - began < 10 * (process_time() - ended)
 
 
 _LONG = "def long():\n" + "    x = 1\n" * 61
@@ -50,7 +62,7 @@ PLANTED = {
     "long functions": {"gradcli.ops.one": _LONG},
     "short modules": {
         "gradcli.ops.one": "def f(): ...\n",
-        "gradcli.ops.two": "from gradcli.ops.one import f\n",
+        "gradcli.ops.two": "def f():\n    from gradcli.ops.one import f  # lazy: family\n" * 40,
     },
     "look-ups by string: gradcli.library.one: catalogue.methods['exp']": {
         "gradcli.library.one": "exp = catalogue.methods['exp']\nmethods['new'] = exp\n"
@@ -81,8 +93,9 @@ name that ends in `/` is a folder's.
 
 @pytest.mark.parametrize("line", PLANTED)
 def test_a_breach_is_told_of(line: str) -> None:
+    padding = "" if line == "short modules" else "\n" * SHORTEST_MODULE
     modules = {
-        name.rstrip("/"): Module(text, ast.parse(text), name.endswith("/"))
+        name.rstrip("/"): Module(text + padding, ast.parse(text), name.endswith("/"))
         for name, text in PLANTED[line].items()
     }
     found = breaches(House(modules))

@@ -54,7 +54,7 @@ LIBRARY: dict[str, str] = {
     "importlib": "python.system.process:IMPORTLIB",
     "importlib.metadata": "python.system.process:METADATA",
     "io": "streams:IO",
-    "IPython.display": "drawing.display:DISPLAY",
+    "IPython.display": "drawing.pyplot:DISPLAY",
     "itertools": "python.itertools:ITERTOOLS",
     "json": "python.json:JSON",
     "logging": "python.reports.logging:LOGGING",

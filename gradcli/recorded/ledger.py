@@ -138,7 +138,7 @@ def _add_formulas(
     arguments = arguments_of(node.node)
     names = operands.of_rules(node)
     formulas = derivative_formulas(op, arguments)
-    locals_ = _local_values(node.node, step) if op.pointwise else None
+    local_values = _local_values(node.node, step) if op.pointwise else None
     for share in shares:
         parameter = op.inputs[share.number] if not op.lists else op.lists[0]
         formula = formulas.get(parameter)
@@ -150,9 +150,9 @@ def _add_formulas(
         if formula is None:
             continue
         share.formula = formula
-        if op.pointwise and locals_ is not None:
+        if op.pointwise and local_values is not None:
             share.named = substituted(formula, {**names, "grad": Constant(1)})
-            share.local = locals_[share.number]
+            share.local = local_values[share.number]
             share.left = f"∂{bracketed(operands.text(node))}/∂{bracketed(share.operand)}"
         else:
             share.named = substituted(formula, names)

@@ -1,8 +1,10 @@
-"""Names and attributes looked up without running anything: for completion and for `name?`."""
+"""Names and attributes looked up without running anything, for completion and for `name?`; and the
+names that nothing gives a value.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.node import Node
@@ -11,8 +13,11 @@ from gradcli.errors import GradcliError
 from gradcli.language.objects.attributes import Module, get_attribute
 from gradcli.language.objects.classes.instance_attributes import attributes_of
 from gradcli.language.objects.classes.user_classes import Instance
+from gradcli.language.objects.types import LanguageType
+from gradcli.language.tree.syntax import Statement
 from gradcli.library.namespace import table_of
 from gradcli.ops.binding import catalogue
+from gradcli.running.arguments.name_uses import called_names, free_names, operand_names
 
 if TYPE_CHECKING:
     from gradcli.session import Session
@@ -74,3 +79,23 @@ def attribute(value: Any, name: str) -> Any:
     if isinstance(value, Node) and name in ("next_functions", "variable"):
         return getattr(value, name, UNKNOWN)
     return UNKNOWN
+
+
+_CLASSES = (type, LanguageType)
+
+
+def missing_inputs(statements: Sequence[Statement], bound: Iterable[str]) -> dict[str, None]:
+    """The names that statements read and neither they nor `bound` give a value, in order; among
+    them a function's name that is not called but an operand: `t` in `k * t` is a time.
+    """
+    called = called_names(statements)
+    operands = operand_names(statements)
+
+    def is_builtin(name: str) -> bool:
+        table = table_of(name)
+        # A class is an operand: `suppress(RuntimeError)`.
+        meaning = None if table is None else table[name]
+        is_operand = name in operands and callable(meaning) and not isinstance(meaning, _CLASSES)
+        return name in called or (table is not None and not is_operand)
+
+    return free_names(statements, bound, is_builtin)

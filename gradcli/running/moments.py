@@ -11,13 +11,47 @@ import numpy as np
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.layout.meta import MetaArray
 from gradcli.autograd.tensor import Tensor
-from gradcli.language.moments import tell_of_statements
+from gradcli.language.compiler.base import Compiler, Running
+from gradcli.language.tree import control_flow
+from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.library.torch.nn.attributes import is_initialised
 from gradcli.library.torch.nn.layers.lazy import is_uninitialized
 from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.running.run import Run
+
+
+def tell_of_statements(interpreter: Running, ended: Callable[[int], None]) -> None:
+    """Call `ended` after each statement that the interpreter runs from now on, with how many
+    statements stand around it.
+    """
+    interpreter.statement_ended = ended
+    interpreter.make_hot_loop = None
+    interpreter.compiler = _TellingCompiler(interpreter)
+
+
+class _TellingCompiler(Compiler):
+    """Compiles closures of statements that tell of their end."""
+
+    __slots__ = ()
+
+    def statement(self, node: tree.Statement, scope: Scope) -> control_flow.Run:
+        run = super().statement(node, scope)
+        interpreter, ended = self.interpreter, self.interpreter.statement_ended
+        assert ended is not None
+
+        def run_and_tell(variables: Variables) -> Any:
+            interpreter.depth += 1
+            try:
+                control = run(variables)
+            finally:
+                interpreter.depth -= 1
+            ended(interpreter.depth)
+            return control
+
+        return run_and_tell
 
 
 Place = tuple[int | str, str]

@@ -161,7 +161,7 @@ class _Source:
         self._statements = [
             self._statement(number, *each) for number, each in enumerate(plan.kernels)
         ]
-        self._summed = [self._read(each, sum_.dtype) for each, sum_ in
+        self._summed = [self._read(each, total.dtype) for each, total in
                         zip(plan.summed, plan.sums, strict=True)]  # fmt: skip
         self.written = [
             (number, self._checked(each.dtype)) for number, each in plan._numbered().items()

@@ -90,8 +90,8 @@ def glu_backward(grad_output: Any, self: Any, dim: int) -> Any:
     half = _Half(self)
     value, gate = np.split(widened(self), 2, dim)
     grad = widened(grad_output)
-    open_ = half.rounded(1 / (1 + np.exp(-gate)))
-    return half.stored(np.concatenate([open_ * grad, (1 - open_) * open_ * value * grad], dim))
+    opened = half.rounded(1 / (1 + np.exp(-gate)))
+    return half.stored(np.concatenate([opened * grad, (1 - opened) * opened * value * grad], dim))
 
 
 # --- along a dimension --------------------------------------------------------------------------

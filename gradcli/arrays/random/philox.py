@@ -91,12 +91,12 @@ class PhiloxGenerator(Generator):
         """
         threads = self._threads(count)
         place = creation.arange(count, dtype=np.uint64)
-        thread, round_ = place % np.uint64(threads), place // np.uint64(threads)
-        call = round_ // np.uint64(per_call) + np.uint64(self.offset // 4)
+        thread, turn = place % np.uint64(threads), place // np.uint64(threads)
+        call = turn // np.uint64(per_call) + np.uint64(self.offset // 4)
         calls = -(-count // (threads * per_call))
         self.offset += 4 * calls
         counter = [call & _LOW, call >> _32, thread, np.zeros_like(thread)]
-        return philox(counter, self.seed_value), round_ % np.uint64(per_call)
+        return philox(counter, self.seed_value), turn % np.uint64(per_call)
 
     def _words(self, count: int) -> Any:
         draws, which = self._draws(count, 4)

@@ -11,9 +11,10 @@ import numpy as np
 
 from gradcli.errors import value_error
 from gradcli.language.drawing import Plot, panel
-from gradcli.language.events import Plotted
+from gradcli.language.events import Plotted, Printed
 from gradcli.language.limits import check_collection
 from gradcli.language.objects.attributes import Module
+from gradcli.language.objects.repr import display as representation
 from gradcli.language.objects.types import called, check_kind, define, names
 from gradcli.library.drawing.arguments import numbers, words_of
 from gradcli.library.drawing.axes import Artist, Axes
@@ -403,3 +404,24 @@ PYPLOT["cm"] = Module("matplotlib.cm", COLOR_MAPS)
 
 MATPLOTLIB: dict[str, Any] = _PyPlot({"colormaps": PYPLOT["cm"]})
 """What `matplotlib` holds."""
+
+
+# --- IPython.display ------------------------------------------------------------------------------
+
+
+def display(*objs: Any, **settings: Any) -> None:
+    """Show values, each on a line of its own as IPython does in a script, and figures as `show()`
+    does; the settings say how a notebook would.
+    """
+    for obj in objs:
+        if type(obj) is Figure:
+            obj.show()
+        else:
+            active.state.emit(Printed(f"{representation(obj)}\n"))
+
+
+DISPLAY: dict[str, Any] = Anything(
+    display=display,
+    clear_output=called("clear_output", lambda wait=False: None),
+)
+"""What `IPython.display` holds: all else is accepted, and not drawn."""

@@ -15,7 +15,7 @@ from gradcli.ops.codegen import promotion, runtime, saved
 from gradcli.ops.codegen.signature import Signature, local, signature_of, tuple_of, when
 from gradcli.ops.definition.dtype_support import LEAVING_COMPLEX
 from gradcli.ops.definition.op import Function, Op, parameters_of
-from gradcli.ops.definition.ref import Ref
+from gradcli.ops.definition.refs import Ref
 from gradcli.state import active
 
 _FIXED: dict[str, Any] = {

@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
 from gradcli.ops.creation.copies import to as to
 from gradcli.ops.elementwise.comparison import logical_and as logical_and
 from gradcli.ops.elementwise.comparison import where as where
@@ -17,3 +20,10 @@ from gradcli.ops.shape.reshaping import matrix_adjoint as matrix_adjoint
 from gradcli.ops.shape.reshaping import matrix_transpose as matrix_transpose
 from gradcli.ops.shape.reshaping import reversed_dims as reversed_dims
 from gradcli.ops.shape.splitting import unbind as unbind
+
+class Ref:
+    family: str
+    name: str
+    def __init__(self, family: str, name: str) -> None: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def resolved(self) -> Callable[..., Any]: ...

@@ -320,8 +320,8 @@ def _glu_array(self: Any, dim: int) -> Any:
 def _glu_slopes(self: Any, dim: int) -> Any:
     """The derivative in the value and in the gate, one after another along the dimension."""
     value, gate = _halves(self, dim)
-    open_ = sigmoid(gate)
-    return cat([open_, value * open_ * (1 - open_)], dim)
+    opened = sigmoid(gate)
+    return cat([opened, value * opened * (1 - opened)], dim)
 
 
 def _glu_backward_rule_grad(grad: Any, self: Any, dim: int) -> Any:
@@ -332,9 +332,9 @@ def _glu_backward_rule_grad(grad: Any, self: Any, dim: int) -> Any:
 def _glu_backward_rule_self(grad: Any, grad_output: Any, self: Any, dim: int) -> Any:
     value, gate = _halves(self, dim)
     of_value, of_gate = _halves(grad, dim)
-    open_ = sigmoid(gate)
-    bend = grad_output * open_ * (1 - open_)
-    gate_part = of_value + of_gate * value * (1 - open_ * 2)
+    opened = sigmoid(gate)
+    bend = grad_output * opened * (1 - opened)
+    gate_part = of_value + of_gate * value * (1 - opened * 2)
     return cat([of_gate * bend, gate_part * bend], dim)
 
 

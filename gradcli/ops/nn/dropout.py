@@ -33,7 +33,7 @@ def _check_probability(name: str, input: Tensor, p: float) -> None:
     check_tensors(name, input=input)
     if not 0 <= p <= 1:
         raise value_error(
-            f"{name}(): p is a probability, and {p} is none",
+            f"{name}(): p={p} is not between 0 and 1",
             text=f"dropout probability has to be between 0 and 1, but got {p}",
         )
 

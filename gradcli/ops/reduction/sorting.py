@@ -228,11 +228,11 @@ def _insertion_points(bounds: Any, values: Any, side: Any) -> Any:
     start = np.zeros(values.shape, np.int64)
     end = np.full(values.shape, bounds.size)
     reaches = np.greater_equal if side == "left" else np.greater
-    while (open_ := start < end).any():
+    while (undecided := start < end).any():
         middle = (start + end) // 2
-        before = open_ & ~reaches(bounds[np.minimum(middle, bounds.size - 1)], values)
+        before = undecided & ~reaches(bounds[np.minimum(middle, bounds.size - 1)], values)
         start = np.where(before, middle + 1, start)
-        end = np.where(open_ & ~before, middle, end)
+        end = np.where(undecided & ~before, middle, end)
     return start
 
 

@@ -29,12 +29,12 @@ def _by_region(regions: _Regions, *operands: Any) -> Any:
     """The values of the first function whose region an element lies in."""
     first = operands[0]
     values = np.zeros(first.shape)
-    open_ = np.ones(first.shape, bool)
+    undecided = np.ones(first.shape, bool)
     for inside, compute in regions:
-        chosen = open_ & inside
+        chosen = undecided & inside
         if chosen.any():
             values[chosen] = compute(*(operand[chosen] for operand in operands))
-            open_ &= ~chosen
+            undecided &= ~chosen
     return values
 
 

@@ -25,10 +25,10 @@ from gradcli.questions.derive.textbook import textbook
 from gradcli.questions.why.detachments import places_beside
 from gradcli.questions.why.suspects import suspects
 from gradcli.recorded.symbols.text import text_of
-from gradcli.running.arguments.missing_inputs import missing_inputs
 from gradcli.running.arguments.name_uses import calls_in, free_names
 from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument
+from gradcli.running.lookup import missing_inputs
 from gradcli.running.rerun import Rerun, moments_of, rerun_of
 from gradcli.running.run import Run
 from gradcli.running.source import Program, run_program

@@ -14,8 +14,8 @@ from gradcli.language.parser.parser import parse_program
 from gradcli.record import Record
 from gradcli.recorded.ledger import bracketed
 from gradcli.running.arguments.files import write_text
-from gradcli.running.arguments.missing_inputs import missing_inputs
 from gradcli.running.arguments.words import UsageError
+from gradcli.running.lookup import missing_inputs
 from gradcli.running.plots import text_of
 from gradcli.running.process.progress import watched
 from gradcli.running.rerun import Executed, Rerun

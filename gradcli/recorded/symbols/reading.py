@@ -22,7 +22,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros, zeros_like
 from gradcli.ops.codegen.node_class import names_in
 from gradcli.ops.definition.op import Op
-from gradcli.ops.definition.ref import Ref
+from gradcli.ops.definition.refs import Ref
 from gradcli.recorded.symbols.notation import (
     call_of,
     in_language,

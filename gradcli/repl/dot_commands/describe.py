@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.printing import format_tensor
@@ -16,7 +17,9 @@ from gradcli.show.help.op_page import op_help
 from gradcli.show.style import block, clipped, one_line
 
 if TYPE_CHECKING:
+    from gradcli.library.torch.nn import module as nn
     from gradcli.running.run import Run
+
 
 _LONGEST_SOURCE = 72
 _PLAIN = (int, float, complex, str, list, tuple, dict, set, range, slice, type(None))
@@ -60,8 +63,6 @@ def _op_name(run: Run, name: str) -> str | None:
 def kind_of(value: Any) -> str:
     """The type of a value in a few words; dtype and shape of a tensor."""
     if hasattr(type(value), "named_parameters"):
-        from gradcli.repl.dot_commands.modules import kind_of_module  # lazy: start-up: nn
-
         return kind_of_module(value)
     if type(value) is not Tensor:
         return type_name(value)
@@ -89,8 +90,6 @@ def _described(run: Run, name: str, value: Any, assigned: bool) -> str:
     if type(value) is Tensor:
         rows += _tensor_rows(value)
     elif hasattr(type(value), "named_parameters"):
-        from gradcli.repl.dot_commands.modules import kind_of_module, layers  # lazy: start-up: nn
-
         rows += [("type", kind_of_module(value)), ("training", str(value.training))]
         below = ["", *(f"  {row}" for row in layers(name, value))]
     else:
@@ -132,3 +131,39 @@ def _tensor_rows(tensor: Tensor) -> list[tuple[str, str]]:
         text = "None" if gradient is None else preview(gradient)
         rows.append(("grad", f"{text}  (a leaf)"))
     return rows
+
+
+def kind_of_module(module: nn.Module) -> str:
+    """`Net, 17 parameters`: a module in a few words."""
+    counts = [parameter.array.size for parameter in module.parameters()]
+    frozen = sum(each.array.size for each in module.parameters() if not each.requires_grad)
+    text = f"{type(module).__name__}, {sum(counts):,} parameters"
+    return f"{text}, {frozen:,} of them frozen" if frozen else text
+
+
+def layers(name: str, module: nn.Module) -> list[str]:
+    """A line for each layer: its path, its class, the shapes of its parameters, whether they
+    train.
+    """
+    rows = [("layer", "class", "parameters", "count", "trains")]
+    for path, each in module.named_modules(None, name):
+        own = list(each.named_parameters("", False))
+        if not own and each._modules:
+            continue
+        shapes = ", ".join(f"{key} {list(parameter.array.shape)}" for key, parameter in own)
+        trains = {parameter.requires_grad for _, parameter in own}
+        count = sum(parameter.array.size for _, parameter in own)
+        shown = (
+            "" if not own else "partly" if len(trains) > 1 else "yes" if True in trains else "no"
+        )
+        rows.append((path, type(each).__name__, shapes, f"{count:,}" if own else "", shown))
+    return aligned(rows)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The rows of a table as lines."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

@@ -18,7 +18,7 @@ from gradcli.library.namespace import unknown_name
 from gradcli.repl.dot_commands.describe import answer, kind_of, preview
 from gradcli.repl.dot_commands.line import DotCommand, Line
 from gradcli.running.arguments.options import TRACES
-from gradcli.running.process.desktop import opens
+from gradcli.running.process.programs import opens
 from gradcli.running.report import parameters_of
 from gradcli.show.help.manual import rendered
 from gradcli.show.help.pages import page, topics
@@ -114,7 +114,7 @@ def _compare(run: Run, gradients: list[tuple[str, Tensor | None]]) -> None:
     """Show a table of gradients where one of them has several elements."""
     held = [(name, to_host(each.array)) for name, each in gradients if each is not None]
     if any(array.size > 1 for _, array in held):
-        from gradcli.questions.explain.tell_gradients import (  # lazy: command: likewise
+        from gradcli.questions.explain.tell_flow import (  # lazy: command: likewise
             gradients_table,
         )
         from gradcli.running.plots import terminal_kind  # lazy: command: after the gradients

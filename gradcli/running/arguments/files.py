@@ -163,7 +163,7 @@ def write_text(path: str, text: str) -> None:
 
     content = text.encode("utf-8", "backslashreplace")
     if path.endswith(".png"):
-        from gradcli.running.process.converter import png  # lazy: start-up: few pictures
+        from gradcli.running.process.programs import png  # lazy: start-up: few pictures
 
         content = png(content)
     replace(path, lambda file: file.write(content))

@@ -104,7 +104,7 @@ class Terminal:
     def page(self, text: str) -> None:
         """Show a text that people read from its beginning: in a pager where it is long."""
         if sys.stdout.isatty():
-            from gradcli.running.process.pager import paged  # lazy: start-up: terminals alone
+            from gradcli.running.process.programs import paged  # lazy: start-up: terminals alone
 
             self.flush()
             if self.progress is not None:

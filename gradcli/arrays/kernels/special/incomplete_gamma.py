@@ -177,7 +177,7 @@ def _shares(a: Any, x: Any, number: int) -> Any:
     small = (x <= 1.1) & (a < 1)
     far = (x > 1.1) & (x > a)
     values = np.full(a.shape, math.nan)
-    open_ = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
+    remaining = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
     regions: tuple[tuple[Any, Callable[[Any, Any], tuple[Any, Any]]], ...] = (
         (near, _by_temme),
         (small, _small),
@@ -185,8 +185,8 @@ def _shares(a: Any, x: Any, number: int) -> Any:
         (np.True_, _by_series),
     )
     for region, compute in regions:
-        chosen = np.flatnonzero(open_ & region)
-        open_ = open_ & ~region
+        chosen = np.flatnonzero(remaining & region)
+        remaining = remaining & ~region
         if chosen.size:
             values[chosen] = compute(a[chosen], x[chosen])[number]
     # Nothing lies below 0, and all of it below infinity; gamma(0) lies at 0, gamma(inf) beyond.

@@ -131,13 +131,13 @@ class Writer:
                 twice = self._of_twice("sin", inner).times(of_number(2), -1)
                 rest = quotient.times(of_name(name), -least).times(of_name(cosine), -least)
                 return rest.times(twice, least)
-        for sum_, exponent in quotient.factors.items():
-            for name in sorted(polynomials.names_of(dict(sum_))):
+        for terms, exponent in quotient.factors.items():
+            for name in sorted(polynomials.names_of(dict(terms))):
                 symbol = self._atoms.symbols[name]
                 if isinstance(symbol, Call) and symbol.function in ("sin", "cos"):
-                    sign = self._is_double_cosine(dict(sum_), symbol.arguments[0])
+                    sign = self._is_double_cosine(dict(terms), symbol.arguments[0])
                     if sign:
-                        rest = Quotient(quotient.number, {**quotient.factors, sum_: 0})
+                        rest = Quotient(quotient.number, {**quotient.factors, terms: 0})
                         double = self._of_twice("cos", symbol.arguments[0])
                         return rest.times(of_number(sign).times(double), exponent)
         return None

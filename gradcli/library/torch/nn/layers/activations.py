@@ -115,7 +115,7 @@ class _Dropout(Layer):
         p = self._values["p"]
         if not 0 <= p <= 1:
             raise value_error(
-                f"{self._get_name()}(): p is a probability, and {p} is none",
+                f"{self._get_name()}(): p={p} is not between 0 and 1",
                 text=f"dropout probability has to be between 0 and 1, but got {p}",
             )
 
