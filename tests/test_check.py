@@ -49,6 +49,9 @@ _INPUTS = ["x=[0.5, -1, 2]", "w=[1, 2, 3]"]
         ("y = torch.sign(x).sum()", ["x=[0, 1]"], "jump"),
         ("y = (x.float() * 3).exp().sum()", ["x=[0.3, 0.1]"], "rounding"),
         ("y = x.sqrt().sum()", ["x=[0, 1]"], "not finite"),
+        ("y = x.log().sum()", ["x=[1e-6, 1]"], "fine"),
+        ("y = (x ** 1.5).sum()", ["x=[0, 1]"], "outside the domain"),
+        ("assert x[0] <= 1, 'too large'\ny = (x ** 2).sum()", ["x=[1, 2]"], "outside the domain"),
         (_WRONG_FUNCTION.format(gradient="2 * x * grad"), _INPUTS, "fine"),
         (_WRONG_FUNCTION.format(gradient="x * grad"), _INPUTS, "wrong"),
         (_WRONG_FUNCTION.format(gradient="1.999 * x * grad"), _INPUTS, "wrong"),
@@ -403,3 +406,38 @@ def test_a_leaf_that_is_not_there_gets_no_value() -> None:
     at_moments(run, {"w": Moment(0, (7, "weight"))}, {"w": np.zeros(2)})
     run.execute(run.session.parse("w = ones(2)\ny = w.sum()", "program"), [])
     assert run.session.values["y"].array == 2
+
+
+def test_a_program_that_refuses_an_element_moved_is_named_with_its_reason(
+    gradcli: CommandLine,
+) -> None:
+    shown = gradcli("check", "assert x[0] <= 1, 'too large'\ny = (x ** 2).sum()", "x=[1, 2]")
+    assert "moved a little, the program fails: AssertionError: too large" in shown.out
+    assert shown.code == 0
+
+
+_OF_FLOAT32 = "w = torch.ones(2, dtype=torch.float32)\ny = (x @ w).sum()"
+
+
+def test_a_program_that_does_not_run_in_float64_says_so(gradcli: CommandLine) -> None:
+    shown = gradcli("check", _OF_FLOAT32, "x=[1, 2]")
+    assert "[E413]" in shown.err
+    assert "differences need float64, and the program does not run in it: RuntimeError" in shown.err
+    assert gradcli("check", _OF_FLOAT32, "x=[1, 2]", "--equals", "[1, 1]").code == 0
+    assert gradcli("check", _OF_FLOAT32, "x=[1, 2]", "--equals", "[1, 2]").code == 1
+
+
+def test_a_pass_inside_backward_of_a_custom_function_is_none_of_the_program(
+    gradcli: CommandLine,
+) -> None:
+    program = (
+        "class Twice(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+        "        ctx.save_for_backward(x)\n        return x * x\n    @staticmethod\n"
+        "    def backward(ctx, grad):\n        x = ctx.saved_tensors[0].detach()\n"
+        "        x.requires_grad_()\n        with torch.enable_grad():\n            out = x * x\n"
+        "        torch.autograd.backward(out, grad)\n        return x.grad\n"
+        "y = Twice.apply(x).sum()\ny.backward()"
+    )
+    shown = gradcli("check", program, "x=[1, 2]")
+    assert "fine" in shown.out
+    assert "backward() was called on" not in shown.err

@@ -137,8 +137,12 @@ class Recorder(Listener):
             }
 
     def differentiated(self, tensors: Sequence[Tensor], ended: bool) -> None:
-        """`backward()` is called on tensors, or has come to its end."""
+        """`backward()` is called on tensors, or has come to its end; one inside another pass, as in
+        `backward` of a custom function, is a step of that.
+        """
         state = active.state
+        if state.backward_pass is not None:
+            return
         self.outputs.pop(state.place, None)
         if tensors and type(tensors[-1]) is Tensor:
             function = state.stack[-1][0] if state.stack else ""

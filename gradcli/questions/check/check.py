@@ -23,14 +23,18 @@ SYMMETRIC = "symmetric"
 KINK = "kink"
 JUMP = "jump"
 NOT_FINITE = "not finite"
+OUTSIDE = "outside the domain"
 WRONG = "wrong"
 
-_ORDER = (WRONG, NOT_FINITE, JUMP, KINK, SYMMETRIC, ROUNDING, FINE)
+_ORDER = (WRONG, NOT_FINITE, JUMP, KINK, OUTSIDE, SYMMETRIC, ROUNDING, FINE)
 """The verdicts, the worst first."""
 
 _STEPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 
 _CLOSE = 1e-6
+
+_FEWEST = 4
+"""So many steps in the domain at least tell a slope."""
 
 
 class Element(Record):
@@ -41,6 +45,7 @@ class Element(Record):
         numeric: the quotient of differences, at the step where it is steadiest.
         uncertain: how far neighbouring steps differ there.
         sides: the slopes to the left and to the right, where there is a kink.
+        reason: why the program cannot be run with the element moved.
     """
 
     index: tuple[int, ...]
@@ -50,6 +55,7 @@ class Element(Record):
     step: float
     verdict: str
     sides: tuple[float, float] | None = None
+    reason: str = ""
 
     @property
     def error(self) -> float:
@@ -218,6 +224,7 @@ class _Differences(Record):
     name: str
     here: float
     noise: float
+    refused: str = ""
 
     def _at(self, index: tuple[int, ...], step: float) -> float:
         moved = self.inputs[self.name].copy()
@@ -230,20 +237,40 @@ class _Differences(Record):
         if not np.isfinite(analytic) or not np.isfinite(self.here):
             return Element(index, analytic, np.nan, np.nan, 0.0, NOT_FINITE)
         step = 1e-5 * scale
-        ahead, behind = self._at(index, step), self._at(index, -step)
+        ahead, behind = self._pair(index, step)
         numeric = (ahead - behind) / (2 * step)
         slopes = (self.here - behind) / step, (ahead - self.here) / step
         if _is_close(analytic, numeric) and _is_close(*slopes, _CLOSE * 1e3):
             return Element(index, analytic, numeric, 0.0, step, FINE)
-        return self._swept(index, analytic, scale)
+        swept = self._swept(index, analytic, scale)
+        own = abs(float(self.inputs[self.name][index]))
+        if swept.verdict == OUTSIDE and 0 < own < scale:
+            swept = self._swept(index, analytic, own)
+        return swept
+
+    def _pair(self, index: tuple[int, ...], step: float) -> tuple[float, float]:
+        """The function with an element moved on and back, NaN where the program refuses it."""
+        values = []
+        for moved in (step, -step):
+            try:
+                values.append(self._at(index, moved))
+            except GradcliError as error:
+                if error.code == "E607":
+                    raise
+                self.refused = f"{error.raises}: {error.message}".rstrip(": ")
+                values.append(np.nan)
+        return values[0], values[1]
 
     def _swept(self, index: tuple[int, ...], analytic: float, scale: float) -> Element:
-        """The same over a sweep of steps."""
-        steps = [each * scale for each in _STEPS]
-        pairs = [(self._at(index, step), self._at(index, -step)) for step in steps]
+        """The same over a sweep of steps, without those that lead out of the domain."""
+        tried = [(each * scale, self._pair(index, each * scale)) for each in _STEPS]
+        inside = [(step, pair) for step, pair in tried if np.isfinite(pair).all()]
+        if len(inside) < _FEWEST:
+            return Element(
+                index, analytic, np.nan, np.nan, tried[-1][0], OUTSIDE, reason=self.refused
+            )
+        steps, pairs = map(list, zip(*inside, strict=True))
         central = [(a - b) / (2 * h) for (a, b), h in zip(pairs, steps, strict=True)]
-        if not np.isfinite(central).all():
-            return Element(index, analytic, central[-1], np.inf, steps[-1], NOT_FINITE)
         apart = [
             abs(a - b) + 2 * self.noise / step
             for (a, b), step in zip(pairwise(central), steps[1:], strict=True)
@@ -262,7 +289,7 @@ class _Differences(Record):
         """The slopes on both sides, if they differ for good: at all of the smaller steps."""
         slopes = [
             ((self.here - b) / h, (a - self.here) / h)
-            for (a, b), h in zip(pairs[2:5], steps[2:5], strict=True)
+            for (a, b), h in zip(pairs[-4:-1], steps[-4:-1], strict=True)
         ]
         left, right = slopes[1]
         gap = abs(right - left)

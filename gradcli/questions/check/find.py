@@ -341,15 +341,35 @@ def _drawn_by_rejection(executed: Executed) -> set[str]:
     return {name for name, leaf in executed.leaves.items() if id(leaf) in reached}
 
 
-def _executed(rerun: Rerun) -> Executed:
-    """The program in float64, with inputs that can be moved."""
-    executed = rerun.execute(dtype="float64", record="steps")
+class _NoFloat64(GradcliError):
+    """E413 of a program that runs, and not in float64."""
+
+
+def _executed(rerun: Rerun, dtype: str | None = "float64") -> Executed:
+    """The program in float64 or another dtype, with inputs that can be moved."""
+    try:
+        executed = rerun.execute(dtype=dtype, record="steps")
+    except GradcliError as error:
+        if dtype is None or error.exit_code == _OF_LIMITS:
+            raise
+        rerun.execute()  # raises what is wrong with the program itself
+        raise _NoFloat64(
+            "E413",
+            "differences need float64, and the program does not run in it:"
+            f" {error.raises}: {error.message}",
+            span=error.span,
+            help="--equals and --against compare gradients made by hand in its own dtype",
+        ) from error
     if executed.output is None or not executed.output.requires_grad or not executed.leaves:
         raise _nothing_to_move()
     bound = [] if executed.run.bindings is None else executed.run.bindings.inputs()
     if executed.output.grad_fn is None and all(leaf is not executed.output for _, leaf in bound):
         raise bare_leaf()
     return executed
+
+
+_OF_LIMITS = 5
+"""The exit code of what is a limit or missing on this machine, and says nothing of a dtype."""
 
 
 def _nothing_to_move() -> GradcliError:
@@ -401,7 +421,10 @@ def by_hand(
     equals: Sequence[tuple[str | None, str]],
 ) -> int:
     """Compare gradients with ones made by hand; the exit code is 1 for a wrong one."""
-    here = _executed(rerun)
+    try:
+        here, dtype = _executed(rerun), "float64"
+    except _NoFloat64:
+        here, dtype = _executed(rerun, None), None
     assert here.output is not None
     seed = np.ones(here.output.array.shape)
     if options.seed is not None:
@@ -427,7 +450,7 @@ def by_hand(
             continue
         # A number stands for itself in every element.
         by_name[called] = np.broadcast_to(array, right[called].shape) if not array.ndim else array
-    clues = _Clues(here, rerun.execute(dtype="float64"))
+    clues = _Clues(here, rerun.execute(dtype=dtype))
     comparisons: list[Comparison] = []
     for name, array in by_name.items():
         made = Comparison(name, array, right[name], clues.of(texts.get(name)))

@@ -11,6 +11,7 @@ from gradcli.questions.check.check import (
     JUMP,
     KINK,
     NOT_FINITE,
+    OUTSIDE,
     ROUNDING,
     SYMMETRIC,
     WRONG,
@@ -22,7 +23,7 @@ from gradcli.questions.check.check import (
 )
 from gradcli.questions.why.suspects import Suspect
 from gradcli.show.diagnostics.findings import finding, span_object, wrapped
-from gradcli.show.style import PLAIN, Style
+from gradcli.show.style import PLAIN, Style, one_line
 
 SCHEMA = "gradcli.check/1"
 
@@ -35,6 +36,7 @@ _WORDS = {
     KINK: "kink: the slope is between those of both sides",
     JUMP: "jump: the function is not continuous here",
     NOT_FINITE: "not finite",
+    OUTSIDE: "outside the domain: moved a little, the program has no finite value",
     WRONG: "wrong",
 }
 
@@ -91,6 +93,8 @@ def _words(row: Element) -> str:
     if row.verdict == KINK and row.sides is not None:
         left, right = row.sides
         return f"kink: {left:.4g} to the left, {right:.4g} to the right"
+    if row.verdict == OUTSIDE and row.reason:
+        return f"outside the domain: moved a little, the program fails: {one_line(row.reason)}"
     return _WORDS[row.verdict]
 
 
