@@ -67,7 +67,8 @@ function itemsOf(step) {
 function moduleLines(item, step) {
   const facts = factsOf(item), { title, path } = page.modules[item.key], head = [[["head", title]], [["kind", path]]];
   const list = (ids) => ids.map((id) => `${called(id)} (${page.nodes[id].shape.join(", ")})`).join(", ") || "none";
-  if (step.pass === "forward") return [...head, [["", `reads ${list(facts.inputs)}`]], [["", "gives "], ["result", list(facts.outputs)]]];
+  const reads = facts.inputs.length ? list(facts.inputs) : "nothing that has a gradient";
+  if (step.pass === "forward") return [...head, [["", `reads ${reads}`]], [["", "gives "], ["result", list(facts.outputs)]]];
   return [...head, [["flow", `‖g‖ in ${brief(facts.gradientIn)}`]], [["flow", "‖g‖ out "], ["flow result", brief(facts.gradientOut)]]];
 }
 
@@ -306,7 +307,7 @@ function addSliders() {
 const LARGEST = 1.6,  SCROLLED = 0.85, SMALLEST = 0.15, MOST_SHOWN = 60;
 
 // The smallest scale at which modules are opened: a large window has room for larger text.
-const legible = () => (canvas.clientHeight > 900 ? 0.85 : 0.62);
+const legible = () => (canvas.clientHeight > 900 ? 0.85 : 0.7);
 
 const fitting = ({ width, height }) => Math.min(LARGEST, (canvas.clientWidth - 16) / width, (canvas.clientHeight - 16) / height);
 
@@ -429,7 +430,8 @@ function openAll() {
   redraw();
 }
 
-// At first modules are open, the outer ones before those within, as long as the whole can be read.
+// At first modules are open, the outer ones before those within, as long as the whole can be read;
+// one box says closed what it says open.
 function openWhatFits() {
   const closed = new Set(page.closed);
   const keys = keysOf().sort((a, b) => a.split("/").length - b.split("/").length);
@@ -438,7 +440,8 @@ function openWhatFits() {
     const box = page.boxes.find(({ within }) => within.includes(key)), outer = box.within.slice(0, box.within.indexOf(key));
     const several = page.modules[key].title.includes(" × ");
     if (closed.has(page.modules[key].path) || !outer.every((each) => opened.has(each))) continue;
-    if (!page.expand && (several || ++tries > 24)) continue;
+    const single = page.boxes.filter(({ within }) => within.includes(key)).length === 1;
+    if (!page.expand && (several || single || ++tries > 24)) continue;
     opened.add(key);
     plan = arrange();
     if (!page.expand && (items.length > MOST_SHOWN || fitting({ width: plan.width + 2 * BORDER, height: plan.height + 2 * BORDER }) < legible())) opened.delete(key);
