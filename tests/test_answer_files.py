@@ -39,6 +39,7 @@ def test_a_file_holds_what_would_be_printed(
     assert (written.code, printed.code, written.stdout) == (code, code, "")
     if printed.stdout:
         assert file.read_text("utf-8") == printed.stdout
+        assert f"wrote {file}: " in written.stderr
     else:
         assert not file.exists()
 

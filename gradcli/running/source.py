@@ -54,6 +54,10 @@ class Program:
         return self._statements
 
 
+_DRAWN = {".svg": "a picture", ".png": "a picture", ".html": "a page that steps"}
+"""What files of these suffixes hold."""
+
+
 class AnswerFile(Terminal):
     """A terminal whose standard output is a file: the answer is written to it whole."""
 
@@ -65,6 +69,9 @@ class AnswerFile(Terminal):
     def write(self, text: str) -> None:
         """Write the answer; raises E603 where the file cannot be written."""
         write_text(self._path, text)
+        lines = text.count("\n")
+        held = f"{lines:,} line{'' if lines == 1 else 's'}"
+        self.wrote(self._path, _DRAWN.get(os.path.splitext(self._path)[1], held))
 
 
 class Asked(Record):

@@ -78,7 +78,7 @@ def run_records(
             closing(Records(options, sink.done)) as records,
             closing(answered(records)) as answers,
         ):
-            return _hand_on(terminal, answers, sink, records)
+            return _hand_on(terminal, options, answers, sink, records)
     except GradcliError as error:
         terminal.error(error)
         return error.exit_code
@@ -99,7 +99,13 @@ def _warn_unused(
             terminal.warning(unused(argument, names, bound))
 
 
-def _hand_on(terminal: Terminal, answers: Iterator[bytes], sink: Sink, records: Records) -> int:
+def _hand_on(
+    terminal: Terminal,
+    options: Options,
+    answers: Iterator[bytes],
+    sink: Sink,
+    records: Records,
+) -> int:
     """Hand results on as they come, and give the exit code."""
     progress, rate = Progress(not terminal.quiet), Rate()
     done, failed, first = sink.done, sink.failed, sink.first
@@ -119,6 +125,8 @@ def _hand_on(terminal: Terminal, answers: Iterator[bytes], sink: Sink, records: 
     finally:
         progress.end()
     sink.finish()
+    if options.output is not None:
+        terminal.wrote(options.output, f"{done - failed:,} of {done:,} records")
     if failed:
         terminal.note(
             f"{failed:,} of {done:,} records failed; the first is record {first['record']:,}"

@@ -283,6 +283,7 @@ def _show(asked: Asked, plot: Plot, curves: Sequence[Curve], x: str) -> None:
     if options.output is not None:
         as_json = options.output.endswith(".json")
         write_text(options.output, text(plot_document(plot)) if as_json else svg(plot))
+        asked.terminal.wrote(options.output, ", ".join(each.name for each in curves))
     if options.json:
         asked.terminal.write(text(plot_document(plot)))
     elif options.output is None:

@@ -38,3 +38,4 @@ def draw_graph(terminal: Terminal, options: Options, path: str) -> None:
         assert options.output is not None
         format = format_of(options.output)
         write_text(options.output, graph_picture(terminal, options, path, format))
+        terminal.wrote(options.output, "a picture")
