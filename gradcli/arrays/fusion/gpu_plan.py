@@ -206,7 +206,7 @@ class _Source:
             for kind, k in inputs
         ] + self._scalars
         parameters = ", ".join(
-            f"{cuda.C_TYPES[_dtype_named(each)]} {each.split()[1]}" for each in operands
+            f"{cuda.C_TYPES[np.dtype(dtype)]} {name}" for dtype, name in map(str.split, operands)
         )
         names = ", ".join(each.split()[1] for each in operands)
         preamble = cuda.summing(parameters, statements, [self._summed[k] for k in positions])
@@ -285,7 +285,3 @@ class _Source:
         if dtype not in cuda.C_TYPES:
             raise cuda.Unwritten
         return dtype
-
-
-def _dtype_named(parameter: str) -> Any:
-    return np.dtype(parameter.split()[0])

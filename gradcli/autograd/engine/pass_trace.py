@@ -132,7 +132,8 @@ class PassTrace:
             else:
                 self._values[target] = edge
                 new.append(target)
-        self._add(Inline(f"{_outputs(len(edges))}= {{0}}.next_nodes", "edges"), [value], edges)
+        names = "".join([f"{{out{number}}}, " for number in range(len(edges))])
+        self._add(Inline(f"{names}= {{0}}.next_nodes", "edges"), [value], edges)
         for leaf in new:
             if leaf in self.leaves:
                 self._guard_leaf(self._values[leaf])
@@ -295,10 +296,6 @@ def trace_of(root: Node, recorded: bool, targets: list[Node] | None) -> PassTrac
         return None
     trace.record()
     return trace
-
-
-def _outputs(count: int) -> str:
-    return "".join([f"{{out{number}}}, " for number in range(count)])
 
 
 _ACCUMULATE = Inline(

@@ -89,7 +89,9 @@ def generator_of(generator: Any, device: str = "cpu") -> Generator:
     if generator is None:
         generators = active.state.generators
         if device not in generators:
-            generators[device] = Generator(device).manual_seed(_seeded(generators))
+            # One that is made late begins with the seed of the session's first one.
+            seed = generators["cpu"].seed_value if "cpu" in generators else session_seed()
+            generators[device] = Generator(device).manual_seed(seed)
         return generators[device]
     check_generator(generator)
     if generator.device.type != device:
@@ -98,11 +100,6 @@ def generator_of(generator: Any, device: str = "cpu") -> Generator:
             help=f"make it there: `torch.Generator('{device}')`",
         )
     return generator
-
-
-def _seeded(generators: dict[str, Generator]) -> int:
-    """The initial seed of a generator that is created late: the seed of the session's first one."""
-    return generators["cpu"].seed_value if "cpu" in generators else session_seed()
 
 
 def manual_seed_of(device: str, seed: Any) -> Generator:

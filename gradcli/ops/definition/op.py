@@ -206,8 +206,9 @@ class Op:
         self.rules = rules
         self.joint = joint
         self.inputs = inputs or tuple(rules)
-        if pointwise and not self.inputs:
-            self.tensors = self.parameters[: _operand_count(forward)]
+        if pointwise and not self.inputs:  # the operands are the parameters without a default
+            count = int(forward.__code__.co_argcount) - len(forward.__defaults__ or ())
+            self.tensors = self.parameters[:count]
         else:
             operands = {*self.inputs, *constant}.difference(lists)
             self.tensors = tuple(p for p in self.parameters if p in operands)
@@ -315,12 +316,6 @@ def op(name: str, forward: Function, **facts: Any) -> Op:
         raise TypeError(f"{name}: there is an entry of this name and node already")
     registry[key] = entry
     return entry
-
-
-def _operand_count(forward: Function) -> int:
-    """How many operands an op has that names no differentiable one: its parameters without a
-    default."""
-    return int(forward.__code__.co_argcount) - len(forward.__defaults__ or ())
 
 
 def pointwise(name: str, forward: Function, **facts: Any) -> Op:

@@ -52,13 +52,9 @@ def part_positions(shape: tuple[int, ...], dim: int, index: Any) -> Any:
     return positions_along(shape, dim, np.broadcast_to(index.reshape(sizes), index_shape))
 
 
-def _select_parts(self: Any, dim: int, index: Any) -> Any:
-    return np.take(self, index.reshape(-1), dim) if self.ndim else self.copy()
-
-
 index_select: Op = op(
     "index_select",
-    lambda self, dim, index: _select_parts(self, dim, index),
+    lambda self, dim, index: np.take(self, index.reshape(-1), dim) if self.ndim else self.copy(),
     constant=("index",),
     self=lambda grad, self_sizes, dim, index: index_add(zeros(grad, self_sizes), dim, index, grad),
     numpy="np.take({0}, {2}, axis={1})",

@@ -121,11 +121,6 @@ def _slopes(grad: Any, differences: Any, distances: Any, p: float) -> Any:
     return np.where(flat | (differences == 0) if p < 1 else flat, 0, slopes).astype(grad.dtype)
 
 
-def _cdist_backward_array(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
-    """The gradient in x1, by the distances and their gradient."""
-    return np.add.reduce(_slopes(grad, _differences(x1, x2), cdist, p), axis=-2)
-
-
 def _decomposed_slopes(grad: Tensor, differences: Tensor, distances: Tensor, p: float) -> Tensor:
     """`_slopes`, step by step."""
     last = differences.array.ndim - 1
@@ -159,7 +154,9 @@ _no_second = no_derivative(
 
 cdist_backward = op(
     "_cdist_backward",
-    _cdist_backward_array,
+    lambda grad, x1, x2, p, cdist: np.add.reduce(
+        _slopes(grad, _differences(x1, x2), cdist, p), axis=-2
+    ),
     decomposition=_cdist_decomposed,
     grad=_no_second,
     x1=_no_second,

@@ -131,14 +131,12 @@ def _leaky_array(self: Any, negative_slope: float) -> Any:
     return choose(self > 0, self, self * negative_slope)[()]
 
 
-def _leaky_backward_array(grad_output: Any, self: Any, negative_slope: float) -> Any:
-    return choose(self > 0, grad_output, grad_output * negative_slope)[()]
-
-
 leaky_relu_backward, rrelu_backward = (
     pointwise(
         name,
-        _leaky_backward_array,
+        lambda grad_output, self, negative_slope: choose(
+            self > 0, grad_output, grad_output * negative_slope
+        )[()],
         half=rounded_once,
         linear=True,
         self=lambda grad: zeros_like(grad),
@@ -303,14 +301,12 @@ def rrelu(
 # --- hardtanh and its like ----------------------------------------------------------------------
 
 
-def _outside(grad_output: Any, self: Any, min_val: float, max_val: float) -> Any:
-    # At both bounds the gradient is 0.
-    return choose((self <= min_val) | (self >= max_val), 0, grad_output)[()]
-
-
 hardtanh_backward: Op = pointwise(
     "hardtanh_backward",
-    _outside,
+    # At both bounds the gradient is 0.
+    lambda grad_output, self, min_val, max_val: choose(
+        (self <= min_val) | (self >= max_val), 0, grad_output
+    )[()],
     linear=True,
     self=lambda grad: zeros_like(grad),
 )

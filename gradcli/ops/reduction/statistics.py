@@ -77,14 +77,6 @@ def _as(self: Any, moment: Any) -> Any:
     return moment.astype(self.dtype)[()]
 
 
-def _var_array(self: Any, dims: Axes, correction: float, keepdim: bool) -> Any:
-    return _as(self.real, _variance(self, dims, correction, keepdim))
-
-
-def _std_array(self: Any, dims: Axes, correction: float, keepdim: bool) -> Any:
-    return _as(self.real, np.sqrt(_variance(self, dims, correction, keepdim)))
-
-
 def _restored(value: Any, dims: Axes, keepdim: bool) -> Any:
     return value if dims is None else restore_dims(value, dims, keepdim)
 
@@ -106,7 +98,9 @@ def _std_gradient(
 
 var = op(
     "var",
-    _var_array,
+    lambda self, dims, correction, keepdim: _as(
+        self.real, _variance(self, dims, correction, keepdim)
+    ),
     half=rounded_once,
     self=_var_gradient,
     hazard=Hazard(nothing="var of so few elements divides by 0"),
@@ -115,7 +109,9 @@ var = op(
 )
 std = op(
     "std",
-    _std_array,
+    lambda self, dims, correction, keepdim: _as(
+        self.real, np.sqrt(_variance(self, dims, correction, keepdim))
+    ),
     half=rounded_once,
     self=_std_gradient,
     hazard=Hazard(nothing="std of so few elements divides by 0"),

@@ -7,6 +7,7 @@ which keeps only the non-negative frequencies where it is one-sided, and its inv
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -381,17 +382,9 @@ def _ihfftn(name: str, input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
     return complex_to_complex.apply(result, dims[:-1], normalization, True)
 
 
-def _forward_several(name: str, input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
-    return _transform_several(name, input, s, dim, norm, True)
-
-
-def _inverse_several(name: str, input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
-    return _transform_several(name, input, s, dim, norm, False)
-
-
 _SEVERAL: dict[str, tuple[Callable[..., Tensor], str]] = {
-    "fft": (_forward_several, "The discrete Fourier transform"),
-    "ifft": (_inverse_several, "The inverse of `fft`"),
+    "fft": (partial(_transform_several, forward=True), "The discrete Fourier transform"),
+    "ifft": (partial(_transform_several, forward=False), "The inverse of `fft`"),
     "rfft": (_rfftn, "The non-negative frequencies of a real tensor's transform"),
     "irfft": (_irfftn, "The inverse of `rfft`, a real tensor"),
     "hfft": (_hfftn, "The real transform of a signal that is half of a symmetric one"),

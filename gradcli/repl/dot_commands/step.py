@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradcli.errors import GradcliError, Source
@@ -16,8 +15,6 @@ from gradcli.running.report import advising_seed, differentiated
 from gradcli.show.graph.steps import KEYS, gradients_text, list_text, stop_text
 
 if TYPE_CHECKING:
-    from gradcli.autograd.recording.recorder import Event
-    from gradcli.autograd.tensor import Tensor
     from gradcli.running.run import Run
 
 _PROMPT = "step> "
@@ -46,16 +43,14 @@ def step(run: Run, line: Line) -> None:
         )
     seed = line.seed(run, 2, output)
     with advising_seed(output, f".step {name} {{}}"):
-        walk = explained(run, output, _walk, seed)
+        walk = explained(
+            run, output, lambda run, out, events: Walk(run.session.graph(out), events), seed
+        )
     with run.session.running():
         run.show(stop_text(walk, run.terminal.style))
         while (text := _read(run)) is not None:
             if not _obey(run, walk, text):
                 return
-
-
-def _walk(run: Run, output: Tensor, events: Sequence[Event]) -> Walk:
-    return Walk(run.session.graph(output), events)
 
 
 def _read(run: Run) -> str | None:

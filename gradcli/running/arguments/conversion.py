@@ -79,15 +79,11 @@ def as_input(argument: Argument, value: Any, differentiable: bool) -> Any:
     return value
 
 
-def _itself(value: Any) -> Any:
-    return value
-
-
 def mapped(
     path: str,
     value: Any,
     of: Callable[[str, Tensor], Any],
-    other: Callable[[Any], Any] = _itself,
+    other: Callable[[Any], Any] = lambda value: value,
 ) -> Any:
     """A value with `of(path, tensor)` for each tensor in its lists, tuples and dicts, the paths as
     a program writes them: `params['w'][0]`; and `other(value)` for all else in them.

@@ -65,10 +65,6 @@ def _halved_and_squared(matrix: Any) -> Any:
 # --- the polynomials ----------------------------------------------------------------------------
 
 
-def _degree_1(matrix: Any) -> Any:
-    return _identity(matrix) + matrix
-
-
 def _degree_2(matrix: Any) -> Any:
     return _combination((1, 1, 0.5), (_identity(matrix), matrix, _product(matrix, matrix)))
 
@@ -128,7 +124,7 @@ _SMALL = 8
 """Rows up to which PyTorch multiplies without BLAS, or with the same bits."""
 
 _POLYNOMIALS: tuple[Callable[[Any], Any], ...] = (
-    _degree_1,
+    lambda matrix: _identity(matrix) + matrix,
     _degree_2,
     _degree_4,
     _degree_8,
