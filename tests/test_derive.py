@@ -694,3 +694,44 @@ def test_no_elements_have_an_empty_hessian(gradcli: CommandLine) -> None:
     program = "e = x * a\nfor i in range(2):\n    e = e.tanh()\ne = e.sum()"
     finished = gradcli("derive", program, "a=2", "x=[]", "--hessian", "--wrt", "a,x")
     assert finished.code == 0, finished.err
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        # a mask that no input changes
+        (
+            "m = torch.tensor(0.) > 1\ny = torch.where(m | (x > 0), x * x, 1.).sum()",
+            "2 * x * where(m | (x > 0), 1.0, 0.0)",
+        ),
+        # what a function's body reads may be assigned behind it
+        (
+            "def f(v):\n    return (v * k).sum()\nk = torch.tensor(3.)\ny = f(x)",
+            "k * ones((2,))",
+        ),
+        # no name of a module is a symbol
+        (
+            "from torch.nn.functional import *\ny = relu(x).sum() * 2",
+            "where(relu(x) <= 0, 0, full((2,), 2))",
+        ),
+        # elements that unpacking takes
+        ("a, b = x\ny = a * b * b", "stack([x[1] ** 2, 2 * x[1] * x[0]], 0)"),
+    ],
+)
+def test_programs_that_a_formula_is_for(program: str, expected: str, gradcli: CommandLine) -> None:
+    assert f"grad_x = {expected} " in gradcli("derive", program, "x=[1,2]").out
+
+
+def test_a_tensor_on_meta_has_no_formula(gradcli: CommandLine) -> None:
+    program = "x = torch.ones(2, device='meta', requires_grad=True)\ny = (x * x).sum()"
+    shown = gradcli("derive", program)
+    assert "[E413]" in shown.err
+    assert "a tensor on meta, which has none" in shown.err
+
+
+def test_a_graph_that_the_program_freed_has_formulas(gradcli: CommandLine) -> None:
+    program = "h = x.exp()\na = h.sin()\nb = h.cos()\ntorch.autograd.grad(a.sum(), x)"
+    shown = gradcli("derive", program, "x=[1,2]")
+    assert "grad_x = -seed * h * sin(h)" in shown.out
+    assert "the program freed the graph of b" in shown.err
+    assert "ExpBackward0" in gradcli("explain", program, "x=[1,2]").out

@@ -206,6 +206,11 @@ def _explaining(
         if result is None or result.graph.root is None:
             raise _no_graph(result, statements)
         note_passes(asked.terminal, run.session, run.options, result)
+        if run.session.recorder.revived:
+            asked.terminal.note(
+                f"the program freed the graph of {result.name or 'the output'}: the answer is about"
+                " a pass through it all the same, which raises E403 in a program"
+            )
         return _show(run, show(run, result))
 
     return answer

@@ -14,7 +14,7 @@ from gradcli.language.objects.attributes import Module, get_attribute
 from gradcli.language.objects.classes.instance_attributes import attributes_of
 from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.objects.types import LanguageType
-from gradcli.language.tree.syntax import Statement
+from gradcli.language.tree.syntax import FromImport, Statement, nodes_of
 from gradcli.library.namespace import table_of
 from gradcli.ops.binding import catalogue
 from gradcli.running.arguments.name_uses import called_names, free_names, operand_names
@@ -86,8 +86,11 @@ _CLASSES = (type, LanguageType)
 
 def missing_inputs(statements: Sequence[Statement], bound: Iterable[str]) -> dict[str, None]:
     """The names that statements read and neither they nor `bound` give a value, in order; among
-    them a function's name that is not called but an operand: `t` in `k * t` is a time.
+    them a function's name that is not called but an operand: `t` in `k * t` is a time. None where
+    the program imports all names of a module: only running it tells which these are.
     """
+    if any(isinstance(e, FromImport) and e.names[0][0] == "*" for e in nodes_of(list(statements))):
+        return {}
     called = called_names(statements)
     operands = operand_names(statements)
 

@@ -80,6 +80,7 @@ def result_at(
     if root is not None and ((again and seed is not None) or not _has_run(root, recorder)):
         if recorder.events is not None:
             first_event = len(recorder.events)
+        recorder.revive(each.node for each in graph.nodes)
         with advising_seed(output, "--seed '{}'", name):
             session.backward(output, seed)
     called = name or "the output"

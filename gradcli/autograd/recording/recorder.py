@@ -9,7 +9,7 @@ program can see.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
@@ -100,12 +100,14 @@ class Recorder(Listener):
         keeps: whether saved values outlive the backward pass that would free them, so that an
             explanation can read them. A second pass through such a node still raises E403.
         copied: what the events keep of an array; a copy, which later writes do not reach.
+        revived: whether the pass that an answer is about went through nodes that the program freed.
     """
 
     def __init__(self, *, events: bool = True, keeps: bool = False) -> None:
         super().__init__()
         self.keeps = keeps
         self.copied: Callable[[Any], Any] = own
+        self.revived = False
         self._freeing = False
         self._would_be_freed: WeakSet[Node] = WeakSet()
         self.events: list[Event] | None = [] if events else None
@@ -154,6 +156,12 @@ class Recorder(Listener):
         """A backward pass begins; returns whether it is to keep what the nodes saved."""
         self._freeing = not keep_graph
         return keep_graph or self.keeps
+
+    def revive(self, nodes: Iterable[Node]) -> None:
+        """Let a pass run through nodes that a pass of the program freed, if they were kept."""
+        freed = self._would_be_freed.intersection(nodes) if self.keeps else ()
+        self._would_be_freed.difference_update(freed)
+        self.revived = bool(freed)
 
     def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
         """A node that ran: its incoming gradient(s), the results of its rules, and the gradients

@@ -45,7 +45,8 @@ def conditions_of(
     """
     flow, given = Dataflow(recorder, provenance), {id(each) for each in inputs}
     varying = _varying(flow, provenance, given, _outdated(flow, recorder, inputs))
-    conditions = [*_decisions(parse_program(Source("program", program)), provenance, varying)]
+    before = _before(output, provenance)
+    conditions = [*_decisions(parse_program(Source("program", program)), before, varying)]
     needed = flow.ingredients([id(output)]) - given
     conditions += _draws(derived, program, recorder, provenance, varying, needed)
     conditions += _standing(derived, provenance, varying)
@@ -90,13 +91,21 @@ def _varying(
     return varying
 
 
+def _before(output: Tensor, provenance: Provenance) -> Sequence[Evaluation]:
+    """What was evaluated before an output was there; all where it was written to afterwards."""
+    if output.version:
+        return provenance.evaluations
+    ends = (n for n, each in enumerate(provenance.evaluations) if each.value is output)
+    return provenance.evaluations[: next(ends, None)]
+
+
 def _decisions(
-    statements: Sequence[tree.Statement], provenance: Provenance, varying: set[int]
+    statements: Sequence[tree.Statement], evaluations: Sequence[Evaluation], varying: set[int]
 ) -> Iterator[str]:
     """What the program decided by values that the inputs change."""
     deciding = {_place(node): kind for node, kind in _deciding(statements)}
     seen: dict[_Place, list[Any]] = {}
-    for each in provenance.evaluations:
+    for each in evaluations:
         place = _place(each.node)
         if place in deciding and _varies(each, varying, 0):
             chosen = _chosen(each) if deciding[place] == _CHOICE else _plain(each.value)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import to_host
+from gradcli.arrays.layout.meta import MetaArray
 from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.recording.instructions import source_of
 from gradcli.autograd.recording.trace_recorder import UPDATE, TraceRecorder
@@ -52,6 +53,12 @@ def derive(
         GradcliError: E413 where an op has no formula, or where the formulas give other numbers.
     """
     wanted = _wanted(result)
+    if isinstance(result.output.array, MetaArray):
+        raise GradcliError(
+            "E413",
+            "formulas are proved on numbers, and the output is a tensor on meta, which has none",
+            help="make it on the CPU, or name another output: `--of NAME`",
+        )
     forward = len(recorder.values)
     inputs = {name: source_of(recorder.find(tensor)) for name, tensor in wanted.items()}
     for name, value in inputs.items():
@@ -71,6 +78,7 @@ def derive(
             computed = grad(result.output, tensors, seed, create_graph=True, allow_unused=True)
         except GradcliError as error:
             if error.code != "E404":
+                error.notes += ("derive runs the backward pass once more, to record its graph",)
                 raise
             raise _changed(f"a value in place that its gradient needs: {error.message}") from error
         gradients = {

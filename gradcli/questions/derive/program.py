@@ -487,7 +487,7 @@ class _Writer:
             self.arrays[name] = array
             self.inputs[name] = value
             return Name(name)
-        if array.ndim == 0 and array.dtype.kind != "i":
+        if array.ndim == 0 and array.dtype.kind not in "ib":
             return Constant(_plain(shortest(array)))
         literal = _literal(array)
         return self._long(value) if literal is None else self._named(value, literal, array)

@@ -64,15 +64,17 @@ def assigned_again(statements: Iterable[tree.Statement]) -> set[str]:
 def free_names(
     statements: Iterable[tree.Statement], bound: Iterable[str], is_builtin: Callable[[str], bool]
 ) -> dict[str, None]:
-    """The names that statements read and nothing gives a value, in order; `bound` have one."""
-    known, free = set(bound), dict[str, None]()
+    """The names that statements read and nothing gives a value, in order; `bound` have one. What a
+    function's body reads may get it later.
+    """
+    known, free, inside = set(bound), dict[str, None](), dict[str, None]()
     for statement in statements:
         for name, how in name_uses(statement).items():
             if how in (ASSIGNED, BOUND):
                 known.add(name)
             elif name not in known and not is_builtin(name):
-                free.setdefault(name)
-    return free
+                (inside if how == INSIDE else free).setdefault(name)
+    return {**free, **{name: None for name in inside if name not in known}}
 
 
 def called_names(part: Any) -> set[str]:
