@@ -185,3 +185,37 @@ def test_a_paste_that_the_terminal_does_not_mark_keeps_its_margins() -> None:
     assert "b 1" in shown
     assert "after" in shown
     assert "error" not in shown
+
+
+NET = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l1 = nn.Linear(2, 3)
+
+        self.l2 = nn.Linear(3, 1)
+
+
+    def forward(self, x):
+        if x.sum() > 0:
+            x = x * 2
+        else:
+            x = x * 3
+        return self.l2(self.l1(x))
+
+
+for number in range(2):
+
+    print("shape", Net()(torch.ones(4, 2)).shape)
+
+"""
+
+
+@pytest.mark.parametrize("comments", [0, 30], ids=["short", "longer than what is read at once"])
+@pytest.mark.parametrize("end", ["\n", "\r"])
+def test_empty_lines_in_a_block_that_is_pasted_do_not_end_it(comments: int, end: str) -> None:
+    text = NET.replace("    def forward", "    # on the way\n\n" * comments + "    def forward")
+    shown, code = on_terminal(["repl"], f"{text}.quit\n".replace("\n", end).encode())
+    assert code == 0
+    assert shown.count("shape torch.Size([4, 1])") == 2
+    assert "error" not in shown

@@ -12,6 +12,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from select import select
 from threading import Thread
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -205,7 +206,7 @@ def _enter(event: KeyPressEvent) -> None:
     buffer = event.current_buffer
     if buffer.complete_state is not None and buffer.complete_state.current_completion:
         buffer.complete_state = None
-    elif _is_complete(buffer):
+    elif _is_complete(buffer) and not _goes_on(event):
         buffer.validate_and_handle()
     elif _has_own_margins(event):
         buffer.insert_text("\n")
@@ -213,16 +214,36 @@ def _enter(event: KeyPressEvent) -> None:
         _new_line(buffer)
 
 
+def _goes_on(event: KeyPressEvent) -> bool:
+    """Whether an empty line parts a block that is being pasted without marks, rather than ending
+    it: the lines that wait go on in it.
+    """
+    is_block = is_incomplete(event.current_buffer.text.rstrip())
+    return is_block and _waiting(event) in (*_BLANKS, "\r", "\n")
+
+
+_BLANKS = (" ", "\t")
+
+
+def _waiting(event: KeyPressEvent) -> str:
+    """The next character that has come already, as no person types them; "" for none."""
+    queue, terminal = event.key_processor.input_queue, event.app.input
+    # The editor reads a long paste in pieces.
+    if not queue and os.name == "posix" and select([terminal.fileno()], [], [], 0)[0]:
+        event.key_processor.feed_multiple(terminal.read_keys())
+    return queue[0].data[:1] if queue else ""
+
+
 _pasted: WeakSet[Buffer] = WeakSet()
 """The entries that are being pasted by a terminal that does not mark begin and end."""
 
 
 def _has_own_margins(event: KeyPressEvent) -> bool:
-    """Whether the lines of an entry come with their margins: keys wait, as no person types them,
-    and one of the lines so far began with a blank.
+    """Whether the lines of an entry come with their margins: keys wait, and one of the lines so far
+    began with a blank.
     """
-    waiting = event.key_processor.input_queue
-    if waiting and waiting[0].data[:1] in (" ", "\t"):
+    waiting = _waiting(event)
+    if waiting in _BLANKS:
         _pasted.add(event.current_buffer)
     elif not waiting or "\n" not in event.current_buffer.text:
         _pasted.discard(event.current_buffer)
