@@ -9,8 +9,8 @@ def _first(self: Record, *values: Any, **named: Any) -> None:
     """The `__init__` of a class without instances: writes the one that assigns its fields."""
     cls = type(self)
     defaults = cls.field_defaults
-    given = [f"{each}=defaults[{each!r}]" if each in defaults else each for each in cls.fields]
-    lines = [f"def __init__(self, {', '.join(given)}):"]
+    parameters = [f"{each}=defaults[{each!r}]" if each in defaults else each for each in cls.fields]
+    lines = [f"def __init__(self, {', '.join(parameters)}):"]
     lines += [f" self.{each} = {each}" for each in cls.fields]
     namespace: dict[str, Any] = {"defaults": defaults}
     exec("\n".join(lines), namespace)
@@ -26,9 +26,10 @@ class _Slotted(type):
         own = [each for each, kind in annotated if not kind.startswith("ClassVar")]
         defaults = {each: names.pop(each) for each in own if each in names}
         names |= {"__slots__": tuple(own), "__init__": names.get("__init__", _first)}
-        made: Any = super().__new__(cls, name, bases, names)
-        made.fields, made.field_defaults = (*made.fields, *own), {**made.field_defaults, **defaults}
-        return made
+        record: Any = super().__new__(cls, name, bases, names)
+        record.fields = (*record.fields, *own)
+        record.field_defaults = {**record.field_defaults, **defaults}
+        return record
 
 
 @dataclass_transform(eq_default=False)

@@ -127,8 +127,8 @@ class Session:
     @property
     def recorder(self) -> Any:
         """What records the session, behind all that listen in front of it; None for nothing."""
-        found = self.state.recorder
-        return getattr(found, "recorder", found)
+        recorder = self.state.recorder
+        return getattr(recorder, "recorder", recorder)
 
     def _start_stopwatch(self) -> None:
         """Put a stopwatch in front of the recorder."""
@@ -181,9 +181,9 @@ class Session:
         except MemoryError as error:
             from gradcli.language.objects.exceptions import converted  # lazy: start-up
 
-            made = converted(error)
-            made.span = place
-            raise made from error
+            failure = converted(error)
+            failure.span = place
+            raise failure from error
         except Exception as error:
             raise internal_error(error, place) from error
         finally:
@@ -296,11 +296,11 @@ def _hot_loop(compiler: Compiler, loop: For | While, scope: Scope, body: Run) ->
     from gradcli.loops import hot_loop  # lazy: start-up
 
     known = compiler.interpreter.hot_loops
-    found = known.get(id(loop))
-    if found is None:
+    hot = known.get(id(loop))
+    if hot is None:
         parser.cache_clear()  # what is loaded again where more is read makes room
-        found = known[id(loop)] = hot_loop.HotLoop(compiler, loop, scope, body)
-    return found
+        hot = known[id(loop)] = hot_loop.HotLoop(compiler, loop, scope, body)
+    return hot
 
 
 def no_commands(command: Command) -> None:

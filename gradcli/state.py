@@ -193,12 +193,12 @@ class State:
         """The program's names, and behind them those of its functions' variables; of two alike, the
         program's or else that of the call that ended last.
         """
-        found = dict(self.values)
+        values = dict(self.values)
         for variables in reversed((self.frames or {}).values()):
             for name, value in variables.items():
                 if name:  # and not what leads to the variables around
-                    found.setdefault(name, value)
-        return found
+                    values.setdefault(name, value)
+        return values
 
     def forget_methods(self, name: str) -> None:
         """Forget the variables of the methods of a class, which would keep what they hold alive."""

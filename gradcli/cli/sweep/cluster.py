@@ -274,12 +274,12 @@ class _Cluster:
         there is no other worker.
         """
         holders = self._client.who_has([future]).values()
-        found = {address for each in holders for address in each}
-        if not self._allowed(found):
+        holding = {address for each in holders for address in each}
+        if not self._allowed(holding):
             raise wrong_version("", version)
-        for address in found - self._others:
+        for address in holding - self._others:
             self._terminal.note(f"the worker at {address} has gradcli {version}, and is left out")
-        self._others |= found
+        self._others |= holding
 
     def _allowed(self, more: Set[str] = frozenset()) -> list[str]:
         """The workers that may get work."""
