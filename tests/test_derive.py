@@ -730,8 +730,8 @@ def test_a_tensor_on_meta_has_no_formula(gradcli: CommandLine) -> None:
 
 
 def test_a_graph_that_the_program_freed_has_formulas(gradcli: CommandLine) -> None:
-    program = "h = x.exp()\na = h.sin()\nb = h.cos()\ntorch.autograd.grad(a.sum(), x)"
+    program = "h = x.exp()\na = h.sin().sum()\nb = h.cos().sum()\ntorch.autograd.grad(a, x)"
     shown = gradcli("derive", program, "x=[1,2]")
-    assert "grad_x = -seed * h * sin(h)" in shown.out
+    assert "grad_x = -h * sin(h)" in shown.out
     assert "the program freed the graph of b" in shown.err
     assert "ExpBackward0" in gradcli("explain", program, "x=[1,2]").out

@@ -43,6 +43,9 @@ are more where all are numbers.
 _MOST_PARTS = 120
 """A formula of more parts is not written of the inputs alone."""
 
+_MOST_PARTS_OF_MANY = 24
+"""The same among many formulas, which what a loop adds up makes no shorter."""
+
 _POINTS = 2
 """At how many inputs, beside those that were given, formulas are compared."""
 
@@ -161,10 +164,11 @@ def _rewritten(
     lines: list[Line] = []
     uses = Counter(name for line in before for name in _names(line.formula))
     once: dict[str, Symbol] = {}
+    most = _MOST_PARTS if len(before) <= MANY else _MOST_PARTS_OF_MANY
     try:
         for line in before:
             formula = substituted(line.formula, whole)
-            is_short = sum(1 for _ in formula.walk()) <= _MOST_PARTS
+            is_short = sum(1 for _ in formula.walk()) <= most
             is_number = line.name in gradients and not line.array.ndim
             if is_short and (is_number or _AUTOMATIC.fullmatch(line.name)):
                 whole[line.name] = formula
@@ -172,8 +176,11 @@ def _rewritten(
             simple = rules(formula) if is_short else formula
             closed.append(Line(line.name, _tensor(simple, line.array), line.array))
             own = _tensor(rules(line.formula), line.array)
-            joined = _tensor(rules(substituted(line.formula, once)), line.array)
-            saved = sum(len(text_of(once[n])) for n in _names(line.formula) if n in once)
+            inner = _names(line.formula) & once.keys()
+            joined = own
+            if inner:
+                joined = _tensor(rules(substituted(line.formula, once)), line.array)
+            saved = sum(len(text_of(once[name])) for name in inner)
             better = len(text_of(joined)) <= min(len(text_of(own)) + saved, _LONGEST)
             lines.append(Line(line.name, joined if better else own, line.array))
             regular = len(before) > MANY // 2 and is_sum(line.formula)

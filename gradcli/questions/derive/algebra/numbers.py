@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from fractions import Fraction
+from functools import lru_cache
 
 from gradcli.recorded.symbols.tree import Attribute, Call, Constant, Name, Operation, Symbol
 
@@ -57,6 +58,7 @@ def _room(value: float) -> float:
     return _SINGLE if value in (single, float(f"{single:.9g}")) else _DOUBLE
 
 
+@lru_cache(1024)
 def _named(value: float) -> tuple[Fraction, Symbol, int] | None:
     """A number as a fraction times a power of one that has a name."""
     for known, symbol in NAMED:
