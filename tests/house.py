@@ -117,6 +117,9 @@ BY_NAME = {
 """The modules that import others by name, and which."""
 
 TABLES = (
+    "DTYPES",
+    "FUNCTIONS",
+    "OS_PATH",
     "inplace_operators",
     "methods",
     "operators",
@@ -125,8 +128,8 @@ TABLES = (
     "setters",
     "unary_operators",
 )
-"""The tables of ops, and beside those in `modules` the catalogue's, which names of programs lead
-to.
+"""The tables that names of programs lead to, beside those in `modules`; what stands there has a
+symbol too.
 """
 
 ROOT = ("gradcli", "gradcli.__main__", "gradcli.build_backend")

@@ -78,6 +78,9 @@ PLANTED = {
         "gradcli.library.one": "from gradcli.ops.binding.catalogue import methods as table\n"
         "exp = table['exp']\n"
     },
+    "look-ups by string: gradcli.library.one: dtypes.DTYPES['int8']": {
+        "gradcli.library.one": "count = zeros(dtype=dtypes.DTYPES['int8'])\n"
+    },
     "look-ups by string: gradcli.library.one: import_module(name)": {
         "gradcli.library.one": "module = import_module(name)\n"
     },

@@ -235,7 +235,7 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
 
 def fromfunction(function: Any, shape: Any, *, dtype: Any = "float64", **kwargs: Any) -> Any:
     """`np.fromfunction(f, shape)`: `f` of the indices along each axis."""
-    indices = functions.FUNCTIONS["indices"](shape, dtype=dtype)
+    indices = functions.call(np.indices, "indices", (shape,), {"dtype": dtype})
     return function(*indices, **kwargs)
 
 

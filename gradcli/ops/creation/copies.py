@@ -211,13 +211,13 @@ for _name in _CASTS.split():
 @method("byte")
 def byte(self: Tensor) -> Tensor:
     """The tensor as torch.uint8."""
-    return to(self, DTYPES["uint8"])
+    return to(self, dtypes.uint8)
 
 
 @method("char")
 def char(self: Tensor) -> Tensor:
     """The tensor as torch.int8."""
-    return to(self, DTYPES["int8"])
+    return to(self, dtypes.int8)
 
 
 @method("type_as")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.dtypes import DTYPES
+from gradcli.arrays.dtypes import complex128, float64
 from gradcli.arrays.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.autograd.inplace.writes import check_captured, check_inplace, write
 from gradcli.autograd.modes import NoGrad
@@ -290,7 +290,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
         value.dtype.category == "complex" if type(value) is Tensor else type(value) is complex
         for value in values
     )
-    dtype = DTYPES["complex128" if is_complex else "float64"]
+    dtype = complex128 if is_complex else float64
     wide = [to(v, dtype) if type(v) is Tensor else v for v in values]
     return power(*wide)
 

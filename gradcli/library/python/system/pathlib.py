@@ -10,7 +10,14 @@ from gradcli.errors import GradcliError, value_error
 from gradcli.language.limits import check_text
 from gradcli.language.objects.types import check_kind, host_name
 from gradcli.library.load_save import file_name, read_file
-from gradcli.library.python.system.process import OS_PATH, abspath, getcwd, makedirs
+from gradcli.library.python.system.process import (
+    abspath,
+    exists,
+    getcwd,
+    isdir,
+    isfile,
+    makedirs,
+)
 
 _TEXTS = ("anchor", "drive", "name", "root", "stem", "suffix")
 
@@ -167,15 +174,15 @@ class Path(PurePath):
 
     def exists(self) -> bool:
         """Whether there is a file or a folder."""
-        return bool(OS_PATH["exists"](self))
+        return bool(exists(self))
 
     def is_file(self) -> bool:
         """Whether there is a file."""
-        return bool(OS_PATH["isfile"](self))
+        return bool(isfile(self))
 
     def is_dir(self) -> bool:
         """Whether there is a folder."""
-        return bool(OS_PATH["isdir"](self))
+        return bool(isdir(self))
 
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
         """Nothing where the folder is there already; raises E205 where it is not."""

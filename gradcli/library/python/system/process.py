@@ -163,7 +163,7 @@ def makedirs(name: Any, mode: int = 0o777, exist_ok: bool = False) -> None:
     """`os.makedirs(name, exist_ok=True)`: nothing where the folder is there already; raises E205
     where it is not: a program makes none.
     """
-    if not OS_PATH["isdir"](name):
+    if not isdir(name):
         raise GradcliError(
             "E205",
             "a program makes no folders here",
@@ -174,13 +174,17 @@ def makedirs(name: Any, mode: int = 0o777, exist_ok: bool = False) -> None:
         raise GradcliError("E204", shown, raises="FileExistsError")
 
 
+exists = _looks(os.path.exists, "exists")
+isdir = _looks(os.path.isdir, "isdir")
+isfile = _looks(os.path.isfile, "isfile")
+
 OS_PATH: dict[str, Any] = {
     "abspath": abspath,
-    "exists": _looks(os.path.exists, "exists"),
+    "exists": exists,
     "expanduser": called("expanduser", lambda path: file_name("os.path", path, "a path")),
     "getsize": _looks(os.path.getsize, "getsize"),
-    "isdir": _looks(os.path.isdir, "isdir"),
-    "isfile": _looks(os.path.isfile, "isfile"),
+    "isdir": isdir,
+    "isfile": isfile,
     "join": _join,
     "realpath": abspath,
     "sep": "/",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
+from gradcli.arrays import dtypes
 from gradcli.arrays.backend import located
-from gradcli.arrays.dtypes import DTYPES, DType
+from gradcli.arrays.dtypes import DType
 from gradcli.arrays.layout.meta import META, no_data
 from gradcli.arrays.layout.sizes import Device
 from gradcli.autograd.tensor import Tensor, meta_of
@@ -176,19 +177,19 @@ class Module(Calling, metaclass=Slotted):
 
     def double(self: Self) -> Self:
         """Cast the floating parameters and buffers to float64."""
-        return self._convert(DTYPES["float64"])
+        return self._convert(dtypes.float64)
 
     def float(self: Self) -> Self:
         """Cast the floating parameters and buffers to float32."""
-        return self._convert(DTYPES["float32"])
+        return self._convert(dtypes.float32)
 
     def half(self: Self) -> Self:
         """Cast the floating parameters and buffers to float16."""
-        return self._convert(DTYPES["float16"])
+        return self._convert(dtypes.float16)
 
     def bfloat16(self: Self) -> Self:
         """Cast the floating parameters and buffers to bfloat16."""
-        return self._convert(DTYPES["bfloat16"])
+        return self._convert(dtypes.bfloat16)
 
     def cuda(self: Self, device: Any = None) -> Self:
         """Move the parameters and buffers to a GPU. Raises E604 where there is none."""

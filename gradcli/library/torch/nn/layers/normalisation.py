@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.arrays.dtypes import DTYPES
+from gradcli.arrays import dtypes
 from gradcli.autograd.inplace.writes import check_graph, overwrite
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import value_error
@@ -73,7 +73,7 @@ class _Running(_Affine):
         for name in ("running_mean", "running_var"):
             kept = new_tensor((num_features,), device, dtype) if tracked else None
             self.register_buffer(name, kept)
-        count = zeros((), dtype=DTYPES["int64"]) if tracked else None
+        count = zeros((), dtype=dtypes.int64) if tracked else None
         self.register_buffer("num_batches_tracked", count)
         self._make((num_features,), device, dtype, weight=affine, bias=affine and bias)
 
