@@ -86,6 +86,70 @@ loss.backward()
 
 _WHY = [
     Row(
+        "why w.grad",
+        "w = torch.ones(2, requires_grad=True)\n(w ** 2).sum().backward()\n"
+        "torch.nn.utils.clip_grad_norm_([w], 0.0)",
+        (
+            "was set to 0 afterwards",
+            "this sets it to 0 -->",
+            "torch.nn.utils.clip_grad_norm_([w], 0.0)",
+        ),
+    ),
+    Row(
+        "why theta.grad",
+        "theta = torch.ones(1, requires_grad=True)\nout = torch.zeros(1, requires_grad=True)\n"
+        "out.data = theta * 2\n(out ** 2).sum().backward()",
+        ("`.data` takes the numbers alone: `out` stays the leaf that it was", "`out = …`"),
+        ("is used here",),
+    ),
+    Row(
+        "why w.grad",
+        "w = torch.ones(2, requires_grad=True)\n@torch.no_grad()\ndef f(x):\n"
+        "    return (w * x).sum()\ny = f(torch.ones(2))\n"
+        "(y + torch.zeros(1, requires_grad=True)).backward()",
+        ("leave `@torch.no_grad()` out",),
+        ("out of the block",),
+    ),
+    Row(
+        "why b.grad",
+        "b = torch.tensor(0.5, requires_grad=True)\nz = torch.tensor([[1., 2., 3.]])\n"
+        "F.cross_entropy(z + b, torch.tensor([1])).backward()",
+        ("log_softmax is the same whatever is added to all numbers that it goes over",),
+    ),
+    Row(
+        "why head.bias.grad",
+        "from torch import nn\ntorch.manual_seed(0)\nhead = nn.Linear(2, 2)\n"
+        "bn = nn.BatchNorm1d(2)\n"
+        "x = torch.tensor([[1., 2.], [3., 4.], [0., 1.]])\n"
+        "(bn(head(x)) * torch.tensor([[1., 2.], [3., -1.], [0., 1.]])).sum().backward()",
+        ("0 up to rounding", "a batch norm takes the mean of the batch away"),
+        ("the gradient flows",),
+    ),
+    Row(
+        "blame",
+        "z = torch.tensor([1., 2., 3.], requires_grad=True)\nT = torch.tensor(0.)\n"
+        "loss = torch.softmax(z / T, 0)[0]",
+        ("no cure: the value is infinite",),
+        ("cure: divide by 1",),
+    ),
+    Row(
+        "blame",
+        "x = torch.tensor([1.0000001, 0.5], requires_grad=True)\ny = torch.asin(x).sum()",
+        ("x 1.00000012", "torch.asin(x.detach().clamp(-1, 1))"),
+    ),
+    Row(
+        "blame",
+        "A = torch.tensor([[1., 2.], [2., 4.]], requires_grad=True)\n"
+        "y = torch.linalg.inv_ex(A)[0].sum()",
+        ("the matrix is singular: it has no inverse", "no cure: a singular matrix has no inverse"),
+        ("overflow",),
+    ),
+    Row(
+        "blame",
+        "x = torch.tensor([0., 2., 3.], requires_grad=True)\ng = x.prod() ** (1 / 3)",
+        ("no cure: the slope is infinite there; keep what goes in above 0",),
+    ),
+    Row(
         "why x.grad",
         "x = torch.ones(2, requires_grad=True)\nh = x.sigmoid()\nh[0] = 0.\n"
         "loss = h.sum()\nloss.backward()",

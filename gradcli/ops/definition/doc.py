@@ -119,6 +119,7 @@ class Hazard(Record):
             operands in braces.
         infinities: the keyword and the sentence for an operand that is infinite.
         nothing: the sentence for a NaN that finite operands gave: a division of 0 by 0.
+        singular: the sentence for an infinity that finite operands gave, where that is no overflow.
         zeros: the clause for a slope that is not finite where all elements are 0.
         steep: whether a slope may be beyond the largest number where the operands are finite.
         undefined: whether the formula of the slope divides 0 by 0 where a test of `slopes` holds.
@@ -128,6 +129,7 @@ class Hazard(Record):
     slopes: tuple[tuple[Test, str], ...] = ()
     infinities: tuple[str, str] | None = None
     nothing: str = ""
+    singular: str = ""
     zeros: str = ""
     steep: bool = False
     undefined: bool = False

@@ -18,7 +18,7 @@ from gradcli.ops.binding.arguments import check_same_dtype, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.copies import cast_to
-from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, CHECKS
+from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, CHECKS, Hazard
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import choose
 from gradcli.ops.elementwise.complex import imaginary_part
@@ -59,6 +59,10 @@ inv_ex: Op = op(
     differentiable=(0,),
     A=lambda grads, inverse: -(adjoint_of(inverse) @ (grads[0] @ adjoint_of(inverse))),
     raises=BY_KINDS,
+    hazard=Hazard(
+        nothing="the matrix is singular: it has no inverse",
+        singular="the matrix is singular: it has no inverse",
+    ),
 )
 
 

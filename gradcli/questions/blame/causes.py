@@ -59,6 +59,8 @@ def _forward(nonfinite: FirstNonFinite) -> tuple[str, str]:
             if hazard.nothing
             else ("undefined", f"{name} is not defined there")
         )
+    if hazard.singular:
+        return "singular", hazard.singular
     largest = finfo(of_numpy(nonfinite.dtype)).max
     beyond = f"{number_text(largest)}, the largest {nonfinite.dtype}"
     return "overflow", f"the result of {name} is beyond {beyond}"
@@ -126,5 +128,12 @@ def _finite(value: Any) -> bool:
 
 
 def number_text(value: Any) -> str:
-    """A number in few digits."""
-    return f"{float(value):.6g}"
+    """A number in few digits, which no other number than an integer rounds to one."""
+    number = float(value)
+    text = f"{number:.6g}"
+    is_near = float(text) != number and float(text).is_integer() and abs(number) < _NEAR
+    return f"{number:.9g}" if is_near else text
+
+
+_NEAR = 1e6
+"""Below this a number of single precision is told from the next integer in nine digits."""

@@ -21,6 +21,8 @@ class Rewrite:
         dtype: the dtype that the program is run in, None for its own.
         guards: whether it keeps arguments away from a point where the value is infinite, which is
             right only where the program goes on to take nothing times that value.
+        chooses: whether it may choose a value of the output where that has none, as for 0/0; a
+            number divided by 0 has none that is right.
     """
 
     def __init__(self, span: Span, text: str, reason: str, dtype: str | None = None) -> None:
@@ -29,6 +31,7 @@ class Rewrite:
         self.reason = reason
         self.dtype = dtype
         self.guards = False
+        self.chooses = True
         self.also: list[Rewrite] = []
 
     def program(self) -> str:

@@ -62,6 +62,7 @@ def rewrites(
         candidates += _open_rows(chain[0], definitions)
         for guard in _guarded(blamed, chain[0]):
             guard.guards = True
+            guard.chooses = blamed.cause != "division by zero"
             candidates.append(guard)
         if candidates:
             candidates += _together(candidates[-1], blamed, others, program)
@@ -157,7 +158,7 @@ def _together(
             also += list(_guarded(other, chain[0]))[:1] if chain else []
     if also and guard.guards:
         together = Rewrite(guard.span, guard.text, guard.reason)
-        together.guards = True
+        together.guards, together.chooses = True, guard.chooses
         together.also = [each for each in also if not _overlap(each.span, guard.span)]
         yield together
 
@@ -349,7 +350,7 @@ def _within_one(node: Expression, target: Expression, name: str) -> Rewrite:
     safe = f"torch.{name}(torch.where({inside}, {inner(target)}, 0))"
     return Rewrite(
         node.span,
-        f"torch.where({inside}, {safe}, torch.{name}({operand(target)}.detach()))",
+        f"torch.where({inside}, {safe}, torch.{name}({operand(target)}.detach().clamp(-1, 1)))",
         "at the edge keep the value and take the slope 0",
     )
 

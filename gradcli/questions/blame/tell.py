@@ -42,6 +42,8 @@ _HINTS = {
     "sqrt of a negative": "no cure: what goes into the root must not be negative",
     "inf - inf, softmax": "no cure: a row that is masked whole has no softmax; open such rows,"
     " `mask & ~mask.all(-1, keepdim=True)`, and leave out what comes of them",
+    "singular": "no cure: a singular matrix has no inverse; `A + eps * torch.eye(n)` has one, and"
+    " `torch.linalg.pinv` is another function",
     "from a constant": "no cure: the program says so itself; leave it out, or mask what it makes",
     "from the data": "no cure: what is infinite comes from outside; leave it out of the data",
     "from a parameter": "no cure: what is infinite was there before; begin with finite parameters",
@@ -59,6 +61,16 @@ _COMPUTED = {
     " rounding; mask it, or rewrite what rounds",
 }
 """The same where a value that is 0 was computed."""
+
+_NO_REWRITE = {
+    "0/0, div": "no cure: both sides are 0 there, and the quotient has no value; leave such rows"
+    " out before the division",
+    "infinite slope, pow": "no cure: the slope is infinite there; keep what goes in above 0",
+    "infinite slope, sqrt": "no cure: the slope is infinite there; keep what goes in above 0",
+    "0*inf, reciprocal": "no cure: the slope of a division by 0 is infinite; keep the divisor away"
+    " from 0, or leave such elements out",
+}
+"""The same where no rewrite that was tried keeps the program finite and right."""
 
 _GREW = (
     "grew with every step up to the overflow: take a smaller learning rate, or bound the gradient"
@@ -118,15 +130,15 @@ def facts(blamed: Blamed, style: Style) -> list[str]:
 
 def hint(blamed: Blamed) -> str:
     """What is said where no cure was found."""
-    cause = _HINTS.get(f"{blamed.cause}, {name_of(blamed.nonfinite).removeprefix('log_')}")
-    cause = cause or (_COMPUTED.get(blamed.cause) if blamed.computed else None)
-    said = cause or (_HINTS.get(f"{blamed.cause}, float64") if blamed.too_large else None)
-    said = said or _HINTS.get(
-        blamed.cause,
-        f"no rewrite was tried: {blamed.untried}"
-        if blamed.untried
-        else "no rewrite that was tried keeps it finite and right",
-    )
+    of_op = f"{blamed.cause}, {name_of(blamed.nonfinite).removeprefix('log_')}"
+    said = _HINTS.get(of_op) or (_COMPUTED.get(blamed.cause) if blamed.computed else None)
+    said = said or (_HINTS.get(f"{blamed.cause}, float64") if blamed.too_large else None)
+    said = said or _HINTS.get(blamed.cause)
+    if said is None and blamed.untried:
+        said = f"no rewrite was tried: {blamed.untried}"
+    if said is None:
+        default = "no rewrite that was tried keeps it finite and right"
+        said = _NO_REWRITE.get(of_op, default)
     return wrapped(said)
 
 

@@ -103,6 +103,8 @@ def find_fix(
         compared = _compared(outcome, former, exact, rewrite.guards)
         if compared is None:
             continue
+        if not rewrite.chooses and any(not name for name, _ in compared[1]):
+            continue
         if points is None:
             reference = partial(rerun, text, dtype="float64")
             points = _points(former.inputs, data, exact, reference)

@@ -33,6 +33,14 @@ def clearing_call(run: Recorded, tensor: Tensor) -> Evaluation | None:
     return None
 
 
+def written(run: Recorded, gradient: Tensor) -> Span | None:
+    """The last write to the memory of a gradient, as `clip_grad_norm_()` makes one."""
+    for write in reversed(run.recorder.writes):
+        if write.tensor is gradient or write.tensor.base is gradient:
+            return write.span
+    return None
+
+
 def _holds(value: Any, tensor: Tensor) -> bool:
     """Whether a tensor, an optimizer or a module is or has a tensor."""
     if isinstance(value, Optimizer):

@@ -201,7 +201,7 @@ def _no_grad_detachment(call: Any, program: Sequence[tree.Statement]) -> Detachm
     for place in places:
         block = None if place is None else switched_off(program, place)
         if block is not None:
-            mode = block.text.removeprefix("torch.").removeprefix("@torch.")
+            mode = block.text.removeprefix("torch.")
             labels = (Label(block, "gradients are off from here"),)
             break
     switch = None if labels else _switch(program, places)
@@ -217,8 +217,9 @@ def _no_grad_detachment(call: Any, program: Sequence[tree.Statement]) -> Detachm
             calls = [each.span for each in calls_of(program, "checkpoint")]
             tries = edited(block, [(e.start, e.end, "torch.enable_grad()") for e in calls])
             return Detachment(call.span, _CHECKPOINTED, _LET_IN, (), tries)
-        new = "@torch.enable_grad()" if block.text.startswith("@") else "torch.enable_grad()"
-        help, tries = "move it out of the block", instead(block, new)
+        is_decorator = block.source.text[: block.start].endswith("@")
+        help = f"leave `@{block.text}` out" if is_decorator else "move it out of the block"
+        tries = instead(block, "torch.enable_grad()")
         return Detachment(call.span, _UNRECORDED.format(mode), help, labels, tries)
     if call.span is not None and call.span.text.endswith(".step()"):
         return step_detachment(call.span)

@@ -24,6 +24,7 @@ from gradcli.questions.why.clearing import (
     assignment_to_grad,
     clearing_call,
     is_before,
+    written,
 )
 from gradcli.questions.why.detachments import (
     Detachment,
@@ -395,6 +396,7 @@ class _Gradients:
             reason = f"a gradient flows from {output} to {name}, and was set to 0 afterwards"
             call = clearing_call(self.run, self.tensor)
             place = self._assignment_to_grad() if call is None else call.node.span
+            place = place or written(self.run, gradient)
             cleared = Detachment(place, "this sets it to 0")
             return Why(self.question, gradient, "cleared", reason, [cleared], path)
         return None
@@ -701,6 +703,10 @@ class _Gradients:
             reason = f"the only way from {name} to {output} leaves the graph"
             tries = instead(drawn[0], drawn[0].text.replace(".sample(", ".rsample("))
             return self._none("cut", reason, [Detachment(drawn[0], text, help, (), tries)])
+        stored = next(filter(None, map(self._stored, steps)), None)
+        if stored is not None:
+            reason = f"the only way from {name} to {output} leaves the graph"
+            return self._none("cut", reason, [stored])
         numbers = [each for each in used if _gives_number(each) and self._optimizes(each, True)]
         if numbers:
             text = f"an optimizer gets a number made of `{name}`, and its steps have no history"
@@ -727,6 +733,19 @@ class _Gradients:
         detachment = detachment or Detachment(place, "made here, and read nowhere")
         places = [detachment, *made_anew(run)]
         return self._none("unused", f"nothing is computed from {name}", places)
+
+    def _stored(self, step: Flow) -> Detachment | None:
+        """That what a step makes is assigned to `.data`, if it is."""
+        for statement, _ in self.run.provenance.assignments:
+            for target in statement.targets if isinstance(statement, tree.Assign) else ():
+                is_data = isinstance(target, tree.Attribute) and target.name == "data"
+                if is_data and step.place is not None and holds(statement.span, step.place):
+                    owner = target.value.span.text  # type: ignore[attr-defined]
+                    text = f"`.data` takes the numbers alone: `{owner}` stays the leaf that it was"
+                    help = f"compute with the tensor itself: `{owner} = …`"
+                    tries = instead(target.span, owner)
+                    return Detachment(statement.span, text, help, (), tries)
+        return None
 
     def _optimizes(self, step: Flow, number: bool = False) -> bool:
         """Whether a step gives an optimizer its parameters, which computes nothing, or a number."""

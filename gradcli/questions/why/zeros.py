@@ -257,13 +257,23 @@ class _Walk:
         parts = self._parts(node, came, number, array)
         if parts is None:
             return None if array is not None and array.any() else self._unknown(node)
-        if array is not None and not (np.abs(array) <= _rounding(array.dtype) * parts).all():
+        # What an op behind this one rounded is as large for all elements.
+        room = 0.0 if array is None else _rounding(array.dtype) * np.max(parts, initial=0.0)
+        if array is not None and not (np.abs(array) <= room).all():
             return None
-        if parts.any():
-            text, help = _cancelling(node)
+        if np.any(parts):
+            text, help = _cancelling(node, self._user(node))
             return Zero(CANCELS, Detachment(node.place, text, help))
         call = self.run.recorder.call_of.get(node.node)
         return self._without_slope(node, call, number)
+
+    def _user(self, node: GraphNode) -> GraphNode | None:
+        """What takes the result of a node, past views of it, where that is one other node."""
+        users = [user for user in self.leads if any(edge.node is node for edge in user.edges)]
+        user = users[0] if len(users) == 1 else None
+        if user is not None and user.name.startswith(_VIEWS):
+            return self._user(user)
+        return user
 
     def _unknown(self, node: GraphNode) -> Zero:
         return Zero(FOR_THESE, Detachment(node.place, f"{node.name} passes nothing on"))
@@ -498,10 +508,28 @@ _INVARIANT: Mapping[str, str] = {
 """What of an op is the same whatever goes in, so that its gradient cancels."""
 
 
-def _cancelling(node: GraphNode) -> tuple[str, str | None]:
+_SHIFTED: Mapping[str, str] = {
+    "SoftmaxBackward": "softmax is the same whatever is added to all numbers that it goes over",
+    "LogSoftmaxBackward": "log_softmax is the same whatever is added to all numbers that it goes"
+    " over",
+    "NativeBatchNormBackward": "a batch norm takes the mean of the batch away, and with it what is"
+    " added to every row",
+    "NativeLayerNormBackward": "a layer norm takes the mean away, and with it what is added to all"
+    " numbers of a row",
+}
+"""Why what is added to the operand of these has no effect."""
+
+_VIEWS = ("View", "Unsqueeze", "Squeeze", "Reshape", "Alias", "Expand")
+
+
+def _cancelling(node: GraphNode, user: GraphNode | None) -> tuple[str, str | None]:
+    """Why the contributions to an operand of a node add up to 0, whose result one other takes."""
     told = _INVARIANT.get(node.name.rstrip("0123456789"))
+    shifted = None if user is None else _SHIFTED.get(user.name.rstrip("0123456789"))
     if told is not None:
         return told, None
+    if shifted is not None and node.name.startswith(("Add", "Sub")):
+        return shifted, None
     return (
         f"{node.name} adds up the contributions of its elements, and they cancel: the sum is 0,"
         " not the slopes",
