@@ -121,7 +121,7 @@ def test_files_are_read_where_the_command_is_given(here: Path) -> None:
 def test_limits_hold_on_the_workers() -> None:
     write(8)
     endless = "while b == 5:\n    pass\ny = a * 2"
-    shown = process(endless, "--inputs", "cases.jsonl", "--cluster", "local:2", "--timeout", "0.5")
+    shown = process(endless, "--inputs", "cases.jsonl", "--cluster", "local:2", "--timeout", "3")
     codes = [json.loads(line).get("error", {}).get("code") for line in shown.out.splitlines()]
     assert codes == [None, None, None, "E101", None, "E607", None, None]
     big = "y = a * 2\nif b == 5:\n    z = [zeros(10**6) for i in range(1000)]"
@@ -179,6 +179,28 @@ def test_a_record_that_ends_its_process_each_time_is_told(tmp_path: Path) -> Non
         error = json.loads(found[5])["error"]
         assert error["code"] == "E608"
         assert (f"at each of {attempts} attempts" in error["message"]) == (attempts > 1)
+
+
+@pytest.mark.parametrize("stopped", ["before", "while it has the only setup"])
+def test_a_stopped_worker_costs_only_time(
+    stopped: str, scheduler: tuple[str, subprocess.Popen[bytes]]
+) -> None:
+    address, _ = scheduler
+    worker = ("worker", address, "--nthreads", "1", "--no-dashboard", "--local-directory", ".")
+    words = (SLOW, "w=2", "--inputs", "cases.jsonl", "--chunk", "20")
+    with dask(*worker, "--no-nanny") as first:
+        waited_for_workers(address, 1)
+        if stopped == "before":
+            first.send_signal(signal.SIGSTOP)
+        with start(*words, "--cluster", address) as running:
+            if stopped != "before":
+                waited_for(first.pid, 1, "sweep.child")
+                first.send_signal(signal.SIGSTOP)
+            with dask(*worker, "--no-nanny"):
+                out, err = running.communicate(timeout=PATIENCE)
+    assert out.decode() == process(*words).out
+    assert b"gave no sign of life for 30 seconds: others get its work" in err
+    assert running.returncode == 3
 
 
 def test_a_scheduler_that_dies_leaves_what_is_whole(

@@ -2,11 +2,13 @@
 
 A window of parcels is under way, a few for each thread of the workers, so that any number of
 records streams through. Results are handed on in order. A parcel whose worker or process ended
-comes back in pieces, each record alone, as with `--jobs`.
+comes back in pieces, each record alone, as with `--jobs`. What a worker has that gives no sign of
+life, as one that was stopped, is given to the others; the cluster itself is left as it is.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import pickle
@@ -25,6 +27,7 @@ from gradcli.cli.sweep import on_worker
 from gradcli.cli.sweep.reading import Records
 from gradcli.errors import GradcliError
 from gradcli.packages import left_out
+from gradcli.record import Record
 from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument
 from gradcli.running.process.interruption import raising_on_signals
@@ -43,14 +46,20 @@ _COUNTED_AGAIN = 2.0
 """Seconds after which the workers are counted again: they come and go."""
 
 _LOOKED_AFTER = 3.0
-"""Seconds without a result after which it is looked whether there are workers."""
+"""Seconds without a result after which it is looked whether the workers are there."""
+
+_Places = dict[str, tuple[set[str], bool]]
+"""For each key the workers that hold it or have it to do, and whether one is at work on it."""
 
 _ANSWER_SECONDS = 15
-_DEAD_SECONDS = 30
-"""After how much silence a scheduler is not there, and a worker of a local cluster is dead."""
+_SILENT_SECONDS = 30
+"""After how much silence a scheduler is not there, and others get the work of a worker."""
+
+_END_SECONDS = 5
+"""How long the workers have to end their processes, when the run leaves."""
 
 _OWN_SCHEDULER = {
-    "distributed.scheduler.worker-ttl": f"{_DEAD_SECONDS}s",
+    "distributed.scheduler.worker-ttl": f"{_SILENT_SECONDS}s",  # then it is started anew
     # What it logs of each task lies in the memory of the run, which is to stay as it is.
     "distributed.admin.log-length": 100,
     "distributed.admin.low-level-log-length": 100,
@@ -81,6 +90,13 @@ def results_of(
             cluster.close()
 
 
+class _Task(Record):
+    """A parcel and what will be its result, which is another one when others get it to do."""
+
+    parcel: bytes
+    future: Any
+
+
 class _Cluster:
     """A connection to a scheduler, and the parcels that are under way there."""
 
@@ -96,18 +112,23 @@ class _Cluster:
         self._terminal = terminal
         self._work = work
         self._run = uuid4().hex
-        self._window: deque[tuple[bytes, Any]] = deque()
+        self._window: deque[_Task] = deque()
+        self._pending: set[_Task] = set()
         self._others: set[str] = set()  # workers with another gradcli
+        self._silent: set[str] = set()  # workers whose work others have
         self._told_of_none = False
         self._submissions = 0
-        self._threads, self._counted = 1, 0.0
+        self._setup = setup
+        self._held: list[Any] = []  # futures of the setup: the last is what new tasks read
+        self._threads, self._counted = 0, 0.0
         self._own: Any = None
         self._folder = ""
         self.address = address
         self._client: Any = None
         try:
             self._client = self._connected()
-            self._setup = self._client.submit(_itself, setup, key=on_worker.setup_key(self._run))
+            self._look()
+            self._held.append(self._new_setup())
         except BaseException:
             self.close()
             raise
@@ -144,9 +165,9 @@ class _Cluster:
             from importlib.metadata import version
             from importlib.util import find_spec
 
-            import numpy
-
             try:
+                import numpy
+
                 import gradcli  # lazy: command: on the worker
             except ImportError:
                 return {"gradcli": "none"}
@@ -166,7 +187,7 @@ class _Cluster:
             }
             return {"gradcli": gradcli.__version__, "kernels": kernels}
 
-        installations = {"": about(), **self._asked(about)}
+        installations = {"": about(), **self._asked(_SILENT_SECONDS, about)}
         for address, each in installations.items():
             if each["gradcli"] != gradcli.__version__:
                 raise wrong_version(address, each["gradcli"])
@@ -181,57 +202,74 @@ class _Cluster:
                 f"the workers, or this machine, differ in {', '.join(differ)}: last digits may too"
             )
 
-    def _asked(self, function: Any, *arguments: Any) -> dict[str, Any]:
-        """What a function gives on each worker."""
+    def _asked(self, seconds: float, function: Any, *arguments: Any) -> dict[str, Any]:
+        """What a function gives on each worker that answers within some seconds."""
+
+        async def answer(address: str) -> dict[str, Any]:
+            with suppress(TimeoutError):
+                asked = self._client.run(function, *arguments, workers=[address])
+                return dict(await asyncio.wait_for(asked, seconds))
+            return {}
+
+        async def answers(addresses: list[str]) -> list[dict[str, Any]]:
+            return await asyncio.gather(*map(answer, addresses))
+
         try:
-            return dict(self._client.run(function, *arguments))
+            found = self._client.sync(answers, self._allowed())
         except (OSError, TimeoutError, CancelledError, RuntimeError) as error:
             raise self._gone() from error
+        return {address: each for one in found for address, each in one.items()}
 
     def results(self, records: Records, adapts: bool) -> Iterator[bytes]:
         """The results of all parcels in order; `adapts` to choose how many records one has."""
         parcels = records.parcels()
         while True:
-            while len(self._window) < _AHEAD * self._thread_count():
+            if time.monotonic() > self._counted + _COUNTED_AGAIN:
+                self._look()
+            while len(self._window) < _AHEAD * max(1, self._threads):
                 parcel = next(parcels, None)
                 if parcel is None:
                     break
-                self._window.append((parcel, self._submitted(parcel)))
+                self._window.append(self._submitted(parcel))
             if not self._window:
                 return
-            for answer in self._finished(*self._window[0]):
+            for answer in self._finished(self._window[0]):
                 if adapts:
                     records.at_once = _right_size(answer, records.at_once)
                 yield answer
             self._window.popleft()
 
-    def _thread_count(self) -> int:
-        if time.monotonic() > self._counted + _COUNTED_AGAIN:
-            self._counted = time.monotonic()
-            with suppress(OSError, TimeoutError):
-                self._threads = max(1, sum(self._client.nthreads().values()))
-        return self._threads
+    def _submitted(self, parcel: bytes) -> _Task:
+        task = _Task(parcel, self._future(parcel))
+        self._pending.add(task)
+        return task
 
-    def _submitted(self, parcel: bytes) -> Any:
+    def _future(self, parcel: bytes) -> Any:
         self._submissions += 1
         return self._client.submit(
             on_worker.do,
             gradcli.__version__,
             self._run,
-            self._setup,
+            self._held[-1].key,
+            self._held[-1],
             parcel,
             key=f"gradcli-{self._run}-{self._submissions}",
             pure=False,
-            workers=self._allowed() or None if self._others else None,
+            **self._on_allowed(),
         )
 
-    def _finished(self, parcel: bytes, future: Any) -> Iterator[bytes]:
+    def _again(self, task: _Task) -> None:
+        """Give a task to a worker that may have it now."""
+        task.future.release()
+        task.future = self._future(task.parcel)
+
+    def _finished(self, task: _Task) -> Iterator[bytes]:
         """The results of a parcel, or those of its records, each tried alone."""
-        answer = self._answer(parcel, future)
+        answer = self._answer(task)
         if answer is not None:
             yield answer
             return
-        pieces = self._work.pieces(parcel)
+        pieces = self._work.pieces(task.parcel)
         attempts = self._work.retries + 1
         left = attempts - (len(pieces) == 1)
         waiting = [self._submitted(piece) for piece in pieces] if left else []
@@ -239,22 +277,22 @@ class _Cluster:
             for attempt in range(left):
                 if attempt:
                     waiting[number] = self._submitted(piece)
-                answer = self._answer(piece, waiting[number])
+                answer = self._answer(waiting[number])
                 if answer is not None:
                     break
             yield self._work.lost(piece, attempts) if answer is None else answer
 
-    def _answer(self, parcel: bytes, future: Any) -> bytes | None:
+    def _answer(self, task: _Task) -> bytes | None:
         """What a worker answered; None where it or its process ended."""
         while True:
-            self._wait(future)
             try:
-                answer: bytes = future.result()
+                answer = self._received(task)
                 kind, content = answer[:1], answer[1:]
                 if kind != on_worker.REFUSED:
                     break
-                self._leave_out(future, content.decode())
+                self._leave_out(task.future, content.decode())
             except self._distributed.KilledWorker:
+                self._drop(task)
                 return None
             except (OSError, TimeoutError, CancelledError) as error:
                 raise self._gone() from error
@@ -262,12 +300,32 @@ class _Cluster:
                 raise
             except Exception as error:  # of the cluster's machinery, on the worker or here
                 raise GradcliError("E608", f"a worker failed: {_words(error)}") from error
-            finally:
-                future.release()
-            future = self._submitted(parcel)
+            self._again(task)
+        self._drop(task)
         if kind == on_worker.FAILED:
             raise GradcliError("E901", content.decode("utf-8", "replace"))
         return None if kind == on_worker.DIED else content
+
+    def _drop(self, task: _Task) -> None:
+        task.future.release()
+        self._pending.discard(task)
+
+    def _received(self, task: _Task) -> bytes:
+        """The answer to a task, by whichever worker; looks after the workers meanwhile."""
+        patience = _LOOKED_AFTER
+        while True:
+            if task.future.done():
+                with suppress(TimeoutError):  # as where the worker that has it was stopped
+                    answer: bytes = task.future.result(patience)
+                    return answer
+                patience *= 2
+            else:
+                with suppress(TimeoutError, CancelledError), self._client.as_current():
+                    self._distributed.wait(task.future, timeout=_LOOKED_AFTER)
+                if task.future.done():
+                    continue
+            self._look()
+            self._tell_of_none()
 
     def _leave_out(self, future: Any, version: str) -> None:
         """Give no more work to a worker that came later, with another gradcli; raises E610 where
@@ -283,17 +341,85 @@ class _Cluster:
 
     def _allowed(self, more: Set[str] = frozenset()) -> list[str]:
         """The workers that may get work."""
-        left_out = self._others | more
+        left_out = self._others | self._silent | more
         return [address for address in self._client.nthreads() if address not in left_out]
 
-    def _wait(self, future: Any) -> None:
-        """Wait until a future is done; say once where there are no workers to do it."""
-        while not future.done():
-            with suppress(TimeoutError, CancelledError), self._client.as_current():
-                self._distributed.wait(future, timeout=_LOOKED_AFTER)
-            if not (future.done() or self._told_of_none or self._client.nthreads()):
-                self._terminal.note(f"the cluster at {self.address} has no workers: waiting")
-                self._told_of_none = True
+    def _on_allowed(self) -> dict[str, Any]:
+        """Where a task is to run. Others get it where none of these is left."""
+        if not (self._others or self._silent):
+            return {}
+        return {"workers": self._allowed() or None, "allow_other_workers": True}
+
+    def _look(self) -> None:
+        """See which workers are there and give sign of life; others get the work of the rest."""
+        keys = [each.key for each in (*self._held, *(task.future for task in self._pending))]
+        workers, places = self._state(keys)
+        self._counted = time.monotonic()
+        silent = {address for address, (_, age) in workers.items() if age > _SILENT_SECONDS}
+        for address in sorted(silent - self._silent):
+            self._terminal.note(
+                f"the worker at {address} gave no sign of life for {_SILENT_SECONDS} seconds: "
+                "others get its work"
+            )
+        self._silent = silent
+        may = {
+            address: threads for address, (threads, _) in workers.items() if address not in silent
+        }
+        self._threads = sum(may.values())
+        if may and self._held:
+            self._hand_on(places)
+
+    def _hand_on(self, places: _Places) -> None:
+        """Give others what only silent workers have, and what waits for a setup of theirs."""
+
+        def lost(future: Any) -> bool:
+            there, _ = places.get(future.key, (frozenset(), False))
+            return bool(there) and there <= self._silent
+
+        setup = lost(self._held[-1])
+        if setup:
+            self._held.append(self._new_setup())
+        for task in self._pending:
+            _, at_work = places.get(task.future.key, (frozenset(), True))
+            if lost(task.future) or (setup and not (at_work or task.future.done())):
+                self._again(task)
+
+    def _new_setup(self) -> Any:
+        key = f"gradcli-{self._run}-setup-{len(self._held)}"
+        return self._client.submit(_itself, self._setup, key=key, **self._on_allowed())
+
+    def _state(self, keys: Sequence[str]) -> tuple[dict[str, tuple[int, float]], _Places]:
+        """The threads of each worker and the seconds since it was heard, and where tasks are."""
+
+        def state(keys: Sequence[str], dask_scheduler: Any) -> Any:  # sent as it stands, as above
+            from time import time
+
+            workers = {
+                address: (worker.nthreads, time() - worker.last_seen)
+                for address, worker in dask_scheduler.workers.items()
+            }
+            places = {}
+            for key in keys:
+                if task := dask_scheduler.tasks.get(key):
+                    at = {*(task.who_has or ()), task.processing_on} - {None}
+                    at_work = any(task in each.executing for each in at)
+                    places[key] = ({each.address for each in at}, at_work)
+            return workers, places
+
+        try:
+            found: tuple[dict[str, tuple[int, float]], _Places] = self._client.sync(
+                self._client.run_on_scheduler, state, keys, callback_timeout=_SILENT_SECONDS
+            )
+            return found
+        except (OSError, TimeoutError, CancelledError, RuntimeError) as error:
+            raise self._gone() from error
+
+    def _tell_of_none(self) -> None:
+        """Say once where there are no workers to do anything."""
+        if not (self._threads or self._told_of_none):
+            which = "workers that answer" if self._silent else "workers"
+            self._terminal.note(f"the cluster at {self.address} has no {which}: waiting")
+            self._told_of_none = True
 
     def _gone(self) -> GradcliError:
         return GradcliError(
@@ -306,8 +432,8 @@ class _Cluster:
         """Take back what is under way, end the processes of this run, and leave."""
         if self._client is not None:
             with suppress(Exception):
-                self._client.cancel([future for _, future in self._window], force=True)
-                self._client.run(on_worker.end, self._run, on_error="ignore")
+                self._client.cancel([task.future for task in self._pending], force=True)
+                self._asked(_END_SECONDS, on_worker.end, self._run)
             with suppress(Exception):
                 self._client.close(timeout=2)
         if self._own is not None:

@@ -34,14 +34,16 @@ class _Runs:
     """The processes of this worker, by run.
 
     Attributes:
+        held: what the cluster calls the setup that each run's client holds as long as it is there.
         ended: the runs that are over: no process is started for what is left of them.
     """
 
     lock = Lock()
     idle: dict[str, list[_Process]]
     all: dict[str, set[_Process]]
+    held: dict[str, str]
     ended: set[str]
-    idle, all, ended = {}, {}, set()
+    idle, all, held, ended = {}, {}, {}, set()
 
 
 class _Process:
@@ -83,16 +85,18 @@ class _Process:
             os.close(self._lifeline)
 
 
-def do(version: str, run: str, setup: bytes, parcel: bytes) -> bytes:
+def do(version: str, run: str, held: str, setup: bytes, parcel: bytes) -> bytes:
     """The answer to a parcel of a run, by a process of this worker.
 
     Args:
         version: that of the gradcli which asks.
         run: the name of the run.
-        setup: what its processes need to know.
+        held: what the cluster calls the setup.
+        setup: what the processes of the run need to know.
     """
     if version != gradcli.__version__:
         return REFUSED + gradcli.__version__.encode()
+    _Runs.held[run] = held
     try:
         process = _taken(run, setup)
     except OSError as error:
@@ -125,19 +129,12 @@ def _taken(run: str, setup: bytes) -> _Process | None:
         return process
 
 
-def setup_key(run: str) -> str:
-    """What the cluster calls the setup of a run, which it holds as long as the run's client is
-    there.
-    """
-    return f"gradcli-{run}-setup"
-
-
 def _watch(worker: Any, run: str) -> None:
     """End the processes of a run whose client has gone without ending them: it was killed."""
-    key, missed = setup_key(run), 0
+    missed = 0
     while missed < _MISSED and run not in _Runs.ended:
         time.sleep(_LOOKED_AFTER)
-        asked = worker.scheduler.who_has(keys=[key])
+        asked = worker.scheduler.who_has(keys=[_Runs.held[run]])
         try:
             held = asyncio.run_coroutine_threadsafe(asked, worker.loop.asyncio_loop).result(
                 _LOOKED_AFTER
