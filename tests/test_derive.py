@@ -19,6 +19,7 @@ from gradcli.running.source import run_program
 from tests.blocks import MANUAL, blocks
 from tests.command_line import CommandLine
 from tests.derivations import GALLERY
+from tests.machine import takes_at_most
 from tests.rows import sampled
 
 WRITTEN = [
@@ -132,6 +133,24 @@ def test_written(gradcli: CommandLine, program: str, shapes: str, expected: list
     assert found.code == 0, found.err
     lines = [line.split("  #")[0].rstrip() for line in found.out.splitlines()]
     assert lines[: len(expected)] == expected
+
+
+def test_a_shape_that_no_formula_reads_gives_its_names_no_place(gradcli: CommandLine) -> None:
+    found = gradcli("derive", "e = y * k", "x=n,3", "y=k", "--shape", "--json")
+    assert (found.code, json.loads(found.out)["sizes"].keys()) == (0, {"k"}), found.err
+
+
+CUBES = "e = x.abs()\nfor i in range(90):\n    e = torch.func.grad(lambda t: (t**3).sum())(e)"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [CUBES, "for i in range(90):\n    x = 3 * x * x", "for i in range(90):\n    x = x**x"],
+)
+def test_powers_of_powers_take_seconds(gradcli: CommandLine, program: str) -> None:
+    """Their numbers and their parts double from round to round."""
+    with takes_at_most(10):
+        assert gradcli("derive", program, "x=0.5").code == 0
 
 
 def _shown_in_gallery() -> list[tuple[str, list[str]]]:

@@ -106,9 +106,9 @@ def of_any_size(
         line.dims = tuple(_dim(numbers, sizes) for numbers in zip(*known, strict=True))
     first.lines, first.shown = lines, shown
     first.sizes = {
-        name: (text, dim)
+        name: place
         for name, size in sizes[0].items()
-        for text, dim in [_place_of(size, first.inputs)]
+        if (place := _place_of(size, first.inputs)) is not None
     }
     return first
 
@@ -119,14 +119,15 @@ def _shapes_of(name: str, run: Derivation) -> Iterator[tuple[int, ...]]:
     yield tuple(line.array.shape)
 
 
-def _place_of(size: int, inputs: Mapping[str, Any]) -> tuple[str, int]:
-    """An input and the dimension of it that has a size."""
-    return next(
+def _place_of(size: int, inputs: Mapping[str, Any]) -> tuple[str, int] | None:
+    """An input and the dimension of it that has a size; None where the formulas read none."""
+    places = (
         (name, dim)
         for name, array in inputs.items()
         for dim, each in enumerate(array.shape)
         if each == size
     )
+    return next(places, None)
 
 
 def _of_any_size(runs: Sequence[Sequence[Line]], sizes: Sequence[Mapping[str, int]]) -> list[Line]:

@@ -30,6 +30,9 @@ _LINEAR = frozenset(
 """Functions that a number goes through."""
 
 
+_MOST_BITS = 1100
+"""How long the numbers of a fraction may become: as floats, longer ones are infinite or 0."""
+
 _TINY = Fraction(1, 10**30)
 """A bound that is lower is there for the sake of a logarithm alone."""
 
@@ -46,10 +49,16 @@ class Product:
         self.powers = {key: power for key, power in powers.items() if power}
 
     def times(self, other: Product, power: int = 1) -> Product:
-        """The product with a power of another one."""
+        """The product with a power of another one.
+
+        Raises:
+            OverflowError: where the number becomes one that no float holds.
+        """
         powers = dict(self.powers)
         for key, exponent in other.powers.items():
             powers[key] = powers.get(key, Fraction(0)) + exponent * power
+        if _bits(self.number) + abs(power) * _bits(other.number) > _MOST_BITS:
+            raise OverflowError
         return Product(self.number * other.number**power, powers)
 
     @property
@@ -58,11 +67,18 @@ class Product:
         return frozenset(self.powers.items())
 
 
+def _bits(number: Fraction) -> int:
+    return max(number.numerator.bit_length(), number.denominator.bit_length())
+
+
 def simplified(symbol: Symbol, numbers: Collection[str] = ()) -> Symbol:
     """A formula as a textbook prints it.
 
     Args:
         numbers: names of numbers, which go through matrix products and sums as constants do.
+
+    Raises:
+        OverflowError: where a number in it becomes one that no float holds.
     """
     algebra = _Algebra(numbers)
     simpler = algebra.written(algebra.product(symbol))
@@ -118,21 +134,23 @@ class _Algebra:
             return self._atom(Operation(operator, simplified(operands[0])))
         if operator in ("+", "-"):
             return self._sum(symbol)
-        left, right = map(self.product, operands)
-        if operator == "*":
-            return self._merged(left.times(right))
-        if operator == "/":
-            return self._merged(left.times(right, -1)) if right.number else self._atom(symbol)
-        exponent = number_of(operands[1])
-        if exponent is None or operator != "**" or exponent.denominator > 1:
-            exponent = Fraction(0)
-        if exponent > 0 or (exponent and left.number):
+        exponent = number_of(operands[1]) if operator == "**" else None
+        is_power = exponent is not None and exponent and exponent.denominator == 1
+        if not (is_power or operator in ("*", "/", "@")):
+            return self._atom(Operation(operator, *map(_part, operands)))
+        left = self.product(operands[0])
+        if exponent is not None:
+            if exponent < 0 and not left.number:
+                return self._atom(Operation(operator, *map(_part, operands)))
             return Product(Fraction(1), {}).times(left, int(exponent))
+        right = self.product(operands[1])
         if operator == "@":
             fronts, sides = zip(*map(self._parted, (left, right)), strict=True)
             atom = self._atom(Operation("@", *map(self.written, sides)))
             return atom.times(fronts[0]).times(fronts[1])
-        return self._atom(Operation(operator, *map(_part, operands)))
+        if operator == "/" and not right.number:
+            return self._atom(symbol)
+        return self._merged(left.times(right, 1 if operator == "*" else -1))
 
     def _call(self, symbol: Call) -> Product:
         name, arguments = symbol.function, symbol.arguments
