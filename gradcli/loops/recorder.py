@@ -319,7 +319,7 @@ class Recorder(Listener):
         builder = self.builder
         values = [each if is_setting(each) else builder.value_of(each) for each in operands]
         if self._is_constant(values):
-            read = check or _same_number(operands[0])
+            read = check or _same_numbers(*operands)
             guard = Guard(Kind.VALUE, read, None, inputs=operands)
             self.builder.guard.checks.append(guard)
             return  # a guard looks when something else may have changed it
@@ -486,12 +486,12 @@ _IN_ROWS = Kernel("in_row_order", in_row_order, raises=False)
 _SET_AT = Inline("{0}[{1}] = {2}", "set_item")
 
 
-def _same_number(array: Any) -> Callable[[Any], None]:
-    """A check that an array holds the number that it holds now."""
-    number = array.item()
+def _same_numbers(*arrays: Any) -> Callable[..., None]:
+    """A check that arrays hold the numbers that they hold now."""
+    numbers = [array.tolist() for array in arrays]
 
-    def check(array: Any) -> None:
-        if array.item() != number:
+    def check(*arrays: Any) -> None:
+        if [array.tolist() for array in arrays] != numbers:
             raise type_error("the number is another one")
 
     return check

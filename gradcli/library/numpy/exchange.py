@@ -26,6 +26,7 @@ from gradcli.library.numpy.array import (
 )
 from gradcli.library.numpy.dtypes import SCALARS
 from gradcli.ops.binding.functions import methods, operators
+from gradcli.state import look
 
 
 def numpy(self: Tensor, *, force: bool = False) -> NDArray:
@@ -38,6 +39,7 @@ def numpy(self: Tensor, *, force: bool = False) -> NDArray:
     """
     if force:
         self = methods.resolve_conj(methods.cpu(methods.detach(self)))
+    look(None, self.array)
     return NDArray(array_of(self))
 
 

@@ -21,7 +21,7 @@ from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype, number_dtype,
 from gradcli.ops.creation.tensor_methods import requires_grad_
 from gradcli.ops.definition.doc import STATE, describe
 from gradcli.ops.definition.lints import check_copied
-from gradcli.state import active
+from gradcli.state import active, look
 
 # --- nested sequences ---------------------------------------------------------------------------
 
@@ -51,6 +51,7 @@ def _flatten(data: Any, shape: tuple[int, ...], path: str, flat: list[Any]) -> N
                     " should be",
                     help="join tensors with torch.stack()",
                 )
+            look(None, data.array)
             data = to_host(data.array.reshape(-1)[0])
         elif isinstance(data, SEQUENCES):
             raise type_error(f"tensor(): {path} is a list, where a number should be")
@@ -159,6 +160,7 @@ def array_of(data: Any, dtype: DType | None) -> Any:
     """
     if isinstance(data, Tensor):
         data = data.array
+        look(None, data)
     if isinstance(data, (np.ndarray, np.generic)):
         target = dtype or dtypes.of_array(data)
         return module_of(data).array(data, target.numpy_dtype)[()]

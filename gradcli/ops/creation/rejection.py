@@ -17,7 +17,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import generator_of
 from gradcli.ops.definition.doc import RANDOM
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype
-from gradcli.state import charge_steps
+from gradcli.state import charge_steps, look
 
 
 def _uniform(generator: Generator) -> float:
@@ -181,4 +181,5 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
     Example: torch.binomial(tensor([5., 9.]), tensor([0.5, 0.2]))
     """
+    look(None, count.array, prob.array)
     return Tensor(_each("binomial", _binomial, generator, (count, prob), prob.array.dtype))

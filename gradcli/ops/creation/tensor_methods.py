@@ -37,7 +37,7 @@ from gradcli.ops.creation.copies import detach
 from gradcli.ops.creation.settings import CHANNELS_LAST
 from gradcli.ops.definition.doc import GRAD, READS, STATE, effects
 from gradcli.ops.definition.lints import check_kept
-from gradcli.state import active
+from gradcli.state import active, look
 
 # --- differentiation ----------------------------------------------------------------------------
 
@@ -336,6 +336,7 @@ def item(self: Tensor) -> Any:
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers; a number for a 0-dim tensor."""
     refuse_batched("tolist", self)
+    look(None, self.array)
     return self.array.tolist()
 
 

@@ -36,6 +36,7 @@ from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.doc import BY_KINDS, NEVER, READS, SCALAR
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, Op, op, pointwise
+from gradcli.state import look
 
 # --- comparisons leave the graph ----------------------------------------------------------------
 
@@ -277,6 +278,7 @@ def allclose(
 ) -> bool:
     """Whether `isclose` holds everywhere."""
     refuse_batched("allclose", input, other)
+    look(None, input.array, other.array)
     return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
 
 
@@ -284,6 +286,7 @@ def allclose(
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same values, of whatever dtype."""
     refuse_batched("equal", input, other)
+    look(None, input.array, other.array)
     if input.array.shape != other.array.shape:
         return False
     return bool(np.array_equal(input.array, other.array))

@@ -18,6 +18,7 @@ from gradcli.ops.definition.doc import READS, SCALAR
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.shape.views import view
+from gradcli.state import look
 
 _NO_INTEGERS = dtype_names("float", "complex", "bool")
 gcd = pointwise(
@@ -60,6 +61,7 @@ def isin(
     arrays = [
         value.array if type(value) is Tensor else np.asarray(value) for value in operands.values()
     ]
+    look(None, *arrays)
     for array in arrays:
         check_dtype("isin", dtypes.of_array(array), _NEITHER_ORDERED)
     # Few test elements are compared one by one, as a vector that must be a view of them.

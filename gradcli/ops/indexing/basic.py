@@ -45,9 +45,11 @@ class Key(tuple[Any, ...]):
     Attributes:
         parts: the parts of the index, up to the last: for each dimension None, or the index tensor
             or list, for those of a mask the mask. Of a tensor the version that it had.
+        sources: the tensors of positions and masks that it was made of.
     """
 
     parts: tuple[tuple[Any, int], ...] = ()
+    sources: tuple[Tensor, ...] = ()
 
     def shown(self) -> tuple[Tensor | None, ...]:
         """What `grad_fn._saved_indices` gives: a tensor for each part, None for a full slice."""
@@ -476,7 +478,10 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
             + ", ".join(str(list(array.shape)) for array in arrays),
         ) from None
     index = Key(key)
-    index.parts = _parts(picked, written)
+    several = written if isinstance(written, (tuple, list)) else (written,)
+    sources = [part for part in several if _is_picking(part)]
+    index.parts = _parts(picked, sources)
+    index.sources = tuple([each for each in sources if type(each) is Tensor])
     return index
 
 
@@ -500,10 +505,8 @@ def _mask_apart(mask: tuple[int, ...], shape: tuple[int, ...], dim: int) -> str:
     )
 
 
-def _parts(picked: dict[int, Any], written: Any) -> tuple[tuple[Any, int], ...]:
+def _parts(picked: dict[int, Any], sources: list[Any]) -> tuple[tuple[Any, int], ...]:
     """The `parts` of a Key."""
-    several = written if isinstance(written, (tuple, list)) else (written,)
-    sources = [part for part in several if _is_picking(part)]
     if len(sources) != len(picked):  # a list of numbers or bools
         sources = [None] * len(picked)
     parts: list[tuple[Any, int]] = []

@@ -26,6 +26,7 @@ from gradcli.ops.shape.joining import cat, stack_function
 from gradcli.ops.shape.reshaping import meshgrid
 from gradcli.ops.shape.splitting import unbind
 from gradcli.ops.shape.views import reshape
+from gradcli.state import look
 
 # --- masks --------------------------------------------------------------------------------------
 
@@ -238,6 +239,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     Example: torch.nonzero(tensor([True, False, True]))
     """
     refuse_batched("nonzero", input)
+    look(None, input.array)
     if as_tuple:
         return tuple(Tensor(along) for along in np.atleast_1d(input.array).nonzero())
     if not input.array.ndim:

@@ -40,7 +40,7 @@ from gradcli.ops.shape.joining import cat
 from gradcli.ops.shape.rearranging import diag_embed, tril, triu
 from gradcli.ops.shape.slicing import slice_op
 from gradcli.ops.shape.views import unsqueeze
-from gradcli.state import active
+from gradcli.state import active, look
 
 
 def converged(name: str, function: Function, *arguments: Any, **options: Any) -> Any:
@@ -439,6 +439,7 @@ def geqrf(input: Tensor) -> Any:
     Example: torch.geqrf(tensor([[1., 2.], [3., 4.]]))
     """
     check_matrices("geqrf", square=False, input=input)
+    look(None, input.array)
     reflections, tau = np.linalg.qr(np.asarray(input.array), "raw")
     return named(
         "geqrf", "a tau", (Tensor(column_major(np.swapaxes(reflections, -2, -1))), Tensor(tau))

@@ -17,6 +17,7 @@ from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.decompositions import converged
 from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, column_major
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
+from gradcli.state import look
 
 # --- the pseudoinverse --------------------------------------------------------------------------
 
@@ -117,6 +118,7 @@ def matrix_rank(
 ) -> Tensor:
     """How many singular values count as more than 0, int64; the tolerances are those of pinv()."""
     check_matrices("matrix_rank", square=hermitian, A=A)
+    look(None, A.array)
     if tol is not None:
         atol, rtol = tol, 0.0
     if hermitian:

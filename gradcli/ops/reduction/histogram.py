@@ -33,6 +33,7 @@ from gradcli.ops.shape.views import (
     unsqueeze_in_place,
     view,
 )
+from gradcli.state import look
 
 _LARGEST = 2**63 - 1
 """The largest integer of 64 bits."""
@@ -49,6 +50,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     check_tensors("bincount", input=input, **({} if weights is None else {"weights": weights}))
     check_dtype("bincount", input.dtype, dtype_names("bool", "float", "complex"))
     array = input.array
+    look(None, array)
     if array.ndim != 1:
         raise dtype_error("bincount() needs a vector of integers")
     if array.size and array.min() < 0:
@@ -88,6 +90,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         )
     check_floating("histc", input)
     array = input.array
+    look(None, array)
     low, high = float(min), float(max)
     if low == high and array.size:
         low, high = float(array.min()), float(array.max())
@@ -124,6 +127,7 @@ def histogram(
     """
     check_tensors("histogram", input=input, **({} if weight is None else {"weight": weight}))
     check_floating("histogram", input)
+    look(None, input.array)
     edges = bins.array if isinstance(bins, Tensor) else bins
     if isinstance(edges, int) and edges <= 0:
         raise runtime_error(

@@ -30,6 +30,7 @@ from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_nam
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.reduction.extrema import picked, put_selected
 from gradcli.ops.reduction.sum import check_reduced, reduction
+from gradcli.state import look
 
 
 def _order(self: Any, dim: int, descending: bool, named: Any = None, part: Any = None) -> Any:
@@ -266,6 +267,7 @@ def searchsorted(
     check_dtype("searchsorted", dtypes.result_dtype(operands), dtype_names("bool", "complex"))
     bounds = sorted_sequence.array
     values = input.array if isinstance(input, Tensor) else module_of(bounds).asarray(input)
+    look(None, bounds, values)
     if side not in (None, "left", "right"):
         raise runtime_error(f"searchsorted(): side is 'left' or 'right', not {side!r}")
     chosen = side or ("right" if right else "left")

@@ -13,6 +13,8 @@ from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.recording.instructions import Call, Write
 from gradcli.autograd.recording.trace_recorder import UPDATE, TraceRecorder
 from gradcli.errors import Span
+from gradcli.ops.definition.doc import READS
+from gradcli.ops.indexing.basic import Key
 from gradcli.record import Record
 from gradcli.trace.ir import ALIAS, Effect, Instruction, Value
 
@@ -52,21 +54,35 @@ def obstacle(graph: Graph, recorder: TraceRecorder) -> Obstacle | None:
     outside: dict[Value, Obstacle] = {}
     for each in instructions[: last + 1]:
         within = _is_within(each, graph)
-        reads = [*each.reads]
+        reads = [*each.reads, *_positions(each, recorder)]
         source = next((outside[value] for value in reads if value in outside), None)
         touched = source is not None or any(value in inside for value in reads)
         if not touched and not _reads_memory(each, arrays):
             continue
-        if Effect.READS in each.effects:
+        if Effect.READS in each.effects or _sized_by_values(each):
             return Obstacle("a number of theirs is taken out of a tensor", each.span)
         if within and source is not None:
             return source
-        if _carries_on(each, inside, recorder):
-            inside.update(each.results)
-        else:
-            cut = source or Obstacle("what is computed of them has no gradient", each.span)
-            outside.update(dict.fromkeys(each.results, cut))
+        carried = _carried_on(each, inside, recorder)
+        inside.update(carried)
+        cut = source or Obstacle("what is computed of them has no gradient", each.span)
+        outside.update((value, cut) for value in each.results if value not in carried)
     return None
+
+
+def _sized_by_values(instruction: Instruction) -> bool:
+    """Whether values say how many elements an operation gives, as those of `unique` do; of those
+    that are picked by positions, the positions say it.
+    """
+    keys = instruction.arguments.values() if isinstance(instruction, Call) else ()
+    declared = getattr(instruction.op, "effects", ())
+    return READS in declared and not any(type(key) is Key for key in keys)
+
+
+def _positions(instruction: Instruction, recorder: TraceRecorder) -> list[Value]:
+    """The values of the tensors that an instruction takes as positions of elements."""
+    keys = instruction.arguments.values() if isinstance(instruction, Call) else ()
+    return [recorder.find(each) for key in keys if type(key) is Key for each in key.sources]
 
 
 def _is_hooked(node: GraphNode) -> bool:
@@ -92,20 +108,30 @@ def _is_within(instruction: Instruction, graph: Graph) -> bool:
     return node is not None and graph.find(node) is not None
 
 
-def _carries_on(instruction: Instruction, inside: set[Value], recorder: TraceRecorder) -> bool:
-    """Whether an instruction has a node, or gives a value with a history to another tensor with it.
+def _carried_on(
+    instruction: Instruction, inside: set[Value], recorder: TraceRecorder
+) -> set[Value]:
+    """The results of an instruction that the graph knows how to compute: those of an operation that
+    have gradients, and a value with a history given to another tensor with it.
 
     A write that counts and has no instruction of its own, such as one into a part of a tensor, has
     a node that the page looks at.
     """
     if isinstance(instruction, Call):
-        return instruction.node is not None
+        results = instruction.results if instruction.node is not None else ()
+        return {value for value in results if _requires_grad(value, recorder)}
     source = instruction.inputs[-1] if instruction.inputs else None
     if not isinstance(source, Value) or source not in inside:
-        return False
+        return set()
     if isinstance(instruction, Write):
-        return instruction.tensor.requires_grad
-    tensors = [recorder.tensors[each.number] for each in instruction.results]
-    return instruction.op in (ALIAS, UPDATE) and all(
-        each is not None and each.requires_grad for each in tensors
-    )
+        carries = instruction.tensor.requires_grad
+    else:
+        carries = instruction.op in (ALIAS, UPDATE) and all(
+            _requires_grad(value, recorder) for value in instruction.results
+        )
+    return {*instruction.results} if carries else set()
+
+
+def _requires_grad(value: Value, recorder: TraceRecorder) -> bool:
+    tensor = recorder.tensors[value.number]
+    return tensor is not None and tensor.requires_grad
