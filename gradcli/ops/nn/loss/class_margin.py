@@ -19,7 +19,7 @@ from gradcli.ops.elementwise.clamp import clamp_min_number
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.indexing.gather import gather, scatter_number, scatter_tensor
 from gradcli.ops.indexing.select import index_select
-from gradcli.ops.nn.loss.elementwise import MEAN, chosen_reduction, reduced, reduction_number
+from gradcli.ops.nn.loss.elementwise import MEAN, reduced, reduction_number
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.views import reshape, unsqueeze
 
@@ -143,8 +143,7 @@ def multi_margin_loss(
 
     Example: F.multi_margin_loss(tensor([[0.1, 0.7], [1.2, 0.4]]), tensor([0, 1]))
     """
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    number = reduction_number(reduction)
+    number = reduction_number(reduction, size_average, reduce)
     check_dtype("multi_margin_loss", input.dtype, NOT_SINGLE_OR_DOUBLE)
     check_constants("multi_margin_loss", weight=weight)
     if p not in (1, 2):
@@ -286,8 +285,7 @@ def multilabel_margin_loss(
 
     Example: F.multilabel_margin_loss(tensor([[0.1, 0.7], [1.2, 0.4]]), tensor([[0, -1], [1, -1]]))
     """
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    number = reduction_number(reduction)
+    number = reduction_number(reduction, size_average, reduce)
     check_dtype("multilabel_margin_loss", input.dtype, NOT_SINGLE_OR_DOUBLE)
     fits = target.array.shape == input.array.shape
     _check_samples("multilabel_margin_loss", input, target, fits)

@@ -30,7 +30,6 @@ from gradcli.ops.nn.loss.elementwise import (
     MEAN,
     NONE,
     SUM,
-    chosen_reduction,
     reduced,
     reduction_number,
 )
@@ -338,8 +337,8 @@ def nll_loss(
 
     Example: F.nll_loss(tensor([[2., 1.], [1., 3.]]), tensor([0, 1]))
     """
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    return _apply_nll_loss(input, target, weight, reduction_number(reduction), ignore_index)
+    number = reduction_number(reduction, size_average, reduce)
+    return _apply_nll_loss(input, target, weight, number, ignore_index)
 
 
 # --- cross entropy ------------------------------------------------------------------------------
@@ -368,8 +367,7 @@ def cross_entropy(
 
     Example: F.cross_entropy(tensor([[2., 1.], [1., 3.]]), tensor([0, 1]))
     """
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    number = reduction_number(reduction)
+    number = reduction_number(reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
         raise runtime_error(
             f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}"

@@ -33,8 +33,13 @@ NONE, MEAN, SUM = 0, 1, 2
 _NUMBERS = {"none": NONE, "mean": MEAN, "sum": SUM}
 
 
-def reduction_number(reduction: Any) -> int:
-    """PyTorch's number for a reduction. Raises E204 for what is none."""
+def reduction_number(
+    reduction: Any, size_average: bool | None = None, reduce: bool | None = None
+) -> int:
+    """PyTorch's number for a reduction, or for that which the old settings choose. Raises E204 for
+    what is none.
+    """
+    reduction = chosen_reduction(size_average, reduce, reduction)
     if type(reduction) is not str or reduction not in _NUMBERS:
         raise value_error(
             f"`reduction` is 'none', 'mean' or 'sum', not {reduction!r}",
@@ -143,8 +148,7 @@ def mse_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The squared differences, their mean or their sum."""
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    number = reduction_number(reduction)
+    number = reduction_number(reduction, size_average, reduce)
     return _mse_loss.apply(*_paired("mse_loss", input, target), number)
 
 

@@ -74,8 +74,7 @@ def soft_margin_loss(
 
     Example: F.soft_margin_loss(tensor([-1.5, 0., 2.5]), tensor([1., -1., 1.]))
     """
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    number = reduction_number(reduction)
+    number = reduction_number(reduction, size_average, reduce)
     check_floating("soft_margin_loss", input, "RuntimeError")
     check_constants("soft_margin_loss", target=target)
     if target.dtype.is_complex and not input.dtype.is_complex:
@@ -105,8 +104,7 @@ def multilabel_soft_margin_loss(
     Example:
         F.multilabel_soft_margin_loss(tensor([[2., 1.], [1., 3.]]), tensor([[0., 1.], [1., 0.]]))
     """
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    number = reduction_number(reduction)
+    number = reduction_number(reduction, size_average, reduce)
     check_floating("multilabel_soft_margin_loss", input)
     hit = mul.apply(target, logsigmoid_op.apply(input))
     miss = mul.apply(rsub(target, 1), logsigmoid_op.apply(neg.apply(input)))
@@ -134,8 +132,7 @@ def hinge_embedding_loss(
 
     Example: F.hinge_embedding_loss(tensor([-1.5, 0., 2.5]), tensor([1., -1., 1.]))
     """
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    number = reduction_number(reduction)
+    number = reduction_number(reduction, size_average, reduce)
     if input.dtype.category == "int":
         margin = int(margin)  # PyTorch subtracts from a tensor of the input's dtype
     lacking = clamp_min_number.apply(margin - input, 0)
@@ -163,8 +160,7 @@ def margin_ranking_loss(
     Example:
         F.margin_ranking_loss(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]), tensor([1., -1., 1.]))
     """
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    number = reduction_number(reduction)
+    number = reduction_number(reduction, size_average, reduce)
     _check_ndim("margin_ranking_loss", input1, input2, target)
     lacking = -target * (input1 - input2) + margin
     return reduced(methods.clamp_min_(lacking, 0), number)
@@ -216,8 +212,7 @@ def cosine_embedding_loss(
         F.cosine_embedding_loss(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]),
             tensor([1, -1]))
     """
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    number = reduction_number(reduction)
+    number = reduction_number(reduction, size_average, reduce)
     ndim = target.array.ndim
     if ndim > 1 or input1.array.ndim != ndim + 1 or input2.array.ndim != ndim + 1:
         raise shape_error(
