@@ -287,6 +287,10 @@ LATEX = [
     ("torch.logdet(X)", "X X=3,3", r"X^{-\top}"),
     ("a @ torch.linalg.inv(X) @ b", "X X=3,3 a=3 b=3", r"-X^{-\top} \, a \, b^{\top} \, X^{-\top}"),
     ("relu(x).sum()", "x x=3", r"\mathbf{1}_{x > 0}"),
+    # no product of a matrix with itself
+    ("(X ** 3).sum()", "X X=3,3", r"3 \, X^{\odot 2}"),
+    ("exp(X).sum()", "X X=2,2", r"e^{\odot X}"),
+    ("exp(x).sum()", "x x=3", "e^{x}"),
     (
         "((x @ w - t) ** 2).mean()", "w x=5,3 w=3 t=5",
         r"\frac{2}{5} \, x^{\top} \, \left(x \, w - t\right)",

@@ -86,6 +86,13 @@ loss.backward()
 
 _WHY = [
     Row(
+        "why net.weight.grad",
+        "import copy\nfrom torch import nn\nnet = nn.Linear(2, 1)\nfast = copy.deepcopy(net)\n"
+        "fast(torch.ones(1, 2)).sum().backward()",
+        ("this copies the module", "`fast.weight.grad` has a gradient", "copy.deepcopy(net)"),
+        ("made here, and read nowhere", "untried"),
+    ),
+    Row(
         "why w.grad",
         "w = torch.ones(2, requires_grad=True)\n(w ** 2).sum().backward()\n"
         "torch.nn.utils.clip_grad_norm_([w], 0.0)",

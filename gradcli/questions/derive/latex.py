@@ -504,7 +504,14 @@ class _Writer:
             name = base.function.removeprefix("math.")
             if name in _KNOWN - {"exp"}:
                 return rf"\{name}^{{{raised}}}\left({self.text(base.arguments[0])}\right)"
-        return f"{self._inside(base, ATOM)}^{{{raised}}}"
+        return f"{self._inside(base, ATOM)}^{{{self._by_element(base)}{raised}}}"
+
+    def _by_element(self, operand: Symbol) -> str:
+        """The sign in front of an exponent that says that it is one of each element, where a matrix
+        might be multiplied by itself.
+        """
+        rank = None if self.indices or self.elements else self.rank(operand)
+        return "" if rank is None or rank < 2 else r"\odot "
 
     # --- functions -------------------------------------------------------------------------------
 
@@ -533,7 +540,9 @@ class _Writer:
         if name == "abs":
             return rf"\left|{self.text(arguments[0])}\right|", ATOM
         if name == "exp":
-            return rf"e^{{{self.text(arguments[0])}}}", _POWER
+            sign = self._by_element(arguments[0])
+            raised = self._inside(arguments[0], ATOM) if sign else self.text(arguments[0])
+            return f"e^{{{sign}{raised}}}", _POWER
         if name == "torch.linalg.inv":
             return rf"{self._inside(arguments[0], ATOM)}^{{-1}}", ATOM
         if name == "torch.linalg.solve" and len(arguments) == 2:

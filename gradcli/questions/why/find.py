@@ -51,6 +51,7 @@ from gradcli.questions.why.gradients import (
 from gradcli.questions.why.training import (
     buffer,
     clearing_misses,
+    copied,
     decayed,
     frozen,
     made_anew,
@@ -725,7 +726,9 @@ class _Gradients:
             by_place = {(e.place.start if e.place else None): e for e in reversed(places)}
             kept = sorted(by_place.values(), key=places.index)[:3]
             return self._none("unused", f"{output} is not computed from {name}", kept)
-        detachment = never_called(run, name) if tensor.meta and tensor.meta.is_parameter else None
+        detachment = None
+        if tensor.meta and tensor.meta.is_parameter:
+            detachment = copied(run, tensor, name) or never_called(run, name)
         place = run.creation(tensor)
         if place is not None and place.source.origins is not None and not place.origin:
             # A recording has no line that made it.

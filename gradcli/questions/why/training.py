@@ -459,6 +459,28 @@ def _assigned(run: Recorded, name: str) -> Span | None:
     return None if statement is None else statement.span
 
 
+def copied(run: Recorded, tensor: Tensor, name: str) -> Detachment | None:
+    """Where the module of a parameter was copied, whose copy has the gradient."""
+    for each in reversed(run.provenance.evaluations):
+        node = each.node
+        if not isinstance(node, tree.Call) or not isinstance(each.value, Module):
+            continue
+        given = [part.value for part in each.parts[1:] if isinstance(part.value, Module)]
+        holds_it = [m for m in given if any(p is tensor for p in m.parameters())]
+        if not holds_it or node.function.span.text.rpartition(".")[2] != "deepcopy":
+            continue
+        if all(p.grad is None for p in each.value.parameters()):
+            continue
+        text = "this copies the module, and the copy has parameters of its own"
+        path = name.partition(".")[2]
+        statement = next((s for s, value in run.provenance.assignments if value is each), None)
+        called = targets_of(statement)[:1] if statement is not None else []
+        if called and path:
+            text += f": `{called[0]}.{path}.grad` has a gradient"
+        return Detachment(node.span, text)
+    return None
+
+
 def never_called(run: Recorded, name: str) -> Detachment | None:
     """Where a parameter's module was made, if no call of the module was recorded."""
     owner, _, _ = name.rpartition(".")
