@@ -752,6 +752,12 @@ def test_a_tensor_on_meta_has_no_formula(gradcli: CommandLine) -> None:
     assert "a tensor on meta, which has none" in shown.err
 
 
+@pytest.mark.parametrize("program", ["y = softmax(x @ w, 1)", "y = x.sum(1)", "y = trace(x @ w)"])
+def test_names_without_sizes_are_told_how_to_get_them(gradcli: CommandLine, program: str) -> None:
+    assert "sizes are given by --shape x=2,3" in gradcli("derive", program).err
+    assert "--shape" not in gradcli("derive", program, "x=2", "w=3").err
+
+
 def test_a_graph_that_the_program_freed_has_formulas(gradcli: CommandLine) -> None:
     program = "h = x.exp()\na = h.sin().sum()\nb = h.cos().sum()\ntorch.autograd.grad(a, x)"
     shown = gradcli("derive", program, "x=[1,2]")

@@ -179,7 +179,17 @@ ARRAYS = [
 
 
 CONSTANT = "t = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])\n"
+SQUARE = "m = x[:, :2] + torch.tensor([[4., 1.], [-1., 3.]])\n"
 OPERATIONS = [
+    "y = (x.sort(1).values * t).sum() + (x.sort(0, descending=True).values * t).prod(1).sum()",
+    "y = x.median() * x.median(1).values.prod() + x.median(0, keepdim=True).values.exp().sum()",
+    f"{SQUARE}y = torch.linalg.det(m) * torch.det(torch.stack([m, m * 2, m @ m])).sum()",
+    f"{SQUARE}y = (torch.linalg.inv(m) * t[:, :2]).sum()",
+    f"{SQUARE}y = torch.stack([m, m.T]).inverse().exp().sum()",
+    f"{SQUARE}y = (torch.linalg.solve(m, x[:, 2]) * t[:, 1]).exp().sum()",
+    f"{SQUARE}y = torch.linalg.solve(m, x).exp().sum()",
+    f"{SQUARE}y = torch.linalg.solve(m, x.T, left=False).exp().sum()",
+    f"{SQUARE}y = torch.linalg.solve(torch.stack([m, m @ m]), x).exp().sum()",
     "y = F.mse_loss(x, t) + F.mse_loss(x, t, reduction='sum')",
     "y = F.l1_loss(x, t) + F.smooth_l1_loss(x, t) + F.huber_loss(x, t)",
     "y = F.binary_cross_entropy_with_logits(x, t) + F.binary_cross_entropy(x.sigmoid(), t)",
@@ -278,6 +288,35 @@ def test_operations_are_computed_as_a_run_computes_them(
     _check_random_changes(browser, tmp_path / "page.html", CONSTANT + operation, {"x": (2, 3)})
 
 
+TIED = [
+    "y = (x.sort(1).values * t).sum() + (x.sort(0, descending=True).values * t).sum()",
+    "y = x.median() + (x.median(1).values * t[:, 0]).sum() + x.median(0).values.sum()",
+]
+
+
+@pytest.mark.parametrize("program", TIED)
+def test_equal_elements_have_the_order_of_a_run(
+    browser: Browser, tmp_path: Path, program: str
+) -> None:
+    file = tmp_path / "page.html"
+    text = CONSTANT + program
+    assert invoke("explain", text, "x=[[1, 2, 3], [4, 5, 7]]", "-o", str(file)).code == 0
+    _open(browser, file)
+    for values in ([1, 1, 1, 1, 1, 1], [0, 1, 0, 1, 1, 0], [2, 0, 2, 2, 2, 0]):
+        assert browser.run(f"openLeaves(), typeIn({values})") == 6
+        _check_moved(browser, [text, f"x={[values[:3], values[3:]]}"])
+
+
+def test_the_determinant_of_a_singular_matrix_is_moved(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    program = "y = torch.linalg.det(x)"
+    assert invoke("explain", program, "x=[[1, 2], [3, 5]]", "-o", str(file)).code == 0
+    _open(browser, file)
+    for values in [1, 2, 2, 4], [0, 0, 0, 0], [0, 3, 0, 1]:
+        assert browser.run(f"openLeaves(), typeIn({values})") == 4
+        _check_moved(browser, [program, f"x={[values[:2], values[2:]]}"])
+
+
 def test_the_parameters_of_a_network_are_moved(browser: Browser, tmp_path: Path) -> None:
     """Those of a module that the program builds, behind their names."""
     random = np.random.default_rng(0)
@@ -301,7 +340,7 @@ def test_the_parameters_of_a_network_are_moved(browser: Browser, tmp_path: Path)
 
 
 UNMOVED = {
-    "y = torch.linalg.det(x[:, :2])": "the page has no formula for LinalgDetBackward0, line 2",
+    "y = torch.linalg.svdvals(x).sum()": "the page has no formula for LinalgSvdBackward0, line 2",
     "y = x.sum() if x.sum() > 0 else x.prod()": "a number of theirs is taken out of a tensor",
     "h = x * 1; h[0] = 0.5; y = h.sum()": "no formula for CopySlices, line 2",
     "y = (x.T @ torch.full((2, 3), float('inf'))).sum()": "no formula for MmBackward0",

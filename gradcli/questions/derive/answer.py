@@ -74,7 +74,10 @@ def symbols(statements: Sequence[Statement], arguments: Sequence[Argument]) -> l
     # No name is near 1, where `log(x)` and `x - 1` are near 0 and sums cancel.
     random = np.random.default_rng(_SEED)
     words = {name: f"{name}={random.uniform(0.3, 1.4):.4f}" for name in names}
-    return [Argument(name, False, word, len(name) + 1) for name, word in words.items()]
+    values = [Argument(name, False, word, len(name) + 1) for name, word in words.items()]
+    for each in values:
+        each.assumed = True
+    return values
 
 
 def with_functions_of_matrices(asked: Asked) -> None:

@@ -26,8 +26,9 @@ def note_arguments(
     arguments: Sequence[Argument],
     command: str,
 ) -> str | None:
-    """Let the error of a name without a value show how to give it one, and that of class labels in
-    floating point how to give them.
+    """Let the error of a name without a value show how to give it one, that of class labels in
+    floating point how to give them, and that of shapes how to give sizes to what stands for a
+    number.
 
     Args:
         command: the command line up to the arguments.
@@ -37,6 +38,10 @@ def note_arguments(
     """
     if error.code == "E203":
         note_classes(error, arguments)
+    assumed = [each.name for each in arguments if each.assumed]
+    if error.code in ("E301", "E302") and assumed:
+        sizes = f"--shape {assumed[0]}=2,3{' …' if assumed[1:] else ''}"
+        error.help = f"names without a value stand for numbers; sizes are given by {sizes}"
     if error.code != "E101" or error.span is None:
         return None
     from gradcli.library.namespace import (  # lazy: start-up: NumPy, for E101 alone

@@ -45,13 +45,20 @@ def help(run: Run, line: Line) -> None:
         run.show(text)
 
 
+_USAGE = 24
+"""Columns for the usage of a command; behind a longer one the summary begins a line."""
+
+
 def _overview(commands: Mapping[str, DotCommand]) -> str:
-    width = max(len(command.usage) for command in commands.values()) + 2
-    rows = [f"  {command.usage.ljust(width)}{command.summary}" for command in commands.values()]
-    asked = "NAME?"
-    rows.append(f"  {asked.ljust(width)}what a value, an op or a module is")
-    known = f"topics: {', '.join(topics())}, any op, any code such as E301"
-    return "\n".join([*rows, "", rendered(known)])
+    known = {command.usage: command.summary for command in commands.values()}
+    rows = []
+    for usage, summary in (known | {"NAME?": "what a value, an op or a module is"}).items():
+        if len(usage) > _USAGE:
+            rows.append(f"  {usage}")
+            usage = ""
+        rows.append(f"  {usage.ljust(_USAGE)}  {summary}")
+    more = f"topics: {', '.join(topics())}, any op, any code such as E301"
+    return "\n".join([*rows, "", rendered(more)])
 
 
 def explain(run: Run, line: Line, name: str, *, source: bool = False) -> None:

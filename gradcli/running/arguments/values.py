@@ -26,9 +26,20 @@ class Argument:
         plain: whether the arrays in what is held are plain numbers without a dtype.
         since: the line of the program from which on it holds, where a session got it later.
         passes: how many assignments of the program keep their values before it replaces one.
+        assumed: whether the command chose the value of a name that has none.
     """
 
-    __slots__ = ("constant", "held", "name", "offset", "passes", "plain", "since", "source")
+    __slots__ = (
+        "assumed",
+        "constant",
+        "held",
+        "name",
+        "offset",
+        "passes",
+        "plain",
+        "since",
+        "source",
+    )
 
     def __init__(self, name: str, constant: bool, word: str, offset: int) -> None:
         self.name = name
@@ -39,6 +50,7 @@ class Argument:
         self.plain = False
         self.since = 1
         self.passes = 0
+        self.assumed = False
 
     @property
     def text(self) -> str:

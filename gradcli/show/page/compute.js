@@ -221,7 +221,22 @@ const pooling = picking(({ self, windows }, shape) => {
   return picked(self, groups, (x, y) => x > y);
 });
 
+// The places of the elements along a dimension, those of equal ones in their order.
+function sortedGroups(self, dim, descending = false) {
+  const kept = keptShape(self, dim), groups = Array.from({ length: sizeOf(kept) }, () => []);
+  indices(kept, self.shape).forEach((place, at) => groups[place].push(at));
+  const order = (one, other) => (descending ? -1 : 1) * (self.data[one] - self.data[other]);
+  return groups.map((places) => [places, [...places].sort(order)]);
+}
+const sorting = picking(({ self, dim, descending }) => {
+  const made = new Array(self.data.length);
+  for (const [places, order] of sortedGroups(self, dim, descending)) places.forEach((place, at) => { made[place] = order[at]; });
+  return made;
+});
+const middle = picking(({ self, dim }) => sortedGroups(self, dim).map(([, order]) => order[(order.length - 1) >> 1]));
+
 const wholes = {
+  ...linear, sort: sorting, median: { choose: ({ dim }) => (dim === undefined ? { forward: middle.forward } : middle) },
   sum: reducing(summed, spread),
   mean: reducing(averaged, (grad, names) => times(spread(grad, names), grad.data.length / names.self.data.length)),
   amax: extreme(largest), amin: extreme(smallest),

@@ -72,6 +72,9 @@ program, or move there with Tab.</p></div></section>
 </html>
 """
 
+_SCRIPTS = ("layout.js", "drawing.js", "tensors.js", "linear.js", "compute.js", "page.js")
+"""The parts of the script, each of which uses those before it."""
+
 _ICONS = {
     "first": "M2 2h2v12H2zM14 2v12L5 8z",
     "back": "M12 2v12L3 8z",
@@ -90,9 +93,7 @@ def page(document: dict[str, Any]) -> str:
         title=escape(escaped(f"Backward pass of {document['title']}")),
         name=escape(escaped(document["title"])),
         style=f"{STYLE}{_part('page.css')}",
-        script="".join(
-            map(_part, ("layout.js", "drawing.js", "tensors.js", "compute.js", "page.js"))
-        ),
+        script="".join(map(_part, _SCRIPTS)),
         data=data,
         **{
             name: f'<svg viewBox="0 0 16 16" aria-hidden="true"><path d="{d}"/></svg>'
