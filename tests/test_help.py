@@ -209,6 +209,7 @@ def test_version(run: CommandLine) -> None:
 SEARCHES = [
     ("chain rule", "gradcli explain 'PROGRAM'"),
     ("backprop", "gradcli explain 'PROGRAM'"),
+    ("backprop", "gradcli help words"),
     ("tutorial", "gradcli help trace"),
     ("html", "gradcli 'PROGRAM' -o graph.svg"),
     ("svg", "gradcli 'PROGRAM' -o graph.svg"),
