@@ -96,6 +96,8 @@ def test_every_form_says_what_the_formulas_hold_for(
         "eps = torch.randn(3)\ny = (x * eps).sum()",
         "loss = (x ** 2).sum()\nprint(loss.item())\ny = loss * 2",
         "m = (x > 1).float()\ny = (x * m).sum()",
+        "s = x * x\ns.retain_grad()\ny = (s + s.exp()).sum()",
+        "y = (sin(x) / (1 + cos(x))).sum()",
         "y = (x * x).sum()\ny.backward()\nif x.grad.norm() > 1:\n    print('large')",
         "y = (x * x).sum()\nif y.item() > 1:\n    print('large')",
         "(x ** 2).sum().backward()\ny = (x * x).sum() + x.grad.sign().sum()",

@@ -86,6 +86,13 @@ loss.backward()
 
 _WHY = [
     Row(
+        "why a.grad",
+        "a = torch.ones(2, requires_grad=True)\nx = a * 2\nx.requires_grad = True\n"
+        "x.sum().backward()",
+        ("the program ended in error E408 before anything else came of it",),
+        ("was never called",),
+    ),
+    Row(
         "why net.weight.grad",
         "import copy\nfrom torch import nn\nnet = nn.Linear(2, 1)\nfast = copy.deepcopy(net)\n"
         "fast(torch.ones(1, 2)).sum().backward()",

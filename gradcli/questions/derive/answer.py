@@ -353,18 +353,24 @@ def _unsaid(again: Rerun, derived: Derivation) -> list[str]:
             factors = sign * 10 ** random.uniform(-1, 1, far[name].shape)
             if far[name].dtype.char in "fd":
                 far[name] = (far[name] * factors).astype(far[name].dtype)[()]
-        # In float64 rounding that grows near a pole is no other gradient.
-        exact = {
-            n: array.astype(float) if array.dtype.kind == "f" else array for n, array in far.items()
-        }
-        other = _other_gradient(again, derived, exact, "float64")
-        if other is not None and _takes(again, _by_path(derived, far)):
+        if (
+            (other := _other_gradient(again, derived, _exact(far), "float64"))
+            and _takes(again, _by_path(derived, far))
+            and not _other_gradient(again, derived, _exact(derived.inputs), "float64")
+        ):
             place, _ = _numbers_in(again, derived.paths.get(other, other))
             if place is None:
                 return ["near these inputs: numbers that follow from them stand as they are"]
             text = f"`{one_line(place.text)}` (line {place.line})"
             return [f"near these inputs: what follows from {text} stands as numbers"]
     return []
+
+
+def _exact(inputs: dict[str, Any]) -> dict[str, Any]:
+    """Inputs in float64, where rounding that grows near a pole is no other gradient."""
+    return {
+        n: array.astype(float) if array.dtype.kind == "f" else array for n, array in inputs.items()
+    }
 
 
 def _by_path(derived: Derivation, inputs: dict[str, Any]) -> dict[str, Any]:

@@ -97,7 +97,7 @@ _TO_COME = ("no backward", "no gradient at step", "no optimizer", "no step", "un
 def _if_it_ended(run: Recorded, answer: Why) -> Why:
     """An answer, or that the program ended in an error before what it waits for."""
     error = run.error
-    if error is None or answer.kind not in _TO_COME or error.code.startswith("E4"):
+    if error is None or answer.kind not in _TO_COME or error.stage == "differentiating":
         return answer
     reason = f"the program ended in error {error.code} before anything else came of it"
     return Why(
