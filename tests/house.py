@@ -453,7 +453,7 @@ def looked_up(house: House) -> Iterator[str]:
             known = {*TABLES, *own.get(statement.module or "", ())}
             aliases[name] |= {a.asname or a.name for a in statement.names if a.name in known}
     every |= {alias for named in aliases.values() for alias in named}
-    words = ("modules", *TABLES, *every)
+    words = {"modules", *TABLES, *every}
     signs = ["import_module(", "Ref(", *(word + way for word in words for way in ("[", ".get("))]
     for name, module in house.modules.items():
         if not any(sign in module.text for sign in signs):
