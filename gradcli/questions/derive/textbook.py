@@ -112,21 +112,29 @@ def _measure(lines: list[Line], derived: Derivation, run: Program) -> None:
 
 def _without_guards(lines: list[Line]) -> tuple[list[Line], list[str]]:
     """Lines without the cases in which a factor is 0 by convention, and these cases in terms of the
-    inputs.
+    inputs. Cases that are long in these terms stay.
     """
     whole: dict[str, Symbol] = {}
     guards: dict[str, None] = {}
     bare = []
     for line in lines:
         whole[line.name] = substituted(line.formula, whole)
-        for part in line.formula.walk():
-            if _guarded(part) is not None:
-                condition = substituted(part.parts[0], whole)
-                both = isinstance(condition, Call) and condition.function == "logical_and"
-                conditions = condition.parts if both else (condition,)
-                guards.setdefault(" and ".join(map(text_of, conditions)))
+        guarded = [part.parts[0] for part in line.formula.walk() if _guarded(part) is not None]
+        conditions = [substituted(each, whole) for each in guarded]
+        if not all(map(_is_short, conditions)):
+            bare.append(line)
+            continue
+        for condition in conditions:
+            both = isinstance(condition, Call) and condition.function == "logical_and"
+            parts = condition.parts if both else (condition,)
+            guards.setdefault(" and ".join(map(text_of, parts)))
         bare.append(Line(line.name, _unguarded(line.formula), line.array))
     return bare, list(guards)
+
+
+def _is_short(formula: Symbol, most: int = _MOST_PARTS) -> bool:
+    """Whether a formula has few parts; one that repeats formulas may have very many."""
+    return next(islice(formula.walk(), most, None), None) is None
 
 
 def _guarded(symbol: Symbol) -> Symbol | None:
@@ -168,7 +176,7 @@ def _rewritten(
     try:
         for line in before:
             formula = substituted(line.formula, whole)
-            is_short = sum(1 for _ in formula.walk()) <= most
+            is_short = _is_short(formula, most)
             is_number = line.name in gradients and not line.array.ndim
             if is_short and (is_number or _AUTOMATIC.fullmatch(line.name)):
                 whole[line.name] = formula
