@@ -183,6 +183,9 @@ SQUARE = "m = x[:, :2] + torch.tensor([[4., 1.], [-1., 3.]])\n"
 OPERATIONS = [
     "y = (x.sort(1).values * t).sum() + (x.sort(0, descending=True).values * t).prod(1).sum()",
     "y = x.median() * x.median(1).values.prod() + x.median(0, keepdim=True).values.exp().sum()",
+    "h = x * 2; y = torch.where(x > 0, h ** 2, -x).sum() + torch.where(h > x, t, h).prod()",
+    "m = (x > 0.5) | ~(x >= t); y = x.masked_fill(m, 2.).prod(1).sum() + (x * t).sum()",
+    "m = t > 0; y = torch.where(m, x, -x).sum() + torch.where((x > 0) & m, x * x, t).sum()",
     f"{SQUARE}y = torch.linalg.det(m) * torch.det(torch.stack([m, m * 2, m @ m])).sum()",
     f"{SQUARE}y = (torch.linalg.inv(m) * t[:, :2]).sum()",
     f"{SQUARE}y = torch.stack([m, m.T]).inverse().exp().sum()",
@@ -340,6 +343,7 @@ def test_the_parameters_of_a_network_are_moved(browser: Browser, tmp_path: Path)
 
 
 UNMOVED = {
+    "z = x * 3; y = torch.where(z > 4, x, -x).sum()": "the page has no formula for WhereBackward0",
     "y = torch.linalg.svdvals(x).sum()": "the page has no formula for LinalgSvdBackward0, line 2",
     "y = x.sum() if x.sum() > 0 else x.prod()": "a number of theirs is taken out of a tensor",
     "h = x * 1; h[0] = 0.5; y = h.sum()": "no formula for CopySlices, line 2",

@@ -22,6 +22,7 @@ class AnnotatedGraph:
         named: the tensors that names hold: their values are known without a record.
         has_numbers: whether the arrays hold numbers; without, only their shapes mean anything.
         titles: what modules are titled, by their paths.
+        comparisons: the calls without a node, by the `id` of the tensor that came out.
     """
 
     def __init__(
@@ -32,10 +33,12 @@ class AnnotatedGraph:
         named: Iterable[Tensor] = (),
         has_numbers: bool = True,
         titles: Mapping[str, str] = MappingProxyType({}),
+        comparisons: Mapping[int, Call] = MappingProxyType({}),
     ) -> None:
         self.graph = graph
         self.has_numbers = has_numbers
         self.titles = titles
+        self.comparisons = comparisons
         self._calls = calls or {}
         self._values: dict[Node, Any] = {
             tensor.grad_fn: tensor.array for tensor in named if tensor.grad_fn is not None

@@ -18,6 +18,7 @@ from gradcli.recorded.ledger import ledger
 from gradcli.recorded.result import Result
 from gradcli.running.arguments.words import UsageError, unknown
 from gradcli.show.graph.markup import dot, mermaid
+from gradcli.show.page.computing import COMPARING
 from gradcli.show.page.document import page_document
 from gradcli.show.page.moved_leaves import obstacle
 from gradcli.show.page.page import page
@@ -140,7 +141,12 @@ def annotated_graph(session: Session, result: Result, has_numbers: bool = True) 
     named = [value for value in session.state.names().values() if type(value) is Tensor]
     with session.running():
         titles = {path: module_title(module) for path, module in naming.module_paths().values()}
-    return AnnotatedGraph(result.graph, result.events, calls, named, has_numbers, titles)
+    compared = {
+        id(each.output): each
+        for each in (recorder.calls if isinstance(recorder, TraceRecorder) else ())
+        if each.op.name.partition(".")[0] in COMPARING
+    }
+    return AnnotatedGraph(result.graph, result.events, calls, named, has_numbers, titles, compared)
 
 
 def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:

@@ -352,11 +352,14 @@ const given = (value) => {
 // What a node's rules call its operands, its result and its arguments; `values` has the outputs of
 // each node.
 function namesOf(id, values) {
-  const node = page.nodes[id], names = { ...given(node.arguments) };
+  const node = page.nodes[id], names = {};
+  for (const [name, value] of Object.entries(node.arguments)) names[name] = value?.compare ? conditionOf(value, values) : given(value);
   node.operands.forEach((operand, place) => { if (Object.keys(operand).length) names[node.inputs[place]] = operandOf(operand, values); });
   return values[id] ? { ...names, result: values[id][0] } : names;
 }
 
+// A condition that values of other nodes decide, as 1 and 0.
+const conditionOf = ({ compare, operands }, values) => mapped((...each) => Number(operators[compare](...each)), ...operands.map((each) => (each.compare ? conditionOf(each, values) : operandOf(each, values))));
 const operandOf = (operand, values) => ("node" in operand ? values[operand.node][operand.output] : given(operand.value));
 
 const rounded = (value, dtype) => (dtype === "float32" ? mapped(Math.fround, value) : value);

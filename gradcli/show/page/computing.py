@@ -35,12 +35,24 @@ MOVING = {
 """The operations each of whose elements is an element of an operand, or zero."""
 
 
+COMPARING = {
+    "gt": ">", "lt": "<", "ge": ">=", "le": "<=", "eq": "==", "ne": "!=",
+    "logical_and": "&", "logical_or": "|", "logical_not": "~",
+    "bitwise_and": "&", "bitwise_or": "|", "bitwise_not": "~",
+}  # fmt: skip
+"""The operations that make conditions, with the operators that the page computes them by."""
+
+CHOOSING = ("where", "masked_fill")
+"""The operations in which a condition may be one that the page computes anew."""
+
+
 def recipe(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
     """How a node is computed from its operands; empty where the page cannot be told.
 
     `op` is the operation, `inputs` what its rules call the operands, `operands` where these come
     from, `order` the names of all that it was called with, in its order, `arguments` those that
-    are no operands, tensors among them as `{"tensor": …}`; `places` of a moving operation has for
+    are no operands, tensors among them as `{"tensor": …}` and conditions that leaves decide as
+    `{"compare": …}`; `places` of a moving operation has for
     each output the number of the operands' element behind each of its own, from 1, and 0 for a
     zero.
     """
@@ -58,7 +70,7 @@ def recipe(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
         places = _places(node, op, arguments)
         return {} if places is None else {**known, "arguments": {}, "places": places}
     own = {
-        name: _argument(value)
+        name: _condition(value, annotated) or _argument(value)
         for name, value in arguments.items()
         if name not in (*op.inputs, *op.lists) and value is not None
     }
@@ -76,6 +88,37 @@ def _operand(node: GraphNode, position: int, arguments: Mapping[str, Any]) -> di
         return {"node": edge.node.id, "output": edge.output_nr}
     value = _argument(edge.constant)
     return {"value": value if is_plain(value) else None}
+
+
+def _condition(value: Any, annotated: AnnotatedGraph) -> dict[str, Any] | None:
+    """A condition that leaves decide, as the page computes it: its operator and its operands, like
+    those of a node or conditions; None for what is none.
+    """
+    call = annotated.comparisons.get(id(value))
+    if call is None or not _is_decided(value, annotated):
+        return None
+    operands = [_compared(each, annotated) for each in call.arguments.values()]
+    return {"compare": COMPARING[call.op.name.partition(".")[0]], "operands": operands}
+
+
+def _is_decided(value: Any, annotated: AnnotatedGraph) -> bool:
+    """Whether a value is one with a gradient, or a condition that such values decide."""
+    call = annotated.comparisons.get(id(value))
+    if call is None:
+        return type(value) is Tensor and value.requires_grad
+    return any(_is_decided(each, annotated) for each in call.arguments.values())
+
+
+def _compared(value: Any, annotated: AnnotatedGraph) -> dict[str, Any]:
+    """An operand of a condition; `value` is None where the graph does not have it."""
+    condition = _condition(value, annotated)
+    if condition is not None or not _is_decided(value, annotated):
+        known = _argument(value)
+        return condition or {"value": known if is_plain(known) else None}
+    for node in annotated.graph.nodes:
+        if node.leaf is value or (value.grad_fn is not None and node.node is value.grad_fn):
+            return {"node": node.id, "output": value.output_nr}
+    return {"value": None}
 
 
 def _argument(value: Any) -> Any:

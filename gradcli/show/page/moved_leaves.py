@@ -5,18 +5,20 @@ way, as a slider of the page needs to know.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.recording.instructions import Call, Write
 from gradcli.autograd.recording.trace_recorder import UPDATE, TraceRecorder
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.ops.definition.doc import READS
 from gradcli.ops.indexing.basic import Key
 from gradcli.record import Record
-from gradcli.trace.ir import ALIAS, Effect, Instruction, Value
+from gradcli.show.page.computing import CHOOSING, COMPARING
+from gradcli.trace.ir import ALIAS, Effect, Instruction, Value, values_in
 
 
 class Obstacle(Record):
@@ -51,23 +53,60 @@ def obstacle(graph: Graph, recorder: TraceRecorder) -> Obstacle | None:
         for value in each.reads
         if id(recorder.tensors[value.number]) in leaves
     }
-    outside: dict[Value, Obstacle] = {}
+    # What shows a leaf's memory and was there before the leaf was read, such as `x.detach()`.
+    shown = Obstacle("what is computed of them has no gradient")
+    outside = {
+        value: shown
+        for value in (*recorder.trace.inputs, *recorder.trace.constants)
+        if value not in inside and _shows(recorder.tensors[value.number], arrays)
+    }
+    conditions: dict[Value, Obstacle] = {}
     for each in instructions[: last + 1]:
         within = _is_within(each, graph)
         reads = [*each.reads, *_positions(each, recorder)]
         source = next((outside[value] for value in reads if value in outside), None)
-        touched = source is not None or any(value in inside for value in reads)
+        compares = _compares(each, recorder)
+        if source is None and not compares:
+            values = _chosen_from(each) if within and _chooses(each) else reads
+            source = next((conditions[value] for value in values if value in conditions), None)
+        touched = source is not None or any(
+            value in inside or value in conditions for value in reads
+        )
         if not touched and not _reads_memory(each, arrays):
             continue
         if Effect.READS in each.effects or _sized_by_values(each):
             return Obstacle("a number of theirs is taken out of a tensor", each.span)
         if within and source is not None:
-            return source
-        carried = _carried_on(each, inside, recorder)
-        inside.update(carried)
-        cut = source or Obstacle("what is computed of them has no gradient", each.span)
-        outside.update((value, cut) for value in each.results if value not in carried)
+            return Obstacle(shown.reason, each.span) if source is shown else source
+        inside.update(_carried_on(each, inside, recorder))
+        cut = Obstacle(shown.reason, each.span) if source in (None, shown) else source
+        made = conditions if source is None and compares else outside
+        made.update((value, cut) for value in each.results if value not in inside)
     return None
+
+
+def _chooses(instruction: Instruction) -> TypeGuard[Call]:
+    """Whether a condition chooses between operands, which the page can do anew."""
+    return isinstance(instruction, Call) and instruction.op.name.partition(".")[0] in CHOOSING
+
+
+def _chosen_from(instruction: Call) -> list[Value]:
+    """What a choosing operation reads beside its condition."""
+    operands = instruction.operands.items()
+    return [*values_in([each for name, each in operands if name not in ("condition", "mask")])]
+
+
+def _compares(instruction: Instruction, recorder: TraceRecorder) -> bool:
+    """Whether an instruction makes a condition of what tensors hold still."""
+    return (
+        isinstance(instruction, Call)
+        and instruction.op.name.partition(".")[0] in COMPARING
+        and all(
+            recorder.find(tensor) is instruction.operands[name]
+            for name, tensor in instruction.arguments.items()
+            if type(tensor) is Tensor
+        )
+    )
 
 
 def _sized_by_values(instruction: Instruction) -> bool:
@@ -99,6 +138,14 @@ def _reads_memory(instruction: Instruction, arrays: Sequence[Any]) -> bool:
         one is other or (isinstance(one, np.ndarray) and np.may_share_memory(one, other))
         for one in memories
         for other in arrays
+    )
+
+
+def _shows(tensor: Tensor | None, arrays: Sequence[Any]) -> bool:
+    """Whether a tensor has the memory of one of these arrays, or a part of it."""
+    array = None if tensor is None else tensor.array
+    return isinstance(array, np.ndarray) and any(
+        isinstance(other, np.ndarray) and np.may_share_memory(array, other) for other in arrays
     )
 
 
