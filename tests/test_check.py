@@ -50,6 +50,11 @@ _INPUTS = ["x=[0.5, -1, 2]", "w=[1, 2, 3]"]
         ("y = (x.float() * 3).exp().sum()", ["x=[0.3, 0.1]"], "rounding"),
         ("y = x.sqrt().sum()", ["x=[0, 1]"], "not finite"),
         ("y = x.log().sum()", ["x=[1e-6, 1]"], "fine"),
+        (  # whose graph the program freed in part
+            "h = x.exp()\na = h.sin().sum()\ny = h.cos().sum()\ntorch.autograd.grad(a, x)",
+            ["x=[1, 2]"],
+            "fine",
+        ),
         ("y = (x ** 1.5).sum()", ["x=[0, 1]"], "outside the domain"),
         ("assert x[0] <= 1, 'too large'\ny = (x ** 2).sum()", ["x=[1, 2]"], "outside the domain"),
         (_WRONG_FUNCTION.format(gradient="2 * x * grad"), _INPUTS, "fine"),

@@ -365,6 +365,13 @@ def _executed(rerun: Rerun, dtype: str | None = "float64") -> Executed:
     bound = [] if executed.run.bindings is None else executed.run.bindings.inputs()
     if executed.output.grad_fn is None and all(leaf is not executed.output for _, leaf in bound):
         raise bare_leaf()
+    graph, recorder = executed.run.session.graph(executed.output), executed.run.session.recorder
+    if executed.seed() is None and any(node.node in recorder.ran for node in graph.nodes):
+        # A pass of the program freed part of the graph: what it saved is kept in another run.
+        executed = rerun.execute(dtype=dtype, record="all")
+        assert executed.output is not None
+        graph, recorder = executed.run.session.graph(executed.output), executed.run.session.recorder
+        recorder.revive(node.node for node in graph.nodes)
     return executed
 
 
