@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from gradcli import __version__
 from gradcli.errors import GradcliError
+from gradcli.language.objects.types import type_name
+from gradcli.language.tree.syntax import Attribute, ExpressionStatement
 from gradcli.questions.notes.error_notes import note_detachments
 from gradcli.repl.plain import pasted, plain_reader
 from gradcli.running.run import Run
@@ -19,8 +21,10 @@ if TYPE_CHECKING:
 
     from gradcli.running.arguments.options import Options
     from gradcli.running.process.terminal import Terminal
+    from gradcli.session import StatementResult
 
 _LEAVE = frozenset({"exit", "quit", "exit()", "quit()", ":q"})
+_METHODS = ("builtin_function_or_method", "method")
 _HELP = re.compile(r"help(?: +([\w.-]+)|\( *['\"]?([\w.]*)['\"]? *\))?|\?")
 
 
@@ -75,6 +79,7 @@ def run_entry(run: Run, text: str, name: str) -> None:
                 if result.value is not None:
                     with run.session.running(result.span):
                         run.show_value(result.value)
+                    _note_method(run, result)
                 done += 1
     except GradcliError as error:
         if error.code in ("E202", "E402", "E403", "E404"):
@@ -87,6 +92,18 @@ def run_entry(run: Run, text: str, name: str) -> None:
         if left > 0:
             terminal.note(f"{counted(left, 'statement')} behind it did not run")
     terminal.flush()
+
+
+def _note_method(run: Run, result: StatementResult) -> None:
+    """Say of a method that was named alone, `y.backward`, how it is called."""
+    statement = result.statement
+    expression = statement.value if isinstance(statement, ExpressionStatement) else None
+    if not isinstance(expression, Attribute) or type_name(result.value) not in _METHODS:
+        return
+    text = expression.span.text
+    owner = run.session.values.get(text.partition(".")[0])
+    if owner is not None and type_name(owner) != "module":
+        run.terminal.note(f"`{text}()` calls the method")
 
 
 def _leaves(run: Run, text: str) -> bool:
