@@ -182,6 +182,159 @@ MISTAKES = {
         ],
         [Cured("h += 1", "h = h + 1", "assert net[0].weight.grad.abs().sum() > 0")],
     ),
+    "plain_list": Mistake(
+        [
+            Asked(
+                ["why", "net.layers.0.weight"],
+                ["`net.layers` hides it from `net`", "plain_list.py:1", "wrap it: `nn.ModuleList("],
+            )
+        ],
+        [
+            Cured(
+                "[nn.Linear(8, 8) for _ in range(depth)]",
+                "nn.ModuleList([nn.Linear(8, 8) for _ in range(depth)])",
+                "assert len(opt.param_groups[0]['params']) == 8",
+            )
+        ],
+    ),
+    "item_beside": Mistake(
+        [
+            Asked(
+                ["why", "value.weight"],
+                [
+                    "every way from value.weight to loss leaves the graph",
+                    "`.item()` makes a number of Python's, which has no history",
+                    "item_beside.py:18",
+                    "help: compute on with the tensor itself",
+                ],
+            )
+        ],
+        [
+            Cured(
+                "adv.pow(2).mean().item()",
+                "adv.pow(2).mean()",
+                "assert value.weight.grad.abs().sum() > 0",
+            )
+        ],
+    ),
+    "not_cleared": Mistake(
+        [
+            Asked(
+                ["why", "model.weight"],
+                ["added to what earlier passes had left", "not_cleared.py:13", "`zero_grad()`"],
+            ),
+            Asked(["explain", "--flow"], ["2 parameters had a gradient before the pass"]),
+        ],
+        [
+            Cured(
+                "    loss.backward()",
+                "    opt.zero_grad()\n    loss.backward()",
+                "assert loss.item() < 5",
+            )
+        ],
+    ),
+    "unused": Mistake(
+        [
+            Asked(
+                ["why", "model.encoder.lin2.weight"],
+                ["no forward() that ran has called it", "unused.py:12 in __init__"],
+            ),
+            Asked(
+                ["why", "model.encoder.scale"],
+                ["made here, and read nowhere", "unused.py:13 in __init__"],
+            ),
+        ],
+        [
+            Cured(
+                "return self.lin1(h)",
+                "return self.lin2(h) * self.scale",
+                "assert all(p.grad is not None for p in model.parameters())",
+            )
+        ],
+    ),
+    "replaced_head": Mistake(
+        [
+            Asked(
+                ["why", "model.fc.weight"],
+                [
+                    "no optimizer holds it",
+                    "replaced_head.py:20",
+                    "`optimizer.add_param_group({'params': [model.fc.weight]})`",
+                ],
+            )
+        ],
+        [
+            Cured(
+                "for _ in range(3):",
+                "optimizer.add_param_group({'params': [model.fc.weight]})\n"
+                "before = model.fc.weight.detach().clone()\n"
+                "for _ in range(3):",
+                "assert not torch.equal(before, model.fc.weight)",
+            )
+        ],
+    ),
+    "growing_states": Mistake(
+        [
+            Asked(
+                ["blame"],
+                [
+                    "overflow, in the forward pass of mm",
+                    "growing_states.py:16 in forward",
+                    "in rnn.cell, Cell",
+                    "what goes round grows 3.5-fold each time",
+                    "`nn.init.orthogonal_`",
+                ],
+            )
+        ],
+        [
+            Cured(
+                "rnn = RNN()",
+                "rnn = RNN()\nnn.init.orthogonal_(rnn.cell.W)",
+                "assert rnn.cell.W.grad.isfinite().all()",
+            )
+        ],
+    ),
+    "log_of_softmax": Mistake(
+        [
+            Asked(
+                ["blame"],
+                [
+                    "log of zero, in the forward pass of log",
+                    "log_of_softmax.py:12",
+                    "at element [1, 1]",
+                    "log_1 = torch.log_softmax(linear_2, dim=1)",
+                ],
+            )
+        ],
+        [
+            Cured(
+                "-torch.log(p)",
+                "-torch.log_softmax(net(x), dim=1)",
+                "assert net[0].weight.grad.isfinite().all()",
+            )
+        ],
+    ),
+    "half_overflow": Mistake(
+        [
+            Asked(
+                ["blame"],
+                [
+                    "net.fc2.weight.grad are not finite: overflow",
+                    "the result of mul is beyond 65504, the largest float16",
+                    "half_overflow.py:17 in forward",
+                    "in net, Net",
+                    "cure: float32 has room for the results",
+                ],
+            )
+        ],
+        [
+            Cured(
+                ".half()",
+                ".float()",
+                "assert all(p.grad.isfinite().all() for p in net.parameters())",
+            )
+        ],
+    ),
 }
 
 

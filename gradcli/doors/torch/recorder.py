@@ -20,6 +20,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import inspect
+import itertools
 import json
 import keyword
 import math
@@ -835,13 +836,19 @@ class Window:
         roots: the outermost modules and the names that the program has for them.
         idle: the `id` of those that no operation has used, which need no elements.
         numbers: the numbers that were read out of tensors, by their `id`.
+        computed: the operands that are numbers which the program read out of tensors, or computed
+            of them, by their `id`, with where it read them.
+        number: how many windows were begun before.
         lists: the tensors whose elements the program read, and what they held.
         shared: by their memory, the tensors that NumPy may write to, and what they held.
         steps: the steps of optimizers behind the last backward pass.
         uncounted: the `id` of tensors that were written to and whose version does not say so.
     """
 
+    begun = itertools.count()
+
     def __init__(self) -> None:
+        self.number = next(self.begun)
         self.uncounted: set[int] = set()
         self.events: list[Event] = []
         self.known: dict[int, Value] = {}
@@ -851,6 +858,7 @@ class Window:
         self.roots: dict[int, tuple[Any, str]] = {}
         self.idle: set[int] = set()
         self.numbers: dict[int, tuple[Any, Event]] = {}
+        self.computed: dict[int, tuple[Any, list[Event]]] = {}
         self.lists: list[tuple[Value, Any]] = []
         self.shared: dict[int, tuple[Any, Any]] = {}
         self.notes: list[str] = []
@@ -1127,6 +1135,7 @@ class Recorder:
     Attributes:
         lock: held while what ran is entered into the window, which all threads share.
         trainer: the thread that runs backward passes.
+        constants: the numbers that were operands, with the window in which each first was one.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -1153,6 +1162,7 @@ class Recorder:
         self.mode: Any = None
         self.pool = Pool()
         self.hints: dict[int, tuple[Any, str]] = {}
+        self.constants: dict[float, int] = {}
         self.local: dict[int, Any] = {}
         self.distributed: set[int] = set()
         self.notes: list[str] = []
@@ -1185,6 +1195,7 @@ class Recorder:
         put(torch, "vmap", self._transforming)
         put(torch.optim.Optimizer, "__init__", self._optimizing)
         put(torch.nn.Module, "__init__", self._constructing)
+        put(torch.nn.Module, "register_parameter", self._registering)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             put(torch.nn.utils, name, self._clipping)
         if hasattr(torch, "compile"):
@@ -1341,6 +1352,25 @@ class Recorder:
             note(module)
 
         return init
+
+    def _registering(self, former: Any) -> Any:
+        """The registration of a parameter that the program's own class makes."""
+        note = self._guarded(self._note_registration)
+
+        def register(module: Any, name: str, parameter: Any) -> None:
+            former(module, name, parameter)
+            if parameter is not None:
+                note(parameter)
+
+        return register
+
+    def _note_registration(self, parameter: Any) -> None:
+        frame: Any = sys._getframe(2)
+        own = inspect.getfile(torch.nn.Module)
+        while frame.f_code.co_filename in (__file__, own):
+            frame = frame.f_back
+        if not self._is_internal(frame.f_code.co_filename):
+            self.creations.note(parameter, Place([(frame.f_code, frame.f_lasti)], ()))
 
     def _note_creation(self, created: Any) -> None:
         """Note where the program makes a module or an optimizer, outside of its own class."""
@@ -1518,6 +1548,7 @@ class Recorder:
         place = self._place(sys._getframe(2))
         if spec.writes:
             self._keep_before_write(args)
+        self._note_numbers([*args, *kwargs.values()] if kwargs else args, place)
         event = Event(
             spec,
             [self._frozen(each, place) for each in args],
@@ -1525,6 +1556,8 @@ class Recorder:
             place,
             self._call_now(),
         )
+        if spec.kind == "assign" and spec.name == "data" and event.args[0].data is None:
+            event.args[0].data = args[0].detach()  # what it held lies elsewhere from now on
         tensors = list(tensors_in([*args, *kwargs.values()] if kwargs else args))
         event.modes = self._modes(tensors)
         event.state = torch.get_rng_state() if spec.draws else None
@@ -1829,9 +1862,38 @@ class Recorder:
         if known is not None and spec.name in LISTING and args[0].numel() <= SMALL:
             self.window.lists.append((known, args[0].detach().clone()))
         if isinstance(result, float) and known is not None:
-            event = Event(spec, [known], {}, self._place(sys._getframe(2)), -1)
+            event = Event(NUMBER, [known], {}, self._place(sys._getframe(2)), -1)
             self.window.numbers[id(result)] = (result, event)
+            self.window.events.append(event)
         return result
+
+    def _note_numbers(self, operands: Any, place: Place) -> None:
+        """Note which operands are numbers that the program read out of tensors, or may have
+        computed of such: those that are no constants, neither in the line's own code nor by having
+        been an operand in an earlier window.
+        """
+        window = self.window
+        for each in operands:
+            if type(each) is not float:
+                continue
+            if len(self.constants) < MOST_CONSTANTS:
+                self.constants.setdefault(each, window.number)
+            if not window.numbers:
+                continue
+            read = window.numbers.get(id(each))
+            if read is not None and read[0] is each:
+                window.computed[id(each)] = each, [read[1]]
+            elif self.constants.get(each) == window.number and self._is_computed(each, place):
+                sources = [event for _, event in window.numbers.values()]
+                window.computed[id(each)] = each, sources
+
+    def _is_computed(self, number: float, place: Place) -> bool:
+        """Whether an operand is a number that the user's own code computed."""
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename == __file__:
+            frame = frame.f_back
+        is_own = frame is not None and not self._is_internal(frame.f_code.co_filename)
+        return is_own and bool(place.frames) and number not in place.frames[0][0].co_consts
 
     def _opened(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Call a function written in Python so that what it calls is heard in its place."""
@@ -2456,6 +2518,39 @@ def _objects_of(frame: Any) -> list[tuple[str, Any]]:
     return [(str(name), each) for name, each in held if name not in ("self", "_")]
 
 
+def _is_listed(module: Any) -> bool:
+    """Whether the parts of a module are numbered, from 0 on."""
+    names = [name for name, each in module._modules.items() if each is not None]
+    return bool(names) and names == [str(number) for number in range(len(names))]
+
+
+MOST_CONSTANTS = 10_000
+"""Numbers that are remembered as constants of the program."""
+
+MOST_HELD = 10_000
+"""Elements of a list or dict of a module that are looked at."""
+
+
+def _is_key(key: Any) -> bool:
+    """Whether a key of a dict can stand in a path."""
+    return type(key) is int or (type(key) is str and key.isidentifier())
+
+
+def _containers_of(module: Any) -> list[tuple[str, Any]]:
+    """The lists, tuples and dicts of a module, by name, that hold modules or parameters."""
+    own = vars(torch.nn.Module())
+    return [
+        (name, each)
+        for name, each in vars(module).items()
+        if type(each) in (list, tuple, dict) and name not in own and len(each) <= MOST_HELD
+        if any(
+            isinstance(part, (torch.nn.Module, torch.nn.Parameter))
+            for part in (each.values() if type(each) is dict else each)
+        )
+        if type(each) is not dict or all(map(_is_key, each))
+    ]
+
+
 def _container_in(frame: Any, wanted: Any) -> tuple[Any, str] | None:
     """The list or dict of modules that a module is in, and its name in a frame: a loop's variable
     names another one each time.
@@ -2479,8 +2574,8 @@ def _holder_in(frame: Any, wanted: Any) -> tuple[Any, str]:
 
 RESERVED = frozenset(
     {"torch", "F", "nn", "np", "math", "recorded", "opaque", "checkpoint", "recorded_step",
-     "recorded_hook", "print", "float", "slice", "_", "attention", *RECORDED.values(),
-     *keyword.kwlist}
+     "recorded_hook", "recorded_number", "print", "float", "slice", "_", "attention",
+     *RECORDED.values(), *keyword.kwlist}
 )  # fmt: skip
 
 FOREVER = 1 << 60
@@ -2551,6 +2646,8 @@ class Writer:
         self.hooked: list[Hook] = []
         self.stepping: set[str] = set()
         self.read_numbers: list[str] = []
+        self.sources = {id(event) for _, events in window.computed.values() for event in events}
+        self.number_names: dict[int, str] = {}
         self.output = ""
         self.is_equation = False
         self.names = Names(set())
@@ -2568,6 +2665,8 @@ class Writer:
         """The number of the last event that reads each value, by its `id`."""
         uses: dict[int, int] = {}
         for number, event in enumerate(self.window.events):
+            if event.spec is NUMBER and id(event) not in self.sources:
+                continue
             operands = [event.args, list(event.kwargs.values())]
             asked = event.spec.name == "retain_grad" or event.spec.kind in ("backward", "grad")
             for value in values_in(operands):
@@ -2596,6 +2695,9 @@ class Writer:
         for root, name in self.window.roots.values():
             if id(root) not in self.modules:
                 self._module(root, self._root_name(name))
+        for root, _ in list(self.window.roots.values()):
+            for module in root.modules():
+                self._hidden(module)
         held = {
             id(each) for step in self.window.steps for group, _ in step.groups for each in group
         }
@@ -2698,25 +2800,34 @@ class Writer:
 
     def _module(self, module: Any, path: str) -> None:
         """The tree of a module: its parts, parameters and buffers under their names."""
-        self.modules[id(module)] = path
-        kind = type(module).__name__
-        parts = [(name, each) for name, each in module._modules.items() if each is not None]
-        listed = bool(parts) and [name for name, _ in parts] == [str(n) for n in range(len(parts))]
-        expression = "nn.Sequential()" if listed else f"{self._class(kind)}()"
         place = self.creations.of(module)
         first, _, last = path.rpartition(".")
         if path.endswith("]"):
             holder, _, number = path[:-1].rpartition("[")
-            self.lines.append(Line(f"{holder}.add_module({number!r}, {expression})", place))
+            self.lines.append(Line(f"{holder}.add_module({number!r}, {self._made(module)})", place))
         elif first and not last.isidentifier():
             return
         else:
-            self.lines.append(Line(f"{path} = {expression}", place))
+            self.lines.append(Line(f"{path} = {self._made(module)}", place))
+        self._inside(module, path)
+
+    def _made(self, module: Any) -> str:
+        """The text that makes a module without what is in it."""
+        return (
+            "nn.Sequential()" if _is_listed(module) else f"{self._class(type(module).__name__)}()"
+        )
+
+    def _inside(self, module: Any, path: str) -> None:
+        """What a module holds, under its path."""
+        self.modules[id(module)] = path
         for table, wrapped in ((module._parameters, True), (module._buffers, False)):
             for name, tensor in table.items():
                 if tensor is not None and name.isidentifier():
                     self._held(f"{path}.{name}", path, name, tensor, wrapped)
-        for name, each in parts:
+        listed = _is_listed(module)
+        for name, each in module._modules.items():
+            if each is None:
+                continue
             inner = f"{path}[{name}]" if listed else f"{path}.{name}"
             if id(each) in self.modules:
                 known = self.modules[id(each)]
@@ -2724,6 +2835,44 @@ class Writer:
                 self.lines.append(Line(text))
             elif listed or name.isidentifier():
                 self._module(each, inner)
+
+    def _hidden(self, module: Any) -> None:
+        """The modules and parameters that lists and dicts of a module hold, where its
+        `parameters()` does not look.
+        """
+        path = self.modules.get(id(module))
+        for name, container in _containers_of(module) if path else ():
+            holder = f"{path}.{name}"
+            keys = container if isinstance(container, dict) else range(len(container))
+            parts = {f"{holder}[{key!r}]": container[key] for key in keys}
+            texts = {inner: self._hidden_text(each) for inner, each in parts.items()}
+            if all(text in ("None", self._known(parts[inner])) for inner, text in texts.items()):
+                continue
+            hidden = {inner: each for inner, each in parts.items() if not self._known(each)}
+            if isinstance(container, dict):
+                pairs = zip(container, texts.values(), strict=True)
+                text = "{" + ", ".join(f"{key!r}: {each}" for key, each in pairs) + "}"
+            else:
+                text = f"[{', '.join(texts.values())}]"
+            first = next(iter(hidden.values()))
+            self.lines.append(Line(f"{holder} = {text}", self.creations.of(first)))
+            for inner, each in hidden.items():
+                if isinstance(each, torch.nn.Module):
+                    self._inside(each, inner)
+                    self._hidden(each)
+                elif isinstance(each, torch.nn.Parameter):
+                    self._held(inner, holder, "", each, True)
+
+    def _known(self, part: Any) -> str:
+        """The path that a module or a parameter has already, "" for none."""
+        known = self.window.known.get(id(part))
+        return self.modules.get(id(part)) or ("" if known is None else known.text)
+
+    def _hidden_text(self, part: Any) -> str:
+        """What a list has in the place of a part: one that is filled in behind it is empty."""
+        if isinstance(part, torch.nn.Module) and not self._known(part):
+            return self._made(part)
+        return self._known(part) or "None"
 
     def _class(self, kind: str) -> str:
         """The name of a class of modules, which is defined when it is first needed."""
@@ -2746,7 +2895,8 @@ class Writer:
         data = self._elements(text, value)
         grad = "" if value.needs_grad else ", requires_grad=False"
         if is_parameter:
-            self.lines.append(Line(f"{text} = nn.Parameter({data}{grad})"))
+            place = self.creations.of(tensor)
+            self.lines.append(Line(f"{text} = nn.Parameter({data}{grad})", place))
         else:
             self.lines.append(Line(f"{path}.register_buffer({name!r}, {data})"))
 
@@ -2798,6 +2948,9 @@ class Writer:
         elif spec is HOOK:
             if event.hook is not None and event.hook not in self.hooked:
                 self._hook(event.hook, event.args[0])
+        elif spec is NUMBER:
+            if id(event) in self.sources:
+                self._read_number(event)
         elif spec.kind == "backward":
             self._backward(event)
         else:
@@ -3052,7 +3205,10 @@ class Writer:
             return f"{self._operand(args[0])}[{self._index(args[1])}] = {self.text(args[2])}"
         if name.startswith("__"):
             raise Unwritable(name)
-        return f"{self._operand(args[0])}.{name}({self._arguments(event, 1)})"
+        text = self._operand(args[0])
+        if name in CONVERSIONS and event.modes and type(args[0].tensor) is torch.nn.Parameter:
+            text += ".detach()"  # in another dtype it may be the parameter itself, and no copy
+        return f"{text}.{name}({self._arguments(event, 1)})"
 
     def _arguments(self, event: Event, first: int) -> str:
         """The operands from the `first` on, without those that are what they are by default."""
@@ -3067,6 +3223,8 @@ class Writer:
 
     def _operand(self, operand: Any) -> str:
         text = self.text(operand)
+        if text.startswith("recorded_number("):
+            return text
         return f"({text})" if text.startswith(("-", "math.")) or " " in text else text
 
     def _index(self, index: Any) -> str:
@@ -3120,14 +3278,24 @@ class Writer:
         if isinstance(number, float) and not math.isfinite(number):
             name = "nan" if math.isnan(number) else "inf"
             return f"-math.{name}" if number < 0 else f"math.{name}"
-        read = self.window.numbers.get(id(number)) if isinstance(number, float) else None
-        if read is not None and read[0] is number:
-            value = read[1].args[0]
-            shown = repr(number) if self.settings.data else "left out"
-            self.read_numbers.append(f"{shown}, {value.text or 'a tensor'}.{read[1].spec.name}()")
-            return shown if self.settings.data else "math.nan"
-        return repr(number)
+        number, sources = self.window.computed.get(id(number), (number, []))
+        names = [self.number_names.get(id(event), "") for event in sources]
+        if not names:
+            return repr(number)
+        shown = repr(number) if self.settings.data else "left out"
+        read = ", ".join(f"{event.args[0].text or 'a tensor'}.item()" for event in sources)
+        self.read_numbers.append(f"{shown}, {read}")
+        text = shown if self.settings.data else "math.nan"
+        return f"recorded_number({', '.join([text, *filter(None, names)])})"
 
+    def _read_number(self, event: Event) -> None:
+        """A number that the program read out of a tensor."""
+        hint = event.place.names[0] if len(event.place.names) == 1 else "number"
+        name = self.number_names[id(event)] = self.names.take(hint, -1, FOREVER)
+        self.lines.append(Line(f"{name} = {self._operand(event.args[0])}.item()", event.place))
+
+
+CONVERSIONS = ("half", "bfloat16", "float", "double", "to")
 
 SETTINGS = frozenset(
     {"mean", "sum", "none", "batchmean", "tanh", "fro", "nuc", "constant", "reflect", "replicate",
@@ -3179,6 +3347,7 @@ COPYING = frozenset(
 )
 """What makes a tensor of numbers, which may be those of another tensor."""
 
+NUMBER = Spec("number", "item")
 NUMBERS_BACK = Spec("read", "item")
 ELEMENTS_BACK = Spec("read", "tolist")
 

@@ -4,6 +4,7 @@ eigenvalues, the small constant that half precision rounds to 0, what grows from
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from gradcli.recorded.patterns import around, call_of
 from gradcli.recorded.recorded_run import Recorded
 
 if TYPE_CHECKING:
+    from gradcli.errors import Span
     from gradcli.questions.blame.nonfinite import FirstNonFinite
 
 _FEWEST = 6
@@ -154,13 +156,13 @@ def _growth(run: Recorded, nonfinite: FirstNonFinite, fewest: int) -> str:
         name = nonfinite.node.node_name
         for event in run.recorder.events or ():
             if isinstance(event, Step) and event.node.node_name == name:
-                if event.node.place is nonfinite.place:
+                if _is_there(event.node.place, nonfinite.place):
                     sizes.append(_size(event.grads))
                 if event.node is nonfinite.node:
                     break
     else:
         for call in run.recorder.calls:
-            if call.op is nonfinite.op and call.span is nonfinite.place:
+            if call.op is nonfinite.op and _is_there(call.span, nonfinite.place):
                 if call.output is nonfinite.output:
                     break
                 sizes.append(_size([call.output]))
@@ -170,6 +172,24 @@ def _growth(run: Recorded, nonfinite: FirstNonFinite, fewest: int) -> str:
         return ""
     ratio = f"{float(np.prod(ratios)) ** (1 / len(ratios)):.2g}"
     return f"the gradient grows {ratio}-fold" if nonfinite.phase == BACKWARD else f"{ratio}-fold"
+
+
+def _is_there(place: Span | None, wanted: Span | None) -> bool:
+    """Whether two places are one: those of a recording, where each round has lines of its own, by
+    the user's line and what is read there.
+    """
+    if place is None or wanted is None or place is wanted:
+        return place is wanted
+    return bool(wanted.origin) and place.origin == wanted.origin and _shares(place, wanted)
+
+
+def _shares(place: Span, wanted: Span) -> bool:
+    """Whether two lines of a recording read the same parameters, as the rounds of one cell do."""
+    paths = [set(_PATH.findall(each.text)) for each in (place, wanted)]
+    return paths[0] == paths[1]
+
+
+_PATH = re.compile(r"\w+(?:\[\d+\])*(?:\.\w+(?:\[\d+\])*)+")
 
 
 def _size(values: Sequence[Any]) -> float:

@@ -57,9 +57,9 @@ def all_finite(outcome: Outcome) -> bool:
 
 
 def in_float64(text: str) -> str:
-    """A program that asks for half precision as it is in float64."""
-    text = re.sub(r"\btorch\.(float16|half|bfloat16)\b", "torch.float64", text)
-    return re.sub(r"\.(half|bfloat16)\(\)", ".double()", text)
+    """A program that asks for less than double precision as it is in float64."""
+    text = re.sub(r"\btorch\.(float16|half|bfloat16|float32|float)\b", "torch.float64", text)
+    return re.sub(r"\.(half|bfloat16|float)\(\)", ".double()", text)
 
 
 class _Point:

@@ -173,6 +173,11 @@ def finding(rows: Sequence[Flow], events: Sequence[Event], passes: int = 1) -> s
     said = []
     if passes > 1:
         said.append(f"shown is the last of {passes} backward passes, without what `.grad` held")
+    elif held := _held_before(events):
+        said.append(
+            f"{held} parameters had a gradient before the pass, which is added to it and is not"
+            " shown: `zero_grad()` before `backward()` clears it"
+        )
     missing = sum(row.norm is None for row in rows)
     if missing:
         said.append(f"{missing} of {len(rows)} parameters get no gradient")
@@ -202,6 +207,12 @@ def finding(rows: Sequence[Flow], events: Sequence[Event], passes: int = 1) -> s
             " clip_grad_norm_() before step() bounds them"
         )
     return "; ".join(said)
+
+
+def _held_before(events: Sequence[Event]) -> int:
+    """How many leaves had a gradient that is not 0 before a pass brought one."""
+    olds = [each.old for each in events if isinstance(each, Arrival)]
+    return sum(each is not None and bool(np.asarray(forced(each)).any()) for each in olds)
 
 
 def _element(row: Flow) -> float:

@@ -276,8 +276,8 @@ def _answer(run: Run, question: Question, recorded: Recorded) -> Why:
     name, attribute = question.name, question.attribute
     tensor = named.get(name)
     if tensor is None and not name.isidentifier():
-        dotted = re.sub(r"""\[['"]?(\w+)['"]?\]""", r".\1", name)
-        name = dotted if dotted in named else name
+        wanted = _dotted(name)
+        name = next((each for each in named if _dotted(each) == wanted), name)
         tensor = named.get(name)
     if tensor is None and not name.isidentifier():
         tensor, is_path = _looked_up(run, name)
@@ -307,6 +307,11 @@ def _answer(run: Run, question: Question, recorded: Recorded) -> Why:
         shape = ", ".join(map(str, answer.value.array.shape))
         answer.value = LeftOut(f"a tensor of shape ({shape}), whose numbers were left out")
     return answer
+
+
+def _dotted(path: str) -> str:
+    """A path with its subscripts as PyTorch's `named_parameters()` writes them."""
+    return re.sub(r"""\[['"]?(\w+)['"]?\]""", r".\1", path)
 
 
 def _looked_up(run: Run, name: str) -> tuple[Any, bool]:

@@ -373,7 +373,19 @@ class _Gradients:
             rounds = " of many rounds" if self.run.provenance.unheard else ""
             reason += f"; {many} backward passes{rounds} were added up"
             places = [*self._passes(node, count), *places]
+        elif arrivals and self._is_left_over(arrivals[0]):
+            reason += "; it was added to what earlier passes had left"
+            added = Detachment(self.passes[-1].span, "this adds to what `.grad` held")
+            clearing_misses(self.run, name, tensor, added)
+            places = [added, *places]
         return Why(self.question, tensor.grad, "carried", reason, places, path)
+
+    def _is_left_over(self, before: Any) -> bool:
+        """Whether what a gradient was before the pass is of a pass ahead of what was recorded."""
+        span = self.passes[-1].span if self.passes else None
+        if before is None or span is None or span.source.origins is None:
+            return False
+        return not self.run.has_numbers or bool(np.asarray(forced(before)).any())
 
     def _zero(
         self,

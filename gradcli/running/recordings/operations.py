@@ -19,7 +19,7 @@ from gradcli.library.torch.nn.layers.recurrent.packed_sequences import (
     pack_padded_sequence,
     pad_packed_sequence,
 )
-from gradcli.ops.arithmetic.arithmetic import mul
+from gradcli.ops.arithmetic.arithmetic import add, mul, sub
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.nn.attention import attention as attention_of
@@ -292,12 +292,24 @@ def update_scale(
     return scale
 
 
+def recorded_number(number: float, *sources: Any) -> Any:
+    """A number of the run that is one of those which the program read out of tensors, or was
+    computed of them. Where a remedy leaves the reading out, it has the tensor's gradient.
+    """
+    result: Any = number * 1.0  # an object of its own, which is followed
+    for each in sources:
+        if type(each) is Tensor:
+            result = add.apply(sub.apply(each, methods.detach(each)), result)
+    return result
+
+
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **{name: partial(recurrent, name) for name in _LAYERS},
     **{f"{name}_cell": partial(cell, f"{name}_cell") for name in _LAYERS},
     "attention": attention,
     "pack_padded_sequence": packed,
     "pad_packed_sequence": padded,
+    "recorded_number": recorded_number,
     "unscale": unscale,
     "update_scale": update_scale,
 }

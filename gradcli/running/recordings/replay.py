@@ -298,7 +298,10 @@ class Replay:
             if type(value) is Tensor:
                 value = value.grad if part == "grad" else None
                 continue
-            for table in ("_modules", "_parameters", "_buffers"):
+            if isinstance(value, (list, tuple, dict)):
+                value = _element(value, part)
+                continue
+            for table in ("_modules", "_parameters", "_buffers", "_values"):
                 part_of = getattr(value, table, {}).get(part)
                 if part_of is not None:
                     break
@@ -393,6 +396,14 @@ class Replay:
         for each in recording.notes[:MOST_NAMED]:
             said += f"\n  {each}"
         return said
+
+
+def _element(container: Any, part: str) -> Any:
+    """An element of a list or dict that a module holds, by the text of its subscript."""
+    if isinstance(container, dict):
+        return next((each for key, each in container.items() if repr(key) == part), None)
+    number = int(part) if part.isdecimal() else len(container)
+    return container[number] if number < len(container) else None
 
 
 def _is_operation(checks: Sequence[Check]) -> bool:
