@@ -23,6 +23,7 @@ from gradcli.running.arguments.files import program_in
 from gradcli.running.arguments.options import Options
 from gradcli.running.process.terminal import Terminal
 from gradcli.running.recordings import replay, shapes
+from gradcli.running.recordings.focus import focus_on
 from gradcli.running.recordings.replay import Replay, difference, digest
 from gradcli.running.run import Run
 from tests.command_line import CommandLine, process
@@ -135,6 +136,53 @@ def test_blame_finds_the_row_that_is_masked_whole(gradcli: CommandLine) -> None:
     assert shown.code == 1
     for part in ("row.py:19 in forward", "in att, Attention", "[1, 2, 0]", "scores  -inf"):
         assert part in shown.out
+
+
+def test_of_a_large_recording_what_leads_to_the_first_number_is_run(
+    gradcli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = json.loads(gradcli("blame", recording("row"), "--json").out)["blamed"]
+    monkeypatch.setattr("gradcli.arrays.files.recording.MOST_DRAWN", 0)
+    text = gradcli("blame", recording("row"))
+    assert "what leads to it was run with this" in text.out
+    part = json.loads(gradcli("blame", recording("row"), "--json").out)["blamed"]
+    for key in ("spoilt", "kind", "op", "line", "origin", "module", "element", "operands"):
+        assert part.get(key) == whole.get(key), key
+
+
+_LINES = """net = Net()
+net.weight = nn.Parameter(recorded('net.weight'))
+net.other = nn.Parameter(recorded('net.other'))
+x = recorded('x')
+y = recorded('y')
+h = x @ net.weight
+with torch.no_grad(): mean_1 = h.mean()
+h.mul_(y)
+q_0, q_1 = h.split(2)
+s = torch.log(q_0)
+t = F.relu(s)
+u = x @ net.other
+out = u * t
+loss = out.sum()
+loss.backward()
+opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "line", "lines"),
+    [
+        (_LINES, 10, {1, 2, 4, 5, 6, 8, 9, 10}),
+        (_LINES, 12, {1, 2, 3, 4, 5, 6, 8, 12}),  # a write in place may be to anything
+        (_LINES, 7, None),  # the loss does not depend on it
+        (_LINES.replace("F.relu(s)", "torch.where(m, s, 0)"), 10, None),
+        (_LINES.replace("u = x @ net.other", "x.sum().backward()"), 13, None),
+        (_LINES.replace("s = torch.log(q_0)", "q_0.log_()"), 10, None),
+    ],
+)
+def test_the_lines_that_an_operation_needs(program: str, line: int, lines: set[int] | None) -> None:
+    focus = focus_on(program, line, "loss")
+    assert (None if focus is None else set(focus.lines)) == lines
 
 
 def test_a_session_on_a_recording(gradcli: CommandLine) -> None:

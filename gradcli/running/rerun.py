@@ -285,6 +285,8 @@ class Rerun(Record):
             if run.replay is not None:
                 run.replay.replace(early)
                 run.replay.leave_out_steps()
+                if options.focus is not None:
+                    run.replay.focus(options.focus)
             if prepare is not None:
                 prepare(run)
             elif len(early) < len(values):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -47,11 +48,31 @@ def blame(asked: Asked, *, all: bool) -> int:
     """
     if asked.options.watched is not None:
         return _blame_watched(asked, asked.options.watched)
+    spoilt = _looked(asked, all)
+    if spoilt is not None and not spoilt:
+        return 0
+    try:
+        return _first(asked, all, spoilt or ())
+    except _Unfocused:
+        asked.options.focus = None
+        return _first(asked, all, ())
+    finally:
+        asked.options.focus = None
+
+
+class _Unfocused(Exception):
+    """The operation where the first number was heard that is not finite has none by itself."""
+
+
+def _first(asked: Asked, all: bool, spoilt: Sequence[str]) -> int:
+    """Run a program with a record of its values, and answer.
+
+    Args:
+        spoilt: of a part of a program, what is not finite in the whole of it.
+    """
     from gradcli.questions.blame.find import blame as find  # lazy: command: its body
     from gradcli.questions.blame.nonfinite import Sentinel, Watch  # lazy: command: its body
 
-    if _is_sound(asked, all):
-        return 0
     watch, attempts = Watch(), 0
 
     def prepare(run: Run) -> None:
@@ -66,6 +87,8 @@ def blame(asked: Asked, *, all: bool) -> int:
             watch.install()
         if run.replay is not None:
             run.replay.leave_out_steps()
+            if asked.options.focus is not None:
+                run.replay.focus(asked.options.focus)
             # In a straight-line program no gradient goes round, and each would be copied.
             run.session.recorder.events = None
 
@@ -77,6 +100,10 @@ def blame(asked: Asked, *, all: bool) -> int:
             watch.remove()
         recorded = run.recorded(statements, None, False)
         blamed = find(recorded, watch, gradients)
+        if asked.options.focus is not None:
+            if blamed.first is None:
+                raise _Unfocused
+            blamed.first.spoilt, blamed.first.in_part = spoilt, True
         blamed.failed = failed
         if failed and blamed.first is not None:
             blamed.first.untried = "the program ended in an error"
@@ -122,17 +149,22 @@ _SECONDS, _LONG, _SECONDS_OF_LONG = 8.0, 0.5, 2.5
 """So many seconds the program runs again and again for a cure; fewer where it takes long itself."""
 
 
-def _is_sound(asked: Asked, all: bool) -> bool:
-    """Whether a recording's program has no NaN and no infinity that is a fault, which is said then.
+def _looked(asked: Asked, all: bool) -> Sequence[str] | None:
+    """What of a recording's program is not finite, the output and gradients by name; None where
+    that is not known.
 
-    It is run without a record of its values, which may take many times the memory.
+    It is run without a record of its values, which may take many times the memory. Where all is
+    finite, that is said; of a large one the first operation that is not is what to look at.
     """
+    from gradcli.arrays.storage import return_freed_memory  # lazy: command: its body
+    from gradcli.questions.blame.find import spoilt_of  # lazy: command: its body
     from gradcli.questions.blame.finding import Blame  # lazy: command: its body
     from gradcli.questions.blame.nonfinite import Sentry  # lazy: command: its body
+    from gradcli.running.recordings.focus import focus_on  # lazy: command: its body
 
     recording = asked.options.recording
     if recording is None or not recording.has_data:
-        return False
+        return None
     sentry = Sentry()
     run = Run(asked.terminal, asked.options, "graph")
     run.muted = True
@@ -144,14 +176,23 @@ def _is_sound(asked: Asked, all: bool) -> bool:
             if run.replay is not None:
                 run.replay.let_go()
                 run.replay.leave_out_steps()
-            _differentiated(run, run.execute(statements, asked.arguments))
-            if sentry.is_suspicious:
-                return False
-            run.tell_replay()
-            _show(asked, run, Blame(None, []), all)
+            result = _differentiated(run, run.execute(statements, asked.arguments))
+            if not sentry.is_suspicious:
+                run.tell_replay()
+                _show(asked, run, Blame(None, []), all)
+                return []
+            if recording.is_small or not sentry.line or all or result is None:
+                return None
+            asked.options.focus = focus_on(recording.program, sentry.line, recording.output)
+            if asked.options.focus is not None:
+                run.tell_replay()
+            return spoilt_of(result)
     except GradcliError:
-        return False
-    return True
+        return None
+    finally:
+        result = run = statements = None  # type: ignore[assignment]
+        gc.collect()
+        return_freed_memory()
 
 
 def _show(asked: Asked, run: Run, blamed: Blame, all: bool) -> None:
@@ -198,7 +239,9 @@ def _find_cure(
         if exact is not None and getattr(exact.output, "dtype", None) == "float64":
             first.too_large = not all_finite(exact)
         changes = rewrites(first, blamed.others, statements)
-        first.fix = find_fix(changes, outcome_of(result), exact, rerun, leaves_of(run), text)
+        data = leaves_of(run)
+        former = outcome_of(result)
+        first.fix = find_fix(changes, former, exact, rerun, data, text, not first.in_part)
     except OutOfTime:
         first.untried = "the program runs too long"
     if first.fix is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.questions.blame.contexts import explain_by_context
@@ -11,16 +12,31 @@ from gradcli.questions.blame.nonfinite import BACKWARD, DATA, SEED, FirstNonFini
 from gradcli.recorded.patterns import returns_of
 from gradcli.recorded.recorded_run import Recorded
 
+if TYPE_CHECKING:
+    from gradcli.recorded.result import Result
+
+
+def spoilt_of(result: Result) -> list[str]:
+    """The output and the gradients of a result that are not finite, by name."""
+    spoilt = _bad_gradients((each.name, each.tensor) for each in result.gradients)
+    if not is_finite(result.output.array):
+        spoilt.insert(0, result.name or "the output")
+    return spoilt
+
+
+def _bad_gradients(gradients: Iterable[tuple[str | None, Tensor]]) -> list[str]:
+    return [
+        f"{name or 'a leaf'}.grad"
+        for name, tensor in gradients
+        if tensor.grad is not None and not is_finite(tensor.grad.array)
+    ]
+
 
 def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Tensor]]) -> Blame:
     """The first NaN or infinity that reaches the output or a gradient of the named inputs."""
     flow = run.flow
     output = run.output
-    bad_grads = [
-        f"{name or 'a leaf'}.grad"
-        for name, tensor in gradients
-        if tensor.grad is not None and not is_finite(tensor.grad.array)
-    ]
+    bad_grads = _bad_gradients(gradients)
     for leaf in watch.arrived:
         called = f"{leaf.name or 'a leaf'}.grad"
         if called not in bad_grads:

@@ -95,6 +95,7 @@ class Blamed:
         returned: where the `backward()` of a custom function returned it.
         made: where the tensor was made that holds it, of one that entered so.
         too_large: whether it was run in float64, and is not finite there either.
+        in_part: whether no more of the program was run for it than leads to the operation.
         untried: why nothing was run that may cure it, "" where it was.
     """
 
@@ -106,6 +107,7 @@ class Blamed:
         self.diverges: Sequence[Tensor] = ()
         self.fix: Fix | None = None
         self.untried = ""
+        self.in_part = False
         self.computed = False
         self.grows = ""
         self.made: Span | None = None

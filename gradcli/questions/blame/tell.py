@@ -108,7 +108,7 @@ def _blamed(blamed: Blamed, style: Style) -> list[str]:
     parts = [f"{' and '.join(spoilt)} {verb} not finite: {_headline(blamed)}"]
     parts += facts(blamed, style)
     if blamed.fix is not None:
-        parts.append(_cure(blamed.fix, style))
+        parts.append(_cure(blamed.fix, blamed.in_part, style))
     elif blamed.diverges:
         named = sorted({f"`{leaf.name}`" for leaf in blamed.diverges if leaf.name})
         grown = " and ".join(named[:_MOST_NAMES]) or "what is trained"
@@ -217,11 +217,11 @@ def _numbers(blamed: Blamed) -> str:
     return head + "\n".join(f"  {name.ljust(width)}{text}" for name, text in rows)
 
 
-def _cure(cure: Fix, style: Style) -> str:
-    rewrite = cure.rewrite
+def _cure(cure: Fix, in_part: bool, style: Style) -> str:
+    rewrite, proof = cure.rewrite, proof_text(cure, in_part)
     if rewrite.dtype is not None:
         head = wrapped(f"{style.paint('cure', 'strong')}: {rewrite.reason}")
-        return f"{head}\n{block(' = proof: ', wrapped(proof_text(cure), 10))}"
+        return f"{head}\n{block(' = proof: ', wrapped(proof, 10))}"
     changed = rewrite.lines()
     gutter = len(str(changed[-1][0]))
     margin = " " * gutter
@@ -232,13 +232,14 @@ def _cure(cure: Fix, style: Style) -> str:
         f"{margin} |",
     ]
     lead = f"{margin} = proof: "
-    return "\n".join([*lines, block(lead, wrapped(proof_text(cure), len(lead)))])
+    return "\n".join([*lines, block(lead, wrapped(proof, len(lead)))])
 
 
-def proof_text(cure: Fix) -> str:
-    """What the run of the rewrite showed."""
+def proof_text(cure: Fix, in_part: bool) -> str:
+    """What the run of the rewrite showed, or of the part that leads to it."""
     total = cure.agree + cure.chosen
-    text = "this was run, and all its numbers are finite"
+    what = "what leads to it was run with this" if in_part else "this was run"
+    text = f"{what}, and all its numbers are finite"
     if cure.agree:
         text += f"; {cure.agree} of {total} are those of the former run, or of one in float64"
     if cure.choices:

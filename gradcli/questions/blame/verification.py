@@ -85,6 +85,7 @@ def find_fix(
     rerun: Rerun,
     data: Arrays,
     text: str,
+    elsewhere: bool = True,
 ) -> Fix | None:
     """The first rewrite whose numbers are finite, and that computes the same function: wherever
     both programs are finite, values and gradients agree, and there is such a point.
@@ -93,6 +94,8 @@ def find_fix(
         exact: what it comes to in double precision.
         text: the program in double precision.
         data: arrays that the program has under names, and does not differentiate by.
+        elsewhere: whether the two are compared at other inputs too, where they are finite at some
+            of these: that takes many runs.
     """
     points: list[_Point] | None = None
     reference: Rerun = rerun
@@ -107,12 +110,12 @@ def find_fix(
             continue
         if points is None:
             reference = partial(rerun, text, dtype="float64")
-            points = _points(former.inputs, data, exact, reference)
+            points = _points(former.inputs, data, exact, reference, elsewhere)
         counts = [_agreeing(rewrite, point, rerun, reference) for point in points]
         if any(counts) and None not in counts:
-            agree, chosen = compared
+            agree, count, chosen = compared
             where = [point.where for point, n in zip(points, counts, strict=True) if n]
-            return Fix(rewrite, agree, len(chosen), where, _choices(outcome, chosen))
+            return Fix(rewrite, agree, count, where, _choices(outcome, count, chosen))
     return None
 
 
@@ -120,18 +123,22 @@ _MOST = 3
 """Numbers that a rewrite chooses, and that are shown."""
 
 
-def _choices(outcome: Outcome, chosen: Sequence[tuple[str, tuple[int, ...]]]) -> list[str]:
-    """The numbers that a rewrite chooses, in words."""
+def _choices(
+    outcome: Outcome, count: int, chosen: Sequence[tuple[str, tuple[int, ...]]]
+) -> list[str]:
+    """The first of so many numbers that a rewrite chooses, in words."""
     arrays = outcome.arrays()
     choices = []
-    for name, element in chosen[:_MOST]:
+    for name, element in chosen:
         value = float(np.real(np.asarray(to_host(arrays[name]))[element])) + 0.0
         index = f"[{', '.join(map(str, element))}]" if element else ""
         choices.append(f"{name or 'the output'}{index} = {value:.4g}")
-    return choices + ["…"] * (len(chosen) > _MOST)
+    return choices + ["…"] * (count > len(chosen))
 
 
-def _points(inputs: Arrays, data: Arrays, exact: Outcome | None, reference: Rerun) -> list[_Point]:
+def _points(
+    inputs: Arrays, data: Arrays, exact: Outcome | None, reference: Rerun, elsewhere: bool
+) -> list[_Point]:
     """Where the program is compared with what is to stand for it: at its own inputs in float64, as
     far as it is finite there, at smaller ones where they are too large, and at others.
     """
@@ -140,6 +147,8 @@ def _points(inputs: Arrays, data: Arrays, exact: Outcome | None, reference: Reru
         values = exact.arrays().values()
         if any(np.isfinite(np.asarray(to_host(each))).any() for each in values):
             points.append(_Point("these inputs in float64", {}, exact))
+            if not elsewhere:
+                return points
         if not is_finite(exact.output):
             points += _shrunk(inputs, reference)
     everything = {**data, **inputs}
@@ -279,13 +288,15 @@ def _compared(
     exact: Outcome | None,
     guards: bool = False,
     noise: Arrays = _NOTHING,
-) -> tuple[int, list[tuple[str, tuple[int, ...]]]] | None:
-    """How many numbers agree with a known one, and which are unknown; None for a mismatch.
+) -> tuple[int, int, list[tuple[str, tuple[int, ...]]]] | None:
+    """How many numbers agree with a known one, how many are unknown, and the first few of these;
+    None for a mismatch.
 
     Args:
         noise: how far each known number may be from the true one, by name.
     """
-    agree, chosen = 0, []
+    agree, count = 0, 0
+    chosen: list[tuple[str, tuple[int, ...]]] = []
     references = [
         # The gradients of an infinite output are 0 or NaN, and mean nothing.
         each.arrays() if is_finite(each.output) else {"": each.output}
@@ -314,6 +325,9 @@ def _compared(
             if not np.allclose(a, b, rtol=close, atol=apart):
                 return None
             known |= here
-        agree += int(known.sum())
-        chosen += [(name, tuple(map(int, each))) for each in np.argwhere(~known)]
-    return agree, chosen
+        found = int(known.sum())
+        agree, count = agree + found, count + known.size - found
+        unknown = np.flatnonzero(~known)[: _MOST - len(chosen)]
+        for flat in map(int, unknown):
+            chosen.append((name, tuple(map(int, np.unravel_index(flat, known.shape)))))
+    return agree, count, chosen

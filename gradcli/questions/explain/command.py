@@ -132,8 +132,10 @@ def explain(
         return answer
 
     recording = asked.options.recording
-    if recording is not None and (asked.options.draws_shapes or (saved and not recording.has_data)):
-        return show_graph(asked, show)
+    if recording is not None:
+        has_numbers = recording.has_data and recording.is_small
+        if asked.options.draws_shapes or (saved and not has_numbers):
+            return show_graph(asked, show)
     return show_explanation(asked, show)
 
 

@@ -12,6 +12,7 @@ from gradcli.running.process.memory import default_memory
 if TYPE_CHECKING:
     from gradcli.arrays.files.recording import Recording
     from gradcli.recorded.watched import Watched
+    from gradcli.running.recordings.focus import Focus
 
 FORMATS = ("text", "json", "jsonl", "table")
 
@@ -126,6 +127,7 @@ class Options:
         script: the words behind `--`, which are the script's own.
         recording: the recording whose program runs, None for other programs.
         graph_alone: whether a recording's program runs for its graph, without numbers.
+        focus: the operation of a recording that alone is asked about, None for the whole program.
         watched: what `record --watch` wrote, which has no program; None for all else.
         explain_loops: whether it is said what became of the loops that ran often.
         aspect: the width of a picture over its height, None for what its layout gives.
@@ -138,6 +140,7 @@ class Options:
     """
 
     graph_alone = False
+    focus: Focus | None = None
     watched: Watched | None = None
 
     def __init__(

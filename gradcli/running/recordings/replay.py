@@ -37,6 +37,7 @@ from gradcli.running.recordings.statements import check_statement
 if TYPE_CHECKING:
     from gradcli.arrays.files.recording import Check, Recording
     from gradcli.language.tree.syntax import Statement
+    from gradcli.running.recordings.focus import Focus
     from gradcli.session import Session
 
 _WIDER = {"gradient": 50, "step": 2500}
@@ -187,6 +188,11 @@ class Replay:
                 self._left_out.add(number)
             elif lines[number - 1]:
                 break
+
+    def focus(self, focus: Focus) -> None:
+        """Run the lines alone that an operation needs."""
+        lines = self.recording.program.count("\n") + 1
+        self._left_out.update(n for n in range(1, lines + 1) if n not in focus.lines)
 
     def leaves_out(self, statement: Statement) -> bool:
         """Whether a statement does not run."""

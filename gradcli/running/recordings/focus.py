@@ -1,0 +1,78 @@
+"""Which lines of a recording's program one operation needs, so that a question about it runs these
+alone: a recording may hold a model of any size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from gradcli.record import Record
+
+_WORD = r"[A-Za-z_]\w*"
+_NAMES = re.compile(_WORD)
+_PATHS = re.compile(rf"{_WORD}(?:\[\w+\])*(?:\.{_WORD}(?:\[\w+\])*)+")
+_UNDER = re.compile(r"with [^:]*: ")
+_ASSIGNED = re.compile(rf"({_WORD}(?:, {_WORD})*),? = (.*)")
+_HELD = re.compile(r"(\S+) = (?:nn\.Parameter|torch\.empty)\(|(\S+)\.register_buffer\('(\w+)'")
+_MADE = re.compile(r"(\S+) = \w+\(\)$|class |\S+\.add_module\(|\S+ = nn\.Sequential\(\)$")
+_OUTSIDE = re.compile(r"\S+\.grad = |\w+\.state\[|\w+\.step\(\)|recorded_step\(")
+_CHOOSES = re.compile(r"\bwhere\(")
+
+
+class Focus(Record):
+    """An operation that is asked about.
+
+    Attributes:
+        line: its line of the program.
+        lines: the lines that it needs, with its own.
+    """
+
+    line: int
+    lines: frozenset[int]
+
+
+def focus_on(program: str, line: int, output: str) -> Focus | None:
+    """The lines that the operation of a line needs; None where that cannot be read off them: where
+    a backward pass stands ahead of it, its result goes through a `where()`, or the output of the
+    program does not depend on it.
+    """
+    texts = program.split("\n")
+    assigned = _ASSIGNED.match(_UNDER.sub("", texts[line - 1], count=1))
+    if assigned is None or any(".backward(" in text for text in texts[:line]):
+        return None
+    names = set(_NAMES.findall(assigned[1]))
+    if any(_CHOOSES.search(text) and names & _words(text) for text in texts[line:]):
+        return None
+    last = next((n for n in range(len(texts), line, -1) if ".backward(" in texts[n - 1]), None)
+    if last is None or line not in _needed(texts[: last - 1], {output}):
+        return None
+    return Focus(line, frozenset(_needed(texts[:line], names)))
+
+
+def _needed(texts: Sequence[str], names: set[str]) -> set[int]:
+    """The numbers of the lines that some names are computed from, read from the last line back."""
+    wanted, lines = set(names), set()
+    for number in range(len(texts), 0, -1):
+        text = _UNDER.sub("", texts[number - 1], count=1)
+        held = _HELD.match(text)
+        assigned = _ASSIGNED.match(text)
+        if not text or _OUTSIDE.match(text):
+            continue
+        if held is not None:
+            path = held[1] or f"{held[2]}.{held[3]}"
+            if path not in wanted:
+                continue
+        elif assigned is not None and not _MADE.match(text):
+            targets = set(_NAMES.findall(assigned[1]))
+            if not targets & wanted:
+                continue
+            wanted -= targets
+        lines.add(number)
+        wanted |= _words(text) if assigned is None else _words(assigned[2])
+    return lines
+
+
+def _words(text: str) -> set[str]:
+    """The names and the paths of parameters in a text."""
+    return {*_NAMES.findall(text), *_PATHS.findall(text)}
