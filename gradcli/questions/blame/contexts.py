@@ -189,7 +189,7 @@ def _shares(place: Span, wanted: Span) -> bool:
     return paths[0] == paths[1]
 
 
-_PATH = re.compile(r"\w+(?:\[\d+\])*(?:\.\w+(?:\[\d+\])*)+")
+_PATH = re.compile(r"\b\w+(?:\[\d+\])*(?:\.\w+(?:\[\d+\])*)+")
 
 
 def _size(values: Sequence[Any]) -> float:

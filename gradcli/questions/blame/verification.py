@@ -106,7 +106,7 @@ def find_fix(
         compared = _compared(outcome, former, exact, rewrite.guards)
         if compared is None:
             continue
-        if not rewrite.chooses and any(not name for name, _ in compared[1]):
+        if not rewrite.chooses and any(not name for name, _ in compared[2]):
             continue
         if points is None:
             reference = partial(rerun, text, dtype="float64")

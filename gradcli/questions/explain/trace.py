@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.running.run import Run
 from gradcli.show.answer import Answer
+from gradcli.show.style import escaped
 from gradcli.trace.ir import Effects, Instruction, Trace, Value
 from gradcli.trace.printer import call_text, op_name, operand_text, text_of, type_text
 
@@ -65,4 +66,4 @@ def trace_of(run: Run) -> Answer:
     recorder = run.session.recorder
     assert isinstance(recorder, TraceRecorder)
     trace = recorder.named()
-    return Answer(lambda _: f"{text_of(trace)}\n", partial(trace_document, trace))
+    return Answer(lambda _: f"{escaped(text_of(trace))}\n", partial(trace_document, trace))

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from gradcli.record import Record
 
 _WORD = r"[A-Za-z_]\w*"
-_NAMES = re.compile(_WORD)
-_PATHS = re.compile(rf"{_WORD}(?:\[\w+\])*(?:\.{_WORD}(?:\[\w+\])*)+")
+_NAMES = re.compile(rf"\b{_WORD}")
+_PATHS = re.compile(rf"\b{_WORD}(?:\[\w+\])*(?:\.{_WORD}(?:\[\w+\])*)+")
 _UNDER = re.compile(r"with [^:]*: ")
 _ASSIGNED = re.compile(rf"({_WORD}(?:, {_WORD})*),? = (.*)")
 _HELD = re.compile(r"(\S+) = (?:nn\.Parameter|torch\.empty)\(|(\S+)\.register_buffer\('(\w+)'")
