@@ -44,7 +44,7 @@ do not see each other.
 """
 
 INSIDE = {
-    "arrays": "files kernels fusion random layout gpu native",
+    "arrays": "files kernels fusion random layout gpu flat native",
     "arrays.kernels": "windows linalg special sums",
     "autograd": "custom inplace recording engine",
     "cli": "commands documents sweep",

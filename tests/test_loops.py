@@ -60,7 +60,7 @@ for step in range(7):
 """
 
 EXPLAINED = """\
-loop: 192 iterations of 200 compiled
+loop: 191 iterations of 200 compiled
   --> train.py:12:1
    |
 12 | for step in range(200):

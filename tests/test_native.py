@@ -41,7 +41,11 @@ from gradcli.ops.special import error_functions
 from tests.rows import sampled
 
 CORE = dispatch.core()
-NAMES = {name for name in dir(CORE) if not name.startswith("_")} - {"use", "serves"} if CORE else ()
+NAMES = (
+    {name for name in dir(CORE) if not name.startswith("_")} - {"use", "serves", "Program"}
+    if CORE
+    else ()
+)
 LEVELS = ("baseline", "avx2", "avx512")
 
 built = pytest.mark.skipif(CORE is None, reason="the kernels in C are not built")

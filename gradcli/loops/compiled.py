@@ -18,9 +18,12 @@ from gradcli.loops.capture import Capture
 from gradcli.loops.locations import Item, Location, Part
 from gradcli.loops.lower_backward import forget_values, is_setting
 from gradcli.loops.symbols import on_memory_of
+from gradcli.trace.codegen import functions_of
+from gradcli.trace.flat import flattened
 
 if TYPE_CHECKING:
     from gradcli.trace.codegen import Runs
+    from gradcli.trace.ir import Trace
 
 Arrays = tuple[Any, ...]
 
@@ -113,7 +116,7 @@ class CompiledIteration:
     def __init__(
         self,
         walk: Capture,
-        functions: Runs,
+        trace: Trace,
         named: list[Named],
         bases: list[Tensor],
         counted: list[Location],
@@ -122,8 +125,8 @@ class CompiledIteration:
         goes_back: bool,
         undoes: bool,
     ) -> None:
-        self.begin, self.run, self.finish = functions
-        self.namespace: dict[str, Any] = self.begin.__globals__
+        self._use(functions_of(trace))
+        self._trace: Trace | None = trace if _weight(trace) <= _LIGHT else None
         self.guard, self.inputs = walk.guard, walk.inputs
         self.named, self.bases, self.counted, self.updated = named, bases, counted, updated
         self.lasting = {each.storage for each in walk.guard.tensors if each.storage is not None}
@@ -145,6 +148,22 @@ class CompiledIteration:
         self.names = {each.location.key for each in named}
         self.verified = self.entered = False
         self.served = 0
+
+    def _use(self, functions: Runs) -> None:
+        self.begin, self.run, self.finish = functions
+        self.namespace: dict[str, Any] = self.begin.__globals__
+
+    @property
+    def is_pliable(self) -> bool:
+        """Whether flat programs may still be made of it."""
+        return self._trace is not None
+
+    def flatten(self) -> None:
+        """Run as flat programs what can be, once it is found to do what the interpreter does."""
+        assert self._trace is not None
+        self._use(functions_of(flattened(self._trace)))
+        self._trace = None
+        self.verified = self.entered = False
 
     def covers(self, other: CompiledIteration) -> bool:
         """Whether this one binds and forgets anew all that the other leaves unseen."""
@@ -203,8 +222,19 @@ class CompiledIteration:
 
     def release(self) -> None:
         """Let go of the recorded iteration's graphs: this one does not run any more."""
+        self._trace = None
         for each in (self.named, self.bases, self.forgotten, self.namespace):
             each.clear()
+
+
+_LIGHT = 1 << 24
+"""Bytes of the arrays of the largest iteration that is kept until it has served often."""
+
+
+def _weight(trace: Trace) -> int:
+    """The bytes of the arrays that a trace holds, beside its constants."""
+    made = {id(v.array): v.array for each in trace.instructions for v in each.results}
+    return sum(each.nbytes for each in made.values() if each is not None)
 
 
 def overlap(updated: Sequence[Tensor], looked_at: Sequence[Any]) -> bool:

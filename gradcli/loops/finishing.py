@@ -14,7 +14,6 @@ from gradcli.loops.locations import Attribute, Location, Name, Part, store_op
 from gradcli.loops.lower_backward import holds_values
 from gradcli.loops.symbols import Symbol, is_symbolic
 from gradcli.state import State
-from gradcli.trace.codegen import functions_of
 from gradcli.trace.ir import Effect, GraphBreak, Inline, Instruction, Operand, Trace, placeholder
 from gradcli.trace.passes import commits, may_raise, optimized, raising_behind_effects
 
@@ -73,7 +72,7 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
     builder.close()
     return CompiledIteration(
         walk,
-        functions_of(trace),
+        trace,
         named,
         bases,
         counted,

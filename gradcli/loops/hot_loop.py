@@ -38,6 +38,9 @@ PAYS_AFTER = 64
 ITERATIONS_PER_EXIT = 4
 """Compiled iterations of which one may leave by a side exit, when it has cost two iterations."""
 
+FLAT_AFTER = 96
+"""Compiled iterations after which making flat programs of one pays."""
+
 _SHORT = 8
 """Iterations of a loop whose last one is not worth interpreting for what it leaves."""
 
@@ -154,6 +157,9 @@ class HotLoop:
                 continue
             if not path.fits(variables, steps):
                 continue
+            if path.served >= FLAT_AFTER and path.is_pliable:
+                self._show(variables)
+                path.flatten()
             if not path.verified:
                 if self._verify(path, variables):
                     return self._signal

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from gradcli.arrays.flat.recorded import NotFlat
 from gradcli.autograd.tensor import Tensor
 from gradcli.loops.kinds import module_class, optimizer_class
 from gradcli.trace.ir import GraphBreak, Inline
 
 if TYPE_CHECKING:
+    from gradcli.arrays.flat.recorded import Tape
+    from gradcli.arrays.storage import Storage
     from gradcli.library.torch.optim.optimizer import Optimizer
     from gradcli.loops.gradients import Gradients
 
@@ -102,8 +109,69 @@ def write_step(gradients: Gradients, optimizer: Optimizer) -> list[Tensor]:
         memory = dict.get(optimizer.state, parameter)
         builder.announce_write(target)
         remembered = "{{}}" if memory is None else "{5}"
-        step = Inline(f"{{0}}.version += {{1}}({{2}}, {{3}}, {remembered}, {{4}})", "update")
+        text = f"{{0}}.version += {{1}}({{2}}, {{3}}, {remembered}, {{4}})"
+        step = Inline(text, "update", flat=_write_flat)
         operands = [storage, optimizer.update, target, gradient, group, memory]
         builder.effect(step, operands, writes=[target], state=())
         changed.append(parameter)
     return changed
+
+
+def _write_flat(
+    tape: Tape,
+    storage: Storage,
+    update: Callable[..., int],
+    target: Any,
+    gradient: Any,
+    group: dict[str, Any],
+    memory: dict[str, Any] | None,
+) -> tuple[Callable[..., int], list[Any]]:
+    """Write down the step of one parameter; the step as a function of arrays, and those. Raises
+    NotFlat where it computes with what it remembers as a number, or begins to remember.
+    """
+    memory = memory or {}
+    held = {name: each for name, each in memory.items() if name != "step"}
+    if any(type(each) is not Tensor for each in memory.values()):
+        raise NotFlat("an optimizer that remembers numbers")
+    optimizer: Optimizer = update.__self__  # type: ignore[attr-defined]
+    known = {name: SimpleNamespace(array=each.array) for name, each in memory.items()}
+    numbers = optimizer.numbers(known, group) if memory else None
+    for name, value in group.items():
+        if type(value) is Tensor:
+            raise NotFlat("a setting that is a tensor")
+        if name != "params" and not (numbers and name == "lr"):
+            tape.relies_on("equal", group, name, value)
+    for name, tensor in held.items():
+        tape.relies_on("equal", memory, name, tensor)
+        tape.relies_on("is", tensor, "array", tensor.array)
+    tape.changed = True
+    box = np.array(numbers or ())
+    if numbers:
+        tape.steps.append(("advance", partial(_put_numbers, box, optimizer, memory, group), ()))
+
+    def step(array: Any, gradient: Any, *remembered: Any) -> int:
+        state = {
+            name: SimpleNamespace(array=each) for name, each in zip(held, remembered, strict=False)
+        }
+        if numbers:
+            return optimizer.apply(array, gradient, state, group, remembered[len(held) :])
+        count = update(array, gradient, state, group)
+        if len(state) != len(memory) or not all(
+            state[name].array is each for name, each in zip(held, remembered, strict=True)
+        ):
+            raise NotFlat("an optimizer that begins to remember")
+        return count
+
+    arrays = [target, gradient, *[tape.record(each.array) for each in held.values()]]
+    parts = [tape.record(box[number, ...]) for number in range(len(box))]
+    count = step(*arrays, *parts)
+    if not count:
+        raise NotFlat("no kernel")
+    tape.steps.append(("count", storage, "version", count))
+    return step, [*arrays, *parts]
+
+
+def _put_numbers(
+    box: Any, optimizer: Optimizer, memory: dict[str, Any], group: dict[str, Any]
+) -> None:
+    box[:] = optimizer.numbers(memory, group)

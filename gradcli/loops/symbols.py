@@ -90,10 +90,18 @@ def holds_tensor(value: Any, *others: type) -> bool:
     return type(value) in kinds or any(holds_tensor(each, *others) for each in parts_in(value))
 
 
-COUNT_WRITES = Inline("{0}.version += {1}", "count_writes")
+COUNT_WRITES = Inline(
+    "{0}.version += {1}",
+    "count_writes",
+    flat=lambda tape, storage, count: tape.steps.append(("count", storage, "version", count)),
+)
 """The version of a storage goes up."""
 
-_ANNOUNCE = Inline("if {0}.pending_readers: {1}({2})", "write_barrier")
+_ANNOUNCE = Inline(
+    "if {0}.pending_readers: {1}({2})",
+    "write_barrier",
+    flat=lambda tape, state, barrier, target: tape.relies_on("idle", state, "pending_readers"),
+)
 """Lets plans keep the values that are about to be overwritten."""
 
 
@@ -557,13 +565,13 @@ class OfKind:
 
     def __init__(self, function: Callable[..., Any], example: Any, span: Span | None) -> None:
         self.__name__ = str(getattr(function, "__name__", "call"))
-        self.function = function
+        self.unchecked = function
         self.kinds = _kinds_in(example)
         self.exit = SideExit(OTHER_KIND, span)
 
     def __call__(self, *operands: Any) -> Any:
         active.state.place = self.exit.span or active.state.place  # it may warn
-        result = self.function(*operands)
+        result = self.unchecked(*operands)
         if _kinds_in(result) != self.kinds:
             raise self.exit
         return result

@@ -121,11 +121,15 @@ class Inline(Record):
             there is one; or statements, which bind the outputs `{out0}`, `{out1}` … themselves.
         name: its name in print; None to print the text.
         raises: whether it may raise for operands of the types that it was recorded with.
+        flat: what writes it down as steps of a flat program, called with the tape and the operands;
+            it may return a function of arrays, and those, with which the steps are compared. None
+            where there are no steps.
     """
 
     text: str
     name: str | None = None
     raises: bool = True
+    flat: Callable[..., Any] | None = None
 
     @property
     def binds(self) -> bool:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
+from gradcli.loops import hot_loop
 from tests.late.loop import Late, Verdict, judged
 from tests.late.tables import MOST_RANDOM, TABLES, Table
 
@@ -29,6 +30,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="where the sample begins")
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the programs")
     parser.add_argument("--show", type=int, default=5, help="programs that are shown of a table")
+    parser.add_argument(
+        "--flat-after",
+        type=int,
+        default=hot_loop.FLAT_AFTER,
+        help="compiled iterations before flat programs are made",
+    )
     parser.add_argument("--oracle", metavar="PYTHON", help="compare with PyTorch instead")
     return parser.parse_args()
 
@@ -66,6 +73,11 @@ def _parcels(table: Table, seed: int, count: int | None) -> Iterator[list[Late]]
         yield table.programs(start, min(_MADE, end - start))
 
 
+def flatten_after(count: int) -> None:
+    """Make flat programs of compiled iterations after so many."""
+    hot_loop.FLAT_AFTER = count
+
+
 def judge_all(lates: list[Late], counted: Counted, jobs: int, oracle: str | None) -> None:
     """Run programs in so many processes."""
     if oracle is not None:
@@ -77,7 +89,9 @@ def judge_all(lates: list[Late], counted: Counted, jobs: int, oracle: str | None
         for late in lates:
             counted.add(judged(late))
     else:
-        with ProcessPoolExecutor(jobs) as pool:
+        with ProcessPoolExecutor(
+            jobs, initializer=flatten_after, initargs=(hot_loop.FLAT_AFTER,)
+        ) as pool:
             for verdict in pool.map(judged, lates, chunksize=_PARCEL):
                 counted.add(verdict)
 
@@ -100,6 +114,7 @@ def report(table: Table, counted: Counted, shown: int, floor: bool) -> bool:
 def main() -> int:
     """Run the tables that were asked for."""
     asked = arguments()
+    flatten_after(asked.flat_after)
     well = True
     for name in asked.table or TABLES:
         table = TABLES[name]

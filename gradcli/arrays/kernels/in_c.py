@@ -12,20 +12,21 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import device_of
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.fusion.lazy import LAZY, as_lazy, pointwise
 from gradcli.arrays.kernels.vector_math import FEW
 from gradcli.arrays.kernels.windows.windows import Sizes, Windows
 from gradcli.arrays.native.dispatch import kernel
 from gradcli.arrays.threads import over_tiles, tile_rows
 
-_SINGLE, _ARRAY = np.dtype(np.float32), np.ndarray
+_SINGLE = np.dtype(np.float32)
 
 
 def are_plain(*arrays: Any) -> bool:
     """Whether all are arrays that a kernel takes, or None: without gaps and aligned."""
     for each in arrays:
         if each is not None and (
-            type(each) is not _ARRAY or each.dtype is not _SINGLE or not each.flags.carray
+            type(each) not in HOST_ARRAYS or each.dtype is not _SINGLE or not each.flags.carray
         ):
             return False
     return True
@@ -47,7 +48,7 @@ def elementwise(name: str, *operands: Any) -> Any:
     arrays = [each for each in operands if hasattr(each, "shape")]
     if any(type(each) in LAZY for each in arrays):
         return _lazily(name, arrays, operands[len(arrays) :])
-    if type(first) is not np.ndarray or first.size < FEW:
+    if type(first) not in HOST_ARRAYS or first.size < FEW:
         return None
     compute = kernel(name)
     if compute is None or not are_plain(*arrays) or any(a.shape != first.shape for a in arrays):
@@ -111,7 +112,7 @@ def softmax(array: Any, mask: Any = None, scale: float = 1.0, safe: bool = False
     """Softmax along the last dimension, of the array times a scale plus a mask of the shape of its
     last dimensions; a `safe` row of minus infinities gives zeros.
     """
-    if type(array) is not np.ndarray or array.size < FEW or not are_plain(array, mask):
+    if type(array) not in HOST_ARRAYS or array.size < FEW or not are_plain(array, mask):
         return None
     compute = kernel("softmax")
     if compute is None:
@@ -127,7 +128,7 @@ def softmax(array: Any, mask: Any = None, scale: float = 1.0, safe: bool = False
 
 def softmax_backward(grad: Any, output: Any, scale: float = 1.0) -> Any:
     """The gradient of softmax along the last dimension, times a scale."""
-    if type(output) is not np.ndarray or output.size < FEW or grad.shape != output.shape:
+    if type(output) not in HOST_ARRAYS or output.size < FEW or grad.shape != output.shape:
         return None
     compute = kernel("softmax_backward")
     if compute is None or not are_plain(grad, output):
@@ -169,7 +170,7 @@ def add_at(whole: Any, indices: Any, values: Any, planes: int = 1, width: int = 
     add = kernel("add_at")
     if add is None or not values.size or not are_plain(whole, values):
         return False
-    if type(indices) is not _ARRAY or indices.dtype != np.int64 or not indices.flags.carray:
+    if type(indices) not in HOST_ARRAYS or indices.dtype != np.int64 or not indices.flags.carray:
         return False
     add(values, indices, whole, whole.size // (planes * width), indices.size // planes, width)
     return True
@@ -271,7 +272,7 @@ def batch_norm_backward(
 
 def _images(*arrays: Any) -> list[Any] | None:
     """Arrays without gaps, None unless all are float32 in the host's memory."""
-    if any(type(each) is not np.ndarray or each.dtype is not _SINGLE for each in arrays):
+    if any(type(each) not in HOST_ARRAYS or each.dtype is not _SINGLE for each in arrays):
         return None
     return [whole(each) for each in arrays]
 
@@ -336,7 +337,7 @@ def _flat(array: Any) -> Any:
 
 
 def _is_single(array: Any) -> bool:
-    return type(array) is np.ndarray and array.dtype is _SINGLE and array.size > 0
+    return type(array) in HOST_ARRAYS and array.dtype is _SINGLE and array.size > 0
 
 
 def running_sums(array: Any, dim: int, backwards: bool = False) -> Any:

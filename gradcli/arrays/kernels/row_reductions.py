@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.fusion.lazy import Kernel, Pointwise, forced, pointwise, source_of
 from gradcli.arrays.fusion.tile_kernels import log_softmax_tile, scatter_tile, weights_tile
 from gradcli.arrays.kernels import vector_math
@@ -93,7 +94,9 @@ def picked(array: Any, places: tuple[Any, ...]) -> Any:
     """The elements at some positions; of `log_softmax` only these are computed."""
     if not _waits_for(log_softmax_tile, array):
         array = forced(array)
-        return module_of(array).asarray(array)[places]
+        if type(array) not in HOST_ARRAYS:
+            array = module_of(array).asarray(array)
+        return array[places]
     read, largest, logarithms = [_at(operand.value, places) for operand in array.operands[:3]]
     out = np.empty(np.broadcast_shapes(*[place.shape for place in places]), array.dtype)
     with np.errstate(all="ignore"):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import device_of, module_of
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.fusion.lazy import LAZY
 
 FEW = 256
@@ -36,7 +37,7 @@ def _values(array: Any) -> Any:
         if array.size >= FEW or device_of(array).type != "cpu":
             return None
         return array.force()
-    return array if kind is np.ndarray and array.size < FEW else None
+    return array if kind in HOST_ARRAYS and array.size < FEW else None
 
 
 @cache
@@ -54,10 +55,10 @@ def rounded(ufunc: Any, of_number: Callable[[Any], float]) -> Callable[[Any], An
                 return _float32(of_number(self))
             except (ValueError, OverflowError):  # where the ufunc returns nan or inf
                 return ufunc(self)
-        values = self if type(self) is np.ndarray and self.size < FEW else _values(self)
+        values = self if type(self) in HOST_ARRAYS and self.size < FEW else _values(self)
         if values is not None and values.dtype is _SINGLE:
             return ufunc(values.astype(_DOUBLE)).astype(_SINGLE)
-        many = type(self) is np.ndarray and self.size >= MANY
+        many = type(self) in HOST_ARRAYS and self.size >= MANY
         if many and self.dtype.kind == "V" and self.flags.c_contiguous:
             return _every(ufunc, self.dtype).take(self.view(np.uint16))
         return ufunc(self)
@@ -109,7 +110,7 @@ def one_less_square(self: Any) -> Any:
     values = self if type(self) is np.float64 else _values(self)
     if values is None:
         square = self * self
-        if type(square) is np.ndarray and square.dtype is _SINGLE:
+        if type(square) in HOST_ARRAYS and square.dtype is _SINGLE:
             return np.subtract(_ONE, square, square)
         return 1 - square
     if values.dtype is _SINGLE:

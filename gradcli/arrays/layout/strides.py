@@ -19,6 +19,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import DType, cast
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.gpu.array import ARRAYS
 
 
@@ -42,7 +43,7 @@ def window(array: Any, size: Sequence[int], stride: Sequence[int], offset: int) 
     if module_of(array) is not np:
         steps = [step * array.itemsize for step in stride]
         return module_of(array).ndarray(size, array.dtype, array, offset * array.itemsize, steps)
-    if type(array) is np.ndarray and array.flags.c_contiguous:
+    if type(array) in HOST_ARRAYS and array.flags.c_contiguous:
         steps = [step * array.itemsize for step in stride]
         try:
             return np.ndarray(size, array.dtype, array, offset * array.itemsize, steps)

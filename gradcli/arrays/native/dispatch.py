@@ -8,7 +8,8 @@ text always. With `GRADCLI_NATIVE=0` in the environment there are no kernels in 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -18,13 +19,27 @@ Kernel = Callable[..., None]
 _kernels: dict[str, Kernel | None] = {}
 """The kernels that were asked for."""
 
+_instead: list[Callable[[str, Kernel], Kernel]] = []
+"""What makes the functions that are given in their place."""
+
 
 def kernel(name: str) -> Kernel | None:
     """A kernel by its name in kernels.def, None where the Python kernel serves."""
     if name not in _kernels:
         module = core()
         _kernels[name] = getattr(module, name) if module and module.serves(name) else None
-    return _kernels[name]
+    found = _kernels[name]
+    return _instead[-1](name, found) if _instead and found is not None else found
+
+
+@contextmanager
+def replaced(by: Callable[[str, Kernel], Kernel]) -> Iterator[None]:
+    """Let `kernel` give other functions for the kernels in C, made of a name and a kernel."""
+    _instead.append(by)
+    try:
+        yield
+    finally:
+        _instead.pop()
 
 
 def description() -> str:

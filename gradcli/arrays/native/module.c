@@ -249,6 +249,8 @@ static PyObject *serves(PyObject *self, PyObject *wanted)
     return PyBool_FromLong(found);
 }
 
+#include "program.h"
+
 static PyMethodDef methods[] = {
 #define DEFINE(name, signature, fused)                                                                 \
     {#name, (PyCFunction)(void (*)(void))call_##name, METH_FASTCALL, #name "(" signature ")"},
@@ -266,5 +268,8 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__core(void)
 {
     level = highest_level();
-    return PyModule_Create(&definition);
+    PyObject *module = PyModule_Create(&definition), *type = PyType_FromSpec(&program_spec);
+    if (!module || !type || PyModule_AddObjectRef(module, "Program", type) < 0) Py_CLEAR(module);
+    Py_XDECREF(type);
+    return module;
 }

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.fusion.lazy_conjugation import PLAIN, LazyConjugation, Reflection
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.writes import base_array
@@ -21,7 +22,7 @@ _REAL = frozenset({float, int, np.float32, np.float64})
 
 def conj(value: Any) -> Any:
     """The complex conjugate: a real value is its own, and makes no node."""
-    if type(value) in _REAL or (type(value) is np.ndarray and value.dtype.kind != "c"):
+    if type(value) in _REAL or (type(value) in HOST_ARRAYS and value.dtype.kind != "c"):
         return value
     array = value.array if type(value) is Tensor else value
     if getattr(array, "dtype", None) in COMPLEX:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.kernels import in_c
 from gradcli.arrays.layout.strides import (
     broadcast_strides,
@@ -535,7 +536,7 @@ _SHOWING = (slice, type(Ellipsis))
 
 def positions_from_front(array: Any, extent: int, dim: int) -> Any:
     """Positions counted from the front; raises E302 for one that does not exist."""
-    plain = type(array) is np.ndarray and array.dtype == np.int64 and array.size
+    plain = type(array) in HOST_ARRAYS and array.dtype == np.int64 and array.size
     if plain and array.view(np.uint64).max() < extent:  # a negative one is large
         return array.copy()
     outside = (array < -extent) | (array >= extent)

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.fusion.lazy import LONG, forced
 from gradcli.arrays.kernels import half_precision, in_c, vector_math
 from gradcli.arrays.kernels.row_reductions import (
@@ -54,7 +55,7 @@ def _by_rows(write: Callable[..., None], dim: int, *arrays: Any) -> Any:
 
 
 def _is_by_rows(array: Any, dim: int) -> bool:
-    return dim != 0 and type(array) is np.ndarray and array.size >= active.state.lazy_from
+    return dim != 0 and type(array) in HOST_ARRAYS and array.size >= active.state.lazy_from
 
 
 def _in_rows(work: Callable[[slice], None], shape: tuple[int, ...]) -> None:
@@ -79,7 +80,7 @@ def _write_shifted(self: Any, dim: int, out: Any) -> Any:
     """The elements less the largest along the dimension, which is returned: no exponential of them
     overflows.
     """
-    if self.shape[dim] < _SHORT and self.size and type(self) is np.ndarray:
+    if self.shape[dim] < _SHORT and self.size and type(self) in HOST_ARRAYS:
         largest = np.maximum.reduce(_turned(self, dim), keepdims=True).swapaxes(0, dim)
     else:
         largest = np.maximum.reduce(self, axis=dim, keepdims=True, initial=-np.inf)
@@ -95,7 +96,8 @@ def _turned(array: Any, dim: int) -> Any:
     """The array by rows with the dimension as the first, over which NumPy reduces
     quickly.
     """
-    return np.ascontiguousarray(array.swapaxes(0, dim))
+    turned = array.swapaxes(0, dim)
+    return turned if turned.flags.c_contiguous else turned.copy("C")
 
 
 def _write_softmax(self: Any, dim: int, out: Any) -> None:
@@ -120,10 +122,10 @@ def _is_last(array: Any, dim: int) -> bool:
 
 def _total(powers: Any, dim: int) -> Any:
     """The sum along the dimension, which stays."""
-    if type(powers) is np.ndarray and powers.size >= LARGEST and powers.dtype.itemsize > 2:
+    if type(powers) in HOST_ARRAYS and powers.size >= LARGEST and powers.dtype.itemsize > 2:
         if powers.shape[dim] <= LONG and _is_last(powers, dim):
             return np.einsum("...i->...", powers)[..., None]  # in a third of the time
-    elif type(powers) is np.ndarray and powers.shape[dim] < _SHORT and not _is_last(powers, dim):
+    elif type(powers) in HOST_ARRAYS and powers.shape[dim] < _SHORT and not _is_last(powers, dim):
         return np.add.reduce(_turned(powers, dim), keepdims=True).swapaxes(0, dim)
     return np.add.reduce(powers, axis=dim, keepdims=True)
 
@@ -149,7 +151,7 @@ def _softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
     if from_c is not None:
         return from_c
     weighted = grad_output * output
-    if type(weighted) is np.ndarray and weighted.ndim and weighted.size < LARGEST:
+    if type(weighted) in HOST_ARRAYS and weighted.ndim and weighted.size < LARGEST:
         return output * (grad_output - _total(weighted, dim))
     return weighted - output * _sum_along(weighted, dim)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.kernels.in_c import running_sums
 from gradcli.arrays.kernels.sums.cascade_sum import LARGEST, lane_product, wide, wider
@@ -69,7 +70,7 @@ def _accumulated(ufunc: Any, self: Any, dim: int, dtype: DType | None) -> Any:
 def _sum_from_the_end(value: Any, dim: int) -> Any:
     if (sums := running_sums(value, dim, True)) is not None:
         return sums
-    if type(value) is np.ndarray and value.flags.c_contiguous:
+    if type(value) in HOST_ARRAYS and value.flags.c_contiguous:
         backwards = (*[slice(None)] * (dim % value.ndim), slice(None, None, -1))
         return _accumulated(np.add, value[backwards], dim, None)[backwards].copy()
     return flip(cumsum(flip(value, (dim,)), dim), (dim,))
@@ -350,7 +351,7 @@ def _prod_array(
         target = np.int64 if dtype is None else self.dtype
         return fold(np.multiply, self, _axis(self, dim), keepdim, dtype=target)
     if (
-        type(self) is np.ndarray
+        type(self) in HOST_ARRAYS
         and self.dtype.kind in "fV"
         and 0 < self.size < LARGEST
         and self.flags.c_contiguous

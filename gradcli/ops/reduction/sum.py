@@ -17,6 +17,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import device_of
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.fusion.lazy import LAZY, LONG
 from gradcli.arrays.kernels import vector_math
 from gradcli.arrays.kernels.sums.cascade_sum import (
@@ -137,7 +138,7 @@ def _sum_array(
             if self.size >= LARGEST or device_of(self).type != "cpu":
                 return self.reduced(dims, keepdim)
             self = self.force()  # its memory order determines the order of additions
-        if type(self) is np.ndarray and 4 < self.size < LARGEST:  # no array of a GPU
+        if type(self) in HOST_ARRAYS and 4 < self.size < LARGEST:  # no array of a GPU
             total = ordered_sum(self, dims)
             return total.reshape(kept_sizes(self.shape, dims))[()] if keepdim else total
         if (
@@ -194,7 +195,7 @@ def sum_to(gradient: Any, shape: tuple[int, ...]) -> Any:
 
     The method is chosen once for arrays of the same memory order.
     """
-    if type(gradient) is np.ndarray:
+    if type(gradient) in HOST_ARRAYS:
         key = (gradient.shape, gradient.strides, gradient.dtype, shape)
         step = _remembered.get(key)
         if step is None:
@@ -218,7 +219,7 @@ _remembered: dict[tuple[Any, ...], Step] = {}
 def _summing(gradient: Any, shape: tuple[int, ...]) -> Step:
     """A function that sums arrays of this memory order to a shape."""
     dims = _broadcast_dims(shape, gradient.shape) if shape else None
-    if type(gradient) is np.ndarray and gradient.dtype in EVERYDAY and 4 < gradient.size < LARGEST:
+    if type(gradient) in HOST_ARRAYS and gradient.dtype in EVERYDAY and 4 < gradient.size < LARGEST:
         step = steps_of(gradient, dims)
     else:
         step = partial(_sum_array, dims=dims, keepdim=False)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.threads import over_tiles
 
 _WORTH = 1 << 23
@@ -24,7 +25,7 @@ def matrix_product(left: Any, right: Any) -> Any:
         outer += 0
         return outer
     work = left.size * right.shape[-1]
-    if work < _WORTH or not type(left) is type(right) is np.ndarray:
+    if work < _WORTH or type(left) not in HOST_ARRAYS or type(right) not in HOST_ARRAYS:
         return np.matmul(left, right)
     if left.ndim == right.ndim == 2:
         rows, columns = left.shape[0], right.shape[1]

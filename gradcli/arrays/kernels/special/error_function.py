@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.kernels.special.pieces import ElementFunction, Quotient, in_pieces
 
 # --- the error function -------------------------------------------------------------------------
@@ -52,7 +53,7 @@ def _power_of_square(x: Any, factor: float) -> Any:
     digits has an exact square. From 40 on it is that of 40, which is 0 or infinite.
     """
     x = np.minimum(x, 40.0)
-    high = np.float64(np.float32(x)) if type(x) is not np.ndarray else np.float32(x).astype(float)
+    high = np.float64(np.float32(x)) if type(x) not in HOST_ARRAYS else np.float32(x).astype(float)
     return np.exp(factor * high * high) * np.exp(factor * (x - high) * (x + high))
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.layout.strides import outermost_first
 
 Step = Callable[[Any], Any]
@@ -250,7 +251,7 @@ def in_turn(array: Any) -> Any:
         return _running_sums(array)[-1]
     if array.flags.c_contiguous or (array.ndim == 2 and array.strides[0] > array.strides[1] > 0):
         return _plainly(array)
-    return _plainly(np.ascontiguousarray(array))
+    return _plainly(array.copy("C"))
 
 
 def wide(array: Any) -> Any:
@@ -305,7 +306,7 @@ def mean_and_squares(values: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
     sums of squares and products", Technometrics 4 (1962) 419. All else takes two passes.
     """
     shape = tuple([1 if axis in axes else size for axis, size in enumerate(values.shape)])
-    if type(values) is np.ndarray and values.dtype.char == "d":
+    if type(values) in HOST_ARRAYS and values.dtype.char == "d":
         each = _in_order(values, axes)
         if 0 < len(each) <= _FEW:
             mean, squares = _one_by_one(each)

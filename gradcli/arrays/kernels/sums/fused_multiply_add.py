@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.gpu.array import GPUArray
 
 _DOUBLE = np.dtype(np.float64)
 _EXTENDED = np.dtype(np.longdouble)
-_HOST = (np.ndarray, np.generic)
+_HOST = (*HOST_ARRAYS, np.generic)
 
 
 def widened(number: float, array: Any) -> Any:

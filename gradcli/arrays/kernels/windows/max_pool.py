@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.fusion.tile_kernels import choose_tile
 from gradcli.arrays.kernels import in_c
 from gradcli.arrays.kernels.windows.windows import Sizes, Windows
@@ -44,7 +45,7 @@ def largest_of_windows(self: Any, windows: Windows, ceil_mode: bool) -> tuple[An
     lowest = -np.inf if self.dtype.kind not in "iu" else np.iinfo(self.dtype).min
     largest = windows.pad(self, counts, lowest)
     with_nan = self.dtype.kind not in "iu" and (
-        type(self) is not np.ndarray or bool(np.isnan(np.max(self, initial=-np.inf)))
+        type(self) not in HOST_ARRAYS or bool(np.isnan(np.max(self, initial=-np.inf)))
     )  # does not wait for a GPU
     # The number of the largest element in its window. The dimensions are reduced one by one,
     # the last one first, so that the numbers follow the order of the elements in a window.

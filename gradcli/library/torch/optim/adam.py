@@ -68,22 +68,18 @@ def _moments(state: State, gradient: Any, group: Group) -> tuple[Any, Any]:
     return average, square
 
 
-def _step_in_c(array: Any, gradient: Any, state: State, group: Group, step: float) -> bool:
-    """A step of Adam by the kernel in C; False where there is none for these arrays."""
+def _numbers(step: float, group: Group) -> tuple[float, ...]:
+    """The numbers of the kernel in C."""
     lr, decay = number(group["lr"]), group["weight_decay"]
     beta1, beta2 = map(number, group["betas"])
-    shrink = 1 - lr * decay if group["decoupled_weight_decay"] else 1
-    return in_c.adam(
-        (array, gradient, state["exp_avg"].array, state["exp_avg_sq"].array),
-        (
-            0 if group["decoupled_weight_decay"] else decay,
-            shrink,
-            beta1,
-            beta2,
-            (1 - beta2**step) ** 0.5,
-            group["eps"],
-            -(lr / (1 - beta1**step)),
-        ),
+    return (
+        0 if group["decoupled_weight_decay"] else decay,
+        1 - lr * decay if group["decoupled_weight_decay"] else 1,
+        beta1,
+        beta2,
+        (1 - beta2**step) ** 0.5,
+        group["eps"],
+        -(lr / (1 - beta1**step)),
     )
 
 
@@ -121,8 +117,10 @@ class Adam(Optimizer):
             more = ("max_exp_avg_sq",) if group["amsgrad"] else ()
             _averages(state, array, "exp_avg_sq", *more)
         step = stepped(state)
-        if not group["amsgrad"] and _step_in_c(array, gradient, state, group, step):
-            return 2 if group["weight_decay"] != 0 and group["decoupled_weight_decay"] else 1
+        if not group["amsgrad"]:
+            writes = self.apply(array, gradient, state, group, _numbers(step, group))
+            if writes:
+                return writes
         gradient, writes = _decayed(array, gradient, group)
         average, square = _moments(state, gradient, group)
         beta1, beta2 = map(number, group["betas"])
@@ -134,6 +132,18 @@ class Adam(Optimizer):
         root = narrowed(root + rounded(group["eps"], square), square)
         add_quotient(array, average, root, -(number(group["lr"]) / (1 - beta1**step)))
         return 1 + writes
+
+    def numbers(self, state: State, group: Group) -> tuple[float, ...] | None:
+        return None if group["amsgrad"] else _numbers(stepped(state), group)
+
+    def apply(
+        self, array: Any, gradient: Any, state: State, group: Group, numbers: tuple[Any, ...]
+    ) -> int:
+        """A step by the kernel in C; 0 where there is none for these arrays."""
+        averages = state["exp_avg"].array, state["exp_avg_sq"].array
+        if not in_c.adam((array, gradient, *averages), numbers):
+            return 0
+        return 2 if group["weight_decay"] != 0 and group["decoupled_weight_decay"] else 1
 
 
 class AdamW(Adam):

@@ -294,6 +294,18 @@ class Optimizer(Extensible, metaclass=Slotted):
         """Change one parameter's array in place; returns how often PyTorch writes to it."""
         raise NotImplementedError
 
+    def numbers(self, state: State, group: Group) -> tuple[float, ...] | None:
+        """Count a step, and the numbers that `apply` takes; None where only `update` can step."""
+        return None
+
+    def apply(
+        self, array: Any, gradient: Any, state: State, group: Group, numbers: tuple[Any, ...]
+    ) -> int:
+        """What `update` does, of arrays alone, by numbers that follow from the settings and the
+        count of steps; 0 where it cannot be done so.
+        """
+        return 0
+
     def _update_complex(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         """`update` of complex numbers as pairs of real ones, as which they are kept complex."""
         shape, dtype = (*array.shape, 2), array.dtype

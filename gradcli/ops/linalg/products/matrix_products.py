@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.kernels import half_precision
 from gradcli.arrays.kernels.linalg.products import matrix_product
 from gradcli.arrays.layout.sizes import sizes_apart
@@ -309,7 +310,7 @@ def _sum(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
     """beta * self + alpha * product; with beta 0 not even a nan of `self` counts. The factors are
     of the product's dtype: beside integers 1.5 is 1.
     """
-    if beta == 1 and alpha == 1 and type(product) is np.ndarray:
+    if beta == 1 and alpha == 1 and type(product) in HOST_ARRAYS:
         try:
             product += self
         except ValueError:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import device_of, module_of, to_host
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.fusion.tile_kernels import places_along
 from gradcli.arrays.kernels.row_reductions import picked, scattered
@@ -115,7 +116,10 @@ def _nll_backward_array(
         chosen = chosen.reshape(index.shape)
     if dim == 1 and self.size >= active.state.lazy_from and device_of(self).type == "cpu":
         return scattered(index, np.broadcast_to(chosen, index.shape), self.shape)
-    slopes = module_of(self).zeros(self.shape, self.dtype)
+    if type(self) in HOST_ARRAYS:
+        slopes = np.zeros_like(self, order="C")
+    else:
+        slopes = module_of(self).zeros(self.shape, self.dtype)
     slopes[places_along(index, dim)] = chosen
     return slopes
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.kernels import in_c
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.kernels.sums.fused_multiply_add import multiply_add
@@ -81,7 +82,9 @@ class ChannelStatistics(Statistics):
         of channels.
         """
         own = self.fixed is None and prod(self.shape[2:]) > 1
-        return own and type(values) is np.ndarray and values.dtype == np.float32 and values.size > 0
+        return (
+            own and type(values) in HOST_ARRAYS and values.dtype == np.float32 and values.size > 0
+        )
 
     def input_gradient(self, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any) -> Any:
         """The gradient of the input; for planes of a few elements in single precision it rounds as

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.kernels.layer_norm import LONGEST, row_variances
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.kernels.sums.fused_multiply_add import multiply_add
@@ -53,7 +54,7 @@ class GroupStatistics(Statistics):
         kernel does.
         """
         elements = prod(self.shape[2:])
-        single = type(values) is np.ndarray and values.dtype == np.float32 and values.size
+        single = type(values) in HOST_ARRAYS and values.dtype == np.float32 and values.size
         if not single or elements > LONGEST:
             return super().of(values)
         kept = (*self.shape[:2], *(1 for _ in self.dims))
@@ -68,7 +69,7 @@ class GroupStatistics(Statistics):
         samples, groups, channels, *rest = self.shape
         plane = prod(rest)
         few = channels <= _FEW and plane < _LANES
-        if not few or type(grad) is not np.ndarray or grad.dtype != np.float32 or not grad.size:
+        if not few or type(grad) not in HOST_ARRAYS or grad.dtype != np.float32 or not grad.size:
             return super().input_gradient(grad, input, mean, rstd, weight)
         every, by_group = (samples, groups, channels, plane), (samples, groups, 1, 1)
         grad, values = grad.reshape(every), wide(input).reshape(every)

@@ -1,0 +1,1 @@
+"""Flat programs: functions of arrays as steps on fixed memory, which run in one call."""

@@ -1,0 +1,384 @@
+"""Arrays that compute as NumPy's do and write down the steps: functions of arrays, called with
+them, become flat programs without being written a second time.
+
+What such an array does not have, as a number for `float(x)`, is what no step is for: the function
+fails, and is called by the program as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from operator import is_
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from gradcli.arrays.flat.steps import (
+    Step,
+    call,
+    copied,
+    elementwise,
+    into,
+    product,
+    reduced,
+)
+
+
+class NotFlat(Exception):
+    """A function does what no step is for."""
+
+
+class Tape:
+    """The steps that are written down.
+
+    Attributes:
+        relied: the steps that look at objects, which come first.
+        plainly: whether NumPy's functions are called, where its loops gave other bits.
+        changed: whether a step has changed memory that outlives the program: nothing may be checked
+            from then on.
+    """
+
+    def __init__(self) -> None:
+        self.relied: list[Step] = []
+        self.steps: list[Step] = []
+        self.plainly = False
+        self.changed = False
+
+    def record(self, array: Any) -> Recorded:
+        """An array of the program's own memory, or of a constant's."""
+        return Recorded(self, array)
+
+    def plain(self, operand: Any) -> Any:
+        """What NumPy takes for an operand; what nobody recorded is the same in every run."""
+        if type(operand) is Recorded:
+            return operand.array
+        if type(operand) in (tuple, list):
+            return type(operand)([self.plain(each) for each in operand])
+        if type(operand) is slice:
+            return slice(*map(self.plain, (operand.start, operand.stop, operand.step)))
+        return operand
+
+    def target(self, operand: Any) -> Any:
+        """The same for what is written to; raises NotFlat for an array that nobody recorded."""
+        if type(operand) is not Recorded:
+            raise NotFlat("an array that nobody recorded is written to")
+        return operand.array
+
+    def ufunc(self, ufunc: np.ufunc, operands: Sequence[Any], out: Any, **named: Any) -> Any:
+        """Call a ufunc; its results."""
+        result = ufunc(*operands, out=out, **named)
+        if ufunc.nout > 1:
+            results = tuple(map(np.asarray, result))
+            self.steps.append(call(ufunc, *operands, out=results, **named))
+            return tuple(map(self.record, results))
+        result = np.asarray(result)
+        step = None
+        if not named and not self.plainly and all(not isinstance(each, list) for each in operands):
+            step = _step_of(ufunc, operands, result)
+        self.steps.append(step or call(ufunc, *operands, out=result, **named))
+        return self.record(result)
+
+    def reduction(self, ufunc: np.ufunc, array: Any, out: Any, **named: Any) -> Any:
+        """Call `ufunc.reduce`; its result."""
+        result = np.asarray(ufunc.reduce(array, out=out, **named))
+        steps: list[Step] = []
+        if (
+            not self.plainly
+            and out is None
+            and set(named) <= {"axis", "keepdims", "initial", "dtype"}
+        ):
+            steps = _steps_of_reduction(ufunc, array, result, **named)
+        self.steps += steps or [call(ufunc.reduce, array, out=result, **named)]
+        return self.record(result)
+
+    def function(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """Call a function of NumPy's that gives an array: a view of an operand, or a new one."""
+        arguments = tuple(map(self.plain, arguments))
+        named = {name: self.plain(value) for name, value in named.items()}
+        result = function(*arguments, **named)
+        if isinstance(result, np.generic):
+            result = np.asarray(result)
+        if type(result) is not np.ndarray:
+            raise NotFlat(f"{function} gives no array")
+        if not self._is_view(result, arguments):
+            if result.base is not None:
+                result = result.copy("K")  # a view of what only the function knows
+            self.steps.append(into(result, function, *arguments, **named))
+        return self.record(result)
+
+    def _is_view(self, result: Any, arguments: Sequence[Any]) -> bool:
+        arrays = [each for each in arguments if type(each) is np.ndarray]
+        return any(np.may_share_memory(each, result) for each in arrays)
+
+    def relies_on(self, *step: Any) -> None:
+        """Write down, once, what has to hold of objects that no step changes."""
+        if not any(
+            each[0] == step[0] and all(map(is_, each[1:], step[1:])) for each in self.relied
+        ):
+            self.relied.append(step)
+
+    def check(self, array: Any) -> bool:
+        """The value of a bool, which every run has to find again."""
+        if self.changed or array.dtype != bool or array.size != 1:
+            raise NotFlat("what runs depends on a value")
+        self.steps.append(("same", array, array.tobytes()))
+        return bool(array)
+
+    def count(self, array: Any) -> int:
+        """How many elements are not zero, which every run has to find again."""
+        if self.changed:
+            raise NotFlat("what runs depends on a value")
+        counted = np.asarray(np.count_nonzero(array))
+        self.steps.append(into(counted, np.count_nonzero, array))
+        self.steps.append(("same", counted, counted.tobytes()))
+        return int(counted)
+
+
+_OF_REDUCTIONS = {"axis", "dtype", "initial", "keepdims"}
+"""What a reduction that has steps may be told."""
+
+
+def _step_of(ufunc: np.ufunc, operands: Sequence[Any], out: Any) -> Step | None:
+    if ufunc is np.matmul:
+        return product(operands[0], operands[1], out)
+    return None if ufunc.signature is not None else elementwise(ufunc, operands, out)
+
+
+def _steps_of_reduction(
+    ufunc: np.ufunc,
+    array: Any,
+    out: Any,
+    axis: Any = 0,
+    keepdims: bool = False,
+    initial: Any = np._NoValue,
+    dtype: Any = None,
+) -> list[Step]:
+    if dtype is not None and dtype != array.dtype:
+        return []
+    axes = range(array.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = tuple([each % array.ndim for each in axes])
+    shape = [1 if axis in axes else size for axis, size in enumerate(array.shape)]
+    first = initial if initial is not np._NoValue else ufunc.identity
+    return reduced(ufunc, array, axes, first, out.reshape(shape))
+
+
+class Recorded(NDArrayOperatorsMixin):
+    """An array on a tape.
+
+    Attributes:
+        array: the array itself, on the memory that the steps read and write.
+    """
+
+    __slots__ = ("array", "tape")
+
+    def __init__(self, tape: Tape, array: Any) -> None:
+        self.tape = tape
+        self.array = array
+
+    # --- what does not change ---------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self.array.strides
+
+    @property
+    def dtype(self) -> Any:
+        return self.array.dtype
+
+    @property
+    def flags(self) -> Any:
+        return self.array.flags
+
+    @property
+    def ndim(self) -> int:
+        return self.array.ndim
+
+    @property
+    def size(self) -> int:
+        return self.array.size
+
+    @property
+    def itemsize(self) -> int:
+        return self.array.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.array.nbytes
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __iter__(self) -> Iterator[Recorded]:
+        return iter([self[number] for number in range(len(self.array))])
+
+    # --- what NumPy's functions do ----------------------------------------------------------------
+
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *operands: Any, out: Any = None, **named: Any
+    ) -> Any:
+        tape = self.tape
+        operands = tuple(map(tape.plain, operands))
+        named = {name: tape.plain(value) for name, value in named.items()}
+        if out is not None:
+            out = tuple(map(tape.target, out))
+        if method == "__call__":
+            return tape.ufunc(ufunc, operands, out, **named)
+        if method == "reduce":
+            rest = dict(zip(("axis", "dtype"), operands[1:], strict=False))
+            return tape.reduction(ufunc, operands[0], out and out[0], **rest, **named)
+        if method == "accumulate" and out is None:
+            return tape.function(ufunc.accumulate, *operands, **named)
+        raise NotFlat(f"{ufunc}.{method}")
+
+    def __array_function__(
+        self, function: Any, types: Any, arguments: Sequence[Any], named: dict[str, Any]
+    ) -> Any:
+        special = _FUNCTIONS.get(function)
+        if special is not None:
+            return special(self.tape, *arguments, **named)
+        if named.get("out") is not None:
+            raise NotFlat(f"{function} with `out`")
+        return self.tape.function(function, *arguments, **named)
+
+    # --- methods ----------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Recorded:
+        key = key if type(key) is tuple else (key,)
+        if all(each is None or each is ... or type(each) in (int, slice) for each in key):
+            if ... not in key:
+                key = (*key, ...)  # a view, even of one element
+            return self.tape.record(self.array[self.tape.plain(key)])
+        return self.tape.function(_item, self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        tape, value = self.tape, self.tape.plain(value)
+        if key is ... or (type(key) is slice and key == slice(None)):
+            view = self.array[...]
+            if type(value) is np.ndarray and value.shape != view.shape:
+                value = np.broadcast_to(value, view.shape)
+            view[...] = value
+            if type(value) is np.ndarray and not np.may_share_memory(value, view):
+                tape.steps.append(copied(value, view))
+                return
+            tape.steps.append(call(self.array.__setitem__, ..., value))
+            return
+        key = tape.plain(key)
+        self.array[key] = value
+        tape.steps.append(call(self.array.__setitem__, key, value))
+
+    def astype(self, dtype: Any, order: str = "K", copy: bool = True) -> Recorded:
+        if not copy and self.array.dtype == dtype:
+            return self
+        result = self.array.astype(dtype, order=order)
+        self.tape.steps.append(copied(self.array, result))
+        return self.tape.record(result)
+
+    def copy(self, order: str = "C") -> Recorded:
+        result = self.array.copy(order)
+        self.tape.steps.append(copied(self.array, result))
+        return self.tape.record(result)
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Recorded:
+        shape = shape[0] if len(shape) == 1 else shape
+        return self.tape.function(np.reshape, self, shape, order, copy=copy)
+
+    def view(self, dtype: Any) -> Recorded:
+        return self.tape.record(self.array.view(dtype))
+
+    def squeeze(self, axis: Any = None) -> Recorded:
+        return self.tape.record(self.array.squeeze(axis))
+
+    def take(self, indices: Any, axis: int | None = None) -> Recorded:
+        return self.tape.function(np.take, self, indices, axis)
+
+    @property
+    def real(self) -> Recorded:
+        return self.tape.record(self.array.real)
+
+    def transpose(self, *axes: Any) -> Recorded:
+        return self.tape.record(self.array.transpose(*axes))
+
+    @property
+    def T(self) -> Recorded:
+        return self.tape.record(self.array.T)
+
+    def swapaxes(self, first: int, second: int) -> Recorded:
+        return self.tape.record(self.array.swapaxes(first, second))
+
+    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+        return self._reduced(np.add, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
+        return self._reduced(np.maximum, axis=axis, keepdims=keepdims)
+
+    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
+        return self._reduced(np.minimum, axis=axis, keepdims=keepdims)
+
+    def any(self, axis: Any = None, keepdims: bool = False) -> Any:
+        return self._reduced(np.logical_or, axis=axis, keepdims=keepdims)
+
+    def all(self, axis: Any = None, keepdims: bool = False) -> Any:
+        return self._reduced(np.logical_and, axis=axis, keepdims=keepdims)
+
+    def _reduced(self, ufunc: np.ufunc, **named: Any) -> Any:
+        return self.tape.reduction(ufunc, self.array, None, **named)
+
+    def __bool__(self) -> bool:
+        return self.tape.check(self.array)
+
+
+HOST_ARRAYS = (np.ndarray, Recorded)
+"""The types of arrays in the host's memory whose elements are computed."""
+
+
+def _item(array: Any, key: Any) -> Any:
+    return array[key]
+
+
+def _empty_like(tape: Tape, array: Any, *arguments: Any, **named: Any) -> Recorded:
+    return tape.record(np.empty_like(tape.plain(array), *arguments, **named))
+
+
+def _zeros_like(tape: Tape, array: Any, *arguments: Any, **named: Any) -> Recorded:
+    result = np.zeros_like(tape.plain(array), *arguments, **named)
+    tape.steps.append(copied(np.broadcast_to(result.dtype.type(0), result.shape), result))
+    return tape.record(result)
+
+
+def _dot(tape: Tape, left: Any, right: Any) -> Recorded:
+    left, right = tape.plain(left), tape.plain(right)
+    result = np.asarray(np.dot(left, right))
+    step = None
+    if left.ndim == right.ndim == 2 and not tape.plainly:
+        step = product(left, right, result)
+    tape.steps.append(step or call(np.dot, left, right, out=result))
+    return tape.record(result)
+
+
+def _copyto(tape: Tape, out: Any, value: Any, **named: Any) -> None:
+    if named == {"casting": "unsafe"} or not named:
+        out[...] = value
+        return
+    out, value = tape.target(out), tape.plain(value)
+    named = {name: tape.plain(each) for name, each in named.items()}
+    np.copyto(out, value, **named)
+    tape.steps.append(call(np.copyto, out, value, **named))
+
+
+def _count_nonzero(tape: Tape, array: Any) -> int:
+    return tape.count(tape.plain(array))
+
+
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.empty_like: _empty_like,
+    np.zeros_like: _zeros_like,
+    np.dot: _dot,
+    np.copyto: _copyto,
+    np.count_nonzero: _count_nonzero,
+}
+"""The functions of NumPy's that have steps of their own."""

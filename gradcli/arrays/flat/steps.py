@@ -1,0 +1,160 @@
+"""The steps of a flat program, as `native/program.h` takes them: what NumPy does for a call of a
+ufunc on arrays of given memory, shapes and strides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+Step = tuple[Any, ...]
+
+_NUMBERS = (bool, int, float)
+
+
+class OtherShape(Exception):
+    """A call gave an array of another shape or dtype than it did when it was recorded."""
+
+
+def call(function: Callable[..., Any], *arguments: Any, **named: Any) -> Step:
+    """Call a function, whose result is left alone."""
+    return "call", partial(function, *arguments, **named), ()
+
+
+def into(out: Any, function: Callable[..., Any], *arguments: Any, **named: Any) -> Step:
+    """Call a function and copy its result to where it is read."""
+    return "call", partial(_compute, out, partial(function, *arguments, **named)), ()
+
+
+def _compute(out: Any, function: Callable[[], Any]) -> None:
+    result = np.asarray(function())
+    if result.shape != out.shape or result.dtype != out.dtype:
+        raise OtherShape
+    out[...] = result
+
+
+def copied(array: Any, out: Any) -> Step:
+    """Copy elements to an array of the same shape, cast to its dtype."""
+    casts = array.dtype == out.dtype or {array.dtype.char, out.dtype.char} == {"f", "d"}
+    if casts and array.shape == out.shape and _is_plain(array, out):
+        return "copy", array, out
+    return call(np.copyto, out, array, casting="unsafe")
+
+
+def elementwise(ufunc: np.ufunc, operands: Sequence[Any], out: Any) -> Step | None:
+    """The loop of a ufunc over operands of its dtypes, arrays and numbers; None where NumPy casts
+    them, or copies those that overlap.
+    """
+    dtypes = ufunc.resolve_dtypes((*[_dtype_of(each) for each in operands], None))
+    arrays = [
+        np.asarray(each, dtype) if type(each) in _NUMBERS else np.asarray(each)
+        for each, dtype in zip(operands, dtypes, strict=False)
+    ]
+    number = _loop_of(ufunc, dtypes, [*arrays, out])
+    if number is None or not _are_apart(arrays, out):
+        return None
+    flags: Any = [["readonly"]] * len(arrays) + [["readwrite"]]
+    order = np.nditer([*arrays, out], ["external_loop", "zerosize_ok"], flags)
+    views = _in_order([*arrays, out], order.itviews)
+    return None if views is None else ("loop", ufunc, number, *views)
+
+
+def product(left: Any, right: Any, out: Any) -> Step | None:
+    """The loop of `matmul` for matrices, or batches of them; None where NumPy would cast."""
+    number = _loop_of(np.matmul, [left.dtype] * 3, [left, right, out])
+    if (
+        number is None
+        or min(left.ndim, right.ndim, out.ndim) < 2
+        or not _are_apart([left, right], out)
+    ):
+        return None
+    batch = out.shape[:-2]
+    shapes = [(*batch, *each.shape[-2:]) for each in (left, right)]
+    pair = [np.broadcast_to(each, shape) for each, shape in zip((left, right), shapes, strict=True)]
+    return "product", np.matmul, number, *pair, out
+
+
+def reduced(ufunc: np.ufunc, array: Any, axes: tuple[int, ...], first: Any, out: Any) -> list[Step]:
+    """A ufunc applied across dimensions.
+
+    Args:
+        first: what the reduction begins with, a number; None for the first elements.
+        out: of the shape of `array` with sizes of 1 along the axes.
+
+    Returns nothing where NumPy does more than to run its loop.
+    """
+    number = _loop_of(ufunc, [array.dtype] * 3, [array, array, out])
+    if number is None or not array.size:
+        return []
+    if first is None:
+        if len(axes) > 1:
+            return []
+        begin = [slice(None)] * array.ndim
+        begin[axes[0]] = slice(1)
+        steps = [copied(array[tuple(begin)], out)]
+        begin[axes[0]] = slice(1, None)
+        array = array[tuple(begin)]
+        if not array.size:
+            return steps
+    else:
+        steps = [("copy", np.broadcast_to(out.dtype.type(first), out.shape), out)]
+    places = [-1 if axis in axes else axis for axis in range(array.ndim)]
+    kept = [axis for axis in range(array.ndim) if axis not in axes]
+    small = out.reshape([out.shape[axis] for axis in kept])
+    if not np.may_share_memory(small, out):
+        return []
+    places = [-1 if axis in axes else kept.index(axis) for axis in range(array.ndim)]
+    order = np.nditer(
+        [small, array],
+        ["external_loop", "reduce_ok"],
+        [["readwrite"], ["readonly"]],
+        op_axes=[places, list(range(array.ndim))],
+    )
+    views = _in_order([small, array], order.itviews)
+    return [] if views is None else [*steps, ("loop", ufunc, number, views[0], views[1], views[0])]
+
+
+def _dtype_of(operand: Any) -> Any:
+    return type(operand) if type(operand) in (int, float) else np.asarray(operand).dtype
+
+
+def _loop_of(ufunc: np.ufunc, dtypes: Sequence[Any], arrays: Sequence[Any]) -> int | None:
+    """The number of a loop for native dtypes that the arrays have."""
+    text = "".join([dtype.char for dtype in dtypes])
+    signature = f"{text[: ufunc.nin]}->{text[ufunc.nin :]}"
+    if signature not in ufunc.types or not _is_plain(*arrays):
+        return None
+    fits = all(array.dtype == dtype for array, dtype in zip(arrays, dtypes, strict=True))
+    return ufunc.types.index(signature) if fits else None
+
+
+def _is_plain(*arrays: Any) -> bool:
+    """Whether C can read the elements as they lie."""
+    return all(each.flags.aligned and each.dtype.isnative and each.ndim <= 6 for each in arrays)
+
+
+def _are_apart(arrays: Sequence[Any], out: Any) -> bool:
+    """Whether a loop reads no element of `out` that it has written, but at the same place."""
+    return not any(np.may_share_memory(each, out) and not _is_same(each, out) for each in arrays)
+
+
+def _is_same(array: Any, other: Any) -> bool:
+    return bool(
+        array.shape == other.shape
+        and array.strides == other.strides
+        and array.__array_interface__["data"][0] == other.__array_interface__["data"][0]
+    )
+
+
+def _in_order(arrays: Sequence[Any], views: Sequence[Any]) -> list[Any] | None:
+    """The arrays with dimensions in the order in which NumPy goes through them."""
+    ordered = []
+    for array, view in zip(arrays, views, strict=True):
+        if array.__array_interface__["data"][0] != view.__array_interface__["data"][0]:
+            return None  # it goes through a dimension from its end
+        shape, strides = view.shape or (1,), view.strides or (0,)
+        ordered.append(np.lib.stride_tricks.as_strided(array, shape, strides))
+    return ordered

@@ -1,0 +1,517 @@
+/* Flat programs: steps on arrays whose memory, shapes and strides are fixed, run in one call.
+ *
+ * A step is one of
+ *   ("loop", ufunc, number, array, …)  the loop of that number of a ufunc of NumPy's, over arrays of one
+ *                                      shape, whose last dimension is the loop's own; its last array is
+ *                                      written to, and may be an operand, with strides of 0
+ *   ("product", ufunc, number, left, right, out)    the same of `matmul`, for matrices
+ *   ("kernel", name, argument, …)      a kernel of kernels.def
+ *   ("copy", array, out)               of one shape, and one dtype or float32 and float64
+ *   ("call", function, argument, …)    whatever else; its result is left alone
+ *   ("advance", function, argument, …) the same, of what it changes beside memory
+ *   ("same", array, bytes)             the elements must be these
+ *   ("equal", object, key, value)      `object[key]` must be equal to the value
+ *   ("is", object, name, value)        an attribute must be the value
+ *   ("idle", object, name)             an attribute must be false
+ *   ("count", object, name, number)    is added to an attribute
+ * What does not hold, and a `call` that fails, end the run: another function then does all of it
+ * again, which is why what changes memory of others comes last. */
+
+enum { MOST_OPERANDS = 6, MOST_DIMENSIONS = 8, CORE = 3, BETWEEN_SIGNALS = 64 };
+
+typedef void (*Loop)(char **pointers, const Py_ssize_t *sizes, const Py_ssize_t *strides, void *data);
+
+/* How a ufunc of NumPy's begins, from its header `ufuncobject.h`. */
+typedef struct {
+    PyObject_HEAD
+    int nin, nout, nargs, identity;
+    Loop *functions;
+    void *const *data;
+    int ntypes, reserved;
+    const char *name, *types;
+} UFunc;
+
+typedef enum { LOOP, KERNEL_CALL, COPY, WIDEN, NARROW, CALL, SAME, EQUAL, IS, IDLE, COUNT } StepKind;
+
+typedef struct {
+    StepKind kind;
+    int rank, operands;                 /* dimensions around the loop, and arrays */
+    Py_ssize_t sizes[MOST_DIMENSIONS];  /* of those around it, outermost first */
+    Py_ssize_t apart[MOST_DIMENSIONS][MOST_OPERANDS];
+    Py_ssize_t inner[1 + CORE], strides[3 * MOST_OPERANDS]; /* of the loop itself */
+    char *pointers[MOST_OPERANDS];
+    Loop loop;
+    void *data;
+    const Kernel *kernels;
+    Argument *arguments;
+    const double **numbers;             /* where numbers of a kernel are read in every run */
+    Py_ssize_t bytes;                   /* of an element, or of all that must be the same */
+    PyObject *parts[3];                 /* borrowed from the description */
+} Step;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *described, *outputs, *otherwise; /* steps, arrays to be returned, the other function */
+    PyObject *targets;                         /* where arguments are copied to */
+    Py_ssize_t count, given;
+    Step *steps, *into;
+    char (*formats)[4];                        /* of the arguments */
+} Program;
+
+static const struct {
+    const char *name, *signature;
+    Kernel kernels[3];
+} KERNELS[] = {
+#define DEFINE(name, signature, fused) {#name, signature, LEVELS(name)},
+#include "kernels.def"
+#undef DEFINE
+};
+
+static int mistake(const char *what)
+{
+    PyErr_SetString(PyExc_ValueError, what);
+    return -1;
+}
+
+/* Look at an array: its pointer, shape and strides stay valid as long as it lives. */
+static int look(PyObject *array, Py_buffer *view, int writable)
+{
+    int flags = PyBUF_STRIDES | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
+    if (PyObject_GetBuffer(array, view, flags) < 0) return -1;
+    if (view->ndim <= MOST_DIMENSIONS) return 0;
+    PyBuffer_Release(view);
+    return mistake("too many dimensions");
+}
+
+/* Whether a ufunc lies in memory as the header says, and has a loop of that number. */
+static int check_ufunc(PyObject *ufunc, Py_ssize_t number, int operands)
+{
+    static const char *const NAMES_OF_COUNTS[] = {"nin", "nout", "nargs", "ntypes"};
+    const UFunc *found = (const UFunc *)ufunc;
+    PyObject *name = PyObject_GetAttrString(ufunc, "__name__");
+    if (!name) return -1;
+    int differs = 0;
+    for (int k = 0; k < 4 && !differs; k++) {
+        PyObject *count = PyObject_GetAttrString(ufunc, NAMES_OF_COUNTS[k]);
+        if (!count) {
+            Py_DECREF(name);
+            return -1;
+        }
+        int held = k == 0 ? found->nin : k == 1 ? found->nout : k == 2 ? found->nargs : found->ntypes;
+        differs = PyLong_AsLong(count) != held;
+        Py_DECREF(count);
+    }
+    differs = differs || PyUnicode_CompareWithASCIIString(name, found->name) != 0;
+    Py_DECREF(name);
+    if (differs) return mistake("a ufunc of another layout");
+    if (number < 0 || number >= found->ntypes || operands != found->nargs)
+        return mistake("no such loop");
+    return 0;
+}
+
+/* Whether an array's elements are aligned, and of the type that a ufunc's loop is for. */
+static int is_of_type(const Py_buffer *view, char type)
+{
+    static const char FORMATS[] = "?bBhHiIlLqQfd"; /* by NumPy's numbers of types */
+    const char *format = view->format;
+    return type >= 0 && type < (int)sizeof FORMATS - 1 && format[0] == FORMATS[(int)type] && !format[1] &&
+           (uintptr_t)view->buf % (size_t)view->itemsize == 0;
+}
+
+/* Take the arrays of a loop, of which `core` dimensions are the loop's own. */
+static int take_loop(Step *step, PyObject *described, int core)
+{
+    Py_ssize_t operands = PyTuple_Size(described) - 3;
+    PyObject *ufunc = PyTuple_GetItem(described, 1);
+    Py_ssize_t number = PyLong_AsSsize_t(PyTuple_GetItem(described, 2));
+    if (operands < 1 || operands > MOST_OPERANDS) return mistake("too many operands");
+    if (check_ufunc(ufunc, number, (int)operands) < 0) return -1;
+    Py_ssize_t shapes[MOST_OPERANDS][MOST_DIMENSIONS];
+    step->kind = LOOP;
+    step->operands = (int)operands;
+    step->loop = ((UFunc *)ufunc)->functions[number];
+    step->data = ((UFunc *)ufunc)->data[number];
+    for (int k = 0; k < operands; k++) {
+        Py_buffer view;
+        if (look(PyTuple_GetItem(described, 3 + k), &view, k == operands - 1) < 0) return -1;
+        int wrong = view.ndim < core || (k && view.ndim - core != step->rank) ||
+                    !is_of_type(&view, ((UFunc *)ufunc)->types[number * operands + k]);
+        step->rank = wrong ? 0 : view.ndim - core;
+        step->pointers[k] = view.buf;
+        for (int d = 0; d < step->rank && !wrong; d++) {
+            wrong = k && view.shape[d] != step->sizes[d];
+            step->sizes[d] = view.shape[d];
+            step->apart[d][k] = view.strides[d];
+        }
+        for (int d = 0; d < core && !wrong; d++) {
+            shapes[k][d] = view.shape[step->rank + d];
+            step->strides[core == 2 ? operands + 2 * k + d : k] = view.strides[step->rank + d];
+        }
+        PyBuffer_Release(&view);
+        if (wrong) return mistake("operands of other shapes");
+    }
+    if (core == 1) {
+        step->inner[0] = shapes[0][0];
+        for (int k = 1; k < operands; k++)
+            if (shapes[k][0] != shapes[0][0]) return mistake("operands of other shapes");
+        return 0;
+    }
+    if (operands != 3 || shapes[0][1] != shapes[1][0] || shapes[0][0] != shapes[2][0] ||
+        shapes[1][1] != shapes[2][1])
+        return mistake("operands of other shapes");
+    step->inner[0] = 1;
+    step->inner[1] = shapes[0][0];
+    step->inner[2] = shapes[0][1];
+    step->inner[3] = shapes[1][1];
+    return 0;
+}
+
+static int take_kernel(Step *step, PyObject *described)
+{
+    PyObject *name = PyTuple_GetItem(described, 1);
+    Py_ssize_t count = PyTuple_Size(described) - 2;
+    step->kind = KERNEL_CALL;
+    for (size_t each = 0; each < sizeof KERNELS / sizeof *KERNELS; each++) {
+        const char *signature = KERNELS[each].signature;
+        if (!PyUnicode_Check(name) || PyUnicode_CompareWithASCIIString(name, KERNELS[each].name)) continue;
+        if (count != (Py_ssize_t)strlen(signature)) return mistake("not so many arguments");
+        step->kernels = KERNELS[each].kernels;
+        step->arguments = PyMem_Calloc((size_t)count, sizeof *step->arguments);
+        step->numbers = PyMem_Calloc((size_t)count, sizeof *step->numbers);
+        step->operands = (int)count;
+        if (!step->arguments || !step->numbers) return PyErr_NoMemory(), -1;
+        for (Py_ssize_t k = 0; k < count; k++) {
+            Py_buffer view;
+            PyObject *given = PyTuple_GetItem(described, 2 + k);
+            char letter = signature[k];
+            int is_read = letter == 'x' && !PyFloat_Check(given) && PyObject_CheckBuffer(given);
+            int found = take(given, is_read ? 'd' : letter, &step->arguments[k], &view);
+            if (is_read && found > 0) step->numbers[k] = view.buf;
+            if (found < 0) return -1;
+            if (found > 0) PyBuffer_Release(&view);
+        }
+        return 0;
+    }
+    return mistake("no such kernel");
+}
+
+static int take_copy(Step *step, PyObject *from, PyObject *to)
+{
+    Py_buffer source, target;
+    if (look(from, &source, 0) < 0) return -1;
+    if (look(to, &target, 1) < 0) {
+        PyBuffer_Release(&source);
+        return -1;
+    }
+    step->kind = COPY;
+    step->rank = source.ndim;
+    step->bytes = source.itemsize;
+    if (strcmp(source.format, "f") == 0 && strcmp(target.format, "d") == 0) step->kind = WIDEN;
+    else if (strcmp(source.format, "d") == 0 && strcmp(target.format, "f") == 0) step->kind = NARROW;
+    int wrong = target.ndim != source.ndim ||
+                (step->kind == COPY && strcmp(target.format, source.format) != 0);
+    for (int d = 0; d < source.ndim && !wrong; d++) {
+        wrong = source.shape[d] != target.shape[d];
+        step->sizes[d] = source.shape[d];
+        step->apart[d][0] = source.strides[d];
+        step->apart[d][1] = target.strides[d];
+    }
+    step->pointers[0] = source.buf;
+    step->pointers[1] = target.buf;
+    PyBuffer_Release(&source);
+    PyBuffer_Release(&target);
+    return wrong ? mistake("a copy of another shape or dtype") : 0;
+}
+
+static int take_same(Step *step, PyObject *array, PyObject *bytes)
+{
+    Py_buffer view;
+    char *expected;
+    Py_ssize_t length;
+    if (PyBytes_AsStringAndSize(bytes, &expected, &length) < 0 || look(array, &view, 0) < 0) return -1;
+    int wrong = view.len != length || !PyBuffer_IsContiguous(&view, 'C');
+    step->kind = SAME;
+    step->pointers[0] = view.buf;
+    step->pointers[1] = expected;
+    step->bytes = length;
+    PyBuffer_Release(&view);
+    return wrong ? mistake("not so many bytes") : 0;
+}
+
+static int take_step(Step *step, PyObject *described)
+{
+    static const struct {
+        const char *name;
+        Py_ssize_t least, most;
+    } FORMS[] = {{"loop", 4, 9}, {"product", 6, 6}, {"kernel", 2, 18}, {"copy", 3, 3}, {"same", 3, 3},
+                 {"call", 3, 3}, {"equal", 4, 4}, {"is", 4, 4}, {"idle", 3, 3}, {"count", 4, 4},
+                 {"advance", 3, 3}};
+    enum { COUNT_OF_FORMS = sizeof FORMS / sizeof *FORMS };
+    if (!PyTuple_Check(described) || PyTuple_Size(described) < 1) return mistake("no step");
+    PyObject *name = PyTuple_GetItem(described, 0);
+    Py_ssize_t length = PyTuple_Size(described);
+    int form = 0;
+    while (form < COUNT_OF_FORMS &&
+           (!PyUnicode_Check(name) || PyUnicode_CompareWithASCIIString(name, FORMS[form].name)))
+        form++;
+    if (form == COUNT_OF_FORMS || length < FORMS[form].least || length > FORMS[form].most) return mistake("no such step");
+    for (Py_ssize_t k = 1; k < length && k < 4; k++) step->parts[k - 1] = PyTuple_GetItem(described, k);
+    switch (form) {
+    case 0: return take_loop(step, described, 1);
+    case 1: return take_loop(step, described, 2);
+    case 2: return take_kernel(step, described);
+    case 3: return take_copy(step, step->parts[0], step->parts[1]);
+    case 4: return take_same(step, step->parts[0], step->parts[1]);
+    case 5:
+    case 10: step->kind = CALL; return PyTuple_Check(step->parts[1]) ? 0 : mistake("no arguments");
+    case 6: step->kind = EQUAL; return 0;
+    case 7: step->kind = IS; return 0;
+    case 8: step->kind = IDLE; return 0;
+    default: step->kind = COUNT; return 0;
+    }
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+/* Go on to the next place of the dimensions around a loop; 0 behind the last. */
+static int advance(const Step *step, Py_ssize_t *at, char **pointers)
+{
+    for (int d = step->rank - 1; d >= 0; d--) {
+        int more = ++at[d] < step->sizes[d];
+        for (int k = 0; k < step->operands; k++)
+            pointers[k] += more ? step->apart[d][k] : -(step->sizes[d] - 1) * step->apart[d][k];
+        if (more) return 1;
+        at[d] = 0;
+    }
+    return 0;
+}
+
+static void run_loop(const Step *step)
+{
+    Py_ssize_t at[MOST_DIMENSIONS] = {0};
+    char *pointers[MOST_OPERANDS], *passed[MOST_OPERANDS];
+    for (int d = 0; d < step->rank; d++)
+        if (step->sizes[d] == 0) return;
+    memcpy(pointers, step->pointers, sizeof pointers);
+    do {
+        memcpy(passed, pointers, sizeof passed);
+        step->loop(passed, step->inner, step->strides, step->data);
+    } while (advance(step, at, pointers));
+}
+
+static void copy_elements(char *to, const char *from, const Step *step, int dimension)
+{
+    Py_ssize_t size = dimension < step->rank ? step->sizes[dimension] : 1;
+    Py_ssize_t there = dimension < step->rank ? step->apart[dimension][1] : 0;
+    Py_ssize_t here = dimension < step->rank ? step->apart[dimension][0] : 0;
+    if (dimension + 1 < step->rank) {
+        for (Py_ssize_t k = 0; k < size; k++)
+            copy_elements(to + k * there, from + k * here, step, dimension + 1);
+    } else if (step->kind == WIDEN) {
+        for (Py_ssize_t k = 0; k < size; k++)
+            *(double *)(to + k * there) = *(const float *)(from + k * here);
+    } else if (step->kind == NARROW) {
+        for (Py_ssize_t k = 0; k < size; k++)
+            *(float *)(to + k * there) = (float)*(const double *)(from + k * here);
+    } else if (there == step->bytes && here == step->bytes) {
+        memmove(to, from, (size_t)(size * step->bytes));
+    } else if (step->bytes == 4) {
+        for (Py_ssize_t k = 0; k < size; k++) memcpy(to + k * there, from + k * here, 4);
+    } else {
+        for (Py_ssize_t k = 0; k < size; k++)
+            memcpy(to + k * there, from + k * here, (size_t)step->bytes);
+    }
+}
+
+static int add_to_attribute(const Step *step)
+{
+    PyObject *now = PyObject_GetAttr(step->parts[0], step->parts[1]);
+    PyObject *sum = now ? PyNumber_Add(now, step->parts[2]) : NULL;
+    int failed = sum ? PyObject_SetAttr(step->parts[0], step->parts[1], sum) : -1;
+    Py_XDECREF(now);
+    Py_XDECREF(sum);
+    return failed < 0 ? -1 : 1;
+}
+
+/* Run a step: 1 where it ran, 0 where something does not hold, -1 with an exception set. */
+static int run_step(const Step *step)
+{
+    PyObject *found = NULL;
+    int holds = 1;
+    switch (step->kind) {
+    case LOOP: run_loop(step); return 1;
+    case KERNEL_CALL:
+        for (int k = 0; k < step->operands; k++)
+            if (step->numbers[k]) step->arguments[k].number = *step->numbers[k];
+        return step->kernels[level](step->arguments) == NULL;
+    case COPY:
+    case WIDEN:
+    case NARROW: copy_elements(step->pointers[1], step->pointers[0], step, 0); return 1;
+    case SAME: return memcmp(step->pointers[0], step->pointers[1], (size_t)step->bytes) == 0;
+    case COUNT: return add_to_attribute(step);
+    case CALL: found = PyObject_Call(step->parts[0], step->parts[1], NULL); break;
+    case EQUAL:
+        found = PyObject_GetItem(step->parts[0], step->parts[1]);
+        if (found && found != step->parts[2])
+            holds = Py_TYPE(found) == Py_TYPE(step->parts[2])
+                        ? PyObject_RichCompareBool(found, step->parts[2], Py_EQ)
+                        : 0;
+        break;
+    case IS:
+        found = PyObject_GetAttr(step->parts[0], step->parts[1]);
+        holds = found == step->parts[2];
+        break;
+    case IDLE:
+        found = PyObject_GetAttr(step->parts[0], step->parts[1]);
+        holds = found ? PyObject_Not(found) : 0;
+        break;
+    }
+    Py_XDECREF(found);
+    return found ? holds : -1;
+}
+
+/* Copy the arguments to where the steps read them: 0 where one lies otherwise. */
+static int take_arguments(const Program *self, PyObject *given)
+{
+    for (Py_ssize_t k = 0; k < self->given; k++) {
+        const Step *copy = &self->into[k];
+        Py_buffer view;
+        if (look(PyTuple_GetItem(given, k), &view, 0) < 0) return -1;
+        int fits = view.ndim == copy->rank && strcmp(view.format, self->formats[k]) == 0;
+        for (int d = 0; d < copy->rank && fits; d++)
+            fits = view.shape[d] == copy->sizes[d] &&
+                   (view.shape[d] < 2 || view.strides[d] == copy->apart[d][0]);
+        if (fits) copy_elements(copy->pointers[1], view.buf, copy, 0);
+        PyBuffer_Release(&view);
+        if (!fits) return 0;
+    }
+    return 1;
+}
+
+static PyObject *results_of(const Program *self)
+{
+    Py_ssize_t count = PyTuple_Size(self->outputs);
+    PyObject *results = PyTuple_New(count);
+    for (Py_ssize_t k = 0; results && k < count; k++) {
+        PyObject *taker = PyTuple_GetItem(self->outputs, k);
+        PyObject *each = PyObject_CallNoArgs(taker);
+        if (!each || PyTuple_SetItem(results, k, each) < 0) Py_CLEAR(results);
+    }
+    return results;
+}
+
+static PyObject *program_call(PyObject *object, PyObject *given, PyObject *named)
+{
+    Program *self = (Program *)object;
+    if (named || PyTuple_Size(given) != self->given) return mistake("not so many arguments"), NULL;
+    int holds = take_arguments(self, given);
+    for (Py_ssize_t k = 0; holds > 0 && k < self->count; k++) {
+        holds = run_step(&self->steps[k]);
+        if (k % BETWEEN_SIGNALS == 0 && PyErr_CheckSignals() < 0) return NULL;
+    }
+    if (holds > 0) return results_of(self);
+    if (holds < 0) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
+        PyErr_Clear();
+    }
+    return PyObject_CallObject(self->otherwise, given);
+}
+
+/* --- making one ------------------------------------------------------------------------------- */
+
+static int program_clear(PyObject *object)
+{
+    Program *self = (Program *)object;
+    for (Py_ssize_t k = 0; self->steps && k < self->count; k++) {
+        PyMem_Free(self->steps[k].arguments);
+        PyMem_Free(self->steps[k].numbers);
+    }
+    PyMem_Free(self->into);
+    PyMem_Free(self->formats);
+    self->formats = NULL;
+    PyMem_Free(self->steps);
+    self->into = NULL;
+    self->steps = NULL;
+    self->count = self->given = 0;
+    Py_CLEAR(self->described);
+    Py_CLEAR(self->outputs);
+    Py_CLEAR(self->otherwise);
+    Py_CLEAR(self->targets);
+    return 0;
+}
+
+static int program_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Program *self = (Program *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->described);
+    Py_VISIT(self->outputs);
+    Py_VISIT(self->otherwise);
+    Py_VISIT(self->targets);
+    return 0;
+}
+
+static void program_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    program_clear(object);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(object);
+    Py_DECREF(type);
+}
+
+static PyObject *program_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
+{
+    PyObject *steps, *targets, *outputs, *otherwise;
+    if (named && PyDict_Size(named)) return mistake("no keywords"), NULL;
+    if (!PyArg_ParseTuple(arguments, "O!O!O!O", &PyTuple_Type, &steps, &PyTuple_Type, &targets,
+                          &PyTuple_Type, &outputs, &otherwise))
+        return NULL;
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    Program *self = (Program *)allocate(type, 0);
+    if (!self) return NULL;
+    Py_INCREF(self->described = steps);
+    Py_INCREF(self->targets = targets);
+    Py_INCREF(self->outputs = outputs);
+    Py_INCREF(self->otherwise = otherwise);
+    Py_ssize_t count = PyTuple_Size(steps), given = PyTuple_Size(targets);
+    self->steps = PyMem_Calloc((size_t)count + 1, sizeof *self->steps);
+    self->into = PyMem_Calloc((size_t)given + 1, sizeof *self->into);
+    self->formats = PyMem_Calloc((size_t)given + 1, sizeof *self->formats);
+    int failed = !self->steps || !self->into || !self->formats;
+    if (failed) PyErr_NoMemory();
+    for (Py_ssize_t k = 0; k < count && !failed; k++) {
+        failed = take_step(&self->steps[k], PyTuple_GetItem(steps, k)) < 0;
+        self->count = k + 1;
+    }
+    for (Py_ssize_t k = 0; k < given && !failed; k++) {
+        PyObject *target = PyTuple_GetItem(targets, k);
+        Py_buffer view;
+        failed = take_copy(&self->into[k], target, target) < 0 || look(target, &view, 0) < 0;
+        if (failed) break;
+        strncpy(self->formats[k], view.format, sizeof *self->formats - 1);
+        PyBuffer_Release(&view);
+        self->given = k + 1;
+    }
+    if (failed) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static PyType_Slot program_slots[] = {
+    {Py_tp_new, program_new},
+    {Py_tp_call, program_call},
+    {Py_tp_dealloc, program_dealloc},
+    {Py_tp_traverse, program_traverse},
+    {Py_tp_clear, program_clear},
+    {Py_tp_doc, "Program(steps, targets, outputs, otherwise): a flat program; see program.h"},
+    {0, NULL},
+};
+
+static PyType_Spec program_spec = {
+    "gradcli.arrays.native._core.Program", sizeof(Program), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, program_slots,
+};

@@ -1,0 +1,423 @@
+"""Flat programs of a trace: instructions in a row, whose functions of arrays are written down as
+steps on fixed memory, become one call.
+
+Nothing is defined a second time: each function is called once with arrays that write down what
+NumPy does, and what was written down has to give the same bits as the function for other values,
+before it serves. Where something does not hold that a program relies on, its instructions run as
+they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.flat.recorded import NotFlat, Recorded, Tape
+from gradcli.arrays.native import dispatch
+from gradcli.state import active
+from gradcli.trace.codegen import Code
+from gradcli.trace.ir import (
+    Effect,
+    Inline,
+    Instruction,
+    Kernel,
+    Operand,
+    SideExit,
+    Trace,
+    Value,
+    kind_of,
+    same_bits,
+    values_in,
+)
+from gradcli.trace.passes import FREE, kept_values
+
+LARGEST = 1 << 18
+"""Bytes of the largest array that a step reads or writes: beyond it a call of NumPy's costs little
+beside what it does, and arrays that take each other's memory stay in the processor's caches.
+"""
+
+_LEAST = 2
+"""Instructions of the shortest program."""
+
+_TRIES = 3
+"""Times that a function is compared with what was written down of it, with other values."""
+
+_EFFECTS = {Effect.WRITES, Effect.CHECKS}
+_SHOWN = (bool, int, float, str, type(None))
+
+
+def flattened(trace: Trace) -> Trace:
+    """A trace whose instructions run as flat programs where they can."""
+    if dispatch.core() is None:
+        return trace
+    code = Code(trace)
+    wanted = _Wanted(trace)
+    constants = set(trace.constants)
+    body: list[Instruction] = []
+    compared: set[Any] = set()
+    segment = _Segment(constants, compared)
+    with _unchanged(trace):
+        for number, instruction in enumerate(trace.instructions):
+            if segment.add(instruction):
+                continue
+            body += segment.close(wanted.after(number), code)
+            segment = _Segment(constants, compared)
+            if not segment.add(instruction):
+                body.append(instruction)
+        body += segment.close(wanted.after(len(trace.instructions)), code)
+    return trace.copy(instructions=body)
+
+
+class _Wanted:
+    """Which values are read from a place in a trace on."""
+
+    def __init__(self, trace: Trace) -> None:
+        count = len(trace.instructions)
+        self.last: dict[Value, int] = {}
+        for number, each in enumerate(trace.instructions):
+            if each.op is not FREE:
+                self.last.update(dict.fromkeys(each.reads, number))
+        self.last.update(dict.fromkeys(kept_values(trace), count))
+
+    def after(self, number: int) -> Callable[[Value], bool]:
+        return lambda value: self.last.get(value, -1) >= number
+
+
+@contextmanager
+def _unchanged(trace: Trace) -> Iterator[None]:
+    """Leave the memory of constants as it was, and what functions warn of unsaid."""
+    effects = [each.effects.get(Effect.WRITES, ()) for each in trace.instructions]
+    written = {value for values in effects for value in values}
+    arrays = {id(each.array): each.array for each in written if type(each.array) is np.ndarray}
+    for instruction in trace.instructions:
+        if isinstance(instruction.op, Inline) and instruction.op.flat is not None:
+            for each in instruction.inputs:
+                if type(each) is dict:  # what an optimizer remembers
+                    found = [getattr(value, "array", None) for value in each.values()]
+                    arrays.update({id(a): a for a in found if type(a) is np.ndarray})
+    before = [(array, array.copy()) for array in arrays.values() if array.flags.writeable]
+    emit, active.state.emit = active.state.emit, _refuse_to_warn
+    try:
+        yield
+    finally:
+        active.state.emit = emit
+        for array, values in before:
+            array[...] = values
+
+
+def _refuse_to_warn(event: object) -> None:
+    raise NotFlat("a function warns")
+
+
+class _Segment:
+    """Instructions in a row that one program does.
+
+    Attributes:
+        compared: the functions, with the kinds of their operands, whose steps were found to be
+            theirs.
+    """
+
+    def __init__(self, constants: set[Value], compared: set[Any]) -> None:
+        self.constants = constants
+        self.compared = compared
+        self.instructions: list[Instruction] = []
+        self.tape = Tape()
+        self.known: dict[Value, Recorded] = {}
+        self.inputs: list[Value] = []
+
+    def add(self, instruction: Instruction) -> bool:
+        """Write down what an instruction does; False where no step is for it."""
+        if instruction.op is FREE:
+            self.instructions.append(instruction)
+            return True
+        for plainly in (False, True):
+            if self._record(instruction, plainly):
+                self.instructions.append(instruction)
+                return True
+        return False
+
+    def _record(self, instruction: Instruction, plainly: bool) -> bool:
+        tape = self.tape
+        steps, inputs, known = len(tape.steps), len(self.inputs), len(self.known)
+        changed = tape.changed
+        tape.plainly = plainly
+        try:
+            self._write_down(instruction)
+        except (Exception, SideExit):  # whatever it does with an array that it was not made for
+            del tape.steps[steps:], self.inputs[inputs:]
+            while len(self.known) > known:
+                self.known.popitem()  # the last one
+            tape.changed = changed
+            return False
+        return True
+
+    def _write_down(self, instruction: Instruction) -> None:
+        op, start = instruction.op, len(self.tape.steps)
+        if isinstance(op, Inline):
+            if op.flat is None:
+                raise NotFlat(op.name)
+            with _recording_kernels(self.tape):
+                compared = op.flat(self.tape, *map(self._operand, instruction.inputs))
+            if compared is not None:
+                function, operands = compared
+                _compare(function, operands, [], self.tape.steps[start:])
+            return
+        function = op.function if isinstance(op, Kernel) else op
+        function = getattr(function, "unchecked", function)
+        effects = set(instruction.effects)
+        written = instruction.effects.get(Effect.WRITES, ())
+        if effects - _EFFECTS or not self.constants.issuperset(written):
+            raise NotFlat("an effect")
+        self.tape.changed = self.tape.changed or bool(written)
+        # `out`, memory that an operand does not need any more, is left out: steps have their own.
+        operands = [self._operand(each) for each in instruction.inputs]
+        with _recording_kernels(self.tape):
+            result = function(*operands)
+        results = self._results(instruction, result)
+        call = (function, self.tape.plainly, _kinds_of(operands, {}))
+        if call not in self.compared:
+            _compare(function, operands, results, self.tape.steps[start:])
+            self.compared.add(call)
+        self.known.update(zip(instruction.results, results, strict=True))
+
+    def _results(self, instruction: Instruction, result: Any) -> list[Recorded]:
+        if not instruction.outputs:
+            return []
+        parts = (
+            result if isinstance(instruction.op, Kernel) and instruction.op.several else [result]
+        )
+        results = []
+        for value, part in zip(instruction.outputs, parts, strict=True):
+            if value is None:
+                continue
+            if type(part) is not Recorded:
+                raise NotFlat("a result that nobody recorded")
+            if value.array is None or not _lies_like(part.array, value.array):
+                raise NotFlat("a result of another layout")
+            results.append(part)
+        return results
+
+    def _operand(self, operand: Operand) -> Any:
+        if type(operand) in (list, tuple) and any(True for _ in values_in(operand)):
+            return type(operand)([self._operand(each) for each in operand])
+        if not isinstance(operand, Value):
+            return operand
+        if operand in self.constants and isinstance(operand.array, np.generic):
+            return operand.array
+        if operand not in self.known:
+            self.known[operand] = self.tape.record(self._memory(operand))
+        return self.known[operand]
+
+    def _memory(self, value: Value) -> Any:
+        array = value.array
+        if array is None or not isinstance(array, (np.ndarray, np.generic)):
+            raise NotFlat("no array")
+        if value in self.constants:
+            return array
+        spans = zip(array.shape, array.strides, strict=True)
+        span = sum((size - 1) * stride for size, stride in spans) + array.itemsize
+        if not array.size or min(array.strides, default=0) < 0 or span > LARGEST:
+            raise NotFlat("an argument that is empty, large or turned round")
+        memory = np.ndarray(array.shape, array.dtype, bytearray(span), 0, array.strides)
+        memory[...] = array
+        self.inputs.append(value)
+        return memory
+
+    # --- the program ------------------------------------------------------------------------------
+
+    def close(self, is_wanted: Callable[[Value], bool], code: Code) -> list[Instruction]:
+        """The instructions as a call of a program, and what cannot be in it."""
+        computing = [each for each in self.instructions if each.op is not FREE]
+        if len(computing) < _LEAST or not self.tape.steps:
+            return self.instructions
+        made = {value: each for each in computing for value in each.results}
+        wanted = [value for value in made if is_wanted(value)]
+        leaving, again = self._leaving(wanted, made)
+        if leaving is None or self._reads_what_it_writes():
+            return self.instructions
+        head = f"otherwise({', '.join(map(code.name, self.inputs))})"
+        body = [*code.statements(computing), f"return {code.tuple_of(leaving)}"]
+        otherwise = code.function(head, body, "compiled loop")
+        memory = [self.known[value].array for value in self.inputs]
+        takers = [_taker(self.known[value].array, value) for value in leaving]
+        try:
+            program = dispatch.core().Program(
+                (*self.tape.relied, *self.tape.steps), tuple(memory), tuple(takers), otherwise
+            )
+        except (ValueError, TypeError, BufferError):
+            return self.instructions
+        kernel = Kernel("flat", program, bool(leaving))
+        freed = [
+            each for each in self.instructions if each.op is FREE and each.inputs[0] not in made
+        ]
+        return [Instruction(kernel, tuple(self.inputs), tuple(leaving)), *again, *freed]
+
+    def _reads_what_it_writes(self) -> bool:
+        """Whether an argument, which is copied, lies in memory that is written to."""
+        written = [v.array for i in self.instructions for v in i.effects.get(Effect.WRITES, ())]
+        read = [value.array for value in self.inputs]
+        return any(np.may_share_memory(one, other) for one in written for other in read)
+
+    def _leaving(
+        self, wanted: Sequence[Value], made: dict[Value, Instruction]
+    ) -> tuple[list[Value] | None, list[Instruction]]:
+        """The values that a program returns, in memory of their own, and the instructions that make
+        views of them, or of what is outside, again; None for the values where that cannot be.
+        """
+        outside = [each.array for value, each in self.known.items() if value not in made]
+        leaving: list[Value] = []
+        again: list[Instruction] = []
+        queue = list(wanted)
+        while queue:
+            value = queue.pop(0)
+            if value in leaving or any(value in each.results for each in again):
+                continue
+            array = self.known[value].array
+            others = [*outside, *[self.known[each].array for each in leaving]]
+            shares = any(np.may_share_memory(array, each) for each in others)
+            if not shares and np.array(array, order="K").strides == value.array.strides:
+                leaving.append(value)
+                continue
+            instruction = made[value]
+            if instruction.effects or isinstance(instruction.op, Inline):
+                return None, []
+            again.append(instruction)
+            queue += [each for each in instruction.reads if each in made]
+        order = {each: number for number, each in enumerate(self.instructions)}
+        return leaving, sorted(again, key=order.__getitem__)
+
+
+def _taker(array: Any, value: Value) -> Callable[[], Any]:
+    """What gives a value of its own of an array that the next run overwrites."""
+    if isinstance(value.array, np.generic):
+        return partial(array.__getitem__, ())
+    return partial(array.copy, "K")
+
+
+@contextmanager
+def _recording_kernels(tape: Tape) -> Iterator[None]:
+    """Write down the calls of kernels in C."""
+    with dispatch.replaced(partial(_kernel_on_tape, tape)):
+        yield
+
+
+def _kernel_on_tape(tape: Tape, name: str, kernel: Callable[..., None]) -> Callable[..., None]:
+    signature = str(kernel.__doc__).partition("(")[2]
+
+    def run(*arguments: Any) -> None:
+        plain = [
+            tape.target(each) if letter.isupper() and each is not None else tape.plain(each)
+            for letter, each in zip(signature, arguments, strict=False)
+        ]
+        kernel(*plain)
+        tape.steps.append(("kernel", name, *plain))
+
+    return run
+
+
+# --- the comparison -------------------------------------------------------------------------------
+
+
+def _compare(
+    function: Callable[..., Any],
+    operands: Sequence[Any],
+    results: Sequence[Recorded],
+    steps: Sequence[Any],
+) -> None:
+    """Raise NotFlat unless steps give what a function gives, to the bit, for other values."""
+    arrays = [each.array for each in _recorded_in(operands)]
+    arrays = list({id(each): each for each in arrays}.values())
+    if any(each.nbytes > LARGEST for each in (*arrays, *[each.array for each in results])):
+        raise NotFlat("a large array")
+    if not steps:
+        return  # a view, or an operand
+    steps = [each for each in steps if each[0] not in ("advance", "count")]
+    program = dispatch.core().Program(tuple(steps), (), (), _missed)
+    before = [each.copy() for each in arrays]
+    plain = _plain(operands)
+    served = 0
+    try:
+        for number in range(_TRIES):
+            changed = [_other_values(each, number) for each in before]
+            _set(arrays, changed)
+            given = function(*plain)
+            parts = given if type(given) in (tuple, list) else [given]
+            expected = [np.array(each) for each in parts if each is not None][: len(results)]
+            after = [each.copy() for each in arrays]
+            _set(arrays, changed)
+            if program() is not None:
+                served += 1
+                _check_same([each.array for each in results] + arrays, expected + after)
+    finally:
+        _set(arrays, before)
+    if not served:
+        raise NotFlat("a value decides for every try")
+
+
+def _kinds_of(operands: Sequence[Any], met: dict[int, int]) -> tuple[Any, ...]:
+    """What the steps of a call follow from: how its arrays lie, which of them are one, settings."""
+    kinds: list[Any] = []
+    for each in operands:
+        if type(each) is Recorded:
+            kinds.append((met.setdefault(id(each), len(met)), *kind_of(each.array)))
+        elif type(each) in (list, tuple):
+            kinds.append(_kinds_of(each, met))
+        else:
+            kinds.append((type(each), repr(each) if type(each) in _SHOWN else id(each)))
+    return tuple(kinds)
+
+
+def _missed() -> None:
+    """What a program that is compared does where something does not hold."""
+
+
+def _recorded_in(operands: Iterable[Any]) -> Iterator[Recorded]:
+    for each in operands:
+        if type(each) is Recorded:
+            yield each
+        elif type(each) in (list, tuple):
+            yield from _recorded_in(each)
+
+
+def _plain(operand: Any) -> Any:
+    if type(operand) is Recorded:
+        return operand.array
+    if type(operand) in (list, tuple):
+        return type(operand)(map(_plain, operand))
+    return operand
+
+
+def _other_values(array: Any, number: int) -> Any:
+    """Values of the signs of an array's; those of integers and bools stay."""
+    if array.dtype.kind != "f" or not array.flags.writeable or not number:
+        return array
+    places = np.arange(array.size, dtype=array.dtype).reshape(array.shape)
+    return array * (1 + np.sin(places * number) / 2)
+
+
+def _set(arrays: Sequence[Any], values: Sequence[Any]) -> None:
+    for array, each in zip(arrays, values, strict=True):
+        if array.flags.writeable:
+            array[...] = each
+
+
+def _check_same(arrays: Sequence[Any], expected: Sequence[Any]) -> None:
+    for one, other in zip(arrays, expected, strict=True):
+        if one.dtype is not other.dtype or one.shape != other.shape:
+            raise NotFlat("another shape or dtype")
+        if not same_bits(np.ascontiguousarray(one), np.ascontiguousarray(other)):
+            raise NotFlat("other bits")
+
+
+def _lies_like(array: Any, other: Any) -> bool:
+    """Whether arrays are of one dtype and shape, with elements as far apart."""
+    pairs = zip(array.shape, array.strides, other.strides, strict=False)
+    return bool(
+        array.dtype is other.dtype
+        and array.shape == other.shape
+        and all(size < 2 or one == another for size, one, another in pairs)
+    )

@@ -1,0 +1,249 @@
+"""Flat programs: compiled iterations whose functions of arrays run as steps in one call, beside the
+interpreter; and what the checker of steps refuses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradcli.arrays.native import dispatch
+from gradcli.loops import hot_loop
+from gradcli.trace import flat
+from tests.late.loop import run
+
+CORE: Any = dispatch.core()
+
+built = pytest.mark.skipif(CORE is None, reason="the kernels in C are not built")
+
+HEAD = """\
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(3)
+x = torch.randn(6, 4)
+t = torch.randint(0, 3, (6,))
+"""
+
+TRAINED = """\
+net = nn.Sequential({layers})
+opt = torch.optim.{optimizer}
+kept = []
+for step in range(150):
+    {change}
+    opt.zero_grad()
+    loss = {loss}
+    loss.backward()
+    opt.step()
+    if step % 10 == 0: kept.append(loss.item())
+"""
+
+ROWS = {
+    "tanh": ("nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3)", "SGD(net.parameters(), 0.1)", ""),
+    "relu and momentum": (
+        "nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 3)",
+        "SGD(net.parameters(), 0.1, momentum=0.9, nesterov=True)",
+        "",
+    ),
+    "decay": ("nn.Linear(4, 3)", "SGD(net.parameters(), 0.1, weight_decay=0.01)", ""),
+    "norm": (
+        "nn.Linear(4, 5), nn.LayerNorm(5), nn.GELU(), nn.Linear(5, 3)",
+        "Adam(net.parameters(), 0.01)",
+        "",
+    ),
+    "batch norm": (
+        "nn.Linear(4, 5), nn.BatchNorm1d(5), nn.Sigmoid(), nn.Linear(5, 3)",
+        "AdamW(net.parameters(), 0.01)",
+        "",
+    ),
+    "dropout": (
+        "nn.Linear(4, 8), nn.Dropout(0.3), nn.ELU(), nn.Linear(8, 3)",
+        "RMSprop(net.parameters(), 0.01)",
+        "",
+    ),
+    "float64": (
+        "nn.Linear(4, 5).double(), nn.Tanh(), nn.Linear(5, 3).double()",
+        "SGD(net.parameters(), 0.1)",
+        "x = torch.randn(6, 4).double()",
+    ),
+    "one column": ("nn.Linear(4, 1), nn.Tanh(), nn.Linear(1, 3)", "SGD(net.parameters(), 0.1)", ""),
+    "a rate that changes": (
+        "nn.Linear(4, 3)",
+        "SGD(net.parameters(), 0.1)",
+        "opt.param_groups[0]['lr'] *= 0.99",
+    ),
+    "a late rate": (
+        "nn.Linear(4, 5), nn.SiLU(), nn.Linear(5, 3)",
+        "Adam(net.parameters(), 0.01)",
+        "if step == 120: opt.param_groups[0]['lr'] = 0.1",
+    ),
+    "late betas": (
+        "nn.Linear(4, 3)",
+        "AdamW(net.parameters(), 0.01)",
+        "if step == 120: opt.param_groups[0]['betas'] = (0.5, 0.9)",
+    ),
+    "ignored classes": (
+        "nn.Linear(4, 3)",
+        "SGD(net.parameters(), 0.1)",
+        "t = torch.where(torch.rand(6) < 0.2, -100, torch.randint(0, 3, (6,)))",
+    ),
+    "other data": ("nn.Linear(4, 3)", "SGD(net.parameters(), 0.1)", "x = torch.randn(6, 4)"),
+    "transposed data": (
+        "nn.Linear(4, 3)",
+        "SGD(net.parameters(), 0.1)",
+        "x = torch.randn(4, 6).t() if step > 120 else torch.randn(6, 4)",
+    ),
+    "fewer rows": (
+        "nn.Linear(4, 3)",
+        "SGD(net.parameters(), 0.1)",
+        "n = 6 - step // 130; x = torch.randn(n, 4); t = torch.randint(0, 3, (n,))",
+    ),
+    "a parameter that is replaced": (
+        "nn.Linear(4, 3)",
+        "SGD(net.parameters(), 0.1)",
+        "if step == 125: net[0].weight.data = torch.ones(3, 4)",
+    ),
+    "a class that does not exist": (
+        "nn.Linear(4, 3)",
+        "SGD(net.parameters(), 0.1)",
+        "if step == 125: t = torch.full((6,), 3)",
+    ),
+}
+"""Networks, optimizers, and what changes in every iteration."""
+
+LOOPS = {
+    "sums": "y = (x.sum(0) * w).sum() + x.mean(1).max() + x.t().sum(1)[0]",
+    "views": "y = (x.view(2, 12).t()[::2] * w.view(2, 2).reshape(-1)[:2]).sum()",
+    "products": "y = (x @ w.view(4, 1) @ w.view(1, 4)).pow(2).mean() + (w @ w)",
+    "batches": "y = torch.bmm(x.view(2, 3, 4), w.view(1, 4, 1).expand(2, 4, 1)).exp().sum()",
+    "softmax": "y = (torch.softmax(x * w, 1) * torch.log_softmax(x + w, 0)).sum()",
+    "choices": "y = torch.where(x > w, x * w, w.abs()).clamp(-1, 1).sum()",
+    "places": "y = x[t % 4, t] @ x[:, 1] * w[t[:2]].sum()",
+    "norms": "y = F.normalize(x * w, dim=1).sum() + torch.linalg.norm(w) + w.std()",
+    "joined": "y = torch.cat([x, w[None]], 0).cumsum(0).prod(1).sum()",
+    "in place": "v = x * 2; v.mul_(3); v += 1; y = (v * w).sum()",
+    "losses": "y = F.mse_loss(x * w, x) + F.smooth_l1_loss(w, x[0]) + F.l1_loss(w.abs(), x[1])",
+}
+"""What an iteration computes of x, t and a leaf w."""
+
+LOOP = """\
+w = torch.tensor([0.5, -1., 2., 0.25], requires_grad=True)
+kept = []
+for step in range(150):
+    {body}
+    (y * 0.01).backward()
+    with torch.no_grad():
+        w -= 0.1 * w.grad
+        w.grad = None
+    if step % 10 == 0: kept.append(y.item())
+"""
+
+PROGRAMS = {
+    name: TRAINED.format(
+        layers=layers,
+        optimizer=optimizer,
+        change=change or "pass",
+        loss="F.cross_entropy(net(x), t)",
+    )
+    for name, (layers, optimizer, change) in ROWS.items()
+} | {name: LOOP.format(body=body) for name, body in LOOPS.items()}
+
+
+@built
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_flat_programs_do_what_the_interpreter_does(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hot_loop, "FLAT_AFTER", 3)
+    made: list[int] = []
+    closed = flat._Segment.close
+
+    def close(segment: Any, *rest: Any) -> Any:
+        instructions = closed(segment, *rest)
+        made.extend(len(segment.instructions) for each in instructions if _is_program(each))
+        return instructions
+
+    monkeypatch.setattr(flat._Segment, "close", close)
+    compiled, interpreted = run(HEAD + PROGRAMS[name]), run(HEAD + PROGRAMS[name], compiles=False)
+    assert [*compiled.differences(interpreted)] == []
+    assert compiled.compiled > 20
+    assert sum(made) > 3
+
+
+def _is_program(instruction: Any) -> bool:
+    return CORE is not None and type(getattr(instruction.op, "function", None)) is CORE.Program
+
+
+# --- what the checker refuses ---------------------------------------------------------------------
+
+one, two = np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)
+wide, fixed = np.ones((2, 3)), np.broadcast_to(np.float32(1), (2, 3))
+floats = np.add.types.index("ff->f")
+
+REFUSED: dict[str, Any] = {
+    "no tuple": 3,
+    "nothing": (),
+    "no such step": ("jump", one),
+    "too few words": ("loop", np.add),
+    "no ufunc": ("loop", max, 0, one, one, one),
+    "no such loop": ("loop", np.add, 1000, one, one, one),
+    "a negative loop": ("loop", np.add, -1, one, one, one),
+    "too few operands": ("loop", np.add, floats, one, one),
+    "another dtype": ("loop", np.add, floats, one, one, wide),
+    "another shape": ("loop", np.add, floats, one, two, one),
+    "another rank": ("loop", np.add, floats, one, one[0], one),
+    "no dimension": ("loop", np.add, floats, *[np.ones((), np.float32)] * 3),
+    "a result that cannot be written": ("loop", np.add, floats, one, one, fixed),
+    "no array": ("loop", np.add, floats, one, "one", one),
+    "unaligned": (
+        *("loop", np.add, floats, one, one),
+        np.frombuffer(bytearray(25), np.uint8)[1:].view(np.float32).reshape(2, 3),
+    ),
+    "matrices that do not fit": (
+        "product",
+        np.matmul,
+        np.matmul.types.index("ff->f"),
+        one,
+        one,
+        one,
+    ),
+    "no matrices": ("product", np.matmul, np.matmul.types.index("ff->f"), *[one[0]] * 3),
+    "no such kernel": ("kernel", "sofmax", one),
+    "too few arguments": ("kernel", "softmax", one),
+    "a kernel of another dtype": ("kernel", "erf", wide, wide),
+    "a copy of another shape": ("copy", one, two),
+    "a copy of another dtype": ("copy", one, one.astype(np.int64)),
+    "other bytes": ("same", one, b"1"),
+    "no bytes": ("same", one, "1"),
+    "no arguments": ("call", print, 3),
+}
+"""Steps that are none."""
+
+
+@built
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_step_is_refused(name: str) -> None:
+    with pytest.raises((AttributeError, BufferError, TypeError, ValueError)):
+        CORE.Program((REFUSED[name],), (), (), print)
+
+
+@built
+def test_a_program_that_cannot_go_on_is_left_to_the_function() -> None:
+    target = np.zeros(3, np.float32)
+    steps = (("call", _failing, ()),)
+    program = CORE.Program(steps, (target,), (target.copy,), lambda each: each.sum())
+    assert program(np.ones(3, np.float32)) == 3
+    other = CORE.Program((), (target,), (target.copy,), lambda each: "another kind")
+    assert other(np.ones(4, np.float32)) == "another kind"
+    assert other(np.ones(3)) == "another kind"
+    assert other(np.ones(6, np.float32)[::2]) == "another kind"
+    assert other("text") == "another kind"
+    assert other(np.ones(3, np.float32))[0].tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match="arguments"):
+        other()
+
+
+def _failing() -> None:
+    raise RuntimeError
