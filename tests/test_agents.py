@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -15,10 +16,12 @@ from typing import Any
 import pytest
 
 from gradcli.doors.bounded import Shortened, cut, slices_of
-from tests.command_line import ROOT, process
+from tests.command_line import ROOT, process, start
 from tests.machine import PATIENCE
 
 mcp = pytest.importorskip("mcp")
+
+from gradcli.doors.agents.server import without_halves  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -270,6 +273,41 @@ def test_settings_are_arguments_and_helps_name_them() -> None:
     for answer, (_, given, part, fails) in zip(answers, ARGUMENTS, strict=True):
         assert part in answer.content[0].text, given
         assert answer.is_error == fails, given
+
+
+@pytest.mark.parametrize(
+    ("sent", "received"),
+    [
+        ('{"a": "\\ud800"}', '{"a": "\ufffd"}'),
+        ('{"a": "\\udc00-\\ud83d\\ude00"}', '{"a": "\ufffd-\U0001f600"}'),
+        ('{"a": "\\\\ud800"}', '{"a": "\\\\ud800"}'),
+        ('{"a": "é"}', '{"a": "é"}'),
+        ("no JSON: \\ud800", "no JSON: \\ud800"),
+    ],
+)
+def test_halves_of_surrogate_pairs_are_replaced(sent: str, received: str) -> None:
+    assert without_halves(sent.encode() + b"\n").decode() == received + "\n"
+
+
+def test_a_request_with_half_of_a_surrogate_pair_is_answered() -> None:
+    hello = {"protocolVersion": "2025-03-26", "capabilities": {},
+             "clientInfo": {"name": "test", "version": "1"}}  # fmt: skip
+    call = {"name": "run", "arguments": {"program": "print('\ud800')"}}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+    ]
+    with start("mcp", stdin=subprocess.PIPE) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        for message in messages:
+            running.stdin.write(json.dumps(message).encode() + b"\n")
+        running.stdin.flush()
+        answers = [json.loads(running.stdout.readline()) for _ in range(2)]
+        running.stdin.close()
+        assert running.wait(PATIENCE) == 0
+    assert answers[1]["result"]["content"][0]["text"].startswith("\ufffd")
 
 
 def test_recordings_are_those_of_a_folder(tmp_path: Path) -> None:

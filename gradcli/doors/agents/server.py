@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 from collections.abc import Callable, Coroutine
 from functools import wraps
+from threading import Thread
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import MCPServer
@@ -88,7 +90,38 @@ def serve(limits: dict[str, Any], recordings: str | None) -> None:
     reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     for tool in (tools.run, tools.explain, tools.derive, tools.why, tools.blame, tools.check):
         server.add_tool(_with_settings(tool), annotations=reads)
+    _mend_input()
     server.run("stdio")
+
+
+def _mend_input() -> None:
+    """Put what the SDK can read in the place of standard input: it drops a message with a half of a
+    surrogate pair, and the client would wait for its answer.
+    """
+    lines = os.fdopen(os.dup(0), "rb")
+    read_end, write_end = os.pipe()
+    os.dup2(read_end, 0)
+    os.close(read_end)
+
+    def copy() -> None:
+        with lines, os.fdopen(write_end, "wb") as mended:
+            for line in lines:
+                mended.write(without_halves(line))
+                mended.flush()
+
+    Thread(target=copy, daemon=True).start()
+
+
+def without_halves(line: bytes) -> bytes:
+    """A message with U+FFFD for each half of a surrogate pair; as it is where it is no JSON."""
+    if b"\\u" not in line:
+        return line
+    try:
+        text = json.dumps(json.loads(line), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return line
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole.encode() + b"\n"
 
 
 def _with_settings(tool: Tool) -> Tool:
