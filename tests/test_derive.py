@@ -140,6 +140,13 @@ def test_a_shape_that_no_formula_reads_gives_its_names_no_place(gradcli: Command
     assert (found.code, json.loads(found.out)["sizes"].keys()) == (0, {"k"}), found.err
 
 
+def test_a_hessian_with_a_number_as_seed(gradcli: CommandLine) -> None:
+    found = gradcli(
+        "derive", "e = x * a\ne.sum().backward()", "a=2", "x=3", "--hessian", "--seed=1"
+    )
+    assert (found.code, found.err.count("error")) == (0, 0), found.err
+
+
 CUBES = "e = x.abs()\nfor i in range(90):\n    e = torch.func.grad(lambda t: (t**3).sum())(e)"
 
 

@@ -234,3 +234,9 @@ def test_carets_stand_under_wide_characters(gradcli: CommandLine, line: str, pla
 def columns(text: str) -> int:
     wide = sum(east_asian_width(character) in "WF" for character in text)
     return len(text) + wide - sum(bool(combining(character)) for character in text)
+
+
+def test_the_sign_of_a_transform_by_what_is_no_tensor(gradcli: CommandLine) -> None:
+    transform = "torch.distributions.AffineTransform"
+    found = gradcli(f"print({transform}(0, -2.).sign, {transform}(0, torch.float32).sign)")
+    assert "error[E202]: TypeError: sign(): argument 'input' must be a tensor" in found.err

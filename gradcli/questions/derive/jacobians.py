@@ -434,7 +434,7 @@ def _rows(derived: Derivation, name: str, inputs: dict[str, Any], run: Program, 
         for unit in np.eye(size, dtype=inputs[SEED].dtype)
     ]
     stacked = np.stack(rows) if rows else np.zeros((0, *inputs[name].shape), inputs[SEED].dtype)
-    return stacked.reshape(*shape, *stacked.shape[1:])
+    return stacked.reshape((*shape, *stacked.shape[1:]))
 
 
 def _holds(

@@ -8,7 +8,6 @@ import math
 from typing import Any, ClassVar
 
 from gradcli.autograd.modes import NoGrad
-from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.objects.classes.extensible import Extensible
 from gradcli.language.objects.types import check_kind
@@ -225,9 +224,9 @@ class AffineTransform(Transform):
     @property
     def sign(self) -> Any:  # type: ignore[override]
         """1 where it rises, -1 where it falls."""
-        if isinstance(self.scale, Tensor):
-            return methods.sign(self.scale)
-        return (self.scale > 0) - (self.scale < 0)
+        if isinstance(self.scale, (int, float)):
+            return (self.scale > 0) - (self.scale < 0)
+        return methods.sign(self.scale)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         if isinstance(self.scale, (int, float)):
