@@ -457,14 +457,14 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-m", "not sanitizer", *sy
 
 @pytest.mark.sanitizer
 def test_under_sanitizers(tmp_path: Path) -> None:
-    """This file again with kernels that watch each access to memory and each overflow."""
+    """This file, and flat programs, with a core that watches each access to memory."""
     compiler = shutil.which("gcc")
     if compiler is None:
         pytest.skip("there is no gcc")
     pytest.importorskip("setuptools")
     from gradcli.build_backend import FLAGS
 
-    library = tmp_path / "_core.so"
+    library, flat = tmp_path / "_core.so", Path(__file__).with_name("test_flat.py")
     sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"]
     source = Path(dispatch.__file__).with_name("module.c")
     include = f"-I{sysconfig.get_path('include')}"
@@ -480,7 +480,7 @@ def test_under_sanitizers(tmp_path: Path) -> None:
         "GRADCLI_NATIVE": "",
     }
     found = subprocess.run(
-        [sys.executable, "-c", UNDER_SANITIZERS, str(library), __file__],
+        [sys.executable, "-c", UNDER_SANITIZERS, str(library), __file__, str(flat)],
         capture_output=True,
         text=True,
         env=setting,
