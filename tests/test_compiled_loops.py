@@ -2466,7 +2466,7 @@ def train():
 print([train() for _ in range(7)])
 """
     in_both_ways(program, monkeypatch)
-    assert len(written) == 1
+    assert len({id(path) for path in written}) == 1
 
 
 @pytest.mark.parametrize("head", ["for n in range(1000):", "n = 0\nwhile n < 1000:\n    n += 1"])

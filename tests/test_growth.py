@@ -88,9 +88,9 @@ def test_nothing_grows(name: str) -> None:
     tracemalloc.start()
     try:
         run(SETUP + rounds(70))
-        # A session keeps what it compiled of a statement.
-        few = -run(rounds(70)) + run(rounds(70))
-        many = -run(rounds(70)) + run(rounds(200))
+        # A session keeps what it compiled of a statement, and flat programs after 96 rounds of it.
+        few = -run(rounds(200)) + run(rounds(200))
+        many = -run(rounds(200)) + run(rounds(400))
         assert many - few < 10_000
     finally:
         tracemalloc.stop()

@@ -76,7 +76,7 @@ print(w.grad)
         nothing,
         """
 for i in range(120):
-    if i == 100: n = 1
+    if i == 110: n = 1
     t += 1
     t //= n + 1
 print(t)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.loops import finishing
+from gradcli.loops import compiled
 from gradcli.session import Session
 from gradcli.trace import codegen
 from tests.benchmarks.work import Work
@@ -34,13 +34,13 @@ def where(work: Work, rounds: int) -> None:
         for _ in Session(lambda event: None).run(text, work.name):
             pass
 
-    original = vars(finishing)["functions_of"]
-    vars(finishing)["functions_of"] = _with_visible_ufuncs
+    original = vars(compiled)["functions_of"]
+    vars(compiled)["functions_of"] = _with_visible_ufuncs
     try:
         run()
         profile.runcall(run)
     finally:
-        vars(finishing)["functions_of"] = original
+        vars(compiled)["functions_of"] = original
     spent: dict[str, float] = defaultdict(float)
     for row in profile.getstats():
         spent[_part(row.code)] += row.inlinetime

@@ -33,8 +33,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--flat-after",
         type=int,
-        default=hot_loop.FLAT_AFTER,
-        help="compiled iterations before flat programs are made",
+        default=1000,
+        help="compiled iterations before flat programs are made: by default more than there are",
     )
     parser.add_argument("--oracle", metavar="PYTHON", help="compare with PyTorch instead")
     return parser.parse_args()
