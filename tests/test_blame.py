@@ -707,6 +707,12 @@ loss = out.pow(2).mean()
         ),
         ("y = (torch.ones(1) * x).std()", "divides by 0", "`correction=0`"),
         (_RNN, "beyond 3.40282e+38", "grows 3.1-fold each time"),
+        (
+            "h, w = torch.ones(4), (torch.ones(4, 4) * x)\nfor t in range(50): h = w @ h\n"
+            "y = (h ** 2).sum()",
+            "the result of pow is beyond",
+            "grows 4-fold each time",
+        ),
     ],
     ids=[
         "singular",
@@ -716,6 +722,7 @@ loss = out.pow(2).mean()
         "targets",
         "std",
         "RNN",
+        "behind a loop",
     ],
 )
 def test_what_has_no_cure_says_why(

@@ -57,7 +57,7 @@ def explain_by_context(run: Recorded, blamed: Blamed) -> None:
         # What diverges has grown for rounds; a formula may overflow in a later one by itself.
         blamed.diverges = blamed.diverges if _growth(run, nonfinite, _FEWEST_ROUNDS) else ()
     elif blamed.cause == "overflow" and not blamed.diverges:
-        blamed.grows = _growth(run, nonfinite, _FEWEST)
+        blamed.grows = _growth(run, nonfinite, _FEWEST) or _growth_before(run, nonfinite)
 
 
 def _is_computed(run: Recorded, nonfinite: FirstNonFinite) -> bool:
@@ -161,17 +161,45 @@ def _growth(run: Recorded, nonfinite: FirstNonFinite, fewest: int) -> str:
                 if event.node is nonfinite.node:
                     break
     else:
-        for call in run.recorder.calls:
-            if call.op is nonfinite.op and _is_there(call.span, nonfinite.place):
-                if call.output is nonfinite.output:
-                    break
-                sizes.append(_size([call.output]))
+        sizes = _sizes_of_rounds(run, nonfinite.op, nonfinite.place, nonfinite.output)[:-1]
+        ratio = _ratio(sizes, fewest)
+        return f"{ratio}-fold" if ratio else ""
+    ratio = _ratio(sizes, fewest)
+    return f"the gradient grows {ratio}-fold" if ratio else ""
+
+
+def _sizes_of_rounds(run: Recorded, op: Any, place: Span | None, output: Any) -> list[float]:
+    """The largest elements that an op gave at a place in each round, up to an output of it."""
+    sizes: list[float] = []
+    for call in run.recorder.calls:
+        if call.op is op and _is_there(call.span, place):
+            sizes.append(_size([call.output]))
+            if call.output is output:
+                break
+    return sizes
+
+
+def _growth_before(run: Recorded, nonfinite: FirstNonFinite) -> str:
+    """How the operand of an op behind a loop grew in that, "" where it did not."""
+    made_by = {id(call.output): call for call in run.recorder.calls}
+    failed = made_by.get(id(nonfinite.output))
+    for operand in () if failed is None else failed.arguments.values():
+        maker = made_by.get(id(operand))
+        if maker is not None:
+            sizes = _sizes_of_rounds(run, maker.op, maker.span, maker.output)
+            ratio = _ratio(sizes, _FEWEST)
+            if ratio:
+                return f"{ratio}-fold"
+    return ""
+
+
+def _ratio(sizes: Sequence[float], fewest: int) -> str:
+    """By how much the last sizes grow from one to the next, "" where one does not."""
     last = sizes[-fewest:]
     ratios = [b / a if a else 0.0 for a, b in pairwise(last)]
     if len(last) < fewest or min(ratios) < _GROWTH:
         return ""
-    ratio = f"{float(np.prod(ratios)) ** (1 / len(ratios)):.2g}"
-    return f"the gradient grows {ratio}-fold" if nonfinite.phase == BACKWARD else f"{ratio}-fold"
+    return f"{float(np.prod(ratios)) ** (1 / len(ratios)):.2g}"
 
 
 def _is_there(place: Span | None, wanted: Span | None) -> bool:
