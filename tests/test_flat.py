@@ -218,6 +218,8 @@ REFUSED: dict[str, Any] = {
     "other bytes": ("same", one, b"1"),
     "no bytes": ("same", one, "1"),
     "no arguments": ("call", print, 3),
+    "a count of floats": ("nonzero", one, 6),
+    "a count that is no number": ("nonzero", one > 0, "6"),
 }
 """Steps that are none."""
 
@@ -243,6 +245,16 @@ def test_a_program_that_cannot_go_on_is_left_to_the_function() -> None:
     assert other(np.ones(3, np.float32))[0].tolist() == [1, 1, 1]
     with pytest.raises(ValueError, match="arguments"):
         other()
+
+
+@built
+def test_what_fails_behind_a_change_is_an_error() -> None:
+    """The function must not change it a second time."""
+    steps = (("changes",), ("same", np.ones(1, np.bool_), b"\0"))
+    with pytest.raises(RuntimeError, match="behind a change"):
+        CORE.Program(steps, (), (), print)()
+    with pytest.raises(ZeroDivisionError):
+        CORE.Program((("changes",), ("call", divmod, (1, 0))), (), (), print)()
 
 
 def _failing() -> None:

@@ -144,7 +144,7 @@ def _write_flat(
     for name, tensor in held.items():
         tape.relies_on("equal", memory, name, tensor)
         tape.relies_on("is", tensor, "array", tensor.array)
-    tape.changed = True
+    tape.changes()
     box = np.array(numbers or ())
     if numbers:
         tape.steps.append(("advance", partial(_put_numbers, box, optimizer, memory, group), ()))

@@ -172,7 +172,8 @@ class _Segment:
         written = instruction.effects.get(Effect.WRITES, ())
         if effects - _EFFECTS or not self.constants.issuperset(written):
             raise NotFlat("an effect")
-        self.tape.changed = self.tape.changed or bool(written)
+        if written:
+            self.tape.changes()
         # `out`, memory that an operand does not need any more, is left out: steps have their own.
         operands = [self._operand(each) for each in instruction.inputs]
         with _recording_kernels(self.tape):

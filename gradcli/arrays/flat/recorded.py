@@ -118,6 +118,12 @@ class Tape:
         ):
             self.relied.append(step)
 
+    def changes(self) -> None:
+        """Write down that what follows changes memory that outlives the program."""
+        if not self.changed:
+            self.steps.append(("changes",))
+        self.changed = True
+
     def check(self, array: Any) -> bool:
         """The value of a bool, which every run has to find again."""
         if self.changed or array.dtype != bool or array.size != 1:
@@ -129,10 +135,11 @@ class Tape:
         """How many elements are not zero, which every run has to find again."""
         if self.changed:
             raise NotFlat("what runs depends on a value")
-        counted = np.asarray(np.count_nonzero(array))
-        self.steps.append(into(counted, np.count_nonzero, array))
-        self.steps.append(("same", counted, counted.tobytes()))
-        return int(counted)
+        if array.dtype != bool or not (array.flags.c_contiguous or array.flags.f_contiguous):
+            raise NotFlat("a count of what is no bool")
+        counted = int(np.count_nonzero(array))
+        self.steps.append(("nonzero", array, counted))
+        return counted
 
 
 _OF_REDUCTIONS = {"axis", "dtype", "initial", "keepdims"}

@@ -10,12 +10,14 @@
  *   ("call", function, argument, …)    whatever else; its result is left alone
  *   ("advance", function, argument, …) the same, of what it changes beside memory
  *   ("same", array, bytes)             the elements must be these
+ *   ("nonzero", array, number)         so many of the bools must be true
  *   ("equal", object, key, value)      `object[key]` must be equal to the value
  *   ("is", object, name, value)        an attribute must be the value
  *   ("idle", object, name)             an attribute must be false
  *   ("count", object, name, number)    is added to an attribute
+ *   ("changes",)                       what follows changes what outlives the program
  * What does not hold, and a `call` that fails, end the run: another function then does all of it
- * again, which is why what changes memory of others comes last. */
+ * again. Behind "changes" nothing may end a run: that is an error. */
 
 enum { MOST_OPERANDS = 6, MOST_DIMENSIONS = 8, CORE = 3, BETWEEN_SIGNALS = 64 };
 
@@ -31,7 +33,7 @@ typedef struct {
     const char *name, *types;
 } UFunc;
 
-typedef enum { LOOP, KERNEL_CALL, COPY, WIDEN, NARROW, CALL, SAME, EQUAL, IS, IDLE, COUNT } StepKind;
+typedef enum { LOOP, KERNEL_CALL, COPY, WIDEN, NARROW, CALL, SAME, NONZERO, EQUAL, IS, IDLE, COUNT, CHANGES } StepKind;
 
 typedef struct {
     StepKind kind;
@@ -238,6 +240,19 @@ static int take_same(Step *step, PyObject *array, PyObject *bytes)
     return wrong ? mistake("not so many bytes") : 0;
 }
 
+static int take_nonzero(Step *step, PyObject *array, PyObject *number)
+{
+    Py_buffer view;
+    step->kind = NONZERO;
+    step->inner[0] = PyLong_AsSsize_t(number);
+    if ((step->inner[0] == -1 && PyErr_Occurred()) || look(array, &view, 0) < 0) return -1;
+    int wrong = strcmp(view.format, "?") != 0 || !PyBuffer_IsContiguous(&view, 'A');
+    step->pointers[0] = view.buf;
+    step->bytes = view.len;
+    PyBuffer_Release(&view);
+    return wrong ? mistake("no bools in a row") : 0;
+}
+
 static int take_step(Step *step, PyObject *described)
 {
     static const struct {
@@ -245,7 +260,7 @@ static int take_step(Step *step, PyObject *described)
         Py_ssize_t least, most;
     } FORMS[] = {{"loop", 4, 9}, {"product", 6, 6}, {"kernel", 2, 18}, {"copy", 3, 3}, {"same", 3, 3},
                  {"call", 3, 3}, {"equal", 4, 4}, {"is", 4, 4}, {"idle", 3, 3}, {"count", 4, 4},
-                 {"advance", 3, 3}};
+                 {"advance", 3, 3}, {"changes", 1, 1}, {"nonzero", 3, 3}};
     enum { COUNT_OF_FORMS = sizeof FORMS / sizeof *FORMS };
     if (!PyTuple_Check(described) || PyTuple_Size(described) < 1) return mistake("no step");
     PyObject *name = PyTuple_GetItem(described, 0);
@@ -267,6 +282,8 @@ static int take_step(Step *step, PyObject *described)
     case 6: step->kind = EQUAL; return 0;
     case 7: step->kind = IS; return 0;
     case 8: step->kind = IDLE; return 0;
+    case 11: step->kind = CHANGES; return 0;
+    case 12: return take_nonzero(step, step->parts[0], step->parts[1]);
     default: step->kind = COUNT; return 0;
     }
 }
@@ -323,6 +340,13 @@ static void copy_elements(char *to, const char *from, const Step *step, int dime
     }
 }
 
+static Py_ssize_t count_true(const Step *step)
+{
+    Py_ssize_t count = 0;
+    for (Py_ssize_t k = 0; k < step->bytes; k++) count += step->pointers[0][k] != 0;
+    return count;
+}
+
 static int add_to_attribute(const Step *step)
 {
     PyObject *now = PyObject_GetAttr(step->parts[0], step->parts[1]);
@@ -348,6 +372,8 @@ static int run_step(const Step *step)
     case WIDEN:
     case NARROW: copy_elements(step->pointers[1], step->pointers[0], step, 0); return 1;
     case SAME: return memcmp(step->pointers[0], step->pointers[1], (size_t)step->bytes) == 0;
+    case NONZERO: return count_true(step) == step->inner[0];
+    case CHANGES: return 1;
     case COUNT: return add_to_attribute(step);
     case CALL: found = PyObject_Call(step->parts[0], step->parts[1], NULL); break;
     case EQUAL:
@@ -404,12 +430,17 @@ static PyObject *program_call(PyObject *object, PyObject *given, PyObject *named
 {
     Program *self = (Program *)object;
     if (named || PyTuple_Size(given) != self->given) return mistake("not so many arguments"), NULL;
-    int holds = take_arguments(self, given);
+    int holds = take_arguments(self, given), changed = 0;
     for (Py_ssize_t k = 0; holds > 0 && k < self->count; k++) {
         holds = run_step(&self->steps[k]);
+        changed = changed || self->steps[k].kind == CHANGES;
         if (k % BETWEEN_SIGNALS == 0 && PyErr_CheckSignals() < 0) return NULL;
     }
     if (holds > 0) return results_of(self);
+    if (changed) {
+        if (holds == 0) PyErr_SetString(PyExc_RuntimeError, "a step failed behind a change");
+        return NULL;
+    }
     if (holds < 0) {
         if (!PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
         PyErr_Clear();
