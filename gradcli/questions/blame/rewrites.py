@@ -296,6 +296,9 @@ def _guarded(blamed: Blamed, node: Expression) -> Iterator[Rewrite]:
     elif name == "atan2":
         yield from _off_origin(node)
     elif name in ("softmax", "log_softmax"):
+        place = nonfinite.place
+        if place is not None and place.origin and nonfinite.module is not None:
+            return  # nobody can write into a module of PyTorch's: the mask is theirs to change
         low = "-1e4" if nonfinite.dtype.char == "e" else "-1e9"
         yield Rewrite(
             target.span,
