@@ -296,9 +296,9 @@ def _guarded(blamed: Blamed, node: Expression) -> Iterator[Rewrite]:
     elif name == "atan2":
         yield from _off_origin(node)
     elif name in ("softmax", "log_softmax"):
-        place = nonfinite.place
-        if place is not None and place.origin and nonfinite.module is not None:
-            return  # nobody can write into a module of PyTorch's: the mask is theirs to change
+        place, module = nonfinite.place, nonfinite.module
+        if place is not None and place.origin and module and module[1] == "MultiheadAttention":
+            return  # whose lines are PyTorch's: the mask is what a program can change
         low = "-1e4" if nonfinite.dtype.char == "e" else "-1e9"
         yield Rewrite(
             target.span,
