@@ -21,7 +21,7 @@ pytest.importorskip("pygls")
 
 pytestmark = pytest.mark.filterwarnings("default")
 
-URI = "file:///tmp/lesson.grad"
+URI = "file:///lessons/lesson.grad"
 
 TEXT = """\
 def twice(value):

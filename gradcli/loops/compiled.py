@@ -154,7 +154,7 @@ class CompiledIteration:
         self.namespace: dict[str, Any] = self.begin.__globals__
 
     @property
-    def is_pliable(self) -> bool:
+    def may_be_flat(self) -> bool:
         """Whether flat programs may still be made of it."""
         return self._trace is not None
 

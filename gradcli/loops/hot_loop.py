@@ -157,7 +157,7 @@ class HotLoop:
                 continue
             if not path.fits(variables, steps):
                 continue
-            if path.served >= FLAT_AFTER and path.is_pliable:
+            if path.served >= FLAT_AFTER and path.may_be_flat:
                 self._show(variables)
                 path.flatten()
             if not path.verified:

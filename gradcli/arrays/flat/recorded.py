@@ -8,7 +8,7 @@ fails, and is called by the program as it stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from operator import is_
+from operator import attrgetter, getitem, is_
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,24 @@ from gradcli.arrays.flat.steps import (
 
 class NotFlat(Exception):
     """A function does what no step is for."""
+
+
+def plain(operand: Any) -> Any:
+    """What NumPy takes for an operand; what nobody recorded is the same in every run."""
+    if type(operand) is Recorded:
+        return operand.array
+    if type(operand) in (tuple, list):
+        return type(operand)([plain(each) for each in operand])
+    if type(operand) is slice:
+        return slice(*map(plain, (operand.start, operand.stop, operand.step)))
+    return operand
+
+
+def target(operand: Any) -> Any:
+    """The same for what is written to; raises NotFlat for an array that nobody recorded."""
+    if type(operand) is not Recorded:
+        raise NotFlat("an array that nobody recorded is written to")
+    return operand.array
 
 
 class Tape:
@@ -48,22 +66,6 @@ class Tape:
     def record(self, array: Any) -> Recorded:
         """An array of the program's own memory, or of a constant's."""
         return Recorded(self, array)
-
-    def plain(self, operand: Any) -> Any:
-        """What NumPy takes for an operand; what nobody recorded is the same in every run."""
-        if type(operand) is Recorded:
-            return operand.array
-        if type(operand) in (tuple, list):
-            return type(operand)([self.plain(each) for each in operand])
-        if type(operand) is slice:
-            return slice(*map(self.plain, (operand.start, operand.stop, operand.step)))
-        return operand
-
-    def target(self, operand: Any) -> Any:
-        """The same for what is written to; raises NotFlat for an array that nobody recorded."""
-        if type(operand) is not Recorded:
-            raise NotFlat("an array that nobody recorded is written to")
-        return operand.array
 
     def ufunc(self, ufunc: np.ufunc, operands: Sequence[Any], out: Any, **named: Any) -> Any:
         """Call a ufunc; its results."""
@@ -94,8 +96,8 @@ class Tape:
 
     def function(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Call a function of NumPy's that gives an array: a view of an operand, or a new one."""
-        arguments = tuple(map(self.plain, arguments))
-        named = {name: self.plain(value) for name, value in named.items()}
+        arguments = tuple(map(plain, arguments))
+        named = {name: plain(value) for name, value in named.items()}
         result = function(*arguments, **named)
         if isinstance(result, np.generic):
             result = np.asarray(result)
@@ -185,37 +187,14 @@ class Recorded(NDArrayOperatorsMixin):
 
     # --- what does not change ---------------------------------------------------------------------
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.array.shape
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        return self.array.strides
-
-    @property
-    def dtype(self) -> Any:
-        return self.array.dtype
-
-    @property
-    def flags(self) -> Any:
-        return self.array.flags
-
-    @property
-    def ndim(self) -> int:
-        return self.array.ndim
-
-    @property
-    def size(self) -> int:
-        return self.array.size
-
-    @property
-    def itemsize(self) -> int:
-        return self.array.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        return self.array.nbytes
+    shape = property(attrgetter("array.shape"))
+    strides = property(attrgetter("array.strides"))
+    dtype = property(attrgetter("array.dtype"))
+    flags = property(attrgetter("array.flags"))
+    ndim = property(attrgetter("array.ndim"))
+    size = property(attrgetter("array.size"))
+    itemsize = property(attrgetter("array.itemsize"))
+    nbytes = property(attrgetter("array.nbytes"))
 
     def __len__(self) -> int:
         return len(self.array)
@@ -229,10 +208,10 @@ class Recorded(NDArrayOperatorsMixin):
         self, ufunc: np.ufunc, method: str, *operands: Any, out: Any = None, **named: Any
     ) -> Any:
         tape = self.tape
-        operands = tuple(map(tape.plain, operands))
-        named = {name: tape.plain(value) for name, value in named.items()}
+        operands = tuple(map(plain, operands))
+        named = {name: plain(value) for name, value in named.items()}
         if out is not None:
-            out = tuple(map(tape.target, out))
+            out = tuple(map(target, out))
         if method == "__call__":
             return tape.ufunc(ufunc, operands, out, **named)
         if method == "reduce":
@@ -259,11 +238,11 @@ class Recorded(NDArrayOperatorsMixin):
         if all(each is None or each is ... or type(each) in (int, slice) for each in key):
             if ... not in key:
                 key = (*key, ...)  # a view, even of one element
-            return self.tape.record(self.array[self.tape.plain(key)])
-        return self.tape.function(_item, self, key)
+            return self.tape.record(self.array[plain(key)])
+        return self.tape.function(getitem, self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        tape, value = self.tape, self.tape.plain(value)
+        tape, value = self.tape, plain(value)
         if key is ... or (type(key) is slice and key == slice(None)):
             view = self.array[...]
             if type(value) is np.ndarray and value.shape != view.shape:
@@ -274,7 +253,7 @@ class Recorded(NDArrayOperatorsMixin):
                 return
             tape.steps.append(call(self.array.__setitem__, ..., value))
             return
-        key = tape.plain(key)
+        key = plain(key)
         self.array[key] = value
         tape.steps.append(call(self.array.__setitem__, key, value))
 
@@ -343,22 +322,18 @@ HOST_ARRAYS = (np.ndarray, Recorded)
 """The types of arrays in the host's memory whose elements are computed."""
 
 
-def _item(array: Any, key: Any) -> Any:
-    return array[key]
-
-
 def _empty_like(tape: Tape, array: Any, *arguments: Any, **named: Any) -> Recorded:
-    return tape.record(np.empty_like(tape.plain(array), *arguments, **named))
+    return tape.record(np.empty_like(plain(array), *arguments, **named))
 
 
 def _zeros_like(tape: Tape, array: Any, *arguments: Any, **named: Any) -> Recorded:
-    result = np.zeros_like(tape.plain(array), *arguments, **named)
+    result = np.zeros_like(plain(array), *arguments, **named)
     tape.steps.append(copied(np.broadcast_to(result.dtype.type(0), result.shape), result))
     return tape.record(result)
 
 
 def _dot(tape: Tape, left: Any, right: Any) -> Recorded:
-    left, right = tape.plain(left), tape.plain(right)
+    left, right = plain(left), plain(right)
     result = np.asarray(np.dot(left, right))
     step = None
     if left.ndim == right.ndim == 2 and not tape.plainly:
@@ -371,14 +346,14 @@ def _copyto(tape: Tape, out: Any, value: Any, **named: Any) -> None:
     if named == {"casting": "unsafe"} or not named:
         out[...] = value
         return
-    out, value = tape.target(out), tape.plain(value)
-    named = {name: tape.plain(each) for name, each in named.items()}
+    out, value = target(out), plain(value)
+    named = {name: plain(each) for name, each in named.items()}
     np.copyto(out, value, **named)
     tape.steps.append(call(np.copyto, out, value, **named))
 
 
 def _count_nonzero(tape: Tape, array: Any) -> int:
-    return tape.count(tape.plain(array))
+    return tape.count(plain(array))
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {

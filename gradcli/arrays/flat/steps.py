@@ -101,7 +101,6 @@ def reduced(ufunc: np.ufunc, array: Any, axes: tuple[int, ...], first: Any, out:
             return steps
     else:
         steps = [("copy", np.broadcast_to(out.dtype.type(first), out.shape), out)]
-    places = [-1 if axis in axes else axis for axis in range(array.ndim)]
     kept = [axis for axis in range(array.ndim) if axis not in axes]
     small = out.reshape([out.shape[axis] for axis in kept])
     if not np.may_share_memory(small, out):
