@@ -92,42 +92,81 @@ MOVES = {
     "m = x.reshape(1, 1).max(1); y = x.reshape(1).take(m.indices).sum()": "line 1: x.resh",
     "m = x.reshape(1).sort(); y = x.reshape(1)[m.indices].sum() * m.values": "line 1: x.resh",
     "i = torch.tensor([0]); y = x.reshape(1)[i].sum()": "",
-    "y = x if torch.equal(x, x * 2) else -x": "a number of theirs is taken out of a tensor",
-    "y = x if torch.allclose(x, x * 2) else -x": "a number of theirs is taken out of a tensor",
-    "y = x * x.tolist()": "a number of theirs is taken out of a tensor, line 1: x.tolist()",
-    "y = x * x.detach().numpy().sum()": "a number of theirs is taken out of a tensor, line 1",
-    "y = x * torch.tensor([x, x * 2])[1]": "a number of theirs is taken out of a tensor, line 1",
-    "y = x * torch.tensor(x)": "a number of theirs is taken out of a tensor, line 1",
-    "y = x * torch.unique(x).numel()": "a number of theirs is taken out of a tensor, line 1",
-    "y = x * len(torch.nonzero(x > 1))": "a number of theirs is taken out of a tensor, line 1",
-    "y = x * torch.histc(x, 3)[0]": "a number of theirs is taken out of a tensor, line 1",
-    "y = x * torch.isin(x, 2)": "a number of theirs is taken out of a tensor, line 1",
-    "y = x * torch.bincount(x.long().reshape(1)).sum()": "number of theirs is taken out",
-    "b = torch.tensor([1., 2.]); y = x * torch.bucketize(x, b)": "number of theirs is taken out",
-    "y = x * torch.linalg.matrix_rank(x.reshape(1, 1))": "number of theirs is taken out",
+    "y = x if torch.equal(x, x * 2) else -x": "a number is taken out of a tensor",
+    "y = x if torch.allclose(x, x * 2) else -x": "a number is taken out of a tensor",
+    "y = x * x.tolist()": "a number is taken out of a tensor, line 1: x.tolist()",
+    "y = x * x.detach().numpy().sum()": "a number is taken out of a tensor, line 1",
+    "y = x * torch.tensor([x, x * 2])[1]": "a number is taken out of a tensor, line 1",
+    "y = x * torch.tensor(x)": "a number is taken out of a tensor, line 1",
+    "y = x * torch.unique(x).numel()": "a number is taken out of a tensor, line 1",
+    "y = x * len(torch.nonzero(x > 1))": "a number is taken out of a tensor, line 1",
+    "y = x * torch.histc(x, 3)[0]": "a number is taken out of a tensor, line 1",
+    "y = x * torch.isin(x, 2)": "a number is taken out of a tensor, line 1",
+    "y = x * torch.bincount(x.long().reshape(1)).sum()": "number is taken out",
+    "b = torch.tensor([1., 2.]); y = x * torch.bucketize(x, b)": "number is taken out",
+    "y = x * torch.linalg.matrix_rank(x.reshape(1, 1))": "number is taken out",
     "w = torch.tensor([1., 2.]); y = x * len(torch.nonzero(w > 1))": "",
     "print(x.detach()); m = x.detach().exp(); y = x * 2": "",
     "y = x.detach() * x": "has no gradient, line 1: x.detach() * x",
     "y = x.data.exp() * x": "has no gradient, line 1: x.data.exp()",
     "y = x * x.detach()": "has no gradient, line 1: x * ",
     "m = x.detach(); y = x * m": "has no gradient, line 1: x * ",
-    "y = x * x.item()": "a number of theirs is taken out of a tensor, line 1: x.item()",
+    "y = x * x.item()": "a number is taken out of a tensor, line 1: x.item()",
     "y = x if x > 0 else -x\ny = y * 1": "is taken out of a tensor, line 1: x > 0",
     "with torch.no_grad():\n    m = x * 2\ny = x * m": "no gradient, line 2: x * 2",
     "z = x * 3; m = z.detach(); y = x * m": "has no gradient, line 1: x * m",
     "h = x * 2\nwith torch.no_grad():\n    h.mul_(2)\ny = h * h": "no gradient, line 3: h.mul_(2)",
     "h = x * 2; h.register_hook(lambda g: g * 3); y = h * h": "a hook may change gradients",
+    "y = x * len(str(x))": "a constant of MulBackward0 is another, line 1: x * len(str(x))",
+    "y = x * len(repr([x]))": "a constant of MulBackward0 is another, line 1",
+    "t = F.one_hot(x.long(), 9)\ny = (x * t).sum()": "MulBackward0 is another, line 2: x * t",
+    "import numpy as np; y = x * float(np.exp(x.detach()))": "of MulBackward0 is another",
+    "y = x * torch.linspace(0, x, 3).sum()": "of MulBackward0 is another, line 1",
+    "t = torch.zeros(2); t[0] = x.detach(); y = x * t.sum()": "MulBackward0 is another, line 1",
+    "y = x * x.detach().clone().requires_grad_()": "no gradient, line 1: x.detach().clone()",
+    "y = x * x.detach().requires_grad_()": "the program sets the value of a leaf itself",
+    "y = x * torch.eye(2)[len(str(x)) % 2, 0]": "a constant of MulBackward0 is another",
+    "y = x * 2 if '5' in str(x) else x.exp()": "an operation is another, line 1: x * 2",
+    "y = x * 2; assert '1.5000' in str(x)": "at other values the program ends: AssertionError",
+    "y = x * torch.rand(()) + torch.randn(())": "",
+    "y = x * hash(x)": "does not compute the same when it is run again",
+    "w = torch.ones(()).requires_grad_()\ny = x * w * w.item()": "",
+    "w = torch.ones(()).requires_grad_()\ny = x * w * x.item()": "taken out of a tensor, line 2",
+    "w = torch.ones(()).requires_grad_()\nfor step in range(2):\n    y = x * w\n    y.backward()"
+    "\n    with torch.no_grad():\n        w -= w.grad\ny = x * w": "no gradient, line 4",
     "y = x.half() * 2": "a browser does not round to float16",
     "y = (x * torch.ones(30_000)).sum()": "graph have 30,002 elements",
 }
 
 
+def _reason(program: str) -> str:
+    """Why the leaf `x` of a program cannot be moved on its page, "" where it can."""
+    html = invoke("explain", "--of", "y", program, "x=1.5", "--format", "html").stdout
+    document = _document(html)
+    leaf = next(id for id, each in document["nodes"].items() if each["variable"] == "x")
+    found: str = document["unmoved"] or document["staying"].get(leaf, "")
+    return found
+
+
 @pytest.mark.parametrize("program", MOVES)
 def test_inputs_move_where_other_values_take_the_same_way(program: str) -> None:
-    html = invoke("explain", "--of", "y", program, "x=1.5", "--format", "html").stdout
-    found = _document(html)["unmoved"]
+    found = _reason(program)
     assert MOVES[program] in found
     assert bool(MOVES[program]) == bool(found)
+
+
+LATER = {
+    "w = torch.tensor(2., requires_grad=True)\ny = x * w\ny.backward()\nw.data -= w.grad": "w",
+    "m = torch.nn.Linear(1, 1)\no = torch.optim.SGD(m.parameters(), 0.1)\n"
+    "y = m(x.reshape(1)).sum()\ny.backward()\no.step()": "m.bias",
+}
+
+
+@pytest.mark.parametrize("program", LATER)
+def test_a_leaf_that_is_written_to_after_it_was_read_stays(program: str) -> None:
+    html = invoke("explain", "--of", "y", program, "x=1.5", "--format", "html").stdout
+    found = {*_document(html)["staying"].values()}
+    assert f"the program sets the value of `{LATER[program]}` itself" in found
 
 
 def test_forward_steps_come_before_backward_ones() -> None:

@@ -342,10 +342,82 @@ def test_the_parameters_of_a_network_are_moved(browser: Browser, tmp_path: Path)
         _check_moved(browser, [program(values)])
 
 
+READS = [
+    "len(str(a)) / 40",
+    "float(str(b)[7:].split(',')[0].rstrip(')'))",
+    "len(f'{a.max()}')",
+    "b.item()",
+    "sum(a.tolist())",
+    "F.one_hot(a.abs().long() % 3, 3).sum(0)",
+    "F.one_hot(a.argmax(), 3)",
+    "(a > b).float()",
+    "(a > b)",
+    "(2.0 if b > 0.5 else 3.0)",
+    "float(a.detach().numpy().max())",
+    "torch.linspace(0, b, 3)",
+    "torch.zeros(3).index_fill_(0, a.argmin(), 2.0)",
+    "a.argsort()",
+    "b.detach().clone()",
+    "int(a.abs().sum())",
+    "a.shape[0]",
+    "a.numel()",
+    "torch.rand(3)",
+    "torch.tensor([1.0, 2.0, 3.0])",
+    "w",
+    "k",
+]
+"""What may be read of the vector `a` and the number `b`, and what depends on neither."""
+
+STEPS = ["{h} * {r}", "{h} + {r} * a", "torch.sin({h}) * {r}", "torch.where(a > b, {h}, {r} * b)"]
+
+
+def _random_program(random: np.random.Generator) -> str:
+    """A program that computes `y` of `a` and `b` with two things that were read."""
+    first, second = random.choice(READS, 2)
+    one, other = random.choice(STEPS, 2)
+    return (
+        "torch.manual_seed(1); w = torch.tensor([0.5, 1.5, -1.0]); k = 2.5; g = a * b\n"
+        f"r = {first}\n"
+        f"h = {one.format(h='g', r='r')}\n"
+        f"y = ({other.format(h='h', r=second)}).sum()"
+    )
+
+
+def test_a_random_program_is_computed_as_it_runs_or_stays(browser: Browser, tmp_path: Path) -> None:
+    """Whatever a program reads of its leaves: a leaf that has a slider gives what a run gives."""
+    random = np.random.default_rng(5)
+    file = tmp_path / "page.html"
+    counts = {"moved": 0, "stay": 0}
+    for _ in range(60):
+        program = _random_program(random)
+        start = {"a": random.uniform(-2, 2, 3).round(2), "b": random.uniform(0.5, 2, ()).round(2)}
+        if invoke("explain", program, *_words(start), "-o", str(file)).code:
+            continue
+        _open(browser, file)
+        moving = browser.run(
+            "openLeaves(), [...document.querySelectorAll('#inputs input[type=number]')]"
+            ".map((each) => each.getAttribute('aria-label').match(/of (\\w+)/)[1])"
+        )
+        (hint,) = _texts(browser, "#inputs .hint")
+        assert len({*moving}) == 2 or re.search("stays: |cannot be moved here: ", hint), program
+        counts["moved" if moving else "stay"] += 1
+        for _ in range(2):
+            values = {
+                name: random.uniform(-2, 2, each.shape).round(2) if name in moving else each
+                for name, each in start.items()
+            }
+            if not moving or invoke(program, *_words(values)).code:
+                continue
+            typed = [float(each) for name in dict.fromkeys(moving) for each in values[name].ravel()]
+            assert browser.run(f"typeIn({json.dumps(typed)})") == len(typed), program
+            _check_moved(browser, [program, *_words(values)])
+    assert min(counts.values()) >= 10, counts
+
+
 UNMOVED = {
     "z = x * 3; y = torch.where(z > 4, x, -x).sum()": "the page has no formula for WhereBackward0",
     "y = torch.linalg.svdvals(x).sum()": "the page has no formula for LinalgSvdBackward0, line 2",
-    "y = x.sum() if x.sum() > 0 else x.prod()": "a number of theirs is taken out of a tensor",
+    "y = x.sum() if x.sum() > 0 else x.prod()": "a number is taken out of a tensor",
     "h = x * 1; h[0] = 0.5; y = h.sum()": "no formula for CopySlices, line 2",
     "y = (x.T @ torch.full((2, 3), float('inf'))).sum()": "no formula for MmBackward0",
     "y = x.sum(); y.backward(); y.backward()": "gradients were there before this pass",

@@ -24,6 +24,7 @@ from gradcli.running.arguments.words import (
 )
 from gradcli.running.process.terminal import Terminal
 from gradcli.running.run import Run
+from gradcli.running.showing import report
 
 if TYPE_CHECKING:
     from gradcli.language.tree.syntax import Statement
@@ -68,7 +69,7 @@ def one_shot(
         with run.limited():
             statements = run.session.parse(program, "program")
             value = run.execute(statements, arguments)
-            if not run.report(value) and not options.json:
+            if not report(run, value) and not options.json:
                 _show_plain(run, statements, value)
             elif options.format == "text":
                 note_missing_gradients(run, statements, arguments)

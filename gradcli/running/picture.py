@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, NoReturn
 
 from gradcli.autograd import naming
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
-from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.hints.spelling import closest
 from gradcli.recorded.annotated_graph import AnnotatedGraph
 from gradcli.recorded.ledger import ledger
 from gradcli.recorded.result import Result
 from gradcli.running.arguments.words import UsageError, unknown
+from gradcli.running.other_values import reasons_to_stay
+from gradcli.running.report import annotated_graph
 from gradcli.show.graph.markup import dot, mermaid
-from gradcli.show.page.computing import COMPARING
+from gradcli.show.page.computing import comparisons
 from gradcli.show.page.document import page_document
-from gradcli.show.page.moved_leaves import obstacle
 from gradcli.show.page.page import page
 from gradcli.show.page.times import Times, times_of
 from gradcli.show.pictures.modules import Path, module_name, module_title
@@ -29,6 +29,7 @@ from gradcli.show.pictures.svg import LaidOut, laid_out, svg
 
 if TYPE_CHECKING:
     from gradcli.running.arguments.options import Options
+    from gradcli.running.run import Run
     from gradcli.session import Session
 
 _TEXTUAL: dict[str, Callable[[AnnotatedGraph], str]] = {
@@ -46,22 +47,28 @@ MOST_BOXES = 3_000
 """A picture of more boxes takes long to lay out, and nobody sees anything in it."""
 
 
-def picture_text(session: Session, options: Options, result: Result, format: str) -> str:
+def picture_text(run: Run, result: Result, format: str) -> str:
     """The backward graph with values and gradients, in one of `PICTURES`; of a recording's graph
     alone with the shapes.
 
     Raises:
         GradcliError: E402 where the output has no graph, E602 where the picture is too large.
     """
+    session, options = run.session, run.options
     if result.graph.root is None:
         raise no_graph(result)
-    annotated = annotated_graph(session, result, not options.graph_alone)
+    recorder = session.recorder
+    with session.running():
+        titles = {path: module_title(module) for path, module in naming.module_paths().values()}
+    compared = comparisons(recorder.calls if isinstance(recorder, TraceRecorder) else ())
+    annotated = annotated_graph(session, result, not options.graph_alone, titles, compared)
     if format in _TEXTUAL:
         return _TEXTUAL[format](annotated)
     if format == "svg":
         return svg(drawn(annotated, options))
     asked = _asked(annotated, options)
     picture = _unfolded(annotated, options)
+    reasons = reasons_to_stay(run, result)
     with session.running():
         rows = ledger(result.graph, result.events)
         closed = [module_name(path) for path in asked]
@@ -71,7 +78,7 @@ def picture_text(session: Session, options: Options, result: Result, format: str
                 rows,
                 annotated,
                 picture,
-                _unmoved(session, result),
+                reasons,
                 _times(session, result),
                 closed,
                 bool(options.expand),
@@ -88,18 +95,6 @@ def _times(session: Session, result: Result) -> Times:
         return Times()
     paths = {number: path for number, (path, _) in naming.module_paths().items()}
     return times_of(result.graph, watch, session.recorder.modules, paths)
-
-
-def _unmoved(session: Session, result: Result) -> str:
-    """Why other values of the leaves cannot be tried on the page, "" where they can."""
-    recorder = session.recorder
-    if not isinstance(recorder, TraceRecorder):
-        return "what ran was not recorded"
-    reason = obstacle(result.graph, recorder)
-    if reason is None or reason.place is None:
-        return "" if reason is None else reason.reason
-    place = reason.place
-    return f"{reason.reason}, {place.origin or f'line {place.line}'}: {place.text.splitlines()[0]}"
 
 
 def _unfolded(annotated: AnnotatedGraph, options: Options) -> Picture:
@@ -132,21 +127,6 @@ def no_graph(result: Result | None) -> GradcliError:
 def format_of(path: str) -> str:
     """The format that a file of `DRAWN` holds; a PNG is made of SVG."""
     return "html" if path.endswith(".html") else "svg"
-
-
-def annotated_graph(session: Session, result: Result, has_numbers: bool = True) -> AnnotatedGraph:
-    """The graph of a result with all numbers that the run recorded."""
-    recorder = session.recorder
-    calls = recorder.call_of if isinstance(recorder, TraceRecorder) else None
-    named = [value for value in session.state.names().values() if type(value) is Tensor]
-    with session.running():
-        titles = {path: module_title(module) for path, module in naming.module_paths().values()}
-    compared = {
-        id(each.output): each
-        for each in (recorder.calls if isinstance(recorder, TraceRecorder) else ())
-        if each.op.name.partition(".")[0] in COMPARING
-    }
-    return AnnotatedGraph(result.graph, result.events, calls, named, has_numbers, titles, compared)
 
 
 def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:

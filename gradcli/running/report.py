@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.engine.backward import retain_grad
@@ -14,7 +15,7 @@ from gradcli.language.objects.repr import display
 from gradcli.ops.binding.functions import torch
 from gradcli.recorded.gradients import NONE, Gradient, has_infinity, has_nan
 from gradcli.recorded.result import Result
-from gradcli.running.arguments.options import PICTURES, Options
+from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument, evaluate
 from gradcli.running.arguments.words import UsageError
 from gradcli.running.process.terminal import Terminal
@@ -23,7 +24,9 @@ from gradcli.show.style import block, one_line
 
 if TYPE_CHECKING:
     from gradcli.autograd.graph import Graph, GraphNode
+    from gradcli.autograd.recording.instructions import Call
     from gradcli.autograd.recording.recorder import Differentiated, Recorder
+    from gradcli.recorded.annotated_graph import AnnotatedGraph
     from gradcli.session import Session
     from gradcli.show.style import Style
 
@@ -356,11 +359,6 @@ def output_text(style: Style, name: str | None, output: Any, remark: str = "") -
 
 def show(terminal: Terminal, session: Session, options: Options, result: Result) -> None:
     """Print a result: value, seed, gradients and trace."""
-    if options.format in PICTURES:
-        from gradcli.running.picture import picture_text  # lazy: start-up: few pictures
-
-        terminal.write(picture_text(session, options, result, options.format))
-        return
     with session.running():
         if options.format == "table":
             from gradcli.show.values import table  # lazy: start-up: few tables
@@ -450,8 +448,24 @@ def trace_text(
     named = frozenset(id for id in unnamed if id is not None)
     settings = TreeSettings(options.trace_depth, options.expand, named)
     if style == "values":
-        from gradcli.running.picture import annotated_graph  # lazy: start-up: few such graphs
-        from gradcli.show.graph.values_tree import values_tree  # lazy: start-up: likewise
+        from gradcli.show.graph.values_tree import values_tree  # lazy: start-up: few such graphs
 
         return values_tree(annotated_graph(session, result), terminal.style, settings)
     return tree(result.graph, terminal.style, settings)
+
+
+def annotated_graph(
+    session: Session,
+    result: Result,
+    has_numbers: bool = True,
+    titles: Mapping[str, str] = MappingProxyType({}),
+    comparisons: Mapping[int, Call] = MappingProxyType({}),
+) -> AnnotatedGraph:
+    """The graph of a result with all numbers that the run recorded; the rest is as there."""
+    from gradcli.recorded.annotated_graph import AnnotatedGraph  # lazy: start-up: few are shown
+
+    calls = getattr(session.recorder, "call_of", None)
+    named = [value for value in session.state.names().values() if type(value) is Tensor]
+    return AnnotatedGraph(
+        result.graph, result.events, calls, named, has_numbers, titles, comparisons
+    )

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.errors import GradcliError
 from gradcli.language.events import Printed, Reported
 from gradcli.language.tree.syntax import Command
-from gradcli.running.arguments.files import write_result
-from gradcli.running.arguments.options import PICTURES, Options
+from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument
 from gradcli.running.process.interruption import limited_time
 from gradcli.running.process.memory import memory_ceiling
@@ -57,6 +56,7 @@ class Run:
         reading: the files that `.read` is running, outermost first.
         statement: the one that runs, or ran last.
         asked: how often the program asked to see a graph or its gradients.
+        collected: what the program printed, where that is part of a document.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Run:
         self.terminal = terminal
         self.handlers = handlers
         self.options = options
-        self._printed: list[str] = []
+        self.collected: list[str] = []
         self.session = Session(
             self._emit,
             default_dtype=options.dtype or "float32",
@@ -292,23 +292,6 @@ class Run:
             return []
         return [binding.argument for binding in self.bindings.bindings.values()]
 
-    def report(self, value: Any = None, *, compact: bool = False) -> bool:
-        """Show the result of the run and write it to the file that was asked for.
-
-        Args:
-            value: the value of the last statement, which is the output if it is a tensor.
-
-        Returns:
-            Whether there was a tensor to report on.
-        """
-        with self.within_memory():
-            return self._report(value, compact)
-
-    def document(self, value: Any = None) -> dict[str, Any]:
-        """The result of the run as a JSON object."""
-        with self.within_memory():
-            return self._document(self.result(value))
-
     def result(self, value: Any, draws: bool = False) -> Result | None:
         """Find the output, differentiate it if needed, and collect the result, if any.
 
@@ -376,79 +359,6 @@ class Run:
         recorded.has_numbers = self.has_numbers
         return recorded
 
-    def _report(self, value: Any, compact: bool) -> bool:
-        from gradcli.running.report import (  # lazy: start-up: NumPy
-            contents,
-            find_output,
-            note_passes,
-            show,
-            show_output,
-            warn_of_nonfinite,
-        )
-
-        draws = self.options.draws or self.options.format in PICTURES
-        try:
-            result = self.result(value, draws)
-        except GradcliError as error:
-            if error.code == "E401" and self.options.format == "text":
-                named = find_output(self.session, self.options, value)
-                assert named is not None  # there is one whose gradient is not given
-                with self.session.running():
-                    show_output(self.terminal, *named)
-            raise
-        if result is not None:
-            note_passes(self.terminal, self.session, self.options, result)
-            output = result.name or "the output", result.output.array
-            warn_of_nonfinite(self.terminal, result.gradients, output)
-        if self.options.json and self.options.prints:
-            compact = compact or self.options.format == "jsonl"
-            self.terminal.write(self._json(result, compact))
-        elif result is not None and self.options.prints:
-            show(self.terminal, self.session, self.options, result)
-        if self.options.output is not None and not self.options.draws_shapes:
-            write_result(
-                self.options.output,
-                result,
-                lambda: self._written(result),
-                not self.options.no_header,
-            )
-            self.terminal.wrote(self.options.output, contents(result, self.options.draws))
-        return result is not None
-
-    def _written(self, result: Any) -> str:
-        """What a file of text holds of the result: its graph as a picture, or its document."""
-        if not self.options.draws:
-            return self._json(result, False)
-        from gradcli.running.picture import (  # lazy: start-up: few pictures
-            format_of,
-            no_graph,
-            picture_text,
-        )
-
-        if result is None:
-            raise no_graph(None)
-        format = format_of(self.options.output or "")
-        return picture_text(self.session, self.options, result, format)
-
-    def _json(self, result: Any, compact: bool) -> str:
-        from gradcli.show.result_json import text  # lazy: start-up: JSON
-
-        return text(self._document(result), compact=compact)
-
-    def _document(self, result: Any) -> dict[str, Any]:
-        from gradcli.show.result_json import document  # lazy: start-up: JSON
-
-        with self.session.running():
-            steps = self.options.trace == "steps"
-            values = None
-            if result is not None and self.options.trace == "values":
-                from gradcli.running.picture import (  # lazy: start-up: few such graphs
-                    annotated_graph,
-                )
-
-                values = annotated_graph(self.session, result)
-            return document(result, "".join(self._printed), steps=steps, values=values)
-
     def show_value(self, value: Any) -> None:
         """Show the value of an expression."""
         from gradcli.show.values import shown  # lazy: start-up: NumPy
@@ -462,7 +372,7 @@ class Run:
     def printed(self, text: str) -> None:
         """Show what the program printed."""
         if self._collects:
-            self._printed.append(text)
+            self.collected.append(text)
         else:
             self.terminal.print(text, self.options.limits.files)
 
@@ -476,7 +386,7 @@ class Run:
         if self.muted:
             return
         if self._collects:
-            self._printed.append(text)
+            self.collected.append(text)
         elif self.shows_values and type(self.statement) is Command and self.options.limits.files:
             self.terminal.page(text)
         else:

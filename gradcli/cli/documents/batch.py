@@ -18,6 +18,7 @@ from gradcli.running.arguments.values import Argument, hold_files, read_argument
 from gradcli.running.arguments.words import UsageError, arguments_of, check_stdin, stdin_options
 from gradcli.running.process.terminal import Terminal
 from gradcli.running.run import Run
+from gradcli.running.showing import report
 
 if TYPE_CHECKING:
     from gradcli.language.tree.syntax import Statement
@@ -197,7 +198,7 @@ def run_file(
                 run.execute(known, arguments)
                 run.tell_replay()
             if options.wants_result:
-                run.report(compact=True)
+                report(run, compact=True)
             if options.draws_shapes:
                 error = _drawn(terminal, path, options)
     except GradcliError as failure:

@@ -22,6 +22,7 @@ from gradcli.running.process.memory import memory_ceiling
 from gradcli.running.process.terminal import Terminal
 from gradcli.running.process.workers import lost_process
 from gradcli.running.run import Run
+from gradcli.running.showing import document
 
 if TYPE_CHECKING:
     from gradcli.language.tree.syntax import Statement
@@ -85,7 +86,7 @@ class Runner:
                 value = run.execute(self.program, [*common, *own])
                 if options.keeps_arrays:
                     return _with_arrays(number, run, value, names)
-                return Outcome(number, _line(run.document(value), number))
+                return Outcome(number, _line(document(run, value), number))
         except GradcliError as error:
             if error.code == "E101" and error.help is None and error.span is not None:
                 error.help = f"the record does not give {error.span.text} a value"

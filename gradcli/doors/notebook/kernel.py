@@ -176,7 +176,7 @@ class _CellRun(Run):
                 graph = self.session.graph(value)
                 if len(graph.nodes) <= _LARGEST_PICTURE:
                     result = Result(value.name, value, None, (), graph)
-                    picture = picture_text(self.session, self.options, result, "svg")
+                    picture = picture_text(self, result, "svg")
                     data["text/html"] = f"<pre>{escape(text)}</pre>\n{picture}"
         return data
 

@@ -184,7 +184,7 @@ class Result:
         if shown._result is None or shown._result.graph.root is None:
             raise ValueError("the output has no graph")
         with shown._run.session.running():
-            return picture_text(shown._run.session, shown._run.options, shown._result, format)
+            return picture_text(shown._run, shown._result, format)
 
     def _recorded(self) -> Result:
         """The result of a run that recorded every step."""

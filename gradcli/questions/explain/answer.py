@@ -100,7 +100,7 @@ def write_picture(run: Run, tensor: Tensor, path: str) -> None:
     run.options.limits.check_file(path)
 
     def drawing(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
-        return picture_text(run.session, run.options, _result(run, tensor, events), format_of(path))
+        return picture_text(run, _result(run, tensor, events), format_of(path))
 
     write_text(path, with_values(run, tensor, drawing))
 

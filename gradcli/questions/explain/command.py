@@ -127,7 +127,7 @@ def explain(
         if format in PICTURES:
             from gradcli.running.picture import picture_text  # lazy: command: after the run
 
-            drawn = picture_text(run.session, run.options, result, format)
+            drawn = picture_text(run, result, format)
             answer.text = lambda _: drawn
         return answer
 

@@ -25,7 +25,7 @@ def graph_picture(terminal: Terminal, options: Options, path: str, format: str) 
             run.tell_replay()
             result = run.result(value, draws=True)
             with run.within_memory():
-                return "" if result is None else picture_text(run.session, options, result, format)
+                return "" if result is None else picture_text(run, result, format)
     finally:
         options.graph_alone = False
 

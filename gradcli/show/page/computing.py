@@ -7,13 +7,14 @@ says itself where each of its own comes from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite, prod
 from typing import Any
 
 import numpy as np
 
 from gradcli.autograd.graph import GraphNode
+from gradcli.autograd.recording.instructions import Call
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.definition.op import Op
 from gradcli.record import Record
@@ -44,6 +45,11 @@ COMPARING = {
 
 CHOOSING = ("where", "masked_fill")
 """The operations in which a condition may be one that the page computes anew."""
+
+
+def comparisons(calls: Iterable[Call]) -> dict[int, Call]:
+    """The calls among these that made a condition, by the `id` of what came out."""
+    return {id(each.output): each for each in calls if each.op.name.partition(".")[0] in COMPARING}
 
 
 def recipe(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:

@@ -6,7 +6,7 @@ at the nodes, and with shape and norm of large arrays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -35,7 +35,7 @@ def page_document(
     rows: Sequence[Row],
     annotated: AnnotatedGraph,
     picture: Picture,
-    unmoved: str,
+    unmoved: Mapping[int, str],
     times: Times,
     closed: Sequence[str] = (),
     expand: bool = False,
@@ -47,7 +47,8 @@ def page_document(
     belong to each.
 
     Args:
-        unmoved: why other values of the leaves cannot be tried; "" where they can.
+        unmoved: why other values of leaves cannot be tried, by the ids of their nodes; of 0, why
+            none can.
         times: how long modules took.
         closed: the paths of modules that are to be closed.
         expand: whether all modules are to be open.
@@ -62,14 +63,15 @@ def page_document(
             order[node.id] = None
     order.update(dict.fromkeys(node.id for node in nodes))
     formulas = _formulas(rows)
-    unmoved = unmoved or _too_much(nodes)
+    why = unmoved.get(0, "") or _too_much(nodes)
     return {
         "title": picture.title,
-        "unmoved": unmoved,
+        "unmoved": why,
+        "staying": {} if why else {**unmoved},
         "program": _program(nodes),
         "nodes": {
             node.id: _node(node, annotated)
-            | ({} if unmoved else _computed(node, annotated) | formulas.get(node.id, {}))
+            | ({} if why else _computed(node, annotated) | formulas.get(node.id, {}))
             for node in nodes
         },
         "boxes": [_box(box) for box in picture.boxes],

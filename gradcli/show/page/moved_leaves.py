@@ -22,7 +22,7 @@ from gradcli.trace.ir import ALIAS, Effect, Instruction, Value, values_in
 
 
 class Obstacle(Record):
-    """Why other values of the leaves could make more than the graph's operations make of them.
+    """Why other values of leaves could make more than the graph's operations make of them.
 
     Attributes:
         reason: a clause, for a person.
@@ -33,32 +33,30 @@ class Obstacle(Record):
     place: Span | None = None
 
 
-def obstacle(graph: Graph, recorder: TraceRecorder) -> Obstacle | None:
-    """The first thing that happens to the leaves' values outside of the graph and before its end:
-    a number leaves a tensor, which may decide anything, or something is computed of them that
+def obstacle(graph: Graph, recorder: TraceRecorder, leaves: Sequence[Tensor]) -> Obstacle | None:
+    """The first thing that happens to the values of some leaves outside of the graph and before its
+    end: a number leaves a tensor, which may decide anything, or something is computed of them that
     gradients do not know, and then enters the graph. None where there is no such thing.
 
     What does not come from the leaves, such as data and labels, is no obstacle: it stays as it is.
     """
     instructions = recorder.trace.instructions
     last = max((at for at, each in enumerate(instructions) if _is_within(each, graph)), default=-1)
-    if any(map(_is_hooked, graph.nodes)):
-        return Obstacle("a hook may change gradients")
-    arrays = [each.leaf.array for each in graph.nodes if each.leaf is not None]
-    leaves = {id(each.leaf) for each in graph.nodes if each.leaf is not None}
+    arrays = [leaf.array for leaf in leaves]
+    ids = {id(leaf) for leaf in leaves}
     inside = {
         value
         for each in instructions[: last + 1]
         if _is_within(each, graph)
         for value in each.reads
-        if id(recorder.tensors[value.number]) in leaves
+        if id(recorder.tensors[value.number]) in ids
     }
     # What shows a leaf's memory and was there before the leaf was read, such as `x.detach()`.
-    shown = Obstacle("what is computed of them has no gradient")
+    shown = Obstacle("the output depends on a value that has no gradient")
     outside = {
         value: shown
         for value in (*recorder.trace.inputs, *recorder.trace.constants)
-        if value not in inside and _shows(recorder.tensors[value.number], arrays)
+        if _shows(recorder.tensors[value.number], leaves)
     }
     conditions: dict[Value, Obstacle] = {}
     for each in instructions[: last + 1]:
@@ -75,13 +73,16 @@ def obstacle(graph: Graph, recorder: TraceRecorder) -> Obstacle | None:
         if not touched and not _reads_memory(each, arrays):
             continue
         if Effect.READS in each.effects or _sized_by_values(each):
-            return Obstacle("a number of theirs is taken out of a tensor", each.span)
+            return Obstacle("a number is taken out of a tensor", each.span)
         if within and source is not None:
             return Obstacle(shown.reason, each.span) if source is shown else source
-        inside.update(_carried_on(each, inside, recorder))
+        # A leaf that shows what was met before it is itself all the same.
+        own = inside.intersection(each.results) if each.op is ALIAS else ()
+        carried = {*_carried_on(each, inside, recorder), *own}
+        inside.update(carried)
         cut = Obstacle(shown.reason, each.span) if source in (None, shown) else source
         made = conditions if source is None and compares else outside
-        made.update((value, cut) for value in each.results if value not in inside)
+        made.update((value, cut) for value in each.results if value not in carried)
     return None
 
 
@@ -124,7 +125,8 @@ def _positions(instruction: Instruction, recorder: TraceRecorder) -> list[Value]
     return [recorder.find(each) for key in keys if type(key) is Key for each in key.sources]
 
 
-def _is_hooked(node: GraphNode) -> bool:
+def is_hooked(node: GraphNode) -> bool:
+    """Whether a hook may change the gradients at a node."""
     leaf, extra = node.leaf, node.node.extra
     if leaf is not None and leaf.meta is not None and leaf.meta.hooks:
         return True
@@ -134,19 +136,19 @@ def _is_hooked(node: GraphNode) -> bool:
 def _reads_memory(instruction: Instruction, arrays: Sequence[Any]) -> bool:
     """Whether one of these arrays is read before the trace knows it as a value."""
     memories = [each for each in instruction.inputs if isinstance(each, (np.ndarray, np.generic))]
-    return any(
-        one is other or (isinstance(one, np.ndarray) and np.may_share_memory(one, other))
-        for one in memories
-        for other in arrays
+    return any(one is other or _share(one, other) for one in memories for other in arrays)
+
+
+def _shows(tensor: Tensor | None, leaves: Sequence[Tensor]) -> bool:
+    """Whether a tensor has the memory of one of these leaves, or a part of it, and is another."""
+    return tensor is not None and any(
+        tensor is not leaf and _share(tensor.array, leaf.array) for leaf in leaves
     )
 
 
-def _shows(tensor: Tensor | None, arrays: Sequence[Any]) -> bool:
-    """Whether a tensor has the memory of one of these arrays, or a part of it."""
-    array = None if tensor is None else tensor.array
-    return isinstance(array, np.ndarray) and any(
-        isinstance(other, np.ndarray) and np.may_share_memory(array, other) for other in arrays
-    )
+def _share(one: Any, other: Any) -> bool:
+    both = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
+    return both and np.may_share_memory(one, other)
 
 
 def _is_within(instruction: Instruction, graph: Graph) -> bool:

@@ -294,11 +294,16 @@ function addSliders() {
   const why = unmovable();
   if (why) { refuse(why); return; }
   const leaves = Object.fromEntries(ids.map((id) => [id, tensor(elementsOf(page.nodes[id]), page.nodes[id].shape)]));
-  if (!agrees(leaves)) { refuse("what the page computes is not what the run did"); return; }
   const small = ids.filter((id) => leaves[id].data.length <= MOST_MOVED), large = ids.filter((id) => !small.includes(id));
-  const count = small.reduce((sum, id) => sum + leaves[id].data.length, 0);
+  const moving = small.filter((id) => !page.staying[id]), staying = small.filter((id) => page.staying[id]);
+  const reasons = [...new Set(staying.map((id) => page.staying[id]))];
   if (!small.length) { refuse(`each has more than ${MOST_MOVED} elements`); return; }
-  hint.before(...small.flatMap((id) => leafInputs(leaves, id, count > MOST_AT_ONCE && leaves[id].data.length > 1)));
+  if (!moving.length && reasons.length === 1) { refuse(reasons[0]); return; }
+  if (!agrees(leaves)) { refuse("what the page computes is not what the run did"); return; }
+  const count = moving.reduce((sum, id) => sum + leaves[id].data.length, 0);
+  hint.before(...moving.flatMap((id) => leafInputs(leaves, id, count > MOST_AT_ONCE && leaves[id].data.length > 1)));
+  if (!moving.length) hint.textContent = "They cannot be moved here.";
+  for (const reason of reasons) hint.textContent += ` ${staying.filter((id) => page.staying[id] === reason).map(called).join(", ")} stays: ${reason}.`;
   if (large.length) hint.textContent += ` What has more than ${MOST_MOVED} elements stays: ${large.map(called).join(", ")}.`;
 }
 

@@ -1,0 +1,258 @@
+"""Which leaves of a page can take other values there: the page computes what the graph's operations
+make of them, and keeps all else. What it keeps must be the same where the program runs again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.autograd.graph import Graph, GraphNode
+from gradcli.autograd.recording.trace_recorder import TraceRecorder
+from gradcli.autograd.tensor import Tensor, gradient_edge
+from gradcli.errors import GradcliError, Span
+from gradcli.record import Record
+from gradcli.recorded.annotated_graph import AnnotatedGraph
+from gradcli.running.moments import leaves
+from gradcli.running.rerun import Executed, Rerun, moments_of
+from gradcli.show.page.computing import comparisons, recipe
+from gradcli.show.page.document import LARGEST
+from gradcli.show.page.moved_leaves import is_hooked, obstacle
+
+if TYPE_CHECKING:
+    from gradcli.recorded.result import Result
+    from gradcli.running.run import Run
+
+_LONGEST = 3.0
+"""Seconds: what runs longer is not run again, a page would be long in coming."""
+
+_MOST_ALONE = 12
+"""Leaves that are looked at one by one, where they cannot be moved all together."""
+
+Reasons = dict[int, str]
+"""Why leaves cannot be moved, by the ids of their nodes; of 0, why none can."""
+
+
+def reasons_to_stay(run: Run, result: Result) -> Reasons:
+    """Why leaves of a result cannot take other values on a page that computes its graph anew.
+
+    A leaf can be moved where nothing leads past the graph from it to the output, as far as the
+    record shows, and where the program, run again with other values of it, makes a graph of the
+    same operations with the same constants.
+    """
+    graph, recorder = result.graph, run.session.recorder
+    if not isinstance(recorder, TraceRecorder):
+        return {0: "what ran was not recorded"}
+    if any(map(is_hooked, graph.nodes)):
+        return {0: "a hook may change gradients"}
+    # A larger one has no slider: it stays.
+    every = {each.id: each.leaf for each in graph.nodes if each.leaf is not None}
+    moved = {id: leaf for id, leaf in every.items() if leaf.array.size <= LARGEST}
+    reasons = _alone(moved, lambda some: _led_past(graph, recorder, [*some.values()]))
+    left = {id: leaf for id, leaf in moved.items() if id not in reasons}
+    if 0 in reasons or not left or not run.has_numbers:
+        return reasons
+    if run.seconds > _LONGEST:
+        return {0: f"the program ran for {run.seconds:.0f} s, too long to be run again for them"}
+    try:
+        others = _Others(run, result)
+    except GradcliError:
+        return {0: "the program does not end when it is run again"}
+    if not others.is_alike:
+        return {0: "the program does not compute the same when it is run again"}
+    return reasons | _alone(left, others.difference)
+
+
+def _alone(leaves: Mapping[int, Tensor], reason: Any) -> Reasons:
+    """Why some of these leaves stay: `reason` is asked of all of them together, of each, and of
+    those together that it has nothing against.
+    """
+    together = reason(leaves)
+    if not together:
+        return {}
+    if len(leaves) > _MOST_ALONE:
+        return {0: together}
+    reasons = {id: reason({id: leaf}) for id, leaf in leaves.items()}
+    reasons = {id: each for id, each in reasons.items() if each}
+    rest = {id: leaf for id, leaf in leaves.items() if id not in reasons}
+    return reasons if reasons and not (rest and reason(rest)) else {0: together}
+
+
+def _led_past(graph: Graph, recorder: TraceRecorder, leaves: Sequence[Tensor]) -> str:
+    """What leads past the graph from leaves to the output, "" where the record shows nothing."""
+    found = obstacle(graph, recorder, leaves)
+    return "" if found is None else _at(found.reason, found.place)
+
+
+def _at(reason: str, place: Span | None) -> str:
+    """A reason with the line of the program that is at fault."""
+    if place is None:
+        return reason
+    return f"{reason}, {place.origin or f'line {place.line}'}: {place.text.splitlines()[0]}"
+
+
+class _Kept(Record):
+    """What a page keeps of a graph.
+
+    Attributes:
+        nodes: of each node, by its id, its name, what its operands come from, and the constants.
+        leaves: the values of the leaves by the ids of their nodes.
+        seed: what the program's own backward pass began with.
+    """
+
+    nodes: dict[int, dict[str, Any]]
+    leaves: dict[int, Any]
+    seed: Any
+
+
+class _Others:
+    """A program that runs again at other values of the leaves of a result."""
+
+    def __init__(self, run: Run, result: Result) -> None:
+        self._graph = result.graph
+        self._root = _root_of(result.output)
+        name = "program" if run.statement is None else run.statement.span.source.name
+        program = run.transcript.program()
+        if run.statement is not None and run.transcript.last() is not run.statement.span:
+            program += f"{run.statement.span.text}\n"
+        self._rerun = Rerun(run.terminal, program, name, run.arguments(), run.options)
+        self._was = _kept(run, result.output)
+        here = self._rerun.execute(record="all")
+        self._here = self._found(here)
+        if any(leaf.version for leaf in here.leaves.values()):
+            self._rerun.moments, _ = moments_of(self._rerun, here)
+        self._names = _names(run, result.graph)
+        every = ((each.id, each.leaf) for each in result.graph.nodes)
+        self._values = {
+            id: np.array(to_host(leaf.array)) for id, leaf in every if leaf is not None
+        }
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether the program computes the same when it is run again as it was."""
+        here = self._here
+        return here is not None and not self._changed(self._was, self._values)
+
+    def difference(self, leaves: Mapping[int, Tensor]) -> str:
+        """What is not the same at other values of some leaves, "" where nothing is."""
+        unnamed = next((id for id in leaves if id not in self._names), None)
+        if unnamed is not None:
+            return "the program makes it in the middle of an expression"
+        refused = ""
+        tried = 0
+        for values in _other_values({id: self._values[id] for id in leaves}):
+            named = {self._names[id]: array for id, array in values.items()}
+            try:
+                there = self._found(self._rerun.execute(values=named, record="all"))
+            except GradcliError as error:
+                refused = refused or f"at other values the program ends: {_told(error)}"
+                continue
+            tried += 1
+            if there is None:
+                return "at other values the program computes something else"
+            reason = self._changed(there, {**self._values, **values})
+            if reason:
+                return reason
+        return "" if tried else refused
+
+    def _found(self, executed: Executed) -> _Kept | None:
+        """What a page of the same output keeps of another run, None where it has no such output."""
+        output = executed.output
+        if output is not None and _root_of(output) == self._root:
+            return _kept(executed.run, output, executed.seed())
+        output = _made_at(executed.run.session.recorder, *self._root)
+        return None if output is None else _kept(executed.run, output)
+
+    def _changed(self, there: _Kept, values: Mapping[int, Any]) -> str:
+        """What a page would keep that is not the same there, with the leaves at some values."""
+        assert self._here is not None
+        if there.nodes.keys() != self._here.nodes.keys():
+            return "at other values the program computes with other operations"
+        for node in sorted(self._graph.nodes, key=lambda each: each.node.sequence_nr):
+            now, was = there.nodes[node.id], self._here.nodes[node.id]
+            part = next(
+                (name for name in was if json.dumps(was[name]) != json.dumps(now[name])), None
+            )
+            if part is not None:
+                what = f"a constant of {node.name}" if part == "constants" else "an operation"
+                return _at(f"at other values {what} is another", node.node.place)
+        for id, array in values.items():
+            if not np.array_equal(there.leaves[id], array, equal_nan=True):
+                name = self._names.get(id)
+                own = f"`{name}`" if name else "a leaf"
+                return f"the program sets the value of {own} itself"
+        if there is not self._was and not np.array_equal(there.seed, self._here.seed):
+            return "the gradient that the backward pass begins with is another at other values"
+        return ""
+
+
+def _kept(run: Run, output: Tensor, seed: Any = None) -> _Kept:
+    """What a page of an output of a run keeps."""
+    recorder, graph = run.session.recorder, run.session.graph(output)
+    calls = comparisons(recorder.calls)
+    annotated = AnnotatedGraph(graph, (), recorder.call_of, comparisons=calls)
+    leaves = {each.id: each.leaf for each in graph.nodes if each.leaf is not None}
+    with run.session.running():
+        return _Kept(
+            {each.id: _description(each, annotated) for each in graph.nodes},
+            {id: np.array(to_host(leaf.array)) for id, leaf in leaves.items()},
+            seed,
+        )
+
+
+def _root_of(output: Tensor) -> tuple[int, int]:
+    """The number of the node that made an output, the same in every run, and of the output."""
+    node, output_nr = gradient_edge(output)
+    return -1 if node is None else node.sequence_nr, output_nr
+
+
+def _made_at(recorder: TraceRecorder, number: int, output_nr: int) -> Tensor | None:
+    """The tensor that a node of this number made, None where there is none."""
+    made = next((each for each in recorder.call_of if each.sequence_nr == number), None)
+    output = None if made is None else recorder.call_of[made].output
+    output = output[output_nr] if type(output) is tuple else output
+    return output if type(output) is Tensor else None
+
+
+def _description(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
+    """What a page keeps of a node."""
+    return {
+        "name": node.name,
+        "shapes": [[*shape] for shape, _ in node.outputs],
+        "edges": [each.node and (each.node.id, each.output_nr) for each in node.edges],
+        "constants": {} if node.leaf is not None else recipe(node, annotated),
+    }
+
+
+def _names(run: Run, graph: Graph) -> dict[int, str]:
+    """What a program is told the leaves of a graph by: the names of inputs, of variables and of
+    parameters, by the ids of their nodes.
+    """
+    given = [] if run.bindings is None else run.bindings.inputs()
+    names = {id(leaf): name for name, leaf in [*leaves(run), *given]}
+    found = {
+        each.id: names.get(id(each.leaf)) or each.variable
+        for each in graph.nodes
+        if each.leaf is not None
+    }
+    return {id: name for id, name in found.items() if name is not None}
+
+
+def _other_values(values: Mapping[int, Any]) -> Sequence[dict[int, Any]]:
+    """Other values of leaves: close by, and far on both sides, as far as a slider goes."""
+    random = np.random.default_rng(0)
+
+    def moved(array: Any, low: float, high: float) -> Any:
+        span = np.maximum(3, 2 * np.abs(array))
+        return (array + span * random.uniform(low, high, array.shape)).astype(array.dtype)
+
+    ranges = (-0.01, 0.01), (0.3, 1.0), (-1.0, -0.3)
+    return [{id: moved(each, *range) for id, each in values.items()} for range in ranges]
+
+
+def _told(error: GradcliError) -> str:
+    return f"{error.raises}: {error.message}".rstrip(": ").splitlines()[0]
