@@ -55,9 +55,10 @@ class Session:
         emit: receives what programs show as they run: `Printed`, `Traced`, `Warned`.
         default_dtype: the name of the dtype of new floating tensors.
         default_device: where new tensors are, None for the CPU.
-        record: what to record: None nothing, "graph" what the picture of a graph needs, "steps"
-            backward steps besides, "all" operations too, and to keep what nodes saved, "values"
-            operations and what every expression of the program gave, "kept" both.
+        record: what to record: None nothing, "graph" what the picture of a graph needs, "ends" what
+            backward passes began with and what reached leaves besides, "steps" all their steps,
+            "all" operations too, and to keep what nodes saved, "values" operations and what every
+            expression of the program gave, "kept" both.
         times: whether to measure how long what is recorded takes.
         limits: how much its programs may use.
         compiles: whether loops and backward passes that run often are compiled.
@@ -146,9 +147,9 @@ class Session:
             )
 
             return TraceRecorder(keeps=self.record != "values", arrays=self.record == "kept")
-        from gradcli.autograd.recording.recorder import Recorder  # lazy: start-up
+        from gradcli.autograd.recording.recorder import EndsRecorder, Recorder  # lazy: start-up
 
-        return Recorder(events=self.record != "graph")
+        return EndsRecorder() if self.record == "ends" else Recorder(events=self.record != "graph")
 
     @property
     def values(self) -> dict[str, Any]:

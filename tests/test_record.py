@@ -26,6 +26,7 @@ from gradcli.running.process.terminal import Terminal
 from gradcli.running.recordings import replay, shapes
 from gradcli.running.recordings.focus import focus_on
 from gradcli.running.recordings.replay import Replay, difference, digest
+from gradcli.running.rerun import Rerun
 from gradcli.running.run import Run
 from tests.command_line import CommandLine, process
 
@@ -130,6 +131,22 @@ def test_check_says_what_it_takes(gradcli: CommandLine, monkeypatch: pytest.Monk
     shown = gradcli("check", recording("mlp"))
     assert "all 4 inputs are moved at once, along 1 random direction, in about" in shown.err
     assert shown.code == 0, shown.out
+
+
+def test_check_runs_a_recording_as_often_as_it_has_to(
+    gradcli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gradcli.questions.check.find._SECONDS", 1e-6)
+    runs, execute = [], Rerun._execute
+
+    def counted(rerun: Rerun, *rest: Any) -> Any:
+        runs.append(rest[3])
+        return execute(rerun, *rest)
+
+    monkeypatch.setattr(Rerun, "_execute", counted)
+    assert gradcli("check", recording("mlp")).code == 0
+    # Its gradients, twice to measure, here, and to both sides of a direction.
+    assert runs == ["ends", *["graph"] * 5]
 
 
 def test_blame_finds_the_row_that_is_masked_whole(gradcli: CommandLine) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.dtypes import bool_
+from gradcli.arrays.files.recording import MOST_DRAWN
 from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import Tensor, gradient_edge
@@ -77,6 +78,7 @@ class Executed:
     def __init__(self, run: Run, value: Any, values: Arrays = _NONE, took: Arrays = _NONE) -> None:
         self.run = run
         self.value = value
+        replaced = () if run.replay is None else run.replay.took
         output = computed_output(run.session, run.options, value)
         self.name: str | None = None if output is None else output[0]
         self.output: Tensor | None = None if output is None else output[1]
@@ -96,7 +98,7 @@ class Executed:
         self.missed = {
             name
             for name, leaf in self.leaves.items()
-            if name in values and took.get(name) is not leaf
+            if name in values and took.get(name) is not leaf and name not in replaced
         }
 
     def seed(self) -> Any:
@@ -173,6 +175,7 @@ class Rerun(Record):
         parsed_in: the dtype that the statements of a recording's program name.
         until: when the time is over that all runs together may take; known from the first on.
         settled: the names of which it is known whether they have such a moment.
+        made: the elements that runs took of a recording since what they left was collected.
         passes: of names that are assigned more than once, how many assignments there are before the
             one that makes the leaf; of modules too.
     """
@@ -184,6 +187,7 @@ class Rerun(Record):
     options: Options
     statements: Sequence[Statement] = ()
     runs: int = 0
+    made: int = 0
     moments: Moments = _NEVER
     settled: frozenset[str] = frozenset()
     parsed_in: str | None = None
@@ -255,8 +259,7 @@ class Rerun(Record):
         record: str,
         prepare: Callable[[Run], None] | None,
     ) -> Executed:
-        if self.runs and self.is_large:
-            gc.collect()  # of the run before nobody needs more than is held
+        self._collect()
         self.runs += 1
         options, limits = self.options, self.options.limits
         before, options.dtype = options.dtype, dtype or options.dtype
@@ -306,6 +309,18 @@ class Rerun(Record):
             raise
         finally:
             options.dtype, limits.timeout = before, timeout
+
+    def _collect(self) -> None:
+        """Free what runs before hold that nobody needs, once they have made much: the collector
+        counts objects, and not their sizes.
+        """
+        recording = self.options.recording
+        if recording is None:
+            return
+        if self.made > MOST_DRAWN:
+            gc.collect()
+            self.made = 0
+        self.made += recording.elements
 
     def _parsed(self, run: Run) -> Sequence[Statement]:
         """The program of the dtype that it runs in: that of a recording names its dtypes."""

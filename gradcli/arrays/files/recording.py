@@ -288,8 +288,12 @@ class Recording(Container):
     @property
     def is_small(self) -> bool:
         """Whether its picture shows numbers: these cost a run and all its memory."""
-        sizes = (math.prod(each.shape) for each in self.entries.values())
-        return sum(sizes) <= MOST_DRAWN
+        return self.elements <= MOST_DRAWN
+
+    @property
+    def elements(self) -> int:
+        """The elements of all its arrays."""
+        return sum(math.prod(each.shape) for each in self.entries.values())
 
     def has_gradient(self, name: str) -> bool:
         """Whether the run gave a parameter a gradient that is not 0, nor so small beside those of

@@ -202,6 +202,32 @@ class Recorder(Listener):
         return [None if array is None else self.copied(array) for array in arrays]
 
 
+class EndsRecorder(Recorder):
+    """Keeps of the backward passes what they began with and what reached each leaf: of a large
+    model all steps would be several times its size.
+    """
+
+    def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
+        """A node that ran; its incoming gradients are kept where `backward()` was called on it."""
+        events, self.events = self.events, None
+        super().step(node, grads, gradients, fitted)
+        self.events = events
+        if any(each.tensor.grad_fn is node for each in self.outputs.values()):
+            arrived = self._kept(grads if isinstance(grads, list) else [grads])
+            self._add(Step(node, arrived, [], []))
+
+    def accumulation(self, node: Node, old: Any, incoming: Any, total: Any) -> None:
+        """A gradient that was added to another one waiting at its node: no end of a pass."""
+
+    def leaf(self, node: AccumulateGrad, old: Any, incoming: Any, new: Any) -> None:
+        """A gradient that was added to a leaf's `.grad`, of which what arrived is kept."""
+        self._add(Arrival(node, None, self._kept([incoming])[0], None))
+
+    def _add(self, event: Event) -> None:
+        if self.events is not None:
+            self.events.append(event)
+
+
 def saves(node: Node) -> bool:
     """Whether a node holds values that a backward pass frees."""
     return any(slot.startswith("saved_") for slot in type(node).__slots__)

@@ -31,6 +31,14 @@ _ORDER = (WRONG, NOT_FINITE, JUMP, KINK, OUTSIDE, SYMMETRIC, ROUNDING, FINE)
 
 _STEPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 
+_STEP = 1e-5
+"""How far an element is moved first, on each side."""
+
+_NEARER = 100.0
+"""Many elements that move together move less, so that the function stays straight between them: by
+the root of their number, and at most so many times.
+"""
+
 _CLOSE = 1e-6
 
 _FEWEST = 4
@@ -165,7 +173,10 @@ def check_along(
 
             if time.is_up(number / len(inputs), bool(elements)):
                 break
-            differences = _Differences(moved, {"": np.zeros(())}, "", here, precision * abs(here))
+            differences = _Differences(
+                moved, {"": np.zeros(())}, "", here, precision * abs(here),
+                step=_STEP / min(_NEARER, max(1.0, array.size**0.5)),
+            )  # fmt: skip
             with stopping():
                 element = differences.element((), float((gradients[name] * direction).sum()))
                 element.index = (each,)
@@ -225,6 +236,7 @@ class _Differences(Record):
     here: float
     noise: float
     refused: str = ""
+    step: float = _STEP
 
     def _at(self, index: tuple[int, ...], step: float) -> float:
         moved = self.inputs[self.name].copy()
@@ -236,7 +248,7 @@ class _Differences(Record):
         scale = max(1.0, abs(float(self.inputs[self.name][index])))
         if not np.isfinite(analytic) or not np.isfinite(self.here):
             return Element(index, analytic, np.nan, np.nan, 0.0, NOT_FINITE)
-        step = 1e-5 * scale
+        step = self.step * scale
         ahead, behind = self._pair(index, step)
         numeric = (ahead - behind) / (2 * step)
         slopes = (self.here - behind) / step, (ahead - self.here) / step

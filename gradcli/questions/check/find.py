@@ -348,7 +348,7 @@ class _NoFloat64(GradcliError):
 def _executed(rerun: Rerun, dtype: str | None = "float64") -> Executed:
     """The program in float64 or another dtype, with inputs that can be moved."""
     try:
-        executed = rerun.execute(dtype=dtype, record="steps")
+        executed = rerun.execute(dtype=dtype, record="ends")
     except GradcliError as error:
         if dtype is None or error.exit_code == _OF_LIMITS:
             raise

@@ -107,7 +107,7 @@ def seed_for(asked: Asked, named: bool) -> str | None:
         named: whether the formulas that are shown have it.
     """
     try:
-        executed = rerun_of(asked).execute(record="steps")
+        executed = rerun_of(asked).execute(record="ends")
         own = None if executed.output is None else executed.seed()
     except GradcliError:
         return None
@@ -423,7 +423,7 @@ def _other_gradient(
     """
     lines = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in derived.lines)
     try:
-        there = again.execute(values=_by_path(derived, inputs), dtype=dtype, record="steps")
+        there = again.execute(values=_by_path(derived, inputs), dtype=dtype, record="ends")
         if there.output is None or not np.isfinite(to_host(there.output.array)).all():
             return None
         seed = inputs.get("seed", np.ones((), there.output.array.dtype))

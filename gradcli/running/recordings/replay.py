@@ -83,6 +83,7 @@ class Replay:
             the result.
         first: the first result that differs.
         shapes: what runs the program for its graph alone, None where numbers are computed.
+        took: the names whose other values the program has read.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class Replay:
         self.worst: dict[str, float] = {}
         self.first: Difference | None = None
         self._replaced: dict[str, Any] = {}
+        self.took: set[str] = set()
         self._names: set[str] = set()
         self._ends: dict[int, list[str]] = {}
         self._left_out: set[int] = set()
@@ -131,6 +133,8 @@ class Replay:
             return Tensor(self._array(str(name)))
         path = str(name).replace("[", ".").replace("]", "")
         array = self._replaced.get(path)
+        if array is not None:
+            self.took.add(path)
         if array is None:
             array = self.recording.array(str(name))
         elif self.dtype is None and str(name) in self.recording.entries:
