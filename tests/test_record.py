@@ -101,6 +101,18 @@ def test_the_graph_alone_is_the_graph(
     assert graph(True) == graph(False)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_what_shares_memory_is_known_without_numbers(
+    gradcli: CommandLine, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    with_numbers = gradcli("explain", "--saved", recording(name)).out.partition("saved for")[2]
+    monkeypatch.setattr(shapes, "SMALL", 1)  # nothing keeps its own memory
+    monkeypatch.setattr("gradcli.arrays.files.recording.MOST_DRAWN", 0)
+    shown = gradcli("explain", "--saved", recording(name))
+    assert "of which the graph alone was made again" in shown.err
+    assert shown.out.partition("saved for")[2] == with_numbers
+
+
 def test_results_are_let_go_once_they_are_read(
     fresh_state: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -119,7 +119,7 @@ class Run:
 
         recording = self.options.recording
         assert recording is not None
-        shapes = Shapes(not self.options.saved) if self.options.graph_alone else None
+        shapes = Shapes(self.options.saved) if self.options.graph_alone else None
         self.replay = Replay(recording, self.session, self.options.dtype, self.given, shapes)
 
     def name_so_far(self) -> str:

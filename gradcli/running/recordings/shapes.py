@@ -3,11 +3,14 @@ and large ones no memory of their own.
 
 What is asked of a graph (why a parameter has no gradient, a picture) needs no numbers. Each op runs
 on what stands for its operands, so the graph is the op's own, and its large results are let go at
-once: all large arrays are windows of one piece of memory that holds zeros.
+once: all large arrays are windows of one piece of memory that holds zeros, or, where it is asked
+which of them share memory, of pages that nobody has touched.
 """
 
 from __future__ import annotations
 
+import mmap
+import sys
 from typing import Any
 from weakref import ref
 
@@ -28,13 +31,15 @@ class Shapes(Listener):
     """Lets large arrays go as soon as an op has made them.
 
     Args:
-        lets_go: whether it does; if not, each array has memory of its own, by which it is known
-            what shares it.
+        distinct: whether what stands for arrays has memory of its own, by which it is known what
+            shares it.
     """
 
-    def __init__(self, lets_go: bool = True) -> None:
+    def __init__(self, distinct: bool = False) -> None:
         super().__init__()
-        self.lets_go = lets_go
+        self.distinct = distinct
+        # What stands for the memory of an array, by its `id`, while that is there.
+        self._memories: dict[int, tuple[ref[Any], Any]] = {}
         # Integers are indices: what is written to numbers must not reach them.
         self._windows: dict[bool, Any] = {}
         # What stands for a gradient, for as long as there is one.
@@ -45,8 +50,10 @@ class Shapes(Listener):
         dtype = np.dtype(dtype)
         ends = [(n - 1) * step for n, step in zip(shape, strides or (), strict=False)]
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        if size < SMALL or not self.lets_go:
+        if size < SMALL:
             return np.zeros(shape, dtype)
+        if self.distinct:
+            return np.ndarray(shape, dtype, _untouched(size))
         if strides is None or min(ends) < 0 or min(strides) < 0:
             strides = None
         else:
@@ -60,13 +67,29 @@ class Shapes(Listener):
     def _empty(self, array: Any) -> Any:
         """What stands for an array; a small one itself."""
         kind = type(array)
-        if not self.lets_go:
-            return array
         if kind in LAZY:
             return self.array(array.shape, array.dtype)
         if kind is not np.ndarray or array.nbytes < SMALL:
             return array
+        if self.distinct:
+            return self._placed(array)
         return self.array(array.shape, array.dtype, array.strides)
+
+    def _placed(self, array: Any) -> Any:
+        """What stands for an array, at its place in what stands for its memory."""
+        owner = array
+        while type(owner.base) is np.ndarray:
+            owner = owner.base
+        if owner.base is not None:  # it stands for one, or shows what no array owns
+            return array
+        key = id(owner)
+        known = self._memories.get(key)
+        if known is None or known[0]() is not owner:
+            forget = ref(owner, lambda _: self._memories.pop(key, None))
+            known = self._memories[key] = forget, _untouched(owner.nbytes)
+        lowest = np.lib.array_utils.byte_bounds(owner)[0]
+        offset = array.__array_interface__["data"][0] - lowest
+        return np.ndarray(array.shape, array.dtype, known[1], offset, array.strides)
 
     def _gradient(self, gradient: Any) -> Any:
         """The same of a gradient, one for each array, by which a recorder knows it."""
@@ -120,3 +143,10 @@ class Shapes(Listener):
         if gradient is not None:
             gradient.array = self._empty(gradient.array)
         super().leaf(node, *map(self._gradient, (old, incoming, new)))
+
+
+def _untouched(size: int) -> Any:
+    """Memory of pages that take none until somebody writes to them; it reads as zeros."""
+    if sys.platform == "win32":
+        return mmap.mmap(-1, size)
+    return mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
