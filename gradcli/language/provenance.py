@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from gradcli.language.compiler.base import Body, Compiler, Evaluate, Running
+from gradcli.language.compiler.base import Body, Compiler, Evaluate, Iterations, Running
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
@@ -148,7 +148,7 @@ class _LongLoop:
 
     def begin(
         self, variables: Variables, length: Callable[[], int] | None, between: Any
-    ) -> tuple[Run, Callable[[Variables], None]] | None:
+    ) -> Iterations | None:
         """The loop begins: what runs an iteration, and what is called behind the last; None where
         all are recorded, or none.
         """
@@ -172,7 +172,7 @@ class _LongLoop:
             if last_heard < current.number:
                 provenance.miss()
 
-        return run, leave
+        return run, leave, None
 
 
 def record_provenance(interpreter: Running) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gradcli.arrays.flat.recorded import ReadAttribute
 from gradcli.autograd.tensor import Tensor
 from gradcli.loops.capture import Capture
 from gradcli.loops.compiled import CompiledIteration, Named, overlap
@@ -17,14 +18,34 @@ from gradcli.state import State
 from gradcli.trace.ir import Effect, GraphBreak, Inline, Instruction, Operand, Trace, placeholder
 from gradcli.trace.passes import commits, may_raise, optimized, raising_behind_effects
 
-_BEGIN_EFFECTS = Inline("{0}.is_in_effects = True", "begin_effects")
-_END_EFFECTS = Inline("{0}.is_in_effects = False", "end_effects")
+_BEGIN_EFFECTS = Inline(
+    "{0}.is_in_effects = True",
+    "begin_effects",
+    flat=lambda tape, state: tape.sets(state, "is_in_effects", True),
+)
+_END_EFFECTS = Inline(
+    "{0}.is_in_effects = False",
+    "end_effects",
+    flat=lambda tape, state: tape.sets(state, "is_in_effects", False),
+)
 
 # Functions of ours that run in a compiled iteration count by themselves.
-_READ_NODES = Inline("{0}.sequence_nr", raises=False)
-_READ_STEPS = Inline("{0}.left", raises=False)
-_COUNT_NODES = Inline("{0}.sequence_nr = {1} + {2}", "count_nodes")
-_COUNT_STEPS = Inline("{0}.left = {1} - {2}", "count_steps")
+_READ_NODES = Inline(
+    "{0}.sequence_nr", raises=False, flat=lambda tape, state: ReadAttribute(state, "sequence_nr")
+)
+_READ_STEPS = Inline(
+    "{0}.left", raises=False, flat=lambda tape, steps: ReadAttribute(steps, "left")
+)
+_COUNT_NODES = Inline(
+    "{0}.sequence_nr = {1} + {2}",
+    "count_nodes",
+    flat=lambda tape, state, read, count: tape.counts(read, count),
+)
+_COUNT_STEPS = Inline(
+    "{0}.left = {1} - {2}",
+    "count_steps",
+    flat=lambda tape, steps, read, count: tape.counts(read, -count),
+)
 
 _PLAIN = (int, float, bool, str, type(None))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.language.compiler.base import Between
-from gradcli.language.compiler.statements.blocks import Iterations, Length
+from gradcli.language.compiler.base import Between, Iterations
+from gradcli.language.compiler.statements.blocks import Length
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables
@@ -99,8 +100,9 @@ class HotLoop:
             between: what may run between two iterations.
 
         Returns:
-            Two functions: one runs an iteration, the other stores the results of the last one for
-            the program. None where all are interpreted, as when the program is stepped through.
+            Functions: one runs an iteration, one stores the results of the last one for the
+            program, and one, where nothing runs between two iterations, those that are alike. None
+            where all are interpreted, as when the program is stepped through.
         """
         if self.compiler.interpreter.provenance is not None or active.state.autocast is not None:
             return None
@@ -112,7 +114,7 @@ class HotLoop:
         self._check(variables, begins=True)
         if length is None or length() < _SHORT or self.between is not Between.NOTHING:
             self.plan = self.plan._replace(leaves=True, anew=frozenset())
-            return self._run_iteration, self._show
+            return self._run_iteration, self._show, None
         number = 0
 
         def run(variables: Variables) -> Any:
@@ -123,7 +125,21 @@ class HotLoop:
                 return self.body(variables)
             return self._run_iteration(variables, number >= length())
 
-        return run, self._show
+        def run_alike(
+            variables: Variables, iterator: Any, bind: Callable[[Variables, Any], None]
+        ) -> Any:
+            nonlocal number
+            while number + 1 < length() and self._goes_on():
+                self.compiler.steps.left -= 1
+                bind(variables, next(iterator))
+                number += 1
+                path = self.paths[0]
+                fits = path.fits(variables, self.compiler.steps)
+                if not (fits and self._attempt(path, variables) is None):
+                    return self._run_iteration(variables)
+            return None
+
+        return run, self._show, run_alike
 
     def _between_tests(self, between: Between, variables: Variables) -> Between:
         """What may run between two iterations, where objects of the program are tested too."""
@@ -164,27 +180,50 @@ class HotLoop:
                 if self._verify(path, variables):
                     return self._signal
                 continue
-            counts = state.sequence_nr, steps.left
-            try:
-                left = self._run_compiled(path, variables)
-            except SideExit as side_exit:
-                state.sequence_nr, steps.left = counts
+            failure = self._attempt(path, variables)
+            if isinstance(failure, SideExit):
                 self.exits += 1
-                self._note(side_exit)
+                self._note(failure)
                 continue
-            except BaseException as error:
-                self._check_whole(error)
-                state.sequence_nr, steps.left = counts
+            if failure is not None:
                 return self._interpret(variables)  # which fails too, and says where
-            self.unshown = path, left
             if self.between is not Between.NOTHING:
                 self._show(variables)
-            self._steps_left = steps.left + steps.charged - 1  # the next iteration is a step
             if path is not self.paths[0]:
                 self.paths.remove(path)
                 self.paths.insert(0, path)
             return None
         return self._run_missed(variables)
+
+    def _goes_on(self) -> bool:
+        """Whether the next iteration, too, may be one of the path of the last one, and nothing has
+        to be looked at before.
+        """
+        if self.unshown is None:
+            return False
+        path, steps = self.unshown[0], self.compiler.steps
+        return (
+            path is self.paths[0]
+            and path.entered
+            and path.settled
+            and not (path.may_be_flat and path.served >= FLAT_AFTER)
+            and steps.left > path.steps
+        )
+
+    def _attempt(self, path: CompiledIteration, variables: Variables) -> BaseException | None:
+        """Run a compiled iteration; what ended it, with what is counted as it was, or None."""
+        state, steps = self.compiler.state, self.compiler.steps
+        counts = state.sequence_nr, steps.left
+        try:
+            left = self._run_compiled(path, variables)
+        except BaseException as failure:
+            if not isinstance(failure, SideExit):
+                self._check_whole(failure)
+            state.sequence_nr, steps.left = counts
+            return failure
+        self.unshown = path, left
+        self._steps_left = steps.left + steps.charged - 1  # the next iteration is a step
+        return None
 
     def _run_compiled(self, path: CompiledIteration, variables: Variables) -> Arrays:
         if self.unshown is not None and not path.covers(self.unshown[0]):

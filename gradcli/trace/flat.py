@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.flat.recorded import NotFlat, Recorded, Tape, plain, target
+from gradcli.arrays.flat.recorded import NotFlat, ReadAttribute, Recorded, Tape, plain, target
 from gradcli.arrays.native import dispatch
 from gradcli.state import active
 from gradcli.trace.codegen import Code
@@ -57,6 +57,7 @@ def flattened(trace: Trace) -> Trace:
     """A trace whose instructions run as flat programs where they can."""
     if dispatch.core() is None:
         return trace
+    trace = trace.copy()
     code = Code(trace)
     wanted = _Wanted(trace)
     constants = set(trace.constants)
@@ -67,27 +68,32 @@ def flattened(trace: Trace) -> Trace:
         for number, instruction in enumerate(trace.instructions):
             if segment.add(instruction):
                 continue
-            body += segment.close(wanted.after(number), code)
+            body += segment.close(wanted, number, code)
             segment = _Segment(constants, compared)
             if not segment.add(instruction):
                 body.append(instruction)
-        body += segment.close(wanted.after(len(trace.instructions)), code)
-    return trace.copy(instructions=body)
+        body += segment.close(wanted, len(trace.instructions), code)
+    trace.instructions = body
+    return trace
 
 
 class _Wanted:
     """Which values are read from a place in a trace on."""
 
     def __init__(self, trace: Trace) -> None:
-        count = len(trace.instructions)
         self.last: dict[Value, int] = {}
         for number, each in enumerate(trace.instructions):
             if each.op is not FREE:
                 self.last.update(dict.fromkeys(each.reads, number))
-        self.last.update(dict.fromkeys(kept_values(trace), count))
+        self.kept = set(kept_values(trace))
 
-    def after(self, number: int) -> Callable[[Value], bool]:
-        return lambda value: self.last.get(value, -1) >= number
+    def computes(self, value: Value, number: int) -> bool:
+        """Whether an instruction, from that of a number on, reads a value."""
+        return self.last.get(value, -1) >= number
+
+    def after(self, value: Value, number: int) -> bool:
+        """Whether anything reads it from there on."""
+        return value in self.kept or self.computes(value, number)
 
 
 @contextmanager
@@ -130,7 +136,7 @@ class _Segment:
         self.instructions: list[Instruction] = []
         self.tape = Tape()
         self.kernels = partial(_kernel_on_tape, self.tape)
-        self.known: dict[Value, Recorded] = {}
+        self.known: dict[Value, Any] = {}  # what is recorded of them
         self.inputs: list[Value] = []
 
     def add(self, instruction: Instruction) -> bool:
@@ -165,9 +171,11 @@ class _Segment:
             if op.flat is None:
                 raise NotFlat(op.name)
             with dispatch.replaced(self.kernels):
-                compared = op.flat(self.tape, *map(self._operand, instruction.inputs))
-            if compared is not None:
-                function, operands = compared
+                made = op.flat(self.tape, *map(self._operand, instruction.inputs))
+            if instruction.outputs:
+                self.known.update(dict.fromkeys(instruction.results, made))
+            elif made is not None:
+                function, operands = made
                 _compare(function, operands, [], self.tape.steps[start:])
             return
         function = op.function if isinstance(op, Kernel) else op
@@ -236,21 +244,33 @@ class _Segment:
 
     # --- the program ------------------------------------------------------------------------------
 
-    def close(self, is_wanted: Callable[[Value], bool], code: Code) -> list[Instruction]:
-        """The instructions as a call of a program, and what cannot be in it."""
+    def close(self, wanted: _Wanted, end: int, code: Code) -> list[Instruction]:
+        """The instructions, which end at a number, as a call of a program, and what cannot be in
+        it.
+        """
         computing = [each for each in self.instructions if each.op is not FREE]
         if len(computing) < _LEAST or not self.tape.steps:
             return self.instructions
         made = {value: each for each in computing for value in each.results}
-        wanted = [value for value in made if is_wanted(value)]
-        leaving, again = self._leaving(wanted, made)
+        read = [value for value in made if type(self.known.get(value)) is ReadAttribute]
+        before = [made[value] for value in read if wanted.computes(value, end)]
+        leaving, again = self._leaving(
+            [value for value in made if value not in read and wanted.after(value, end)], made
+        )
         if leaving is None or self._reads_what_it_writes():
             return self.instructions
         head = f"otherwise({', '.join(map(code.name, self.inputs))})"
         body = [*code.statements(computing), f"return {code.tuple_of(leaving)}"]
         otherwise = code.function(head, body, "compiled loop")
         memory = [self.known[value].array for value in self.inputs]
-        takers = [_taker(self.known[value].array, value) for value in leaving]
+        read_again = {value for each in again for value in each.reads}
+        shown = [v for v in leaving if v not in read_again and not wanted.computes(v, end)]
+        takers: list[Any] = [
+            _turns(self.known[value].array, value.array)
+            if value in shown
+            else _taker(self.known[value].array, value)
+            for value in leaving
+        ]
         try:
             program = dispatch.core().Program(
                 (*self.tape.relied, *self.tape.steps), tuple(memory), tuple(takers), otherwise
@@ -261,7 +281,8 @@ class _Segment:
         freed = [
             each for each in self.instructions if each.op is FREE and each.inputs[0] not in made
         ]
-        return [Instruction(kernel, tuple(self.inputs), tuple(leaving)), *again, *freed]
+        outputs = [_shown(code.trace, each) if each in shown else each for each in leaving]
+        return [*before, Instruction(kernel, tuple(self.inputs), outputs), *again, *freed]
 
     def _reads_what_it_writes(self) -> bool:
         """Whether an argument, which is copied, lies in memory that is written to."""
@@ -296,6 +317,21 @@ class _Segment:
             queue += [each for each in instruction.reads if each in made]
         order = {each: number for number, each in enumerate(self.instructions)}
         return leaving, sorted(again, key=order.__getitem__)
+
+
+def _turns(array: Any, like: Any) -> tuple[Any, Any, Any]:
+    """An array, and two like another, which take its elements by turns: what one run has left
+    stands until the run after the next one.
+    """
+    return array, np.array(like), np.array(like)
+
+
+def _shown(trace: Trace, value: Value) -> Value:
+    """The value of which the epilogue of a trace makes another, that nothing overwrites."""
+    left = trace.value_of(value.array)
+    copied = Inline("{0}[()]" if isinstance(value.array, np.generic) else "{0}.copy('K')")
+    trace.epilogue.insert(0, Instruction(copied, (left,), (value,)))
+    return left
 
 
 def _taker(array: Any, value: Value) -> Callable[[], Any]:

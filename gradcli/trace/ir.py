@@ -121,9 +121,9 @@ class Inline(Record):
             there is one; or statements, which bind the outputs `{out0}`, `{out1}` … themselves.
         name: its name in print; None to print the text.
         raises: whether it may raise for operands of the types that it was recorded with.
-        flat: what writes it down as steps of a flat program, called with the tape and the operands;
-            it may return a function of arrays, and those, with which the steps are compared. None
-            where there are no steps.
+        flat: what writes it down as steps of a flat program, called with the tape and the operands.
+            It returns the output, if there is one; else it may return a function of arrays, and
+            those, with which the steps are compared. None where there are no steps.
     """
 
     text: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter, getitem, is_
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -45,6 +45,13 @@ def target(operand: Any) -> Any:
     if type(operand) is not Recorded:
         raise NotFlat("an array that nobody recorded is written to")
     return operand.array
+
+
+class ReadAttribute(NamedTuple):
+    """The value that an attribute has where a program begins."""
+
+    owner: Any
+    name: str
 
 
 class Tape:
@@ -125,6 +132,19 @@ class Tape:
         if not self.changed:
             self.steps.append(("changes",))
         self.changed = True
+
+    def sets(self, owner: Any, name: str, value: Any) -> None:
+        """Write down that an attribute is set."""
+        self.steps.append(("set", owner, name, value))
+
+    def counts(self, read: Any, number: int) -> None:
+        """Write down that a number is added to an attribute, which has to be read in the program:
+        nothing else changes it there.
+        """
+        if type(read) is not ReadAttribute:
+            raise NotFlat("a count from outside")
+        self.changes()
+        self.steps.append(("count", *read, number))
 
     def check(self, array: Any) -> bool:
         """The value of a bool, which every run has to find again."""

@@ -15,9 +15,12 @@
  *   ("is", object, name, value)        an attribute must be the value
  *   ("idle", object, name)             an attribute must be false
  *   ("count", object, name, number)    is added to an attribute
+ *   ("set", object, name, value)       an attribute becomes the value
  *   ("changes",)                       what follows changes what outlives the program
  * What does not hold, and a `call` that fails, end the run: another function then does all of it
- * again. Behind "changes" nothing may end a run: that is an error. */
+ * again. Behind "changes" nothing may end a run: that is an error.
+ * A program returns a tuple: for each output what a function gives; or, for three arrays, the first
+ * one's elements in the others by turns, so that those of a run stand until the run after the next. */
 
 enum { MOST_OPERANDS = 6, MOST_DIMENSIONS = 8, CORE = 3, BETWEEN_SIGNALS = 64 };
 
@@ -33,7 +36,7 @@ typedef struct {
     const char *name, *types;
 } UFunc;
 
-typedef enum { LOOP, KERNEL_CALL, COPY, WIDEN, NARROW, CALL, SAME, NONZERO, EQUAL, IS, IDLE, COUNT, CHANGES } StepKind;
+typedef enum { LOOP, KERNEL_CALL, COPY, WIDEN, NARROW, CALL, SAME, NONZERO, EQUAL, IS, IDLE, COUNT, SET, CHANGES } StepKind;
 
 typedef struct {
     StepKind kind;
@@ -56,7 +59,8 @@ typedef struct {
     PyObject *described, *outputs, *otherwise; /* steps, arrays to be returned, the other function */
     PyObject *targets;                         /* where arguments are copied to */
     Py_ssize_t count, given;
-    Step *steps, *into;
+    int turn;                                  /* which of two arrays takes an output's elements */
+    Step *steps, *into, *out;                  /* `out` has two steps for each output */
     char (*formats)[4];                        /* of the arguments */
 } Program;
 
@@ -260,7 +264,7 @@ static int take_step(Step *step, PyObject *described)
         Py_ssize_t least, most;
     } FORMS[] = {{"loop", 4, 9}, {"product", 6, 6}, {"kernel", 2, 18}, {"copy", 3, 3}, {"same", 3, 3},
                  {"call", 3, 3}, {"equal", 4, 4}, {"is", 4, 4}, {"idle", 3, 3}, {"count", 4, 4},
-                 {"advance", 3, 3}, {"changes", 1, 1}, {"nonzero", 3, 3}};
+                 {"advance", 3, 3}, {"changes", 1, 1}, {"nonzero", 3, 3}, {"set", 4, 4}};
     enum { COUNT_OF_FORMS = sizeof FORMS / sizeof *FORMS };
     if (!PyTuple_Check(described) || PyTuple_Size(described) < 1) return mistake("no step");
     PyObject *name = PyTuple_GetItem(described, 0);
@@ -284,6 +288,7 @@ static int take_step(Step *step, PyObject *described)
     case 8: step->kind = IDLE; return 0;
     case 11: step->kind = CHANGES; return 0;
     case 12: return take_nonzero(step, step->parts[0], step->parts[1]);
+    case 13: step->kind = SET; return 0;
     default: step->kind = COUNT; return 0;
     }
 }
@@ -375,6 +380,7 @@ static int run_step(const Step *step)
     case NONZERO: return count_true(step) == step->inner[0];
     case CHANGES: return 1;
     case COUNT: return add_to_attribute(step);
+    case SET: return PyObject_SetAttr(step->parts[0], step->parts[1], step->parts[2]) < 0 ? -1 : 1;
     case CALL: found = PyObject_Call(step->parts[0], step->parts[1], NULL); break;
     case EQUAL:
         found = PyObject_GetItem(step->parts[0], step->parts[1]);
@@ -414,15 +420,22 @@ static int take_arguments(const Program *self, PyObject *given)
     return 1;
 }
 
-static PyObject *results_of(const Program *self)
+static PyObject *results_of(Program *self)
 {
     Py_ssize_t count = PyTuple_Size(self->outputs);
     PyObject *results = PyTuple_New(count);
     for (Py_ssize_t k = 0; results && k < count; k++) {
-        PyObject *taker = PyTuple_GetItem(self->outputs, k);
-        PyObject *each = PyObject_CallNoArgs(taker);
+        PyObject *output = PyTuple_GetItem(self->outputs, k), *each;
+        if (PyTuple_Check(output)) {
+            const Step *copy = &self->out[2 * k + self->turn];
+            copy_elements(copy->pointers[1], copy->pointers[0], copy, 0);
+            Py_INCREF(each = PyTuple_GetItem(output, 1 + self->turn));
+        } else {
+            each = PyObject_CallNoArgs(output);
+        }
         if (!each || PyTuple_SetItem(results, k, each) < 0) Py_CLEAR(results);
     }
+    self->turn = !self->turn;
     return results;
 }
 
@@ -458,10 +471,11 @@ static int program_clear(PyObject *object)
         PyMem_Free(self->steps[k].numbers);
     }
     PyMem_Free(self->into);
+    PyMem_Free(self->out);
     PyMem_Free(self->formats);
     self->formats = NULL;
     PyMem_Free(self->steps);
-    self->into = NULL;
+    self->into = self->out = NULL;
     self->steps = NULL;
     self->count = self->given = 0;
     Py_CLEAR(self->described);
@@ -506,11 +520,12 @@ static PyObject *program_new(PyTypeObject *type, PyObject *arguments, PyObject *
     Py_INCREF(self->targets = targets);
     Py_INCREF(self->outputs = outputs);
     Py_INCREF(self->otherwise = otherwise);
-    Py_ssize_t count = PyTuple_Size(steps), given = PyTuple_Size(targets);
+    Py_ssize_t count = PyTuple_Size(steps), given = PyTuple_Size(targets), left = PyTuple_Size(outputs);
     self->steps = PyMem_Calloc((size_t)count + 1, sizeof *self->steps);
     self->into = PyMem_Calloc((size_t)given + 1, sizeof *self->into);
     self->formats = PyMem_Calloc((size_t)given + 1, sizeof *self->formats);
-    int failed = !self->steps || !self->into || !self->formats;
+    self->out = PyMem_Calloc(2 * (size_t)left + 1, sizeof *self->out);
+    int failed = !self->steps || !self->into || !self->out || !self->formats;
     if (failed) PyErr_NoMemory();
     for (Py_ssize_t k = 0; k < count && !failed; k++) {
         failed = take_step(&self->steps[k], PyTuple_GetItem(steps, k)) < 0;
@@ -524,6 +539,13 @@ static PyObject *program_new(PyTypeObject *type, PyObject *arguments, PyObject *
         strncpy(self->formats[k], view.format, sizeof *self->formats - 1);
         PyBuffer_Release(&view);
         self->given = k + 1;
+    }
+    for (Py_ssize_t k = 0; k < 2 * left && !failed; k++) {
+        PyObject *output = PyTuple_GetItem(outputs, k / 2);
+        if (!PyTuple_Check(output)) continue;
+        failed = PyTuple_Size(output) != 3 ? mistake("not three arrays")
+                                           : take_copy(&self->out[k], PyTuple_GetItem(output, 0),
+                                                       PyTuple_GetItem(output, 1 + k % 2));
     }
     if (failed) {
         Py_DECREF(self);

@@ -86,13 +86,24 @@ class Between(Enum):
     ANYTHING = "what leaves no sign that it ran"
 
 
+RunAlike = Callable[[Variables, Any, Callable[[Variables, Any], None]], Any]
+"""What draws values and runs their iterations as long as they are like the last one: with the
+iterator, and what binds a value. It returns how the last of them ended.
+"""
+
+Iterations = tuple[Run, Callable[[Variables], None], RunAlike | None]
+"""What runs the iterations of a loop, what is called when it has ended, in whichever way, and what
+may run several.
+"""
+
+
 class HotLoop(Protocol):
     """A loop whose iterations may run as compiled code (`gradcli/loops`)."""
 
     def begin(
         self, variables: Variables, length: Callable[[], int] | None, between: Between
-    ) -> tuple[Run, Callable[[Variables], None]] | None:
-        """The loop begins: what runs an iteration, what ends it; None to interpret all."""
+    ) -> Iterations | None:
+        """The loop begins: what runs its iterations; None to interpret all."""
 
 
 class Predefined(Protocol):

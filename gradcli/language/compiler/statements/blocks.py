@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.language.compiler.base import Between, Compiler, Evaluate, compiles
+from gradcli.language.compiler.base import Between, Compiler, Evaluate, Iterations, compiles
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.limits import too_many_steps
 from gradcli.language.objects.iteration import Iterator
@@ -186,31 +186,13 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     direct = node.target.name if directly and isinstance(node.target, tree.Name) else None
     body = c.loop_body(node, lambda: c.block(node.body, scope))
     orelse = c.block(node.orelse, scope)
-    begin_hot = _beginning(c, node, scope, body)
-    count = _counting(c, node.iterable, scope)
-    iterations = 0
-
-    def begin(variables: Variables, values: Any) -> Iterations:
-        """What runs the iterations over some values, and what comes after the last."""
-        nonlocal iterations
-        length = count(variables, values)
-        between = between_values(values)
-        if length is not None:
-            iterations += length()
-        elif iterations <= _MANY:
-            return count_iterations, _nothing
-        return begin_hot(variables, length, between) if iterations > _MANY else (body, _nothing)
-
-    def count_iterations(variables: Variables) -> Any:
-        nonlocal iterations
-        iterations += 1
-        return body(variables)
+    begin = _beginning_for(c, node, scope, body)
 
     # The place is set at the end of an iteration too: the next value may fail to come.
     def run(variables: Variables) -> Any:
         values = iterable(variables)
         state.place = span
-        run_iteration, leave = begin(variables, values)
+        run_iteration, leave, run_alike = begin(variables, values)
         outer = state.outermost
         try:
             iterator = iterate(values)
@@ -224,6 +206,8 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
                 else:
                     variables[direct] = value
                 ended = run_iteration(variables)
+                if ended is None and run_alike is not None:
+                    ended = run_alike(variables, iterator, store)
                 if ended is not None:
                     if ended is BREAK:
                         return None
@@ -245,10 +229,6 @@ def _outermost(state: State, iterator: Any, values: Any) -> tuple[Any, int] | No
     return iterator, length_of(values)
 
 
-Iterations = tuple[Run, Callable[[Variables], None]]
-"""What runs the iterations of a loop, and what is called when it has ended, in whichever way."""
-
-
 def _nothing(variables: Variables) -> None:
     """There is nothing to do after the last iteration."""
 
@@ -266,7 +246,35 @@ def _beginning(
     def begin(variables: Variables, length: Length | None, between: Between) -> Iterations:
         hot = hot_loop()
         begun = None if hot is None else hot.begin(variables, length, between)
-        return begun or (body, _nothing)
+        return begun or (body, _nothing, None)
+
+    return begin
+
+
+def _beginning_for(
+    c: Compiler, node: tree.For, scope: Scope, body: Run
+) -> Callable[[Variables, Any], Iterations]:
+    """What begins a `for` loop over some values."""
+    begin_hot = _beginning(c, node, scope, body)
+    count = _counting(c, node.iterable, scope)
+    iterations = 0
+
+    def begin(variables: Variables, values: Any) -> Iterations:
+        nonlocal iterations
+        length = count(variables, values)
+        between = between_values(values)
+        if length is not None:
+            iterations += length()
+        elif iterations <= _MANY:
+            return count_iterations, _nothing, None
+        if iterations > _MANY:
+            return begin_hot(variables, length, between)
+        return body, _nothing, None
+
+    def count_iterations(variables: Variables) -> Any:
+        nonlocal iterations
+        iterations += 1
+        return body(variables)
 
     return begin
 
@@ -323,7 +331,7 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
                     iterations += 1
                     if iterations > _MANY:
                         waits = False
-                        run_iteration, leave = begin_hot(variables, None, between)
+                        run_iteration, leave, _ = begin_hot(variables, None, between)
                 ended = run_iteration(variables)
                 if ended is not None:
                     if ended is BREAK:
