@@ -10,6 +10,7 @@ import os
 import shutil
 import struct
 import subprocess
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from gradcli.arrays.files.recording import Recording
+from gradcli.arrays.files.recording import MAGIC, VERSION, Recording
 from gradcli.doors.torch.command import known_functions
 from gradcli.running.arguments.files import program_in
 from gradcli.running.arguments.options import Options
@@ -391,7 +392,50 @@ HOSTILE: dict[str, Callable[[dict[str, Any], bytearray], Any]] = {
     "no gradients of an opaque operation": lambda i, a: i["opaque"][0].__setitem__("passes", []),
     "a result that is missing": lambda i, a: i["opaque"][0]["results"].__setitem__(0, ["q", True]),
     "an array that is missing": lambda i, a: i["arrays"].remove(_row(i, "x")),
+    "two arrays of one name": lambda i, a: i["arrays"].append(["x", "float32", [1], 0]),
+    "two arrays at one place": lambda i, a: _row(i, "x").__setitem__(3, 0),
+    "an array that begins in another one": lambda i, a: _row(i, "x").__setitem__(2, [1000]),
+    "more parts than are read": lambda i, a: i.__setitem__("notes", [{}] * 4_000_001),
 }
+
+
+def _written(to: Path, text: bytes, squeezed: bytes | None = None, size: int | None = None) -> str:
+    """A recording of a text as its index, which may be squeezed, and said to be, otherwise."""
+    squeezed = zlib.compress(text) if squeezed is None else squeezed
+    head = struct.pack(
+        "<8sIIQQQ", MAGIC, VERSION, 0, len(squeezed), len(text) if size is None else size,
+        40 + len(squeezed),
+    )  # fmt: skip
+    path = to / "written.gradrun"
+    path.write_bytes(head + squeezed)
+    return str(path)
+
+
+def _bomb() -> bytes:
+    """Less than a megabyte that becomes 500."""
+    packer = zlib.compressobj(9)
+    return b"".join(packer.compress(bytes(1_000_000)) for _ in range(500)) + packer.flush()
+
+
+@pytest.mark.parametrize("size", [100, 63_000_000, 64_000_001, 500_000_000, 1 << 63])
+def test_what_becomes_more_than_it_says_is_not_unpacked(
+    gradcli: CommandLine, tmp_path: Path, size: int
+) -> None:
+    path = _written(tmp_path, b"", _bomb(), size)
+    tracemalloc.start()
+    shown = gradcli("run", path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (shown.code, "error[E504]" in shown.err) == (4, True), shown.err
+    assert peak < 150_000_000
+
+
+def test_two_parts_of_an_index_have_no_common_name(gradcli: CommandLine, tmp_path: Path) -> None:
+    content = (FOLDER / "opaque.gradrun").read_bytes()
+    packed = struct.unpack("<Q", content[16:24])[0]
+    text = zlib.decompress(content[40 : 40 + packed])
+    shown = gradcli("run", _written(tmp_path, text[:-1] + b',"program":"x = 1"}'))
+    assert (shown.code, "two parts of it have the same name" in shown.err) == (4, True)
 
 
 @pytest.mark.parametrize("case", HOSTILE)

@@ -12,6 +12,8 @@ import math
 import os
 import re
 import zlib
+from collections.abc import Sequence
+from itertools import pairwise
 from struct import Struct
 from typing import Any
 
@@ -49,6 +51,9 @@ _BACKWARD = re.compile(r"\.backward\(")
 _CONVERSION = re.compile(r"\.(half|bfloat16|float|double)\(\)")
 _AUTOCAST = re.compile(r"""(?m)^with torch\.autocast\([^)]*\): |, torch\.autocast\([^)]*\)(?=: )""")
 _LARGEST_INDEX = 64_000_000
+_MOST_PARTS = 4_000_000
+"""An index of more commas and brackets would take many times its size as lists and dicts."""
+
 _ALIGNED = 64
 
 
@@ -58,6 +63,11 @@ class Entry(Record):
     dtype: str
     shape: tuple[int, ...]
     start: int
+
+    @property
+    def end(self) -> int:
+        """The offset behind it."""
+        return self.start + math.prod(self.shape) * DTYPES[self.dtype].itemsize
 
 
 class Check(Record):
@@ -116,7 +126,8 @@ class Container:
             }
             self.argv = texts_of(index["argv"])
             self.notes = texts_of(index["notes"])
-            self.entries = dict(self._entry(*row) for row in index["arrays"])
+            self.entries = _without_twins([self._entry(*row) for row in index["arrays"]])
+            self._check_apart()
             self.take(index)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise self._file.damaged("its index", f"{type(error).__name__}: {error}") from error
@@ -150,7 +161,9 @@ class Container:
         unpacker = zlib.decompressobj()
         try:
             plain = unpacker.decompress(text, unpacked + 1)
-            index = json.loads(plain)
+            if sum(map(plain.count, (b",", b"[", b"{"))) > _MOST_PARTS:
+                raise ValueError(f"it has more than {_MOST_PARTS:,} parts")
+            index = json.loads(plain, object_pairs_hook=_without_twins)
         except (zlib.error, ValueError, RecursionError) as error:
             raise damaged("its index", str(error)) from error
         if len(plain) != unpacked or not isinstance(index, dict):
@@ -161,11 +174,19 @@ class Container:
         if dtype not in DTYPES or not is_shape(shape):
             raise ValueError(f"{name!r} is no array of dtype {dtype!r} and shape {shape!r}")
         start = -1 if offset == -1 else self._start + number_of(offset)
-        size = math.prod(shape) * DTYPES[dtype].itemsize
-        if start >= 0 and (offset % _ALIGNED or start + size > self.size):
+        entry = Entry(dtype, tuple(shape), start)
+        if start >= 0 and (offset % _ALIGNED or entry.end > self.size):
             raise ValueError(f"{name!r} lies outside of the file")
         active.state.limits.check_elements(math.prod(shape), f"elements of {name!r}")
-        return text_of(name), Entry(dtype, tuple(shape), start)
+        return text_of(name), entry
+
+    def _check_apart(self) -> None:
+        """Raise ValueError where an array lies in another one."""
+        placed = sorted((each.start, each.end, name) for name, each in self.entries.items()
+                        if 0 <= each.start < each.end)  # fmt: skip
+        for (_, end, name), (start, _, other) in pairwise(placed):
+            if start < end:
+                raise ValueError(f"{other!r} lies in {name!r}")
 
     def entry(self, name: str) -> Entry:
         """What is known of an array; raises E506 where the file has none of the name."""
@@ -351,6 +372,14 @@ class Recording(Container):
             ("drawn at random", f"{len(self.drawn):,} arrays"),
         ]
         return [*rows, *(("note", each) for each in self.notes)]
+
+
+def _without_twins(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The dict of some pairs; raises ValueError where two have one name."""
+    named = dict(pairs)
+    if len(named) < len(pairs):
+        raise ValueError("two parts of it have the same name")
+    return named
 
 
 def _counted(names: list[str]) -> str:
