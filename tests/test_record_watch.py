@@ -205,6 +205,8 @@ SHOWN = {
     "row": (21, "forward pass of softmax", [2, 0, 0], "row.py:18:1"),
     "half": (21, "the result of pow is beyond 65504, the largest float16", [5, 0], "half.py:15:1"),
     "data": (3, "batch holds nan", [13, 3], "data.py:14:1"),
+    "joined": (2, "F.log_softmax(x, dim=1)", [0, 0], "joined.py:12:1"),
+    "squared": (3, "what goes round grows 1.62-fold", [0, 0], "squared.py:25:1"),
     "rnn": (4, "no cure of the formula: what goes round grows", [6, 1], "rnn.py:18:1"),
 }
 
@@ -230,6 +232,22 @@ def test_the_first_step_that_is_not_finite(
     found = Watched(path).nonfinite
     assert found is not None
     assert found.again, found.reason
+
+
+@pytest.mark.torch
+def test_a_head_that_is_replaced_behind_the_optimizer(
+    gradcli: CommandLine, python: str, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "x.gradrun")
+    process("record", "--watch", "--python", python, "-o", path, str(FOLDER / "head.py"))
+    out = " ".join(gradcli("explain", "--flow", path).out.split())
+    folder = os.path.relpath(FOLDER)
+    for part in (
+        f"no optimizer holds net.fc.weight, net.fc.bias: made at {folder}/head.py:10, behind the"
+        f" AdamW of {folder}/head.py:9, which took its parameters before",
+        f"no module that ran has it: it was the weight of a Linear made at {folder}/head.py:8",
+    ):
+        assert part in out
 
 
 @pytest.mark.torch

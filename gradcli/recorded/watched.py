@@ -107,6 +107,7 @@ class NonFinite:
         chain: the operations that handed it on: name, path of the module, place.
         growth: how often its line had run, and by what factor its result grew each time; None
             where it did not grow.
+        growing: the place of that line, where it is one ahead of the operation.
     """
 
     def __init__(self, entry: dict[str, Any]) -> None:
@@ -134,6 +135,7 @@ class NonFinite:
         self.rows = number_of(entry.get("rows", 0))
         growth = entry.get("growth")
         self.growth = None if growth is None else (number_of(growth[0]), number(growth[1]))
+        self.growing = _place(entry.get("growing"))
         self.incoming = _optional(entry.get("incoming"))
         self.operands = [_operand(each) for each in _rows(entry.get("operands", []))]
         self.chain = [
@@ -157,6 +159,8 @@ class Watched(Container):
     Attributes:
         parameters: those of the optimizers, and those of the modules that no optimizer holds.
         unheld: the numbers of the latter.
+        late: those of them that a module got behind an optimizer: the number, where, the
+            optimizer's class, and where that was made.
         steps: how many there were; a GradScaler left out `skipped` of them.
         nonfinite: the first one that is not finite, None where all are.
     """
@@ -168,6 +172,10 @@ class Watched(Container):
         self.parameters = [_parameter(*row) for row in index["parameters"]]
         count = len(self.parameters)
         self.unheld = [number_of(each, count) for each in index["unheld"]]
+        self.late = [
+            (number_of(each, count), _place(at), _line(kind), _place(place))
+            for each, at, kind, place in _rows(index.get("late", []))
+        ]
         self.steps = number_of(index["steps"])
         self.skipped = number_of(index["skipped"])
         self.tables = [self._table(n, each) for n, each in enumerate(_rows(index["tables"]))]

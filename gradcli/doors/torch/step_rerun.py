@@ -25,7 +25,7 @@ torch: Any = None
 recorder: Any = None
 
 MOST_CHAIN = 8
-ROUNDS, FEWEST_ROUNDS, GROWING = 10, 5, 1.3
+ROUNDS, FEWEST_ROUNDS, GROWING, LARGE = 10, 5, 1.3, 1e3
 MOST_NAMED = 12
 MOST_VALUES = 1 << 24
 """Elements of the operands that cures are tried on."""
@@ -74,11 +74,13 @@ class Step:
     Attributes:
         node: in the backward pass the name of the node, else "".
         sequence: the number of the node, counted from the beginning of the step.
+        source: the operation that made its first tensor; -1 for none.
         parents: the operands that are not finite; None where the result is finite.
         constants: the numbers among its operands that are not finite.
     """
 
-    __slots__ = ("constants", "has_nan", "module", "name", "node", "parents", "place", "sequence")
+    __slots__ = ("constants", "has_nan", "module", "name", "node", "parents", "place", "sequence",
+                 "source")  # fmt: skip
 
     def __init__(self, name: str, place: Any, module: Any, node: str, sequence: int) -> None:
         self.name = name
@@ -86,18 +88,15 @@ class Step:
         self.module = module
         self.node = node
         self.sequence = sequence
+        self.source = -1
         self.parents: list[Parent] | None = None
         self.constants: list[float] = []
         self.has_nan = False
 
-    def is_like(self, other: Step) -> bool:
-        """Whether it is the same line's, in another round of a loop."""
-        return (self.name, self.node, self.module, self.place and self.place[0]) == (
-            other.name,
-            other.node,
-            other.module,
-            other.place and other.place[0],
-        )
+    @property
+    def line(self) -> tuple[Any, ...]:
+        """What it has in common with those of the same line, in other rounds of a loop."""
+        return self.name, self.node, self.module, self.place and self.place[0]
 
 
 class Kept:
@@ -164,9 +163,11 @@ class Scan:
 
     Attributes:
         wanted: the numbers of the operations whose operands are kept.
-        alike: the operation whose largest result is noted, each time that it runs, in `sizes`.
+        alike: the operation that is looked at, None in the first run; in `sizes` is for each line
+            the largest element of its result, each time that it ran.
         status: for each memory that was seen the operation that wrote what is not finite there,
             -1 where all is finite, `OUTSIDE` for what came so from outside.
+        writers: for each memory the operation that wrote to it last.
         forward: for each node of the graph, by its number, the operation that it belongs to.
     """
 
@@ -175,10 +176,11 @@ class Scan:
         self.wanted = wanted
         self.steps: list[Step] = []
         self.status: dict[int, int] = {}
+        self.writers: dict[int, int] = {}
         self.outside: dict[int, Any] = {}
         self.forward: dict[int, int] = {}
         self.kept: dict[int, Kept] = {}
-        self.sizes: dict[int, float] = {}
+        self.sizes: dict[Any, list[tuple[int, float]]] = {}
         self.alike: Step | None = None
         self.nodes = Nodes()
         hears = self._hears
@@ -208,15 +210,18 @@ class Scan:
         )
         self.steps.append(step)
         operands = list(recorder.tensors_in([args, kwargs]))
+        if operands:
+            step.source = self.writers.get(recorder._storage(operands[0]), -1)
         parents = [each for each in map(self._parent, operands) if each is not None]
         if number in self.wanted:
             self.kept[number] = Kept(function, _copied(args), _copied(kwargs))
         result = function(*args, **kwargs)
         shared = {recorder._storage(each) for each in operands}
-        if self.alike is not None and step.is_like(self.alike):
+        if self.alike is not None:
             parts = [each for each in recorder.tensors_in(result) if _is_floating(each)]
             if parts:
-                self.sizes[number] = float(parts[0].abs().max())
+                size = number, float(parts[0].abs().max())
+                self.sizes.setdefault(step.line, []).append(size)
         for each in recorder.tensors_in(result):
             self._take(each, number, function, shared, parents, (args, kwargs))
         if number in self.wanted:
@@ -244,6 +249,8 @@ class Scan:
     ) -> None:
         """Note whether a result is finite."""
         storage = recorder._storage(result)
+        if storage not in shared or function._schema.is_mutable:
+            self.writers[storage] = number
         if not _is_floating(result) or (storage in shared and not function._schema.is_mutable):
             return
         step = self.steps[number]
@@ -790,8 +797,9 @@ class Facts:
     def _forward(self) -> dict[str, Any]:
         number = self.origin.number
         facts: dict[str, Any] = {"phase": "forward", "called": "", "operands": [], "cure": None}
-        scan = self.rerun.scanned(frozenset({number}), alike=self.step)
-        facts["growth"] = growth_of(scan.sizes)
+        inner = joined_with(self.scan.steps, number)
+        scan = self.rerun.scanned(frozenset({number, inner} - {-1}), alike=self.step)
+        facts.update(self._growth(scan))
         kept = scan.kept.get(number)
         result = next((r for r in kept.results if not _is_finite(r)), None) if kept else None
         if kept is None or result is None:
@@ -800,7 +808,7 @@ class Facts:
         facts.update(
             **_facts_at(result, element),
             operands=operands_at(kept, result, element),
-            cure=cure_of(kept, None),
+            cure=self._joined(scan, inner) or cure_of(kept, None),
         )
         if self.origin.source is not None:
             facts["source"] = self._source(self.origin.source)
@@ -817,9 +825,10 @@ class Facts:
         assert step is not None
         facts: dict[str, Any] = {"phase": "backward", "called": "", "operands": [], "cure": None}
         first = self.scan.forward.get(step.sequence)
-        wanted = frozenset() if first is None else frozenset({first})
+        inner = -1 if first is None else joined_with(self.scan.steps, first)
+        wanted = frozenset({-1 if first is None else first, inner} - {-1})
         scan = self.rerun.scanned(wanted, step.sequence, step)
-        facts["growth"] = growth_of(scan.sizes)
+        facts.update(self._growth(scan))
         kept = scan.kept.get(first) if first is not None else None
         arrived, leaving = self.rerun.nodes.get(0, ([], []))
         bad = next((g for g in leaving if g is not None and not _is_finite(g)), None)
@@ -834,21 +843,46 @@ class Facts:
             facts["incoming_range"] = _range(incoming)
         if kept is not None:
             facts["operands"] = operands_at(kept, bad, element)
-            facts["cure"] = cure_of(kept, incoming)
+            facts["cure"] = self._joined(scan, inner) or cure_of(kept, incoming)
         return facts
 
+    def _growth(self, scan: Scan) -> dict[str, Any]:
+        """What grew from round to round: the operation itself, or else what it took, as a state
+        that an operation behind the loop squares.
+        """
+        assert self.step is not None
+        number = self.origin.number
+        own = growth_of(scan.sizes.get(self.step.line, []), number)
+        if own is not None:
+            return {"growth": own}
+        grown = [
+            (sizes[-1][1], growth, sizes[-1][0])
+            for sizes in ([row for row in rows if row[0] < number] for rows in scan.sizes.values())
+            if sizes and (growth := growth_of(sizes, number)) is not None
+        ]
+        if not grown:
+            return {"growth": None}
+        most, growth, last = max(grown)
+        at = self.scan.steps[last].place
+        return {"growth": growth, "growing": placed(at)} if most > LARGE else {"growth": None}
 
-def growth_of(sizes: dict[int, float]) -> list[float] | None:
-    """How many times a line had run when its result ceased to be finite, and by how much the result
-    grew each time; None where it did not.
+    def _joined(self, scan: Scan, number: int) -> dict[str, Any] | None:
+        """The one function that is the logarithm of another one's result, which was tried."""
+        kept = scan.kept.get(number)
+        if kept is None:
+            return None
+        place = self._where(number)["place"]
+        at = f" at {place[0]}:{place[1]}" if place else ""
+        return joined_cure(kept, at)
+
+
+def growth_of(sizes: list[tuple[int, float]], until: int) -> list[float] | None:
+    """How many times a line had run when an operation began what is not finite, and by how much its
+    result grew each time; None where it did not.
     """
-    finite: list[float] = []
-    for each in sizes.values():
-        if not math.isfinite(each):
-            break
-        finite.append(each)
+    finite = [size for number, size in sizes if number < until and math.isfinite(size)]
     recent = [each for each in finite[-ROUNDS:] if each > 0]
-    if len(recent) < FEWEST_ROUNDS or len(finite) == len(sizes):
+    if len(recent) < FEWEST_ROUNDS:
         return None
     factor = (recent[-1] / recent[0]) ** (1 / (len(recent) - 1))
     return [len(finite) + 1, factor] if factor > GROWING else None
@@ -946,6 +980,59 @@ def _at(op: str, name: str, operand: Any, result: Any, element: list[int]) -> di
 
 
 # --- cures ----------------------------------------------------------------------------------------
+
+
+def joined_with(steps: list[Step], number: int) -> int:
+    """The operation whose result a logarithm takes, whole or some elements of it, where one
+    function computes both; -1 for none.
+    """
+    if steps[number].name not in ("aten::log", "aten::log2", "aten::log10"):
+        return -1
+    at = steps[number].source
+    while at >= 0 and steps[at].name in SELECTING:
+        at = steps[at].source
+    return at if at >= 0 and steps[at].name in JOINED else -1
+
+
+SELECTING = frozenset(
+    {"aten::gather", "aten::index.Tensor", "aten::index_select", "aten::clone", "aten::squeeze",
+     "aten::select.int", "aten::slice.Tensor", "aten::view", "aten::_to_copy", "aten::take"}
+)  # fmt: skip
+"""Operations whose result holds elements of their first operand, as they are."""
+
+JOINED: dict[str, tuple[str, Callable[..., Any]]] = {
+    "aten::_softmax": ("F.log_softmax(x, dim={})", lambda x, dim, *_: x.log_softmax(dim)),
+    "aten::sigmoid": (
+        "F.logsigmoid(x), and F.logsigmoid(-x) for log(1 - p)",
+        lambda x: torch.nn.functional.logsigmoid(x),
+    ),
+}
+"""What the logarithm of an operation's result is, as a text and as a function."""
+
+
+def joined_cure(kept: Kept, at: str) -> dict[str, Any] | None:
+    """One function in the place of a logarithm of an operation's result, tried on that operation's
+    operand; None where it does not help.
+
+    Args:
+        at: where the operation stands, " at FILE:LINE".
+    """
+    name = kept.function.name()
+    text, compute = JOINED[name]
+    args = [_leaf(each) for each in kept.args]
+    with torch.enable_grad():
+        result = compute(*args)
+        (grad,) = torch.autograd.grad(result, args[:1], torch.ones_like(result))
+    close = torch.isclose(result.detach().exp(), kept.results[0], rtol=1e-2, atol=1e-6)
+    if not _is_finite(result) or not _is_finite(grad) or not bool(close.all()):
+        return None
+    short = name.removeprefix("aten::").strip("_")
+    return {
+        "text": text.format(*kept.args[1:]),
+        "reason": f"one function computes {short}{at} and its log, and takes no log of 0",
+        "proof": f"run on the operand of {short} in this step: all {result.numel():,} results are"
+        f" finite, their exponentials are those of {short}, and all gradients are finite",
+    }
 
 
 class Cure:

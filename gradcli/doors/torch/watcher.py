@@ -138,6 +138,23 @@ class Window:
         self.backwards = 0
 
 
+class Registered:
+    """A parameter that a module got.
+
+    Attributes:
+        kind, name: the module's class, and its name for it.
+        place: where that was.
+        optimizers: how many optimizers there were then.
+    """
+
+    def __init__(self, parameter: Any, kind: str, name: str, place: Any, optimizers: int) -> None:
+        self.parameter = weakref.ref(parameter)
+        self.kind = kind
+        self.name = name
+        self.place = place
+        self.optimizers = optimizers
+
+
 class Root:
     """An outermost module, with its name and its buffers.
 
@@ -351,6 +368,8 @@ class Watcher:
         ungraded_as: what a module that runs without a graph says of its gradients; "" where it runs
             once more in the backward pass.
         scaled: what a GradScaler scaled, by the result's `id`, with the result.
+        optimizing: the class of each optimizer that was made, and where.
+        registered: what is known of parameters that modules got, by the parameter's `id`.
         substituted: the parameters that a functional call put other tensors in the place of.
         closures: how often the optimizer that steps has called its closure.
         rerun: what hears the modules of a step that is run again.
@@ -368,6 +387,8 @@ class Watcher:
         self.tables: dict[int, Table] = {}
         self.all_tables: list[Table] = []
         self.optimizers: list[Any] = []
+        self.optimizing: list[tuple[str, Any]] = []
+        self.registered: dict[int, Registered] = {}
         self.inside = 0
         self.applying = 0
         self.ungraded_as = UNGRADED
@@ -405,6 +426,9 @@ class Watcher:
         self.handles = [
             optimizers.register_optimizer_step_pre_hook(self._guarded(self._step_begins)),
             optimizers.register_optimizer_step_post_hook(self._guarded(self._step_ends)),
+            torch.nn.modules.module.register_module_parameter_registration_hook(
+                self._guarded(self._registering)
+            ),
         ]
         put = self.replaced.put
         put(warnings, "warn", recorder.warning_past_own_frames)
@@ -808,9 +832,23 @@ class Watcher:
     def _optimizing(self, former: Any) -> Any:
         def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             self.optimizers.append(weakref.ref(optimizer))
+            self.optimizing.append((type(optimizer).__name__, self._place(sys._getframe(1))))
             former(optimizer, *args, **kwargs)
 
         return init
+
+    def _registering(self, module: Any, name: str, parameter: Any) -> None:
+        """Note a parameter that a module gets, the first time."""
+        if parameter is not None and self.registered_as(parameter) is None:
+            self.registered[id(parameter)] = Registered(
+                parameter, type(module).__name__, name, self._place(sys._getframe(1)),
+                len(self.optimizing),
+            )  # fmt: skip
+
+    def registered_as(self, parameter: Any) -> Registered | None:
+        """What is known of a parameter that a module got; None for nothing."""
+        known = self.registered.get(id(parameter))
+        return known if known is not None and known.parameter() is parameter else None
 
     def _noting_scaled(self, former: Any) -> Any:
         def scale(scaler: Any, outputs: Any) -> Any:
@@ -986,6 +1024,11 @@ class Watcher:
             return "the graph of the loss reaches it, and gave it no gradient"
         if id(parameter) in self.substituted:
             return "functional_call() put another tensor in its place"
+        known = self.registered_as(parameter)
+        if owner is None and known is not None:
+            place = rerunning.placed(known.place)
+            at = f" made at {place[0]}:{place[1]}" if place else ""
+            return f"no module that ran has it: it was the {known.name} of a {known.kind}{at}"
         if owner is None:
             return "the loss does not come of it"
         kind = f"its {type(owner[0]).__name__}"
@@ -1258,12 +1301,18 @@ def save(watcher: Watcher, settings: Any) -> bool:
         none = [[held[place], *row] for place, rows in table.none.items() for row in rows]
         tables.append({"optimizer": table.optimizer, "name": table.name, "parameters": held,
                        "closures": table.has_closures, "none": none})  # fmt: skip
-    unheld = [
-        number_of(watcher.paths()[id(each)], each)
-        for root in dict.fromkeys(watcher.roots.values())
-        for each in root.module.parameters()
-        if watcher.paths()[id(each)] not in names
-    ]
+    paths = watcher.paths()
+    unheld, late = [], []
+    for root in dict.fromkeys(watcher.roots.values()):
+        for each in root.module.parameters():
+            if paths[id(each)] in names:
+                continue
+            unheld.append(number_of(paths[id(each)], each))
+            known = watcher.registered_as(each)
+            if known is not None and known.optimizers:
+                kind, place = watcher.optimizing[known.optimizers - 1]
+                places = rerunning.placed(known.place), rerunning.placed(place)
+                late.append([unheld[-1], places[0], kind, places[1]])
     index = {
         "kind": "watch",
         "made": {"python": sys.version.split()[0], "torch": str(torch.__version__),
@@ -1272,6 +1321,7 @@ def save(watcher: Watcher, settings: Any) -> bool:
         "parameters": parameters,
         "tables": tables,
         "unheld": unheld if any(table.optimizer for table in watcher.all_tables) else [],
+        "late": late,
         "steps": watcher.steps,
         "skipped": watcher.skipped,
         "nonfinite": watcher.report,

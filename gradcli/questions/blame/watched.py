@@ -68,6 +68,8 @@ def blamed_of(watched: Watched, report: NonFinite) -> Blamed:
         ratio = number_text(round(report.growth[1], 2))
         is_backward = report.phase == BACKWARD
         blamed.grows = f"the gradient grows {ratio}-fold" if is_backward else f"{ratio}-fold"
+        if report.growing is not None:
+            blamed.grows += f" ({report.growing.file}:{report.growing.line})"
     if not computed:
         blamed.cause, blamed.text = _entered(report)
     return blamed

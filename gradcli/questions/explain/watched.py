@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.arrays.files.json import spelled
 from gradcli.questions.explain.tell_flow import share_text
 from gradcli.record import Record
-from gradcli.recorded.watched import Table, Watched
+from gradcli.recorded.watched import Place, Table, Watched
 from gradcli.show.answer import Answer
 from gradcli.show.diagnostics.findings import wrapped
 from gradcli.show.style import counted, escaped
@@ -177,9 +177,7 @@ def findings(watched: Watched, rows: list[Course]) -> list[str]:
     if unreached:
         count = f"{len(unreached)} of {len(watched.parameters)} parameters"
         said.append(f"no step ever reached {count}: {_named(unreached)}")
-    unheld = [watched.parameters[each].name for each in watched.unheld]
-    if unheld:
-        said.append(f"no optimizer holds {_named(unheld)}")
+    said += _unheld(watched)
     for row in rows:
         if row.none and len(row.present):
             reason, first, last = row.none[0]
@@ -205,6 +203,27 @@ def findings(watched: Watched, rows: list[Course]) -> list[str]:
             f" {_VANISHING:g}"
         )
     return said
+
+
+def _unheld(watched: Watched) -> list[str]:
+    """The parameters that no optimizer holds, with why where that is known."""
+    why: dict[str, list[str]] = {}
+    reasons = {
+        number: f"{_at(place)}, behind the {kind} of {_at(of_optimizer)}"
+        for number, place, kind, of_optimizer in watched.late
+        if place is not None and of_optimizer is not None
+    }
+    for number in watched.unheld:
+        why.setdefault(reasons.get(number, ""), []).append(watched.parameters[number].name)
+    return [
+        f"no optimizer holds {_named(names)}"
+        + (f": made at {escaped(reason)}, which took its parameters before" if reason else "")
+        for reason, names in why.items()
+    ]
+
+
+def _at(place: Place) -> str:
+    return f"{place.file}:{place.line}"
 
 
 def _named(names: list[str]) -> str:
