@@ -14,19 +14,31 @@ import os
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from glob import glob
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from setuptools import Extension, build_meta, find_packages, setup
+from setuptools.command.build_ext import build_ext
 
 from gradcli.cli import man_page
 from gradcli.language.parser import tables
 from gradcli.ops.binding import lazy
 
-FLAGS = ["-std=c11", "-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
-"""What the kernels are compiled with. No flag lets the compiler reorder sums or fuse products."""
+FLAGS = [
+    "-std=c11", "-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-g0", "-fno-math-errno",
+    "-fno-trapping-math", "-ffp-contract=off",
+]  # fmt: skip
+"""What the kernels are compiled with. No flag lets the compiler reorder sums or fuse products. What
+-O3 has above this, copies of functions and of small loops, is asked for in the sources, where it
+pays (`core.h`): it would take twice as long.
+"""
 
 
 def _kernels() -> list[Any]:
@@ -37,7 +49,7 @@ def _kernels() -> list[Any]:
     source = "gradcli/arrays/native/"
     core = Extension(
         "gradcli.arrays.native._core",
-        [source + "module.c"],
+        sorted(glob(source + "*.c")),
         depends=sorted(glob(source + "*.h") + glob(source + "*.def")),
         extra_compile_args=["/O2", "/std:c11"] if sys.platform == "win32" else FLAGS,
         libraries=[] if sys.platform == "win32" else ["m"],
@@ -45,6 +57,72 @@ def _kernels() -> list[Any]:
         optional=True,
     )
     return [core]
+
+
+class _BuildKernels(build_ext):  # type: ignore[misc]  # setuptools has no types here
+    """Compiles the files of the extension side by side."""
+
+    def build_extensions(self) -> None:
+        compile = self.compiler.compile
+
+        def side_by_side(sources: list[str], *given: Any, **settings: Any) -> list[str]:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                made = pool.map(lambda source: compile([source], *given, **settings), sources)
+                return [each for objects in made for each in objects]
+
+        self.compiler.compile = side_by_side
+        super().build_extensions()
+
+
+class _Absent(ModuleType):
+    """What stands for NumPy and all that is in it where there is no NumPy.
+
+    To know what names the families have, their files are run: they call NumPy for constants, and
+    derive classes, but no name depends on what comes out.
+    """
+
+    __path__: list[str] = []  # noqa: RUF012  # of a module that has modules
+
+    def __init__(self, *_: object) -> None:
+        super().__init__("absent")
+
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
+        return ()
+
+    def __getattr__(self, name: str) -> _Absent:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *_: object, **settings: object) -> _Absent:
+        return self
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(())
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __float__(self) -> float:
+        return 1.0
+
+    __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __call__
+    __truediv__ = __rtruediv__ = __neg__ = __or__ = __ror__ = __call__
+
+
+class FindAbsent(MetaPathFinder, Loader):
+    """Finds NumPy where there is none."""
+
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        if name.split(".")[0] in {"numpy", "ml_dtypes"}:
+            return ModuleSpec(name, self, is_package=True)
+        return None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Absent()
+
+    def exec_module(self, module: ModuleType) -> None:
+        """There is nothing to run."""
 
 
 _shared: list[tuple[str, list[str]]] = []
@@ -68,7 +146,14 @@ def _packages(in_place: bool = False) -> dict[str, Any]:
 def _set_up(setup_script: str = "setup.py", in_place: bool = False) -> None:
     """What setuptools does for a project without a setup.py, with the packages and the kernels."""
     options = {"bdist_wheel": {"py_limited_api": "cp311"}}
-    setup(ext_modules=_kernels(), options=options, data_files=_shared, **_packages(in_place))
+    commands = {"build_ext": _BuildKernels}
+    setup(
+        ext_modules=_kernels(),
+        options=options,
+        data_files=_shared,
+        cmdclass=commands,
+        **_packages(in_place),
+    )
 
 
 _backend = build_meta._BuildMetaBackend()
@@ -100,7 +185,9 @@ def build_wheel(
     metadata_directory: str | None = None,
 ) -> str:
     """Build a wheel, the tables and the index made first; gives its file name."""
-    import gradcli.ops.load  # noqa: F401  # lazy: start-up: an editable installation needs no NumPy
+    # Behind all other finders: only what they do not find is absent.
+    sys.meta_path.append(FindAbsent())
+    import gradcli.ops.load  # noqa: F401  # lazy: start-up: an editable installation needs no index
 
     tables.write_beside_grammar()
     lazy.write_installed()

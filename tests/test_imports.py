@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import gradcli
+from gradcli.ops.binding import lazy
 
 PACKAGE = Path(gradcli.__file__).parent
 
@@ -231,6 +233,25 @@ def test_an_installation_carries_its_index(tmp_path: Path, root: Path) -> None:
     assert "gradcli.ops.nn.spatial.convolution" not in _modules_after(
         ASK.format(there=False), nowhere, root
     )
+
+
+def test_the_index_is_the_same_without_numpy(tmp_path: Path) -> None:
+    """What builds a wheel has no NumPy: it would take longer to install than all else to build."""
+    pytest.importorskip("setuptools")
+    write = f"""
+import json, sys
+from gradcli.build_backend import FindAbsent
+sys.meta_path.insert(0, FindAbsent())
+import gradcli.ops.load
+from gradcli.ops.binding import lazy
+lazy.bring_all()
+assert not hasattr(sys.modules["numpy"], "__version__")
+with open({str(tmp_path / "index.json")!r}, "w") as file:
+    json.dump(lazy._index, file)
+"""
+    _modules_after(write, tmp_path)
+    lazy.bring_all()
+    assert json.loads((tmp_path / "index.json").read_text()) == lazy._index
 
 
 def test_without_a_cache_all_names_are_found(tmp_path: Path) -> None:

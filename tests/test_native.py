@@ -466,9 +466,9 @@ def test_under_sanitizers(tmp_path: Path) -> None:
 
     library, flat = tmp_path / "_core.so", Path(__file__).with_name("test_flat.py")
     sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"]
-    source = Path(dispatch.__file__).with_name("module.c")
+    sources = map(str, Path(dispatch.__file__).parent.glob("*.c"))
     include = f"-I{sysconfig.get_path('include')}"
-    command = [compiler, *FLAGS, *sanitizers, "-fPIC", "-shared", include, str(source)]
+    command = [compiler, *FLAGS, *sanitizers, "-fPIC", "-shared", include, *sources]
     subprocess.run([*command, "-o", str(library), "-lm"], check=True)
     runtime = subprocess.run(
         [compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True

@@ -17,16 +17,19 @@ enum { LOCAL(RUN) = 3 * LOCAL(VECTOR) };
 static void LOCAL(block)(const float *x, const int64_t *offsets, int64_t taps, const float *weights,
                          float *out, int64_t step, int more)
 {
-    enum { CHANNELS = LOCAL(CHANNELS), RUN = LOCAL(RUN), PART = 128 };
+    enum { CHANNELS = LOCAL(CHANNELS), VECTOR = LOCAL(VECTOR), RUN = LOCAL(RUN), PART = 128 };
     for (int64_t start = 0; start < taps; start += PART, more = 1) {
         int64_t stop = start + PART < taps ? start + PART : taps;
         float total[CHANNELS][RUN];
         memset(total, 0, sizeof total);
         for (int64_t tap = start; tap < stop; tap++) {
             const float *run = x + offsets[tap], *weight = weights + tap * CHANNELS;
+            UNROLLED(8)
             for (int channel = 0; channel < CHANNELS; channel++)
-                for (int k = 0; k < RUN; k++)
-                    total[channel][k] = LOCAL(fma)(weight[channel], run[k], total[channel][k]);
+                UNROLLED(3)
+                for (int part = 0; part < RUN; part += VECTOR)
+                    for (int k = part; k < part + VECTOR; k++)
+                        total[channel][k] = LOCAL(fma)(weight[channel], run[k], total[channel][k]);
         }
         for (int channel = 0; channel < CHANNELS; channel++)
             for (int k = 0; k < RUN; k++)
@@ -125,6 +128,7 @@ static void LOCAL(turn)(const float *x, int64_t rows, int64_t length, int64_t st
     int64_t row = 0;
     for (; row + SOME <= rows; row += SOME)
         for (int64_t k = 0; k < length; k++)
+            UNROLLED(8)
             for (int j = 0; j < SOME; j++) out[k * width + row + j] = x[(row + j) * step + k];
     for (; row < rows; row++)
         for (int64_t k = 0; k < length; k++) out[k * width + row] = x[row * step + k];

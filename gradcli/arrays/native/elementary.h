@@ -1,7 +1,7 @@
 /* Functions of one number. Loops over them are vectorised by the compiler: no branches, no calls. */
 
 /* a * b + c, rounded once. Without the instruction, double holds the product exactly. */
-static inline float LOCAL(fma)(float a, float b, float c)
+INLINE float LOCAL(fma)(float a, float b, float c)
 {
 #ifdef HAS_FMA
     return __builtin_fmaf(a, b, c);
@@ -10,14 +10,14 @@ static inline float LOCAL(fma)(float a, float b, float c)
 #endif
 }
 
-static inline uint32_t LOCAL(bits)(float x)
+INLINE uint32_t LOCAL(bits)(float x)
 {
     uint32_t found;
     memcpy(&found, &x, sizeof found);
     return found;
 }
 
-static inline float LOCAL(from_bits)(uint32_t x)
+INLINE float LOCAL(from_bits)(uint32_t x)
 {
     float found;
     memcpy(&found, &x, sizeof found);
@@ -26,7 +26,7 @@ static inline float LOCAL(from_bits)(uint32_t x)
 
 /* exp(x), at most 1 unit in the last place off. The polynomials here are fitted by weighted least
  * squares, their coefficients rounded one after another. */
-static inline float LOCAL(exp_of)(float x)
+INLINE float LOCAL(exp_of)(float x)
 {
     x = x > 89.0f ? 89.0f : x < -105.0f ? -105.0f : x; /* nan stays */
     float shifted = LOCAL(fma)(x, 0x1.715476p+0f, 0x1.8p23f), whole = shifted - 0x1.8p23f;
@@ -45,7 +45,7 @@ static inline float LOCAL(exp_of)(float x)
 }
 
 /* erf(x), likewise. */
-static inline float LOCAL(erf_of)(float x)
+INLINE float LOCAL(erf_of)(float x)
 {
     float t = fabsf(x), s = x * x;
     t = t > 4.0f ? 4.0f : t; /* from there on it is 1 */
@@ -69,7 +69,7 @@ static inline float LOCAL(erf_of)(float x)
     return t > 0.921875f ? z : y;
 }
 
-static inline float LOCAL(tanh_of)(float x)
+INLINE float LOCAL(tanh_of)(float x)
 {
     float t = fabsf(x), s = x * x;
     float y = 0x1.e76c16p-14f;
@@ -87,7 +87,7 @@ static inline float LOCAL(tanh_of)(float x)
 }
 
 /* 1 / (1 + exp(-x)), of whose small values none is lost. */
-static inline float LOCAL(sigmoid_of)(float x)
+INLINE float LOCAL(sigmoid_of)(float x)
 {
     return 1.0f / (1.0f + LOCAL(exp_of)(-x));
 }

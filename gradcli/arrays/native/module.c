@@ -12,101 +12,32 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "core.h"
 
 enum { MOST_ARGUMENTS = 16 };
 
-typedef struct {
-    void *data;     /* an array's elements, NULL for None */
-    int64_t size;   /* how many, or the integer */
-    double number;
-} Argument;
-
-/* What is wrong with the arguments, NULL for nothing. */
-typedef const char *(*Kernel)(const Argument *a);
-
-static const char NO_MEMORY[] = "no memory";
-
-#define NEED(condition) if (!(condition)) return "sizes do not fit: " #condition
-#define F(k) ((float *)a[k].data)
-#define D(k) ((double *)a[k].data)
-#define I(k) ((int64_t *)a[k].data)
-#define U(k) ((uint32_t *)a[k].data)
-#define H(k) ((uint16_t *)a[k].data)
-#define B(k) ((uint8_t *)a[k].data)
-#define N(k) (a[k].size)
-#define X(k) (a[k].number)
-
-#define PASTE_(one, other) one##_##other
-#define PASTE(one, other) PASTE_(one, other)
-#define KERNEL(name) static const char *PASTE(name, LEVEL)(const Argument *a)
-#define LOCAL(name) PASTE(name, LEVEL)
+const char NO_MEMORY[] = "no memory";
 
 /* --- levels: the kernels compiled for what processors have ------------------------------------ */
 
-#if defined(__GNUC__) && defined(__x86_64__) && !defined(GRADCLI_ONE_LEVEL)
-#define HAS_LEVELS 1
-#include <immintrin.h>
-#endif
-
-/* Before a loop whose iterations do not read what others write. */
-#ifdef __clang__
-#define EACH_APART _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
-#define EACH_APART _Pragma("GCC ivdep")
-#else
-#define EACH_APART
-#endif
-
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-#define HAS_FMA 1
+#ifdef HAS_FMA
 enum { ALWAYS_FUSED = 1 };
 #else
 enum { ALWAYS_FUSED = 0 };
 #endif
-#define LEVEL baseline
-#include "kernels.h"
-#undef LEVEL
 
 #ifdef HAS_LEVELS
-#undef HAS_FMA
-#define HAS_FMA 1
-#define HAS_F16C 1 /* as every processor with AVX2 has */
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi2,lzcnt"))), \
-    apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,bmi2,lzcnt")
-#endif
-#define LEVEL avx2
-#include "kernels.h"
-#undef LEVEL
-#ifdef __clang__
-#pragma clang attribute pop
-#pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma,f16c,bmi2,lzcnt"))), \
-    apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,fma,f16c,bmi2,lzcnt,prefer-vector-width=512")
-#endif
-#define LEVEL avx512
-#include "kernels.h"
-#undef LEVEL
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
 #define LEVELS(name) {name##_baseline, name##_avx2, name##_avx512}
+#define DEFINE(name, signature, fused) \
+    HIDDEN extern const char *name##_baseline(const Argument *a), \
+        *name##_avx2(const Argument *a), *name##_avx512(const Argument *a);
 #else
 #define LEVELS(name) {name##_baseline, name##_baseline, name##_baseline}
+#define DEFINE(name, signature, fused) \
+    HIDDEN extern const char *name##_baseline(const Argument *a);
 #endif
+#include "kernels.def"
+#undef DEFINE
 
 static const char *const NAMES[] = {"baseline", "avx2", "avx512"};
 

@@ -12,7 +12,7 @@ static double LOCAL(total_of)(const double *lanes, int count)
 
 enum { LOCAL(PLAIN), LOCAL(SQUARE), LOCAL(SINGLE_SQUARE) }; /* the last one in single precision */
 
-static inline double LOCAL(power_of)(float x, double about, int power)
+INLINE double LOCAL(power_of)(float x, double about, int power)
 {
     double value = x - about;
     float change = x - (float)about;
@@ -20,7 +20,7 @@ static inline double LOCAL(power_of)(float x, double about, int power)
 }
 
 /* The sum over a run of x - about, or of its square. */
-static double LOCAL(sum_about)(const float *x, int64_t length, double about, int power)
+INLINE double LOCAL(sum_about)(const float *x, int64_t length, double about, int power)
 {
     enum { WIDE = 16 };
     double lanes[WIDE] = {0};

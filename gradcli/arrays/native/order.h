@@ -18,6 +18,7 @@ KERNEL(running_sum)
     for (; inner == 1 && row + LINES <= rows; row += LINES) { /* side by side: none waits */
         double total[LINES] = {0};
         for (int64_t k = 0; k < length; k++)
+            UNROLLED(8)
             for (int line = 0; line < LINES; line++) {
                 int64_t at = (row + line) * length + first + k * step;
                 total[line] += x[at];

@@ -2,7 +2,7 @@
 
 enum { LOCAL(WORDS) = 624, LOCAL(AHEAD) = 397 };
 
-static inline uint32_t LOCAL(twisted)(uint32_t high, uint32_t low)
+INLINE uint32_t LOCAL(twisted)(uint32_t high, uint32_t low)
 {
     uint32_t mixed = (high & 0x80000000u) | (low & 0x7fffffffu);
     return (mixed >> 1) ^ (0x9908b0dfu & (0u - (low & 1u)));
@@ -24,7 +24,7 @@ static void LOCAL(next_words)(uint32_t *key)
 
 /* How many of some words are there to be drawn, of new ones if none is left. The state is the 624
  * words and, behind them, where the next draw is. */
-static inline int64_t LOCAL(ready)(uint32_t *key, int64_t count)
+INLINE int64_t LOCAL(ready)(uint32_t *key, int64_t count)
 {
     enum { ALL = LOCAL(WORDS) };
     if (key[ALL] == ALL) {
@@ -34,7 +34,7 @@ static inline int64_t LOCAL(ready)(uint32_t *key, int64_t count)
     return ALL - key[ALL] < count ? ALL - key[ALL] : count;
 }
 
-static inline uint32_t LOCAL(tempered)(uint32_t word)
+INLINE uint32_t LOCAL(tempered)(uint32_t word)
 {
     word ^= word >> 11;
     word ^= (word << 7) & 0x9d2c5680u;
@@ -79,7 +79,7 @@ KERNEL(mersenne_words) { return LOCAL(draw)(a, 0); }
 KERNEL(mersenne_uniform) { return LOCAL(draw)(a, 1); }
 
 /* log(x) of positive normal numbers, by the polynomial of the Cephes library. */
-static inline float LOCAL(cephes_log)(float x)
+INLINE float LOCAL(cephes_log)(float x)
 {
     uint32_t bits = LOCAL(bits)(x);
     float exponent = (float)((int32_t)(bits >> 23) - 126);

@@ -24,7 +24,7 @@ KERNEL(lgamma_wide)
 enum { LOCAL(ABREAST) = 16 };
 
 /* A polynomial at several places, by Horner's rule. */
-static inline void LOCAL(horner)(const double *x, const double *coefficients, int64_t count,
+INLINE void LOCAL(horner)(const double *x, const double *coefficients, int64_t count,
                                  double *out)
 {
     double sums[LOCAL(ABREAST)];
