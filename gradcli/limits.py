@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sized
+from time import perf_counter
 
 from gradcli.errors import GradcliError
 
@@ -27,6 +28,9 @@ TIGHT_MEMORY = 256_000_000
 
 BLAS_BUFFER = 34_000_000
 """Bytes that OpenBLAS takes for each thread that is within it."""
+
+_AT_ONCE = 1e-3
+"""Seconds that a run takes which has none: a timer of 0 would never ring."""
 
 
 def length_of(values: Sized) -> int:
@@ -46,12 +50,13 @@ class Limits:
         memory: bytes that the process may take for data; None for no ceiling. The command line
             sets it up, a session inside another program leaves that program's memory alone.
         timeout: seconds that a program may run, in the REPL one entry; None for no end.
+        until: when they are over, by `perf_counter`, where several runs share them.
         files: whether files may be read and written.
         reserve: memory that is given back when there is none left, so that the error can be
             reported.
     """
 
-    __slots__ = ("elements", "files", "memory", "reserve", "steps", "timeout")
+    __slots__ = ("elements", "files", "memory", "reserve", "steps", "timeout", "until")
 
     def __init__(
         self,
@@ -66,8 +71,16 @@ class Limits:
         self.steps = steps
         self.memory = memory
         self.timeout = timeout
+        self.until: float | None = None
         self.files = files
         self.reserve: bytes | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """The seconds that a run that begins now may take; None for no end."""
+        if self.timeout is None or self.until is None:
+            return self.timeout
+        return max(self.until - perf_counter(), _AT_ONCE)
 
     @property
     def is_tight(self) -> bool:

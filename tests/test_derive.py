@@ -160,6 +160,14 @@ def test_powers_of_powers_take_seconds(gradcli: CommandLine, program: str) -> No
         assert gradcli("derive", program, "x=0.5").code == 0
 
 
+def test_a_long_chain_is_refused_a_matrix_at_once(gradcli: CommandLine) -> None:
+    """Each of its lines is put into the next once."""
+    chain = "e = x * a\nfor i in range(90): e = e.log()\ne = e.mean()"
+    with takes_at_most(4):
+        shown = gradcli("derive", chain, "a=2", "x=[0.,-1.]", "--hessian")
+    assert (shown.code, "too long to be written down" in shown.err) == (3, True)
+
+
 def _shown_in_gallery() -> list[tuple[str, list[str]]]:
     """The functions of the manual's gallery, and the lines that stand below each."""
     (block,) = blocks(MANUAL / "gallery.md")

@@ -206,6 +206,19 @@ def test_time_runs_anew_for_each_file(tmp_path: Path) -> None:
     assert finished.stderr.count("error[E607]") == 2
 
 
+def test_runs_that_answer_one_question_share_the_time() -> None:
+    """Iterations that were not recorded are recorded by another run, if there is time for one."""
+    program = "x = 1.0\nwhile x > 0: x = x / 2 + 1\n"
+    with takes_at_most(2):
+        finished = invoke("why", "x", "-e", program, "--timeout=0.3")
+    assert finished.code == 5
+    assert finished.stderr.count("ran for more than 0.3 s") == 1
+    once = "w = tensor(1., requires_grad=True)\nfor i in range(3000):\n    x = i * i\n"
+    again = f"{once}    if i == 1500: w = (w * 0).log()\ny = w * x"
+    finished = invoke("blame", "-e", again, "--timeout=60")
+    assert "in round 1501 of the loop" in finished.stdout
+
+
 def test_sessions_inside_a_program_have_limits_too() -> None:
     error = run("zeros(10**9)").error
     assert error is not None

@@ -259,6 +259,8 @@ def test_opaque_operations_are_named_and_refuse_what_is_not_known(gradcli: Comma
         shown = gradcli(*words)
         assert shown.code == 3
         assert "Square was computed by PyTorch" in shown.err
+    shown = gradcli("check", path, "--wrt", "nothing")
+    assert (shown.code, "`--wrt nothing` names no input" in shown.err) == (3, True), shown.err
     shown = gradcli("run", path, "--seed", "2.", "--of", "loss")
     assert shown.code == 3
     assert "the derivative of Square is known from the recording alone" in shown.err

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from math import inf
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
@@ -54,14 +56,19 @@ def answer_from_run(
         prepare: called with the run before the program.
         after_error: called where the program failed.
         of_last_rounds: whether the answer may do with the first and the last iterations of long
-            loops; where it raises `NotRecorded`, the program runs again.
+            loops; where it raises `NotRecorded`, the program runs again, in the time that is left.
     """
     wanted: frozenset[Rounds] | None = frozenset() if of_last_rounds else None
-    while True:
-        try:
-            return _answered(asked, record, (answer, prepare, after_error), wanted)
-        except NotRecorded as needed:
-            wanted = needed.wanted
+    limits = asked.options.limits
+    until = perf_counter() + (limits.timeout or inf)
+    try:
+        while True:
+            try:
+                return _answered(asked, record, (answer, prepare, after_error), wanted)
+            except NotRecorded as needed:
+                wanted, limits.until = needed.wanted, until
+    finally:
+        limits.until = None
 
 
 def record_rounds(run: Run, wanted: frozenset[Rounds] | None) -> None:
@@ -99,8 +106,11 @@ def _answered(
             record_rounds(run, wanted)
             try:
                 value = run.execute(statements, asked.arguments)
-            finally:
-                check_recorded(run)
+            except GradcliError as error:
+                if error.code != "E607":  # no time is left for another run
+                    check_recorded(run)
+                raise
+            check_recorded(run)
             has_run = True
             run.tell_replay()
             with run.within_memory():
@@ -112,7 +122,11 @@ def _answered(
         asked.terminal.error(error)
         code = error.exit_code
         if statements and not has_run and after_error is not None:
-            after_error(run, statements, error)
+            try:
+                after_error(run, statements, error)
+            except NotRecorded:
+                if error.code != "E607":
+                    raise
     if run.bindings is not None:
         run.bindings.warn_unused(asked.terminal, statements if code else (), meant)
     return code

@@ -262,12 +262,10 @@ class Rerun(Record):
         self._collect()
         self.runs += 1
         options, limits = self.options, self.options.limits
+        if self.left() <= 0:
+            raise limits.out_of_time()
         before, options.dtype = options.dtype, dtype or options.dtype
-        timeout, left = limits.timeout, self.left()
-        if timeout is not None:
-            if left <= 0:
-                raise limits.out_of_time()
-            limits.timeout = left
+        outer, limits.until = limits.until, self.until
         try:
             run = Run(self.terminal, options, record)
             run.muted = True
@@ -302,13 +300,8 @@ class Rerun(Record):
                 value = run.execute(statements, arguments)
                 took.update(run.bindings.inputs() if run.bindings else ())
                 return Executed(run, value, early, took)
-        except GradcliError as error:
-            if error.code == "E607" and timeout is not None:
-                limits.timeout = timeout
-                raise limits.out_of_time() from error
-            raise
         finally:
-            options.dtype, limits.timeout = before, timeout
+            options.dtype, limits.until = before, outer
 
     def _collect(self) -> None:
         """Free what runs before hold that nobody needs, once they have made much: the collector

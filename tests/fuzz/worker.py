@@ -96,7 +96,7 @@ def _problem(finished: Finished, may_exit: bool) -> str | None:
     shown = finished.stderr[-3000:]
     if "Traceback (most recent call last)" in finished.stderr or "E901" in finished.stderr:
         return f"internal error: {shown}"
-    if finished.code not in _EXIT_CODES:
+    if finished.code not in _EXIT_CODES and not may_exit:
         return f"exit code {finished.code}: {shown}"
     if (
         finished.code >= 3

@@ -30,13 +30,13 @@ def opened(path: str, *, is_program: bool = False) -> IO[bytes]:
     limits = state.limits
     if not is_program:
         limits.check_file(path)
-    if limits.timeout is None or not stat.S_ISFIFO(os.stat(path).st_mode):
+    if limits.seconds is None or not stat.S_ISFIFO(os.stat(path).st_mode):
         return open(path, "rb")
     import select  # lazy: start-up
 
     file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")  # noqa: SIM115
     try:
-        if not select.select([file], [], [], limits.timeout)[0]:
+        if not select.select([file], [], [], limits.seconds)[0]:
             error = limits.out_of_time()
             error.span, error.stack = state.place, tuple(state.stack)
             raise error

@@ -18,7 +18,7 @@ from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import called, type_of
 from gradcli.ops.arithmetic.arithmetic import mul
 from gradcli.ops.binding.functions import cuda, methods
-from gradcli.ops.creation.autocast import SHORT, Casting
+from gradcli.ops.creation.autocast import SHORT, Casting, kind_of
 from gradcli.state import active
 
 
@@ -283,7 +283,8 @@ AMP: dict[str, Any] = {
     "GradScaler": GradScaler,
     "autocast": Autocast,
     "is_autocast_available": called(
-        "is_autocast_available", lambda device_type: device_type in SHORT
+        "is_autocast_available",
+        lambda device_type: kind_of("_is_autocast_available", device_type) in SHORT,
     ),
 }
 """What `torch.amp` holds."""

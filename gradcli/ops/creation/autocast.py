@@ -11,7 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.arrays.dtypes import DType, bfloat16, float16, float32
+from gradcli.arrays.layout.sizes import Device
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import type_error
 from gradcli.ops.binding.catalogue import function as exposed
 from gradcli.ops.creation.copies import cast_to_floating
 from gradcli.state import active
@@ -72,10 +74,25 @@ SHORT = {"cpu": bfloat16, "cuda": float16}
 """The dtypes that are cast to where a program names none, by device."""
 
 
+def kind_of(function: str, device_type: Any) -> str:
+    """The type of the device that a function is given the name of; raises E202 for anything but a
+    name, a RuntimeError where there is no such device.
+    """
+    if not isinstance(device_type, str):
+        kind = type(device_type).__name__
+        raise type_error(
+            f"{function}() takes the name of a device, not {kind}",
+            text=f"{function}(): argument 'device_type' (position 1) must be str, not {kind}",
+        )
+    return Device(device_type).type
+
+
 @exposed("is_autocast_enabled")
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether matrix products of tensors on a device are computed in the short dtype."""
-    return device_type == "cpu" and active.state.autocast is not None
+    return (
+        kind_of("is_autocast_enabled", device_type) == "cpu" and active.state.autocast is not None
+    )
 
 
 @exposed("get_autocast_dtype")
@@ -85,7 +102,8 @@ def get_autocast_dtype(device_type: str) -> DType:
     Example: torch.get_autocast_dtype("cpu")
     """
     casting: Casting | None = active.state.autocast
-    return casting.dtype if casting is not None and device_type == "cpu" else SHORT[device_type]
+    kind = kind_of("get_autocast_dtype", device_type)
+    return casting.dtype if casting is not None and kind == "cpu" else SHORT.get(kind, float16)
 
 
 @exposed("is_autocast_cpu_enabled")

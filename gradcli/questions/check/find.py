@@ -85,11 +85,11 @@ def by_differences(
     for name in moved.missed - rerun.moments.keys():
         terminal.note(f"`{name}` cannot be moved from outside, and is not checked")
         del inputs[name]
-    if not inputs:
-        raise _nothing_to_move()
-    _leave_out_draws(terminal, here, inputs)
     if options.wrt is not None:
         inputs = {name: array for name, array in inputs.items() if name in options.wrt}
+    if not inputs:
+        raise _nothing_to_move(options)
+    _leave_out_draws(terminal, here, inputs)
     inputs = _ahead_of_none(terminal, rerun, inputs)
     if order == 1:
 
@@ -361,7 +361,7 @@ def _executed(rerun: Rerun, dtype: str | None = "float64") -> Executed:
             help="--equals and --against compare gradients made by hand in its own dtype",
         ) from error
     if executed.output is None or not executed.output.requires_grad or not executed.leaves:
-        raise _nothing_to_move()
+        raise _nothing_to_move(rerun.options)
     bound = [] if executed.run.bindings is None else executed.run.bindings.inputs()
     if executed.output.grad_fn is None and all(leaf is not executed.output for _, leaf in bound):
         raise bare_leaf()
@@ -379,7 +379,13 @@ _OF_LIMITS = 5
 """The exit code of what is a limit or missing on this machine, and says nothing of a dtype."""
 
 
-def _nothing_to_move() -> GradcliError:
+def _nothing_to_move(options: Options) -> GradcliError:
+    if options.wrt is not None:
+        return GradcliError(
+            "E402",
+            f"`--wrt {','.join(options.wrt)}` names no input that the program computes with",
+            help="leave it out to check every input",
+        )
     return GradcliError(
         "E402",
         "the program computes nothing from an input that has a name and requires grad",

@@ -156,20 +156,17 @@ def _read(derived: Derivation, called: str, size: int, run: Program, *, whole: b
 
 def _inlined(derived: Derivation, called: str, *, whole: bool) -> Symbol:
     """The formula of a gradient with the lines that the seed reaches, or all, put into it."""
-    formulas = {line.name: line.formula for line in derived.shown}
-    formula = formulas[called]
-    while True:
+    put: dict[str, Symbol] = {}
+    lengths: dict[str, int] = {}
+    for line in derived.shown:
+        inner = [each.name for each in line.formula.walk() if isinstance(each, Name)]
         # Lines that the seed reaches are put into the formula; the others keep their names.
-        inner = {
-            name: formulas[name]
-            for name in _names(formula) & formulas.keys()
-            if whole or SEED in reach(formulas[name], formulas)
-        }
-        if not inner:
-            return formula
-        formula = substituted(formula, inner)
-        if len(text_of(formula)) > _LONGEST:
-            raise NotLinear
+        if whole or line.name == called or not (put.keys() | {SEED}).isdisjoint(inner):
+            lengths[line.name] = len(text_of(line.formula)) + sum(lengths.get(n, 0) for n in inner)
+            put[line.name] = substituted(line.formula, put)
+    if lengths[called] > _LONGEST:
+        raise NotLinear
+    return put[called]
 
 
 def reach(formula: Symbol, formulas: dict[str, Symbol]) -> set[str]:

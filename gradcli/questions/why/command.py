@@ -102,6 +102,7 @@ def why(
     def after_error(run: Run, statements: Sequence[Statement], error: GradcliError) -> None:
         # That there is no gradient is often what the program failed of.
         if re.split(r"\W", question.name)[0] in run.session.values:
+            check_recorded(run)
             recorded = run.recorded(statements, None, False)
             recorded.error = error
             write_why(asked, run, question, recorded)

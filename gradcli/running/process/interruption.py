@@ -259,7 +259,7 @@ def limited_time(state: State, report: Callable[[GradcliError], None]) -> Iterat
     Args:
         report: shows the error where a long call must be ended with the whole process.
     """
-    seconds = state.limits.timeout
+    seconds = state.limits.seconds
     if seconds is None:
         yield
         return
