@@ -141,7 +141,7 @@ def test_ctrl_c_says_where_it_was() -> None:
         except OSError:
             break
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 130
-    assert re.search(rb"\r\x1b\[Kended at program:3  [\d,]+ rounds and calls\r\n$", seen)
+    assert re.search(rb"\r\x1b\[Kinterrupted at program:3  [\d,]+ rounds and calls\r\n$", seen)
 
 
 _CHILD = f"""

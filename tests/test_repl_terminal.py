@@ -194,9 +194,18 @@ def test_interrupting(screen: Screen) -> None:
     screen.type(f"while True: i += 1; i == 1 and print('spin' + 'ning'){ENTER}{ENTER}")
     screen.wait_for("spinning")
     screen.type(CTRL_C)
-    screen.wait_for("interrupted")
+    screen.wait_for("interrupted at entry 2:1  ")
+    screen.wait_for(" rounds and calls")
     screen.type(f"'i %s' % (i > 0){ENTER}")
     screen.wait_for("'i True'")
+    screen.type(
+        f"def slow(n):{ENTER}  for k in range(10**7):{ENTER}    k == 9 and print('ru','ns')"
+    )
+    screen.type(f"{ENTER}{ENTER}slow(2){ENTER}")
+    screen.wait_for("ru ns")
+    screen.type(CTRL_C)
+    screen.wait_for("interrupted at entry 4:")
+    screen.wait_for("% of 10,000,000 rounds")
 
 
 def test_questions(screen: Screen) -> None:

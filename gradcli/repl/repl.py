@@ -57,11 +57,11 @@ def repl(terminal: Terminal, options: Options, file: str | None = None) -> int:
             running = True
             run_entry(run, text, f"entry {entries}")
             running = False
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interruption:
             if running:
                 run.transcript.failed += 1
                 sys.stderr.write("\n")  # the terminal has written ^C
-                terminal.note("interrupted")
+                terminal.note(" at ".join(["interrupted", *interruption.args]))
         except EOFError:
             return 0
     return 0

@@ -127,9 +127,7 @@ class _Others:
             self._rerun.moments, _ = moments_of(self._rerun, here)
         self._names = _names(run, result.graph)
         every = ((each.id, each.leaf) for each in result.graph.nodes)
-        self._values = {
-            id: np.array(to_host(leaf.array)) for id, leaf in every if leaf is not None
-        }
+        self._values = {id: np.array(to_host(leaf.array)) for id, leaf in every if leaf is not None}
 
     @property
     def is_alike(self) -> bool:

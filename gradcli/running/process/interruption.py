@@ -39,6 +39,9 @@ _PATIENCE = 0.5
 AT_END: list[Callable[[], None]] = []
 """What is done before the process ends in the middle of a run."""
 
+AT_WORK: list[Callable[[], str]] = []
+"""What says where the runs at hand are, and how far; the innermost is the last."""
+
 
 class OutOfTime(KeyboardInterrupt):
     """The limit of time was reached; `error` says so, with its span.
@@ -101,7 +104,8 @@ def _leave(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise_when_whole(KeyboardInterrupt())
+    # Where the program is, nobody knows any more once its statements are left.
+    raise_when_whole(KeyboardInterrupt(*[describe() for describe in AT_WORK[-1:]]))
 
 
 def _exit(number: int, _frame: FrameType | None) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from gradcli.running.process.interruption import AT_END, started
+from gradcli.running.process.interruption import AT_END, AT_WORK, started
 from gradcli.show.style import Style
 
 _PATIENCE = 2.0
@@ -111,10 +111,11 @@ def watched(terminal: Screen, describe: Callable[[], str]) -> Iterator[None]:
             progress.show(f"{time.monotonic() - since:.0f} s  {describe()}"[: columns - 1])
 
     def say_where() -> None:
-        progress.say(f"ended at {describe()}")
+        progress.say(f"interrupted at {describe()}")
 
     terminal.progress = progress
     AT_END.append(say_where)
+    AT_WORK.append(describe)
     started(draw)
     try:
         yield
@@ -122,6 +123,7 @@ def watched(terminal: Screen, describe: Callable[[], str]) -> Iterator[None]:
         over.set()
         terminal.progress = None
         AT_END.remove(say_where)
+        AT_WORK.remove(describe)
         progress.end()
 
 
