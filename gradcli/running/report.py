@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.engine.backward import retain_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Warned
-from gradcli.language.hints.spelling import closest
 from gradcli.language.objects.repr import display
 from gradcli.ops.binding.functions import torch
 from gradcli.recorded.gradients import NONE, Gradient, has_infinity, has_nan
 from gradcli.recorded.result import Result
 from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument, evaluate
-from gradcli.running.arguments.words import UsageError
+from gradcli.running.arguments.words import UsageError, not_in_program
 from gradcli.running.process.terminal import Terminal
 from gradcli.show.graph.tree import TreeSettings, tree
 from gradcli.show.style import block, one_line
@@ -245,9 +244,7 @@ def _no_tensor(session: Session, name: str) -> str:
     tensors = [each for each, value in names.items() if type(value) is Tensor]
     if "," in name:
         return f"one output is asked for, and {name} are several"
-    near = closest(name, tensors)
-    ending = "" if near is None else f"; did you mean `{near}`?"
-    return f"the program has no `{name}`{ending}"
+    return not_in_program(name, tensors)
 
 
 def _wanted(

@@ -37,7 +37,7 @@ from gradcli.questions.check.tell import (
 from gradcli.questions.why.detachments import places_beside
 from gradcli.questions.why.suspects import Suspect, suspects, without_second
 from gradcli.recorded.names import arguments_of
-from gradcli.running.arguments.words import UsageError
+from gradcli.running.arguments.words import UsageError, not_in_program
 from gradcli.running.recordings.operations import OtherInputsError
 from gradcli.running.report import asked_seed, bare_leaf
 from gradcli.running.rerun import evaluate, moments_of
@@ -454,7 +454,7 @@ def by_hand(
             raise UsageError(f"--equals: say of which input: {names}")
         called = next(iter(right)) if name is None else name
         if called not in right:
-            raise UsageError(f"--equals: the program has no input `{called}`")
+            raise UsageError(f"--equals: {not_in_program(called, [*right], 'input ')}")
         texts[called] = expression
         try:
             array = evaluate(here, expression)
@@ -563,7 +563,7 @@ def _given(
     if isinstance(against, dict):
         for name in against:
             if name.removesuffix(".grad") not in right:
-                raise UsageError(f"--against: the program has no input `{name}`")
+                raise UsageError(f"--against: {not_in_program(name, [*right], 'input ')}")
         return {name.removesuffix(".grad"): _numbers(name, each) for name, each in against.items()}
     path = against
     with session.running():  # whose limits say whether and how much may be read

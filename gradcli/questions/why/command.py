@@ -21,7 +21,7 @@ from gradcli.questions.answer import (
 )
 from gradcli.record import Record
 from gradcli.running.arguments.click_options import with_answer_file, with_json, with_program
-from gradcli.running.arguments.words import UsageError
+from gradcli.running.arguments.words import UsageError, not_in_program
 from gradcli.running.run import Run
 from gradcli.running.source import Asked, asked_of
 
@@ -285,10 +285,7 @@ def _answer(run: Run, question: Question, recorded: Recorded) -> Why:
         paths = () if is_path else parameters.items()
         name = next((path for path, each in paths if each is tensor), name)
     if tensor is None:
-        near = closest(name, [n for n, v in named.items() if type(v) is Tensor])
-        raise UsageError(
-            f"the program has no `{name}`" + (f"; did you mean `{near}`?" if near else "")
-        )
+        raise UsageError(not_in_program(name, [n for n, v in named.items() if type(v) is Tensor]))
     if type(tensor) is not Tensor:
         inside = [each for each in parameters if each.startswith(f"{name}.")][:3]
         raise type_error(

@@ -70,6 +70,9 @@ class UsageError(Exception):
         self.help = help
 
 
+_MOST_NAMES = 6
+"""Names that a message lists."""
+
 _OF_PROGRAMS = " \n=()[]"
 """Characters that tell a program from the name of a file."""
 
@@ -127,7 +130,9 @@ def arguments_of(words: Sequence[str]) -> list[Argument]:
             value = value or behind
             near = f"{name}={value}" if name.isidentifier() and value else ""
             if not near or "=" in value:
-                raise UsageError(f"`{word}` is no NAME=VALUE")
+                example = f"such as {word}=2, {word}=[1,2] or {word}=@{word}.npy"
+                parts = (example,) if word.isidentifier() else ()
+                raise UsageError(f"`{word}` is no NAME=VALUE", *parts)
             raise UsageError(f"`{word}` is no NAME=VALUE", f"did you mean `{near}`?")
         if argument.name in arguments:
             raise UsageError(f"`{argument.name}` is given two values")
@@ -195,6 +200,16 @@ def is_program_file(word: str) -> bool:
     if word == STDIN or ("\n" not in word and is_file(word)):
         return True
     return word.endswith((".py", RECORDING)) and not any(each in word for each in _OF_PROGRAMS)
+
+
+def not_in_program(name: str, known: Sequence[str], what: str = "") -> str:
+    """What is said of a name that is none of a program's, with the closest or with the first."""
+    near = closest(name, known)
+    ending = f"; did you mean `{near}`?" if near else ""
+    if not near and known:
+        more = ", …" if len(known) > _MOST_NAMES else ""
+        ending = f"; there is {', '.join(f'`{each}`' for each in known[:_MOST_NAMES])}{more}"
+    return f"the program has no {what}`{name}`{ending}"
 
 
 def unknown(what: str, word: str, known: Sequence[str], ending: str = "") -> UsageError:
