@@ -5,7 +5,7 @@ make of them, and keeps all else. What it keeps must be the same where the progr
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,11 @@ _LONGEST = 3.0
 
 _MOST_ALONE = 12
 """Leaves that are looked at one by one, where they cannot be moved all together."""
+
+_SHORT, _MANY, _FEW = 1_000, 16, 4
+"""How many other values are tried of a program that records at most so many instructions, and of
+others.
+"""
 
 Reasons = dict[int, str]
 """Why leaves cannot be moved, by the ids of their nodes; of 0, why none can."""
@@ -121,6 +126,8 @@ class _Others:
             program += f"{run.statement.span.text}\n"
         self._rerun = Rerun(run.terminal, program, name, run.arguments(), run.options)
         self._was = _kept(run, result.output)
+        short = len(run.session.recorder.trace.instructions) <= _SHORT
+        self._count = _MANY if short else _FEW
         here = self._rerun.execute(record="all")
         self._here = self._found(here)
         if any(leaf.version for leaf in here.leaves.values()):
@@ -142,7 +149,7 @@ class _Others:
             return "the program makes it in the middle of an expression"
         refused = ""
         tried = 0
-        for values in _other_values({id: self._values[id] for id in leaves}):
+        for values in _other_values({id: self._values[id] for id in leaves}, self._count):
             named = {self._names[id]: array for id, array in values.items()}
             try:
                 there = self._found(self._rerun.execute(values=named, record="all"))
@@ -240,16 +247,19 @@ def _names(run: Run, graph: Graph) -> dict[int, str]:
     return {id: name for id, name in found.items() if name is not None}
 
 
-def _other_values(values: Mapping[int, Any]) -> Sequence[dict[int, Any]]:
-    """Other values of leaves: close by, and far on both sides, as far as a slider goes."""
+def _other_values(values: Mapping[int, Any], count: int) -> Iterator[dict[int, Any]]:
+    """Other values of leaves: close by, far on both sides, as far as a slider goes, and others in
+    between, so many in all.
+    """
     random = np.random.default_rng(0)
 
     def moved(array: Any, low: float, high: float) -> Any:
         span = np.maximum(3, 2 * np.abs(array))
         return (array + span * random.uniform(low, high, array.shape)).astype(array.dtype)
 
-    ranges = (-0.01, 0.01), (0.3, 1.0), (-1.0, -0.3)
-    return [{id: moved(each, *range) for id, each in values.items()} for range in ranges]
+    ranges = [(-0.01, 0.01), (0.3, 1.0), (-1.0, -0.3), *[(-1.0, 1.0)] * (count - 3)]
+    for low, high in ranges:
+        yield {id: moved(each, low, high) for id, each in values.items()}
 
 
 def _told(error: GradcliError) -> str:

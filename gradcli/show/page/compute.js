@@ -233,10 +233,16 @@ const sorting = picking(({ self, dim, descending }) => {
   for (const [places, order] of sortedGroups(self, dim, descending)) places.forEach((place, at) => { made[place] = order[at]; });
   return made;
 });
+// Along a dimension, of each group the first elements in an order, or the one of a number.
+const topmost = picking(({ self, dim, largest: descending }, shape) => {
+  const groups = sortedGroups(self, dim, descending), taken = groups.map(() => 0);
+  return indices(keptShape(self, dim), shape).map((group) => groups[group][1][taken[group]++]);
+});
+const kth = picking(({ self, k, dim }) => sortedGroups(self, dim).map(([, order]) => order[k - 1]));
 const middle = picking(({ self, dim }) => sortedGroups(self, dim).map(([, order]) => order[(order.length - 1) >> 1]));
 
 const wholes = {
-  ...linear, sort: sorting, median: { choose: ({ dim }) => (dim === undefined ? { forward: middle.forward } : middle) },
+  ...linear, sort: sorting, topk: topmost, kthvalue: kth, median: { choose: ({ dim }) => (dim === undefined ? { forward: middle.forward } : middle) },
   sum: reducing(summed, spread),
   mean: reducing(averaged, (grad, names) => times(spread(grad, names), grad.data.length / names.self.data.length)),
   amax: extreme(largest), amin: extreme(smallest),
@@ -367,7 +373,10 @@ const precise = (dtype) => { kept = dtype === "float32" ? Math.fround : (x) => x
 
 function outputsOf(id, values) {
   const node = page.nodes[id];
-  if (!node.places) return [forward(node)(namesOf(id, values), node.shape)];
+  if (!node.places) {
+    const made = forward(node)(namesOf(id, values), node.shape);
+    return wholeOf(node)?.several ? made : [made];
+  }
   const elements = node.operands.flatMap((operand) => lift(operandOf(operand, values)).data);
   return node.places.map((places, output) => ({ shape: node.shapes?.[output] ?? node.shape, data: places.map((place) => (place ? elements[place - 1] : 0)) }));
 }
@@ -377,7 +386,7 @@ function passedOn(id, edge, values, grads) {
   const node = page.nodes[id], operands = node.operands;
   if (!node.places) {
     const names = namesOf(id, values), own = computes(wholeOf(node)?.backward || {}, node.inputs[edge]);
-    return lift(own ? own(grads[0], names) : evaluated(node.rules[edge], { ...names, grad: grads[0] }));
+    return lift(own ? own(wholeOf(node).several ? grads : grads[0], names) : evaluated(node.rules[edge], { ...names, grad: grads[0] }));
   }
   const sizes = operands.map((operand) => lift(operandOf(operand, values)).data.length);
   const first = sizes.slice(0, edge).reduce((all, each) => all + each, 0), made = filled(lift(operandOf(operands[edge], values)).shape, 0);
@@ -408,7 +417,7 @@ function recompute(leaves) {
     const node = page.nodes[row.node];
     precise(node.dtype);
     if (row.kind === "node") row.gradients_in = row.gradients_in.map((_, output) => (gradient(row.node, output) ? plain(sums[row.node][output]) : null));
-    if (row.kind === "edge") {
+    if (row.kind === "edge" && row.product !== null) {  // null: nothing flows there
       const target = page.nodes[row.to], grads = sums[row.node], shape = target.shapes?.[row.output_nr] ?? target.shape;
       const flowed = rounded(passedOn(row.node, row.edge, values, grads), node.dtype), fitted = rounded(summedTo(flowed, shape), target.dtype);
       row.product = plain(flowed);

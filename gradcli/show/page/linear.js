@@ -63,7 +63,43 @@ function backThrough(grad, { A, left, vector }) {
   return left ? solved(turned(A), given) : turned(solved(A, turned(given)));
 }
 
+// The triangle below the diagonal, with it or without.
+const lower = ({ shape, data }, beside = 0) => ({ shape, data: data.map((each, at) => (Math.floor(at / shape.at(-1)) % shape.at(-2) >= (at % shape.at(-1)) + beside ? each : 0)) });
+
+// Of symmetric matrices, of which one triangle is read, the lower triangular ones whose product with
+// themselves turned they are.
+function cholesky(matrix) {
+  const size = matrix.shape.at(-1), data = [];
+  for (let number = 0; number < sizeOf(matrix.shape.slice(0, -2)); number++) {
+    const rows = rowsOf(matrix, number);
+    for (let row = 0; row < size; row++) {
+      for (let column = 0; column < size; column++) {
+        if (column > row) { rows[row][column] = 0; continue; }
+        let rest = rows[row][column];
+        for (let at = 0; at < column; at++) rest = kept(rest - kept(rows[row][at] * rows[column][at]));
+        rows[row][column] = kept(row === column ? Math.sqrt(rest) : rest / rows[column][column]);
+      }
+      data.push(...rows[row]);
+    }
+  }
+  return { shape: matrix.shape, data };
+}
+const factoring = {
+  forward: ({ self, upper }) => (upper ? turned(cholesky(turned(self))) : cholesky(self)),
+  backward: { self: (grad, { result, upper }) => {
+    const [factor, given] = [result, grad].map((each) => (upper ? turned(each) : each)), inner = lower(product(turned(factor), given));
+    const both = solved(turned(factor), times(plus(inner, turned(lower(inner, 1))), 0.5));
+    return turned(solved(turned(factor), turned(both)));
+  } },
+};
+
 const linear = {
+  linalg_cholesky_ex: factoring, cholesky: factoring,
+  linalg_slogdet: {
+    several: true,
+    forward: ({ A }) => { const found = determinants(A); return [mapped(Math.sign, found), mapped((x) => Math.log(Math.abs(x)), found)]; },
+    backward: { A: ([, grad], { A }) => times(reshaped(grad, [...grad.shape, 1, 1]), turned(inverse(A))) },
+  },
   linalg_det: { forward: ({ A }) => determinants(A), backward: { A: (grad, { A, result }) => times(reshaped(grad, [...grad.shape, 1, 1]), slopes(A, result)) } },
   linalg_inv_ex: { forward: ({ A }) => inverse(A), backward: { A: (grad, { result }) => opposite(product(product(turned(result), grad), turned(result))) } },
   linalg_solve_ex: {
