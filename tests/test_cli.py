@@ -245,9 +245,31 @@ def test_steps_tell_shape_and_norm_of_what_is_large(gradcli: CommandLine) -> Non
     assert len(gradcli(NETWORK, "--trace=steps", "--full").out) > len(brief)
     loop = NETWORK + "for i in range(40): loss = loss * 1.01 + 1"
     steps = gradcli(loop, "--trace=steps").out.partition("\n 1. ")[2].split("\n")
-    assert 80 < len(steps) < 100
+    assert len(steps) < 20
+    assert "these 2 lines 39 times more" in steps[2]
     long = gradcli(loop, "--trace=steps", "--full").out.partition("\n 1. ")[2].split("\n")
     assert len(long) > 300
+
+
+BLOCKS = """
+layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+net = nn.TransformerEncoder(layer, 6)
+loss = net(torch.randn(2, 5, 16)).pow(2).mean()
+"""
+
+
+def test_steps_of_equal_blocks_are_told_once(gradcli: CommandLine) -> None:
+    shown = gradcli(BLOCKS, "--trace=steps").out
+    # The first block passes nothing on to its input, and so has fewer steps than the others.
+    told = "⋮ TransformerEncoderLayer × 5: as in net.layers.5, so in net.layers.4 … net.layers.1"
+    assert told in shown
+    assert "net.layers.5.norm1.bias.grad " in shown
+    assert "net.layers.3.norm1.bias.grad  " not in shown
+    weight = "net.layers.3.linear1.weight.grad = tensor of shape (32, 16), norm "
+    assert weight in shown
+    assert shown.count("\n") < 260
+    assert max(map(len, shown.split("\n"))) <= 120
+    assert gradcli(BLOCKS, "--trace=steps", "--full").out.count("\n") > 3_000
 
 
 ASKING = [

@@ -15,6 +15,7 @@ from gradcli.recorded.gradients import Gradient
 from gradcli.recorded.result import Result
 from gradcli.session import Session
 from gradcli.show.diagnostics.human import diagnostic, usage_error, warning
+from gradcli.show.graph.repeats import repeats
 from gradcli.show.graph.steps import next_functions, steps
 from gradcli.show.graph.tree import TreeSettings, tree
 from gradcli.show.graph.values_tree import values_tree
@@ -508,3 +509,20 @@ def test_messages_are_escaped() -> None:
     assert escaped("a\x07b\u202ec\ud800\n\t") == "a\\x07b\\u202ec\\ud800\n\t"
     assert "\x07" not in usage_error("a\x07", None)
     assert block("x = ", "1\n2") == "x = 1\n    2"
+
+
+REPEATED = {
+    # (keys, one letter each: the stretches as start, length, times)
+    "abcde": [],
+    "xababababababy": [(1, 2, 6)],
+    "abcdabcdabcd": [(0, 4, 3)],
+    "aaaaaaaaaaa": [(0, 1, 11)],
+    "abab": [],
+    "xabbbbbbbbbbbbcabbbbbbbbbbbbcabbbbbbbbbbbbcy": [(1, 14, 3), (2, 1, 12)],
+}
+
+
+@pytest.mark.parametrize("keys", REPEATED)
+def test_stretches_that_repeat_are_found(keys: str) -> None:
+    found = [(each.start, each.length, each.times) for each in repeats(keys)]
+    assert found == REPEATED[keys]

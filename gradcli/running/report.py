@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from gradcli.autograd import naming
 from gradcli.autograd.engine.backward import retain_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Warned
@@ -18,6 +19,7 @@ from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument, evaluate
 from gradcli.running.arguments.words import UsageError, not_in_program
 from gradcli.running.process.terminal import Terminal
+from gradcli.show.graph import nodes
 from gradcli.show.graph.tree import TreeSettings, tree
 from gradcli.show.style import block, one_line
 
@@ -371,8 +373,9 @@ def show(terminal: Terminal, session: Session, options: Options, result: Result)
             )
         elif result.gradients:
             terminal.write("\n")
+            brief = options.trace == "steps" and _is_brief(result)
             for gradient in result.gradients:
-                terminal.write(gradient_text(terminal.style, gradient))
+                terminal.write(gradient_text(terminal.style, gradient, brief))
         _show_trace(terminal, session, options, result)
 
 
@@ -407,10 +410,20 @@ def _said(bad: Sequence[tuple[str, Any]], whole: str, part: str) -> str:
     return f"{names} {'hold' if others else 'holds'} {part}"
 
 
-def gradient_text(style: Style, gradient: Gradient) -> str:
-    """The gradient of an input, and why there is none."""
+def _is_brief(result: Result) -> bool:
+    """Whether the steps of a result are a line each."""
+    from gradcli.show.graph.steps import is_brief  # lazy: start-up: few such graphs
+
+    return is_brief(result.events)
+
+
+def gradient_text(style: Style, gradient: Gradient, brief: bool = False) -> str:
+    """The gradient of an input, and why there is none; `brief` for the norm of a large one."""
     remark = style.paint(f"  ({gradient.reason})", "quiet") if gradient.reason else ""
     name = f"{gradient.name or f'#{gradient.node}'}.grad"
+    if brief and gradient.tensor.grad is not None:
+        text = " ".join(nodes.gradient_text(gradient.tensor.grad.array).split())
+        return f"{style.paint(name, 'variable')} = {text}{remark}\n"
     return output_text(style, name, gradient.tensor.grad, remark)
 
 
@@ -435,8 +448,12 @@ def trace_text(
     """The trace of a result in one of the styles."""
     if style == "steps":
         from gradcli.show.graph.steps import steps  # lazy: start-up: few such graphs
+        from gradcli.show.pictures.modules import module_title  # lazy: start-up: likewise
 
-        return steps(result.graph, result.events, terminal.style)
+        with session.running():
+            paths = naming.module_paths().values()
+            titles = {path: module_title(module) for path, module in paths}
+            return steps(result.graph, result.events, terminal.style, titles)
     if style == "next":
         from gradcli.show.graph.steps import next_functions  # lazy: start-up: few such graphs
 

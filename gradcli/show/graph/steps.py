@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from gradcli.arrays.printing import format_tensor
@@ -12,6 +14,7 @@ from gradcli.recorded.hooks import before_hooks
 from gradcli.recorded.walk import Walk
 from gradcli.show.diagnostics.snippet import location
 from gradcli.show.graph.nodes import gradient_text, is_printed_whole, source_of, target, title
+from gradcli.show.graph.repeats import Repeat, repeats
 from gradcli.show.style import PLAIN, Style, block
 
 _GAP = 4
@@ -20,22 +23,76 @@ _MOST = 80
 """Events of a pass that are told with all that came in and went out; of more, each is a line."""
 
 
-def steps(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> str:
+def steps(
+    graph: Graph,
+    events: Sequence[Event],
+    style: Style = PLAIN,
+    titles: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """The events of a backward pass in the order in which they happened.
 
     A numbered step is a node that ran, with the gradient that came in and what it passed on along
     each edge, or a gradient that reached a leaf. Gradients that meet are added where they do, as
-    `old + incoming = new`.
+    `old + incoming = new`. Of many events each is a line, and what repeats stands there once.
+
+    Args:
+        titles: what modules are titled, by their paths.
     """
-    return "\n".join(event_texts(graph, events, style))
+    texts = event_texts(graph, events, style)
+    if not is_brief(events):
+        return "\n".join(texts)
+    names = [_head(graph, event, PLAIN)[0] for event in events]
+    keys = [_key(event, name) for event, name in zip(events, names, strict=True)]
+    lines: list[str] = []
+    waiting, around = repeats(keys), []
+    at = 0
+    while at < len(texts):
+        while waiting and waiting[0].start == at:
+            around.append(waiting.pop(0))
+        lines.append(texts[at])
+        at += 1
+        while around and at == around[-1].start + around[-1].length:
+            repeat = around.pop()
+            lines.append(style.paint(_again(repeat, names, titles), "quiet"))
+            at = repeat.end
+    return "\n".join(lines)
+
+
+def is_brief(events: Sequence[Event]) -> bool:
+    """Whether so many events happened that each is told in a line."""
+    return len(events) > _MOST and not is_printed_whole()
+
+
+def _key(event: Event, name: str) -> str:
+    """What an event has in common with that of another block or another round."""
+    grads = event.grads if isinstance(event, Step) else (event.new,)
+    shapes = [None if grad is None else grad.shape for grad in grads]
+    return f"{type(event).__name__} {_NUMBER.sub('.', name)} {shapes}"
+
+
+_NUMBER = re.compile(r"\.\d+(?=\.)")
+
+
+def _again(repeat: Repeat, names: Sequence[str], titles: Mapping[str, str]) -> str:
+    """The line in place of what repeats, with the modules that it belongs to."""
+    length, more = repeat.length, repeat.times - 1
+    for at in range(repeat.start, repeat.start + length):
+        parts = [names[at + length * number].split(".") for number in (0, 1, more)]
+        depth = next((n for n, (x, y) in enumerate(zip(*parts[:2], strict=False)) if x != y), None)
+        if depth is not None:
+            first, second, last = (".".join(each[: depth + 1]) for each in parts)
+            title = titles.get(first, "").partition("(")[0] or "block"
+            return f"     ⋮ {title} × {repeat.times}: as in {first}, so in {second} … {last}"
+    return f"     ⋮ these {length} lines {more} times more"
 
 
 def event_texts(
     graph: Graph, events: Sequence[Event], style: Style = PLAIN, brief: bool = True
 ) -> list[str]:
     """The text of each event, as `steps` shows it; `brief` for a line each where there are many."""
-    is_brief = brief and len(events) > _MOST and not is_printed_whole()
     heads = [_head(graph, event, style) for event in events]
+    if brief and is_brief(events):
+        return _lines(events, heads)
     column = max((len(plain) for plain, _, _ in heads), default=0) + _GAP
     texts = []
     number = 0
@@ -55,13 +112,33 @@ def event_texts(
             continue
         blanks = " " * (column - len(plain))
         right = style.shortened(source, 4 + column)
-        if is_brief:
-            came = ", ".join(map(gradient_text, event.grads)).replace("\n", " ")
-            texts.append(f"{count}{painted}{blanks}{' '.join(came.split())}")
-            continue
         lines = [f"{count}{painted}{blanks}{right}".rstrip(), *_step(graph, event, before)]
         texts.append("\n".join(lines))
     return texts
+
+
+def _lines(events: Sequence[Event], heads: Sequence[tuple[str, str, str]]) -> list[str]:
+    """A line for each event: what came into a node, and what gradients that meet come to."""
+    leads = [
+        "       at " if isinstance(event, Accumulation) else f"{number}. ".rjust(4)
+        for number, event in _numbered(events)
+    ]
+    widths = [len(lead) + len(plain) for lead, (plain, _, _) in zip(leads, heads, strict=True)]
+    column = max(widths) + 2
+    lines = []
+    for event, lead, (_, painted, _), width in zip(events, leads, heads, widths, strict=True):
+        came = event.grads if isinstance(event, Step) else (event.new,)
+        text = " ".join(", ".join(map(gradient_text, came)).split())
+        lines.append(f"{lead}{painted}{' ' * (column - width)}{text}")
+    return lines
+
+
+def _numbered(events: Sequence[Event]) -> Iterator[tuple[int, Event]]:
+    """Each event with the number of the step that it is, or belongs to."""
+    number = 0
+    for event in events:
+        number += not isinstance(event, Accumulation)
+        yield number, event
 
 
 def _head(graph: Graph, event: Event, style: Style) -> tuple[str, str, str]:
