@@ -124,6 +124,23 @@ LOOPS = {
     "norms": "y = F.normalize(x * w, dim=1).sum() + torch.linalg.norm(w) + w.std()",
     "joined": "y = torch.cat([x, w[None]], 0).cumsum(0).prod(1).sum()",
     "in place": "v = x * 2; v.mul_(3); v += 1; y = (v * w).sum()",
+    "drawn": "y = (torch.randn_like(x) * w).sum() + x[torch.randint(0, 6, (3,))].mean() * w.sum()",
+    "drawn, and another way late": (
+        "i = torch.randint(-step // 130, 6, (3,)); y = (x[i] * w * torch.rand(4)).sum()"
+    ),
+    "drawn ahead of a test": (
+        "y = (torch.rand(4) * w).sum()\n    if torch.rand(()) < 0.05: y = y * 2\n    y = y + 1"
+    ),
+    "looked up": "y = (F.embedding(t, w.view(2, 2).repeat(2, 1)) * x[:, :2]).sum()",
+    "gathered": (
+        "y = (x * w).gather(1, t[:, None]).sum() + (w * w).expand(6, 4).gather(1, t[:, None]).max()"
+    ),
+    "added": "y = (torch.zeros(3, 4).index_add(0, t, x * w) ** 2).sum()",
+    "scattered": (
+        "y = (torch.zeros(6, 4).scatter_add(1, t[:, None] + x.long() % 2, x * w) ** 2).sum()"
+    ),
+    "expanded": "y = (w[:, None].expand(4, 4).t() @ w.expand(2, 4).t()).sum() + w.new_ones(3)[0]",
+    "a number": "y = (w * torch.zeros(()) + torch.full((4,), 0.5)).sum() + (step % 7) * w.sum()",
     "losses": "y = F.mse_loss(x * w, x) + F.smooth_l1_loss(w, x[0]) + F.l1_loss(w.abs(), x[1])",
 }
 """What an iteration computes of x, t and a leaf w."""
@@ -220,6 +237,17 @@ REFUSED: dict[str, Any] = {
     "no arguments": ("call", print, 3),
     "a count of floats": ("nonzero", one, 6),
     "a count that is no number": ("nonzero", one > 0, "6"),
+    "no list": ("read", np, "pi", None),
+    "a list of two": ("put", np, "pi", [1, 2], 3),
+    "no number to add": ("put", np, "pi", [1]),
+    "no value": ("set", np, "pi"),
+    "positions of 32 bits": ("take", one, np.zeros(2, np.int32), one),
+    "positions that are floats": ("take", one, np.zeros(2), one),
+    "rows of no array": ("take", np.float32(1), np.zeros(2, np.int64), one),
+    "rows of an empty array": ("take", one[:0], np.zeros(2, np.int64), one),
+    "rows that do not lie in a row": ("take", one.T, np.zeros(2, np.int64), one),
+    "more positions than rows": ("take", one, np.zeros(3, np.int64), one),
+    "rows of another dtype": ("take", one, np.zeros(2, np.int64), one.astype(np.int32)),
 }
 """Steps that are none."""
 
@@ -229,6 +257,40 @@ REFUSED: dict[str, Any] = {
 def test_what_is_no_step_is_refused(name: str) -> None:
     with pytest.raises((AttributeError, BufferError, TypeError, ValueError)):
         CORE.Program((REFUSED[name],), (), (), print)
+
+
+@built
+@pytest.mark.parametrize(
+    "turns", [(one,), (one, one, two), (one, one, one.astype(int)), (one, one, fixed)]
+)
+def test_turns_that_do_not_fit_are_refused(turns: tuple[Any, ...]) -> None:
+    with pytest.raises((BufferError, ValueError)):
+        CORE.Program((), (), (turns,), print)
+
+
+@built
+def test_what_a_run_leaves_stands_until_the_run_after_the_next_one() -> None:
+    target = np.zeros(3, np.float32)
+    program = CORE.Program((), (target,), ((target, target.copy(), target.copy()),), print)
+    first, second = [program(np.full(3, k, np.float32))[0] for k in (1, 2)]
+    assert (first.tolist(), second.tolist()) == ([1, 1, 1], [2, 2, 2])
+    assert program(np.full(3, 3, np.float32))[0] is first
+
+
+@built
+def test_a_run_that_ends_early_is_undone_if_it_has_begun() -> None:
+    undone: list[None] = []
+    target, positions = np.zeros(2, np.float32), np.array([0, 2])
+    take = ("take", target, positions, target.copy())
+    program = CORE.Program(
+        (take,), (target,), (), lambda each: each.sum(), lambda: undone.append(None)
+    )
+    assert program(np.ones(2, np.float32)) == 2
+    assert undone == [None]
+    assert program(np.ones(3, np.float32)) == 3
+    assert undone == [None]
+    positions[1] = 1
+    assert program(np.ones(2, np.float32)) == ()
 
 
 @built

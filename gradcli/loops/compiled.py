@@ -161,7 +161,7 @@ class CompiledIteration:
     def flatten(self) -> None:
         """Run as flat programs what can be, once it is found to do what the interpreter does."""
         assert self._trace is not None
-        self._use(functions_of(flattened(self._trace)))
+        self._use(functions_of(flattened(self._trace, self.generators)))
         self._trace = None
         self.verified = self.entered = False
 

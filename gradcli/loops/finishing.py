@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.arrays.flat.recorded import ReadAttribute
 from gradcli.autograd.tensor import Tensor
 from gradcli.loops.capture import Capture
 from gradcli.loops.compiled import CompiledIteration, Named, overlap
@@ -31,11 +30,9 @@ _END_EFFECTS = Inline(
 
 # Functions of ours that run in a compiled iteration count by themselves.
 _READ_NODES = Inline(
-    "{0}.sequence_nr", raises=False, flat=lambda tape, state: ReadAttribute(state, "sequence_nr")
+    "{0}.sequence_nr", raises=False, flat=lambda tape, state: tape.reads(state, "sequence_nr")
 )
-_READ_STEPS = Inline(
-    "{0}.left", raises=False, flat=lambda tape, steps: ReadAttribute(steps, "left")
-)
+_READ_STEPS = Inline("{0}.left", raises=False, flat=lambda tape, steps: tape.reads(steps, "left"))
 _COUNT_NODES = Inline(
     "{0}.sequence_nr = {1} + {2}",
     "count_nodes",

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.flat.recorded import NotFlat, ReadAttribute, Recorded, Tape, plain, target
+from gradcli.arrays.flat.steps import call
 from gradcli.arrays.native import dispatch
+from gradcli.arrays.random.generator import Generator
 from gradcli.state import active
 from gradcli.trace.codegen import Code
 from gradcli.trace.ir import (
@@ -53,28 +55,55 @@ _TESTS = ("same", "nonzero")
 _SHOWN = (bool, int, float, str, type(None))
 
 
-def flattened(trace: Trace) -> Trace:
-    """A trace whose instructions run as flat programs where they can."""
+def flattened(trace: Trace, generators: Sequence[Generator] = ()) -> Trace:
+    """A trace whose instructions run as flat programs where they can.
+
+    Args:
+        generators: those that it draws from.
+    """
     if dispatch.core() is None:
         return trace
-    trace = trace.copy()
+    trace = trace.copy(instructions=_numbers_first(trace))
     code = Code(trace)
     wanted = _Wanted(trace)
     constants = set(trace.constants)
     body: list[Instruction] = []
     compared: set[Any] = set()
-    segment = _Segment(constants, compared)
-    with _unchanged(trace):
+    segment = _Segment(constants, compared, generators)
+    with _unchanged(trace, generators):
         for number, instruction in enumerate(trace.instructions):
             if segment.add(instruction):
                 continue
             body += segment.close(wanted, number, code)
-            segment = _Segment(constants, compared)
+            segment = _Segment(constants, compared, generators)
             if not segment.add(instruction):
                 body.append(instruction)
         body += segment.close(wanted, len(trace.instructions), code)
     trace.instructions = body
     return trace
+
+
+def _numbers_first(trace: Trace) -> list[Instruction]:
+    """The instructions, with what is computed of numbers alone, and checks of them, in front of the
+    arrays where nothing has an effect before.
+    """
+    numbers: set[Any] = set()
+    first: list[Instruction] = []
+    others: list[Instruction] = []
+    for place, each in enumerate(trace.instructions):
+        if set(each.effects) - {Effect.CHECKS, Effect.RANDOM}:
+            return [*first, *others, *trace.instructions[place:]]
+        is_number = isinstance(each.op, Inline) and each.op is not FREE and each.op.flat is None
+        if (
+            is_number
+            and all(value.array is None for value in each.results)
+            and numbers.issuperset(each.reads)
+        ):
+            numbers.update(each.results)
+            first.append(each)
+        else:
+            others.append(each)
+    return first + others
 
 
 class _Wanted:
@@ -97,8 +126,10 @@ class _Wanted:
 
 
 @contextmanager
-def _unchanged(trace: Trace) -> Iterator[None]:
-    """Leave the memory of constants as it was, and what functions warn of unsaid."""
+def _unchanged(trace: Trace, generators: Sequence[Generator]) -> Iterator[None]:
+    """Leave constants, generators and counts as they were, and what functions warn of unsaid."""
+    stands = [each.snapshot() for each in generators]
+    counts = active.state.sequence_nr, active.state.steps.left, active.state.steps.charged
     effects = [each.effects.get(Effect.WRITES, ()) for each in trace.instructions]
     written = {value for values in effects for value in values}
     arrays = {id(each.array): each.array for each in written if type(each.array) is np.ndarray}
@@ -114,6 +145,9 @@ def _unchanged(trace: Trace) -> Iterator[None]:
         yield
     finally:
         active.state.emit = emit
+        active.state.sequence_nr, active.state.steps.left, active.state.steps.charged = counts
+        for each, stand in zip(generators, stands, strict=True):
+            each.restore(stand)
         for array, values in before:
             array[...] = values
 
@@ -130,8 +164,11 @@ class _Segment:
             theirs.
     """
 
-    def __init__(self, constants: set[Value], compared: set[Any]) -> None:
+    def __init__(
+        self, constants: set[Value], compared: set[Any], generators: Sequence[Generator]
+    ) -> None:
         self.constants = constants
+        self.generators = generators
         self.compared = compared
         self.instructions: list[Instruction] = []
         self.tape = Tape()
@@ -181,6 +218,10 @@ class _Segment:
         function = op.function if isinstance(op, Kernel) else op
         function = getattr(function, "unchecked", function)
         effects = set(instruction.effects)
+        if effects == {Effect.RANDOM}:
+            drawn = self.tape.draw(function, *map(self._operand, instruction.inputs))
+            self._keep(instruction, drawn)
+            return
         written = instruction.effects.get(Effect.WRITES, ())
         if effects - _EFFECTS or not self.constants.issuperset(written):
             raise NotFlat("an effect")
@@ -190,31 +231,37 @@ class _Segment:
         operands = [self._operand(each) for each in instruction.inputs]
         with dispatch.replaced(self.kernels):
             result = function(*operands)
-        results = self._results(instruction, result)
-        call = (function, self.tape.plainly, _kinds_of(operands, {}))
-        if call not in self.compared:
+        if isinstance(result, (np.ndarray, np.generic)) and not [*_recorded_in(operands)]:
+            result = self.tape.filled(result)  # what is made of nothing is the same in every run
+        results = self._keep(instruction, result)
+        kinds = (function, self.tape.plainly, _kinds_of(operands, {}))
+        if kinds not in self.compared:
             steps = self.tape.steps[start:]
             _compare(function, operands, results, steps)
             if not any(each[0] in _TESTS for each in steps):  # the steps follow from the kinds
-                self.compared.add(call)
-        self.known.update(zip(instruction.results, results, strict=True))
+                self.compared.add(kinds)
 
-    def _results(self, instruction: Instruction, result: Any) -> list[Recorded]:
+    def _keep(self, instruction: Instruction, result: Any) -> list[Recorded]:
+        """Take the results of an instruction for known; the arrays among them."""
         if not instruction.outputs:
             return []
         parts = (
             result if isinstance(instruction.op, Kernel) and instruction.op.several else [result]
         )
-        results = []
         for value, part in zip(instruction.outputs, parts, strict=True):
-            if value is None:
-                continue
-            if type(part) is not Recorded:
-                raise NotFlat("a result that nobody recorded")
-            if value.array is None or not _lies_like(part.array, value.array):
-                raise NotFlat("a result of another layout")
-            results.append(part)
-        return results
+            if value is not None:
+                self.known[value] = self._checked(value, part)
+        return list(_recorded_in(parts))
+
+    def _checked(self, value: Value, part: Any) -> Any:
+        """What a value is on the tape: an array, or an index of arrays."""
+        if isinstance(part, tuple) and value.shape is None:
+            return part
+        if type(part) is not Recorded:
+            raise NotFlat("a result that nobody recorded")
+        if value.array is None or not _lies_like(part.array, value.array):
+            raise NotFlat("a result of another layout")
+        return part
 
     def _operand(self, operand: Operand) -> Any:
         if type(operand) in (list, tuple) and any(True for _ in values_in(operand)):
@@ -271,9 +318,14 @@ class _Segment:
             else _taker(self.known[value].array, value)
             for value in leaving
         ]
+        steps = [*self.tape.relied, *self.tape.steps]
+        standing = _Standing(self.generators)
+        if self.tape.draws:
+            steps.insert(0, call(standing.note))
+        undo = standing.restore if self.tape.draws else None
         try:
             program = dispatch.core().Program(
-                (*self.tape.relied, *self.tape.steps), tuple(memory), tuple(takers), otherwise
+                tuple(steps), tuple(memory), tuple(takers), otherwise, undo
             )
         except (ValueError, TypeError, BufferError):
             return self.instructions
@@ -304,12 +356,13 @@ class _Segment:
             value = queue.pop(0)
             if value in leaving or any(value in each.results for each in again):
                 continue
-            array = self.known[value].array
-            others = [*outside, *[self.known[each].array for each in leaving]]
-            shares = any(np.may_share_memory(array, each) for each in others)
-            if not shares and np.array(array, order="K").strides == value.array.strides:
-                leaving.append(value)
-                continue
+            if type(self.known[value]) is Recorded:
+                array = self.known[value].array
+                others = [*outside, *[self.known[each].array for each in leaving]]
+                shares = any(np.may_share_memory(array, each) for each in others)
+                if not shares and np.array(array, order="K").strides == value.array.strides:
+                    leaving.append(value)
+                    continue
             instruction = made[value]
             if instruction.effects or isinstance(instruction.op, Inline):
                 return None, []
@@ -317,6 +370,21 @@ class _Segment:
             queue += [each for each in instruction.reads if each in made]
         order = {each: number for number, each in enumerate(self.instructions)}
         return leaving, sorted(again, key=order.__getitem__)
+
+
+class _Standing:
+    """Where generators stood when a program began."""
+
+    def __init__(self, generators: Sequence[Generator]) -> None:
+        self.generators = generators
+        self.noted: list[Any] = []
+
+    def note(self) -> None:
+        self.noted = [each.snapshot() for each in self.generators]
+
+    def restore(self) -> None:
+        for each, snapshot in zip(self.generators, self.noted, strict=True):
+            each.restore(snapshot)
 
 
 def _turns(array: Any, like: Any) -> tuple[Any, Any, Any]:
@@ -381,8 +449,9 @@ def _compare(
             changed = [_other_values(each, number) for each in before]
             _set(arrays, changed)
             made = function(*given)
-            parts = made if type(made) in (tuple, list) else [made]
-            expected = [np.array(each) for each in parts if each is not None][: len(results)]
+            parts = made if isinstance(made, (tuple, list)) else [made]
+            parts = [each for each in parts if each is not None and type(each) is not slice]
+            expected = [np.array(each) for each in parts[: len(results)]]
             after = [each.copy() for each in arrays]
             _set(arrays, changed)
             if program() is not None:
@@ -400,7 +469,7 @@ def _kinds_of(operands: Sequence[Any], met: dict[int, int]) -> tuple[Any, ...]:
     for each in operands:
         if type(each) is Recorded:
             kinds.append((met.setdefault(id(each), len(met)), *kind_of(each.array)))
-        elif type(each) in (list, tuple):
+        elif isinstance(each, (list, tuple)):
             kinds.append(_kinds_of(each, met))
         else:
             kinds.append((type(each), repr(each) if type(each) in _SHOWN else id(each)))
@@ -415,7 +484,7 @@ def _recorded_in(operands: Iterable[Any]) -> Iterator[Recorded]:
     for each in operands:
         if type(each) is Recorded:
             yield each
-        elif type(each) in (list, tuple):
+        elif isinstance(each, (list, tuple)):
             yield from _recorded_in(each)
 
 

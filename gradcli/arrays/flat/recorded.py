@@ -22,6 +22,7 @@ from gradcli.arrays.flat.steps import (
     into,
     product,
     reduced,
+    taken,
 )
 
 
@@ -33,10 +34,12 @@ def plain(operand: Any) -> Any:
     """What NumPy takes for an operand; what nobody recorded is the same in every run."""
     if type(operand) is Recorded:
         return operand.array
-    if type(operand) in (tuple, list):
-        return type(operand)([plain(each) for each in operand])
+    if isinstance(operand, (tuple, list)):  # an index too
+        made = list if isinstance(operand, list) else tuple
+        return made([plain(each) for each in operand])
     if type(operand) is slice:
-        return slice(*map(plain, (operand.start, operand.stop, operand.step)))
+        parts = operand.start, operand.stop, operand.step
+        return slice(*map(plain, parts)) if Recorded in map(type, parts) else operand
     return operand
 
 
@@ -48,10 +51,15 @@ def target(operand: Any) -> Any:
 
 
 class ReadAttribute(NamedTuple):
-    """The value that an attribute has where a program begins."""
+    """The value that an attribute had when it was read.
+
+    Attributes:
+        held: a list that holds it.
+    """
 
     owner: Any
     name: str
+    held: list[Any]
 
 
 class Tape:
@@ -62,6 +70,7 @@ class Tape:
         plainly: whether NumPy's functions are called, where its loops gave other bits.
         changed: whether a step has changed memory that outlives the program: nothing may be checked
             from then on.
+        draws: whether a step draws random numbers.
     """
 
     def __init__(self) -> None:
@@ -69,6 +78,7 @@ class Tape:
         self.steps: list[Step] = []
         self.plainly = False
         self.changed = False
+        self.draws = False
 
     def record(self, array: Any) -> Recorded:
         """An array of the program's own memory, or of a constant's."""
@@ -120,6 +130,21 @@ class Tape:
         arrays = [each for each in arguments if type(each) is np.ndarray]
         return any(np.may_share_memory(each, result) for each in arrays)
 
+    def filled(self, like: Any) -> Recorded:
+        """An array of the elements of another one, which are the same in every run."""
+        result = np.array(like)
+        self.steps.append(copied(like, result))
+        return self.record(result)
+
+    def draw(self, function: Callable[..., Any], *arguments: Any) -> Recorded:
+        """Call a function that draws random numbers; raises NotFlat where it gives no array."""
+        arguments = tuple(map(plain, arguments))
+        result = np.asarray(function(*arguments)).copy("K")
+        step = into(result, function, *arguments)
+        self.steps.append(("advance", *step[1:]))
+        self.draws = True
+        return self.record(result)
+
     def relies_on(self, *step: Any) -> None:
         """Write down, once, what has to hold of objects that no step changes."""
         if not any(
@@ -137,14 +162,18 @@ class Tape:
         """Write down that an attribute is set."""
         self.steps.append(("set", owner, name, value))
 
+    def reads(self, owner: Any, name: str) -> ReadAttribute:
+        """Write down that an attribute is read."""
+        read = ReadAttribute(owner, name, [None])
+        self.steps.append(("read", *read))
+        return read
+
     def counts(self, read: Any, number: int) -> None:
-        """Write down that a number is added to an attribute, which has to be read in the program:
-        nothing else changes it there.
-        """
+        """Write down that an attribute becomes what was read of it, plus a number."""
         if type(read) is not ReadAttribute:
-            raise NotFlat("a count from outside")
+            raise NotFlat("an attribute that was read before")
         self.changes()
-        self.steps.append(("count", *read, number))
+        self.steps.append(("put", *read, number))
 
     def check(self, array: Any) -> bool:
         """The value of a bool, which every run has to find again."""
@@ -239,6 +268,10 @@ class Recorded(NDArrayOperatorsMixin):
             return tape.reduction(ufunc, operands[0], out and out[0], **rest, **named)
         if method == "accumulate" and out is None:
             return tape.function(ufunc.accumulate, *operands, **named)
+        if method == "at":
+            ufunc.at(*operands)
+            tape.steps.append(call(ufunc.at, *operands))
+            return None
         raise NotFlat(f"{ufunc}.{method}")
 
     def __array_function__(
@@ -254,7 +287,7 @@ class Recorded(NDArrayOperatorsMixin):
     # --- methods ----------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Recorded:
-        key = key if type(key) is tuple else (key,)
+        key = key if isinstance(key, tuple) else (key,)
         if all(each is None or each is ... or type(each) in (int, slice) for each in key):
             if ... not in key:
                 key = (*key, ...)  # a view, even of one element
@@ -293,6 +326,14 @@ class Recorded(NDArrayOperatorsMixin):
         shape = shape[0] if len(shape) == 1 else shape
         return self.tape.function(np.reshape, self, shape, order, copy=copy)
 
+    def window(self, size: Sequence[int], strides: Sequence[int], offset: int = 0) -> Recorded:
+        """A view of the memory that it begins in: strides and offset in bytes."""
+        return self.tape.record(np.ndarray(size, self.array.dtype, self.array, offset, strides))
+
+    def zeros(self, sizes: tuple[int, ...]) -> Recorded:
+        """Zeros of its dtype."""
+        return self.tape.filled(np.zeros(sizes, self.array.dtype))
+
     def view(self, dtype: Any) -> Recorded:
         return self.tape.record(self.array.view(dtype))
 
@@ -300,7 +341,11 @@ class Recorded(NDArrayOperatorsMixin):
         return self.tape.record(self.array.squeeze(axis))
 
     def take(self, indices: Any, axis: int | None = None) -> Recorded:
-        return self.tape.function(np.take, self, indices, axis)
+        positions = plain(indices)
+        result = np.asarray(self.array.take(positions, axis))
+        step = taken(self.array, positions, result) if axis == 0 and not self.tape.plainly else None
+        self.tape.steps.append(step or into(result, np.take, self.array, positions, axis))
+        return self.tape.record(result)
 
     @property
     def real(self) -> Recorded:
@@ -352,6 +397,10 @@ def _zeros_like(tape: Tape, array: Any, *arguments: Any, **named: Any) -> Record
     return tape.record(result)
 
 
+def _broadcast_arrays(tape: Tape, *arrays: Any) -> tuple[Recorded, ...]:
+    return tuple(map(tape.record, np.broadcast_arrays(*map(plain, arrays))))
+
+
 def _dot(tape: Tape, left: Any, right: Any) -> Recorded:
     left, right = plain(left), plain(right)
     result = np.asarray(np.dot(left, right))
@@ -379,6 +428,7 @@ def _count_nonzero(tape: Tape, array: Any) -> int:
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.empty_like: _empty_like,
     np.zeros_like: _zeros_like,
+    np.broadcast_arrays: _broadcast_arrays,
     np.dot: _dot,
     np.copyto: _copyto,
     np.count_nonzero: _count_nonzero,

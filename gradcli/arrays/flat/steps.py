@@ -44,6 +44,14 @@ def copied(array: Any, out: Any) -> Step:
     return call(np.copyto, out, array, casting="unsafe")
 
 
+def taken(array: Any, positions: Any, out: Any) -> Step | None:
+    """Copy rows of an array; None where something does not lie in a row."""
+    plain = positions.dtype == np.int64 and array.dtype.isnative and array.ndim and len(array)
+    if not plain or not all(each.flags.c_contiguous for each in (array, positions, out)):
+        return None
+    return "take", array, positions, out
+
+
 def elementwise(ufunc: np.ufunc, operands: Sequence[Any], out: Any) -> Step | None:
     """The loop of a ufunc over operands of its dtypes, arrays and numbers; None where NumPy casts
     them, or copies those that overlap.

@@ -19,7 +19,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import DType, cast
-from gradcli.arrays.flat.recorded import HOST_ARRAYS
+from gradcli.arrays.flat.recorded import HOST_ARRAYS, Recorded
 from gradcli.arrays.gpu.array import ARRAYS
 
 
@@ -46,6 +46,8 @@ def window(array: Any, size: Sequence[int], stride: Sequence[int], offset: int) 
     if type(array) in HOST_ARRAYS and array.flags.c_contiguous:
         steps = [step * array.itemsize for step in stride]
         try:
+            if type(array) is Recorded:
+                return array.window(size, steps, offset * array.itemsize)
             return np.ndarray(size, array.dtype, array, offset * array.itemsize, steps)
         except ValueError:  # the window reaches beyond the array
             pass
@@ -128,6 +130,13 @@ def in_row_order(array: Any) -> Any:
     if type(array) not in ARRAYS or array.ndim < 2 or array.flags.c_contiguous:
         return array
     return array.copy()
+
+
+def copied_in_rows(array: Any) -> Any:
+    """A copy in row order; an array of its own for a number too."""
+    if type(array) is Recorded:
+        return array.copy("C")
+    return module_of(array).array(array, order="C")
 
 
 def copied_in_order(array: Any) -> Any:

@@ -7,6 +7,8 @@
  *   ("product", ufunc, number, left, right, out)    the same of `matmul`, for matrices
  *   ("kernel", name, argument, …)      a kernel of kernels.def
  *   ("copy", array, out)               of one shape, and one dtype or float32 and float64
+ *   ("take", array, positions, out)    rows of the array, one for each of the positions, which must be
+ *                                      there; all three lie in a row, the positions are of 64 bits
  *   ("call", function, argument, …)    whatever else; its result is left alone
  *   ("advance", function, argument, …) the same, of what it changes beside memory
  *   ("same", array, bytes)             the elements must be these
@@ -16,9 +18,12 @@
  *   ("idle", object, name)             an attribute must be false
  *   ("count", object, name, number)    is added to an attribute
  *   ("set", object, name, value)       an attribute becomes the value
+ *   ("read", object, name, list)       the list holds the attribute's value
+ *   ("put", object, name, list, number)    an attribute becomes what the list holds, plus the number
  *   ("changes",)                       what follows changes what outlives the program
  * What does not hold, and a `call` that fails, end the run: another function then does all of it
  * again. Behind "changes" nothing may end a run: that is an error.
+ * A run that ends early, having begun, is undone by a function of the program's, where it has one.
  * A program returns a tuple: for each output what a function gives; or, for three arrays, the first
  * one's elements in the others by turns, so that those of a run stand until the run after the next. */
 
@@ -36,7 +41,7 @@ typedef struct {
     const char *name, *types;
 } UFunc;
 
-typedef enum { LOOP, KERNEL_CALL, COPY, WIDEN, NARROW, CALL, SAME, NONZERO, EQUAL, IS, IDLE, COUNT, SET, CHANGES } StepKind;
+typedef enum { LOOP, KERNEL_CALL, COPY, WIDEN, NARROW, CALL, SAME, NONZERO, EQUAL, IS, IDLE, COUNT, SET, READ, PUT, TAKE, CHANGES } StepKind;
 
 typedef struct {
     StepKind kind;
@@ -51,12 +56,13 @@ typedef struct {
     Argument *arguments;
     const double **numbers;             /* where numbers of a kernel are read in every run */
     Py_ssize_t bytes;                   /* of an element, or of all that must be the same */
-    PyObject *parts[3];                 /* borrowed from the description */
+    PyObject *parts[4];                 /* borrowed from the description */
 } Step;
 
 typedef struct {
     PyObject_HEAD
     PyObject *described, *outputs, *otherwise; /* steps, arrays to be returned, the other function */
+    PyObject *undo;                            /* what is called first where a step has run, or None */
     PyObject *targets;                         /* where arguments are copied to */
     Py_ssize_t count, given;
     int turn;                                  /* which of two arrays takes an output's elements */
@@ -257,6 +263,26 @@ static int take_nonzero(Step *step, PyObject *array, PyObject *number)
     return wrong ? mistake("no bools in a row") : 0;
 }
 
+static int take_rows(Step *step)
+{
+    Py_buffer views[3];
+    int wrong = 0;
+    for (int k = 0; k < 3; k++) {
+        if (look(step->parts[k], &views[k], k == 2) < 0) return -1;
+        wrong = wrong || !PyBuffer_IsContiguous(&views[k], 'C');
+        step->pointers[k] = views[k].buf;
+        PyBuffer_Release(&views[k]); /* which leaves its numbers */
+    }
+    if (wrong || !views[0].ndim || views[1].itemsize != 8 || !strchr("lq", *views[1].format) ||
+        views[0].shape[0] < 1 || strcmp(views[0].format, views[2].format) != 0)
+        return mistake("no rows, or no positions");
+    step->kind = TAKE;
+    step->bytes = views[0].len / views[0].shape[0];
+    step->sizes[0] = views[0].shape[0];
+    step->inner[0] = views[1].len / 8;
+    return views[2].len == step->inner[0] * step->bytes ? 0 : mistake("rows of another shape");
+}
+
 static int take_step(Step *step, PyObject *described)
 {
     static const struct {
@@ -264,7 +290,8 @@ static int take_step(Step *step, PyObject *described)
         Py_ssize_t least, most;
     } FORMS[] = {{"loop", 4, 9}, {"product", 6, 6}, {"kernel", 2, 18}, {"copy", 3, 3}, {"same", 3, 3},
                  {"call", 3, 3}, {"equal", 4, 4}, {"is", 4, 4}, {"idle", 3, 3}, {"count", 4, 4},
-                 {"advance", 3, 3}, {"changes", 1, 1}, {"nonzero", 3, 3}, {"set", 4, 4}};
+                 {"advance", 3, 3}, {"changes", 1, 1}, {"nonzero", 3, 3}, {"set", 4, 4},
+                 {"read", 4, 4}, {"put", 5, 5}, {"take", 4, 4}};
     enum { COUNT_OF_FORMS = sizeof FORMS / sizeof *FORMS };
     if (!PyTuple_Check(described) || PyTuple_Size(described) < 1) return mistake("no step");
     PyObject *name = PyTuple_GetItem(described, 0);
@@ -274,7 +301,7 @@ static int take_step(Step *step, PyObject *described)
            (!PyUnicode_Check(name) || PyUnicode_CompareWithASCIIString(name, FORMS[form].name)))
         form++;
     if (form == COUNT_OF_FORMS || length < FORMS[form].least || length > FORMS[form].most) return mistake("no such step");
-    for (Py_ssize_t k = 1; k < length && k < 4; k++) step->parts[k - 1] = PyTuple_GetItem(described, k);
+    for (Py_ssize_t k = 1; k < length && k < 5; k++) step->parts[k - 1] = PyTuple_GetItem(described, k);
     switch (form) {
     case 0: return take_loop(step, described, 1);
     case 1: return take_loop(step, described, 2);
@@ -289,6 +316,12 @@ static int take_step(Step *step, PyObject *described)
     case 11: step->kind = CHANGES; return 0;
     case 12: return take_nonzero(step, step->parts[0], step->parts[1]);
     case 13: step->kind = SET; return 0;
+    case 14:
+    case 15:
+        step->kind = form == 14 ? READ : PUT;
+        if (PyList_Check(step->parts[2]) && PyList_Size(step->parts[2]) == 1) return 0;
+        return mistake("no list of one");
+    case 16: return take_rows(step);
     default: step->kind = COUNT; return 0;
     }
 }
@@ -345,6 +378,17 @@ static void copy_elements(char *to, const char *from, const Step *step, int dime
     }
 }
 
+/* Copy rows; 0 where a position is not there. */
+static int copy_rows(const Step *step)
+{
+    const int64_t *at = (const int64_t *)step->pointers[1];
+    for (Py_ssize_t k = 0; k < step->inner[0]; k++) {
+        if (at[k] < 0 || at[k] >= step->sizes[0]) return 0;
+        memcpy(step->pointers[2] + k * step->bytes, step->pointers[0] + at[k] * step->bytes, (size_t)step->bytes);
+    }
+    return 1;
+}
+
 static Py_ssize_t count_true(const Step *step)
 {
     Py_ssize_t count = 0;
@@ -352,10 +396,10 @@ static Py_ssize_t count_true(const Step *step)
     return count;
 }
 
-static int add_to_attribute(const Step *step)
+/* Set an attribute to a number plus another one, of which the reference is taken. */
+static int set_to_sum(const Step *step, PyObject *now, PyObject *number)
 {
-    PyObject *now = PyObject_GetAttr(step->parts[0], step->parts[1]);
-    PyObject *sum = now ? PyNumber_Add(now, step->parts[2]) : NULL;
+    PyObject *sum = now ? PyNumber_Add(now, number) : NULL;
     int failed = sum ? PyObject_SetAttr(step->parts[0], step->parts[1], sum) : -1;
     Py_XDECREF(now);
     Py_XDECREF(sum);
@@ -379,7 +423,15 @@ static int run_step(const Step *step)
     case SAME: return memcmp(step->pointers[0], step->pointers[1], (size_t)step->bytes) == 0;
     case NONZERO: return count_true(step) == step->inner[0];
     case CHANGES: return 1;
-    case COUNT: return add_to_attribute(step);
+    case TAKE: return copy_rows(step);
+    case COUNT: return set_to_sum(step, PyObject_GetAttr(step->parts[0], step->parts[1]), step->parts[2]);
+    case READ:
+        found = PyObject_GetAttr(step->parts[0], step->parts[1]);
+        return found ? PyList_SetItem(step->parts[2], 0, found) < 0 ? -1 : 1 : -1;
+    case PUT:
+        found = PyList_GetItem(step->parts[2], 0);
+        Py_XINCREF(found);
+        return set_to_sum(step, found, step->parts[3]);
     case SET: return PyObject_SetAttr(step->parts[0], step->parts[1], step->parts[2]) < 0 ? -1 : 1;
     case CALL: found = PyObject_Call(step->parts[0], step->parts[1], NULL); break;
     case EQUAL:
@@ -443,7 +495,7 @@ static PyObject *program_call(PyObject *object, PyObject *given, PyObject *named
 {
     Program *self = (Program *)object;
     if (named || PyTuple_Size(given) != self->given) return mistake("not so many arguments"), NULL;
-    int holds = take_arguments(self, given), changed = 0;
+    int holds = take_arguments(self, given), changed = 0, begun = holds > 0;
     for (Py_ssize_t k = 0; holds > 0 && k < self->count; k++) {
         holds = run_step(&self->steps[k]);
         changed = changed || self->steps[k].kind == CHANGES;
@@ -457,6 +509,11 @@ static PyObject *program_call(PyObject *object, PyObject *given, PyObject *named
     if (holds < 0) {
         if (!PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
         PyErr_Clear();
+    }
+    if (begun && self->undo != Py_None) {
+        PyObject *undone = PyObject_CallNoArgs(self->undo);
+        if (!undone) return NULL;
+        Py_DECREF(undone);
     }
     return PyObject_CallObject(self->otherwise, given);
 }
@@ -481,6 +538,7 @@ static int program_clear(PyObject *object)
     Py_CLEAR(self->described);
     Py_CLEAR(self->outputs);
     Py_CLEAR(self->otherwise);
+    Py_CLEAR(self->undo);
     Py_CLEAR(self->targets);
     return 0;
 }
@@ -492,6 +550,7 @@ static int program_traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->described);
     Py_VISIT(self->outputs);
     Py_VISIT(self->otherwise);
+    Py_VISIT(self->undo);
     Py_VISIT(self->targets);
     return 0;
 }
@@ -508,10 +567,10 @@ static void program_dealloc(PyObject *object)
 
 static PyObject *program_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
 {
-    PyObject *steps, *targets, *outputs, *otherwise;
+    PyObject *steps, *targets, *outputs, *otherwise, *undo = Py_None;
     if (named && PyDict_Size(named)) return mistake("no keywords"), NULL;
-    if (!PyArg_ParseTuple(arguments, "O!O!O!O", &PyTuple_Type, &steps, &PyTuple_Type, &targets,
-                          &PyTuple_Type, &outputs, &otherwise))
+    if (!PyArg_ParseTuple(arguments, "O!O!O!O|O", &PyTuple_Type, &steps, &PyTuple_Type, &targets,
+                          &PyTuple_Type, &outputs, &otherwise, &undo))
         return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     Program *self = (Program *)allocate(type, 0);
@@ -520,6 +579,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *arguments, PyObject *
     Py_INCREF(self->targets = targets);
     Py_INCREF(self->outputs = outputs);
     Py_INCREF(self->otherwise = otherwise);
+    Py_INCREF(self->undo = undo);
     Py_ssize_t count = PyTuple_Size(steps), given = PyTuple_Size(targets), left = PyTuple_Size(outputs);
     self->steps = PyMem_Calloc((size_t)count + 1, sizeof *self->steps);
     self->into = PyMem_Calloc((size_t)given + 1, sizeof *self->into);
@@ -560,7 +620,7 @@ static PyType_Slot program_slots[] = {
     {Py_tp_dealloc, program_dealloc},
     {Py_tp_traverse, program_traverse},
     {Py_tp_clear, program_clear},
-    {Py_tp_doc, "Program(steps, targets, outputs, otherwise): a flat program; see program.h"},
+    {Py_tp_doc, "Program(steps, targets, outputs, otherwise, undo=None): a flat program; see program.h"},
     {0, NULL},
 };
 

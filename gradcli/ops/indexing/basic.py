@@ -18,6 +18,7 @@ from gradcli.arrays.kernels import in_c
 from gradcli.arrays.layout.strides import (
     broadcast_strides,
     copied_in_order,
+    copied_in_rows,
     laid_out,
     ordered_strides,
     overlaps_itself,
@@ -87,7 +88,7 @@ def _picked(self: Any, indices: Key) -> Any:
         or (len(written) == 1 and written[0].flags.c_contiguous)
     )
     if flat and picked.size and 1 not in picked.shape:
-        return module_of(picked).ascontiguousarray(picked)
+        return picked if picked.flags.c_contiguous else picked.copy()
     positions = np.broadcast_arrays(*written)
     dims = [dim for dim, part in enumerate(indices) if part is not FULL]
     first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
@@ -211,7 +212,7 @@ def _write_at(self: Any, values: Any, indices: Key, accumulate: bool) -> Any:
     elif overlaps_itself(self.shape, self.strides):
         np.add.at(self, indices, values)  # a copy put back would undo what is added
     else:
-        whole = module_of(self).array(self, order="C")
+        whole = copied_in_rows(self)
         _put_at(whole, values, indices, True)
         self[...] = whole
     return self

@@ -14,6 +14,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.kernels.sums.cascade_sum import wide
+from gradcli.arrays.layout.strides import copied_in_rows
 from gradcli.arrays.scalars import checked_cast, checked_number
 from gradcli.autograd.inplace.writes import check_distinct, check_graph
 from gradcli.autograd.tensor import Tensor, alias
@@ -229,7 +230,7 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
 
 
 def _scattered(self: Any, dim: int, index: Any, src: Any) -> Any:
-    whole = module_of(self).array(self, order="C")
+    whole = copied_in_rows(self)
     whole.reshape(-1)[positions_along(whole.shape, dim, index)] = in_index_shape(src, index)
     return whole
 
@@ -260,7 +261,7 @@ scatter_tensor: Op = op(
 
 
 def _scattered_number(self: Any, dim: int, index: Any, value: Any) -> Any:
-    whole = module_of(self).array(self, order="C")
+    whole = copied_in_rows(self)
     whole.reshape(-1)[positions_along(whole.shape, dim, index)] = value
     return whole
 
@@ -282,7 +283,7 @@ _no_reduced = no_derivative("scatter() with `reduce`", "use scatter_reduce() or 
 
 
 def _scattered_into(self: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
-    whole = module_of(self).array(self, order="C")
+    whole = copied_in_rows(self)
     flat, positions = whole.reshape(-1), positions_along(whole.shape, dim, index)
     values = in_index_shape(src, index) if np.ndim(src) else np.full(index.shape, src, whole.dtype)
     _REDUCTIONS[reduce].at(flat, positions.reshape(-1), values.reshape(-1))
@@ -364,7 +365,7 @@ def scatter(
 
 def _scatter_added(self: Any, dim: int, index: Any, src: Any) -> Any:
     # Half precision is rounded once for all that is added, unlike in `index_add`.
-    whole = module_of(self).array(wide(self), order="C")
+    whole = copied_in_rows(wide(self))
     add_at(whole, positions_along(whole.shape, dim, index), wide(in_index_shape(src, index)))
     return whole.astype(self.dtype, copy=False)
 

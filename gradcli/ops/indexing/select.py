@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.arrays.fusion.executor import assign
-from gradcli.arrays.layout.strides import copied_in_order, overlaps_itself
+from gradcli.arrays.layout.strides import copied_in_order, copied_in_rows, overlaps_itself
 from gradcli.arrays.scalars import checked_cast
 from gradcli.autograd.batched import shared
 from gradcli.autograd.inplace.aliasing import check_apart
@@ -78,7 +78,7 @@ pack_padded_sequence: Op = op(
 
 
 def _add_parts(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
-    whole = module_of(self).array(self, order="C")
+    whole = copied_in_rows(self)
     values = source if alpha == 1 else source * alpha
     if not whole.ndim:
         return whole + values.sum()
@@ -115,7 +115,7 @@ def index_added(x, axis, index, values):
 
 
 def _copy_parts(self: Any, dim: int, index: Any, source: Any) -> Any:
-    whole = module_of(self).array(self, order="C")
+    whole = copied_in_rows(self)
     if whole.ndim:
         whole.reshape(-1)[part_positions(whole.shape, dim, index)] = source
     else:

@@ -11,6 +11,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import DType, of_array
+from gradcli.arrays.flat.recorded import Recorded
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.layout.strides import window, with_strides
 from gradcli.autograd.inplace.writes import check_graph, replace_layout
@@ -65,6 +66,8 @@ def _expand_array(self: Any, size: tuple[int, ...]) -> Any:
     for dim in range(len(size) - self.ndim - 1, -1, -1):
         if size[dim] == 1 and self.ndim:
             strides[dim] = size[dim + 1] * strides[dim + 1]
+    if type(self) is Recorded:
+        return self.window(size, strides)
     if self.flags.c_contiguous and self.dtype.kind != "V":  # in a third of the time NumPy takes
         return module_of(self).ndarray(size, self.dtype, self, 0, strides)
     return window(self, size, [step // self.itemsize for step in strides], 0)
