@@ -129,6 +129,8 @@ MOVES = {
     "y = x * 2 if '5' in str(x) else x.exp()": "an operation is another, line 1: x * 2",
     "y = x * 2; assert '1.5000' in str(x)": "at other values the program ends: AssertionError",
     "y = x * torch.rand(()) + torch.randn(())": "",
+    "y = F.dropout(x * 1, 0.5) + torch.randn_like(x)": "",
+    "y = torch.normal(x.detach(), 1.) * x": "no gradient, line 1: torch.normal(x.detach(), 1.)",
     "y = x * hash(x)": "does not compute the same when it is run again",
     "w = torch.ones(()).requires_grad_()\ny = x * w * w.item()": "",
     "w = torch.ones(()).requires_grad_()\ny = x * w * x.item()": "taken out of a tensor, line 2",

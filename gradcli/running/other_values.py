@@ -20,7 +20,7 @@ from gradcli.recorded.annotated_graph import AnnotatedGraph
 from gradcli.running.moments import leaves
 from gradcli.running.rerun import Executed, Rerun, moments_of
 from gradcli.show.page.computing import comparisons, recipe
-from gradcli.show.page.document import LARGEST
+from gradcli.show.page.document import LARGEST, too_much
 from gradcli.show.page.moved_leaves import is_hooked, obstacle
 
 if TYPE_CHECKING:
@@ -52,8 +52,9 @@ def reasons_to_stay(run: Run, result: Result) -> Reasons:
     graph, recorder = result.graph, run.session.recorder
     if not isinstance(recorder, TraceRecorder):
         return {0: "what ran was not recorded"}
-    if any(map(is_hooked, graph.nodes)):
-        return {0: "a hook may change gradients"}
+    why = too_much(graph.nodes)
+    if why or any(map(is_hooked, graph.nodes)):
+        return {0: why or "a hook may change gradients"}
     # A larger one has no slider: it stays.
     every = {each.id: each.leaf for each in graph.nodes if each.leaf is not None}
     moved = {id: leaf for id, leaf in every.items() if leaf.array.size <= LARGEST}
@@ -244,7 +245,9 @@ def _names(run: Run, graph: Graph) -> dict[int, str]:
         for each in graph.nodes
         if each.leaf is not None
     }
-    return {id: name for id, name in found.items() if name is not None}
+    # A module without a name is called by its class, by which nobody finds it.
+    known = run.session.values
+    return {id: name for id, name in found.items() if name and name.partition(".")[0] in known}
 
 
 def _other_values(values: Mapping[int, Any], count: int) -> Iterator[dict[int, Any]]:

@@ -171,6 +171,12 @@ def effects(*names: str) -> Callable[[Body], Body]:
     return decorate
 
 
+def of_shapes(body: Body) -> Body:
+    """Declare that what a function of arrays gives depends on their shapes alone, as noise does."""
+    vars(body)["of_shapes"] = True
+    return body
+
+
 def in_numpy(text: str) -> Callable[[Body], Body]:
     """Declare NumPy's equivalent of a composed function, as `Op.numpy` does for an entry."""
 

@@ -16,7 +16,7 @@ from gradcli.ops.arithmetic.arithmetic import add, mul
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, modules
 from gradcli.ops.creation.random import bernoulli_array, drawn_over
-from gradcli.ops.definition.doc import RANDOM, SAMPLES, WRITES, describe, effects
+from gradcli.ops.definition.doc import RANDOM, SAMPLES, WRITES, describe, effects, of_shapes
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype
 from gradcli.ops.definition.op import Function
 from gradcli.ops.nn.activations import activation
@@ -45,12 +45,14 @@ _ALPHA = 1.7580993408473766
 """What an element becomes instead of 0: the value that selu approaches on the left, negated."""
 
 
+@of_shapes
 def _drawn(over: Any, p: float, dtype: Any, device: str) -> Any:
     """Which elements stay: ones and zeros with the memory order of an array."""
     kept = drawn_over(over, lambda sizes: bernoulli_array(sizes, 1 - p, device=device))
     return kept.astype(dtype)
 
 
+@of_shapes
 def _scaled(over: Any, p: float, dtype: Any, device: str) -> Any:
     """The same, and what stays is made up for what goes."""
     kept = _drawn(over, p, dtype, device)

@@ -63,7 +63,7 @@ def page_document(
             order[node.id] = None
     order.update(dict.fromkeys(node.id for node in nodes))
     formulas = _formulas(rows)
-    why = unmoved.get(0, "") or _too_much(nodes)
+    why = unmoved.get(0, "")
     return {
         "title": picture.title,
         "unmoved": why,
@@ -189,7 +189,7 @@ def _computed(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
     return {"data": elements} if array.size > LARGEST and is_plain(elements) else {}
 
 
-def _too_much(nodes: Sequence[GraphNode]) -> str:
+def too_much(nodes: Sequence[GraphNode]) -> str:
     """Why a page does not compute these nodes anew, "" where it does."""
     outputs = [output for node in nodes for output in node.outputs]
     count = sum(prod(shape) for shape, _ in outputs)

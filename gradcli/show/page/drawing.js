@@ -147,7 +147,8 @@ function drawFrame(frame) {
 function draw(plan) {
   const root = svgElement("g", { transform: `translate(${BORDER} ${BORDER})` });
   extent = { width: plan.width + 2 * BORDER, height: plan.height + 2 * BORDER };
-  root.append(...plan.frames.map(drawFrame), ...links.map((link, at) => drawLink(link, at, plan.paths.get(at))));
+  // The titles of frames can be read where an arrow runs through them.
+  root.append(...links.map((link, at) => drawLink(link, at, plan.paths.get(at))), ...plan.frames.map(drawFrame));
   for (const [at, [x, y]] of plan.labels) {
     const [width, height] = links[at].labelSize, group = svgElement("g", { id: `label${at}` });
     group.append(svgElement("rect", { class: "paper", x: x - width / 2, y: y - height / 2, width, height }),

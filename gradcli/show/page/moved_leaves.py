@@ -60,6 +60,8 @@ def obstacle(graph: Graph, recorder: TraceRecorder, leaves: Sequence[Tensor]) ->
     }
     conditions: dict[Value, Obstacle] = {}
     for each in instructions[: last + 1]:
+        if getattr(each.op, "of_shapes", False):
+            continue
         within = _is_within(each, graph)
         reads = [*each.reads, *_positions(each, recorder)]
         source = next((outside[value] for value in reads if value in outside), None)

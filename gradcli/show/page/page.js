@@ -309,10 +309,12 @@ function addSliders() {
 
 // --- size of the graph -------------------------------------------------------------------------
 
-const LARGEST = 1.6,  SCROLLED = 0.85, SMALLEST = 0.15, MOST_SHOWN = 60;
+const LARGEST = 1.6, SCROLLED = 0.85, SMALLEST = 0.15, MOST_SHOWN = 60, FEW = 4;
 
-// The smallest scale at which modules are opened: a large window has room for larger text.
+// The smallest scale at which modules are opened: a large window has room for larger text. What
+// stands around all the others is opened at a smaller one, or there would be nothing to see.
 const legible = () => (canvas.clientHeight > 900 ? 0.85 : 0.7);
+const STILL_LEGIBLE = 0.5;
 
 const fitting = ({ width, height }) => Math.min(LARGEST, (canvas.clientWidth - 16) / width, (canvas.clientHeight - 16) / height);
 
@@ -441,6 +443,7 @@ function openWhatFits() {
   const closed = new Set(page.closed);
   const keys = keysOf().sort((a, b) => a.split("/").length - b.split("/").length);
   let plan = arrange(), tries = 0;
+  const few = items.length <= FEW;
   for (const key of keys) {
     const box = page.boxes.find(({ within }) => within.includes(key)), outer = box.within.slice(0, box.within.indexOf(key));
     const several = page.modules[key].title.includes(" × ");
@@ -449,7 +452,8 @@ function openWhatFits() {
     if (!page.expand && (several || single || ++tries > 24)) continue;
     opened.add(key);
     plan = arrange();
-    if (!page.expand && (items.length > MOST_SHOWN || fitting({ width: plan.width + 2 * BORDER, height: plan.height + 2 * BORDER }) < legible())) opened.delete(key);
+    const least = few && !key.includes("/") ? STILL_LEGIBLE : legible();
+    if (!page.expand && (items.length > MOST_SHOWN || fitting({ width: plan.width + 2 * BORDER, height: plan.height + 2 * BORDER }) < least)) opened.delete(key);
   }
   redraw();
 }

@@ -46,6 +46,7 @@ _APART = 3.0
 STYLE = """
 text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #1b1f24; }
 .name, .title { font-weight: bold; } .node, .note, .title { fill: #57606a; }
+.title { paint-order: stroke; stroke: #ffffff; stroke-width: 4px; stroke-linejoin: round; }
 .paper { fill: #ffffff; } .gradient { fill: #9a3b00; }
 .box, .behind { fill: #f6f8fa; stroke: #8c959f; } .leaf .box { fill: #e3f0fb; }
 .constant .box { fill: #ffffff; stroke-dasharray: 4 3; } .reference .box { fill: #e3f0fb; }
@@ -56,6 +57,7 @@ path { fill: none; } .forward { stroke: #57606a; } .backward { stroke: #9a3b00; 
 .point { fill: #57606a; } .back { fill: #9a3b00; }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3; } .node, .note, .title { fill: #9da7b1; }
+  .title { stroke: #0d1117; }
   .paper { fill: #0d1117; } .gradient { fill: #ffb27a; }
   .box, .behind { fill: #1c232c; stroke: #6e7681; } .leaf .box { fill: #12304d; }
   .reference .box { fill: #12304d; } .constant .box { fill: #0d1117; }
@@ -155,7 +157,11 @@ def _lines(laid_out: LaidOut) -> Iterator[str]:
     yield f"<style>{STYLE}</style>"
     yield f'<rect class="paper" width="{width:.0f}" height="{height:.0f}"/>'
     yield f'<g transform="translate({left:.0f} {top:.0f})">'
-    for frame in places.frames:
+    for number, arrow in enumerate(picture.arrows):
+        yield f'<g id="arrow{number}" class="{arrow.kind}">'
+        yield from _arrow(arrow, places.paths[number])
+        yield "</g>"
+    for frame in places.frames:  # their titles can be read where an arrow runs through them
         yield (
             f'<rect class="frame" x="{frame.x:.1f}" y="{frame.y:.1f}" width="{frame.width:.1f}"'
             f' height="{frame.height:.1f}" rx="8"/>'
@@ -165,10 +171,6 @@ def _lines(laid_out: LaidOut) -> Iterator[str]:
         both = f"{name}  {title}"
         shown = both if title != frame.module[-1] and columns(both) <= room else name
         yield _words("title", path_text([shown], room), frame.x + 8, frame.y + 16)
-    for number, arrow in enumerate(picture.arrows):
-        yield f'<g id="arrow{number}" class="{arrow.kind}">'
-        yield from _arrow(arrow, places.paths[number])
-        yield "</g>"
     for number, (x, y) in places.labels.items():
         yield f'<g id="label{number}">'
         yield from _label(picture.arrows[number], x, y, sizes.labels[number])
