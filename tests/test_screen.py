@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
 import re
-import struct
 import sys
-import termios
-import time
 from pathlib import Path
 
 import pytest
 
 from gradcli.running.process.screen import ProgramScreen
-from tests.machine import PATIENCE
+from tests import terminal
 
 PASSED = {
     "plain text": (["a", "b\n"], "ab\n"),
@@ -91,27 +85,25 @@ def test_lines_of_both_streams_count() -> None:
 
 
 def on_terminal(words: list[str], typed: bytes = b"", columns: int = 80) -> tuple[str, int]:
-    """What a terminal of so many columns gets from a command, and its exit code."""
-    process, terminal = pty.fork()
-    if process == 0:
-        os.environ["TERM"] = "xterm-256color"
-        os.execv(sys.executable, [sys.executable, "-m", "gradcli", *words])
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    if typed:
-        os.write(terminal, typed)
-    parts = []
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        try:
-            part = os.read(terminal, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        parts.append(part)
-    _, status = os.waitpid(process, 0)
-    os.close(terminal)
-    return b"".join(parts).decode(), os.waitstatus_to_exitcode(status)
+    """What a terminal of so many columns gets from a command line, and the exit code."""
+    pieces, code = terminal.on_terminal(
+        [sys.executable, "-m", "gradcli", *words], typed, columns=columns
+    )
+    return "".join(text for _, text in pieces), code
+
+
+@pytest.mark.parametrize("columns", terminal.SIZES)
+def test_bars_are_those_that_tqdm_draws(columns: int) -> None:
+    """Every state of the screen is one of the recording, and the other way round."""
+    program = terminal.RECORDINGS / "bars.py"
+    known, width = terminal.recorded(program.with_name(f"bars-{columns}.cast"))
+    assert width == columns
+    shown, code = on_terminal(["run", "-q", str(program)], columns=columns)
+    assert code == 0
+    wanted, found = (terminal.states_of(text, columns) for text in (known, shown))
+    assert found[-1] == wanted[-1]
+    assert {*found} == {*wanted}
+    assert len(found) > 20
 
 
 BAR = """\

@@ -1,6 +1,7 @@
 """The module `tqdm`: loops with a bar on standard error, where that is a terminal.
 
-A bar fills the terminal's width, as tqdm's does; one inside another stands on the line below it.
+A bar fills the terminal's width but for a column, as tqdm's does; one inside another stands on the
+line below it.
 """
 
 from __future__ import annotations
@@ -117,14 +118,15 @@ class Tqdm(EnteredAsItself):
     def update(self, n: float = 1) -> bool:
         """So many steps are done."""
         self.n += n
-        if self._shown and time.monotonic() - self._drawn >= _BETWEEN:
+        now = time.monotonic()
+        if self._shown and now - self._drawn >= _BETWEEN:
+            self._drawn = now
             return self.refresh()
         return False
 
     def refresh(self, nolock: bool = False, lock_args: Any = None) -> bool:
         """Bring the bar up to date."""
         if self._shown:
-            self._drawn = time.monotonic()
             self._draw(repr(self), self._place())
         return self._shown
 
@@ -179,11 +181,13 @@ class Tqdm(EnteredAsItself):
         """The values behind the bar."""
         values = {**(ordered_dict or {}), **named}
         shown = {n: f"{v:.3g}" if type(v) in (int, float) else text(v) for n, v in values.items()}
-        self.postfix = ", ".join(f"{name}={words}" for name, words in shown.items())
+        self.set_postfix_str(", ".join(f"{n}={words}" for n, words in shown.items()), refresh)
 
     def set_postfix_str(self, s: str = "", refresh: bool = True) -> None:
         """The words behind the bar."""
         self.postfix = text(s)
+        if refresh:
+            self.refresh()
 
     @staticmethod
     def write(s: Any, file: Any = None, end: str = "\n", nolock: bool = False) -> None:
@@ -232,11 +236,11 @@ def _speed(rate: float, unit: str) -> str:
 
 
 def _columns() -> int:
-    """The width of the terminal that standard error is."""
+    """The columns of the terminal that standard error is, but for the last, as tqdm has it."""
     try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS
+        return (os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS) - 1
     except (OSError, ValueError):
-        return _COLUMNS
+        return _COLUMNS - 1
 
 
 def _clock(seconds: float) -> str:
