@@ -300,7 +300,14 @@ def _hot_loop(compiler: Compiler, loop: For | While, scope: Scope, body: Run) ->
     hot = known.get(id(loop))
     if hot is None:
         parser.cache_clear()  # what is loaded again where more is read makes room
-        hot = known[id(loop)] = hot_loop.HotLoop(compiler, loop, scope, body)
+        loops = compiler.interpreter.long_loops
+        if loops is None:
+            hot = hot_loop.HotLoop(compiler, loop, scope, body)
+        else:
+            from gradcli.loops.unheard import UnheardLoop  # lazy: start-up
+
+            hot = UnheardLoop(compiler, loop, scope, body, loops)
+        known[id(loop)] = hot
     return hot
 
 

@@ -1,5 +1,5 @@
-"""`why` and `blame` of long loops: only the first and the last iterations are recorded, and others
-where an answer needs them; the answer is what it is where all are.
+"""The asking commands on long loops: only the first and the last iterations are recorded, and
+others where an answer needs them; the answer is what it is where all are.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.language.provenance import Provenance, Rounds
+from gradcli.language import rounds
+from gradcli.language.compiler.base import Running
+from gradcli.language.long_loops import LongLoops, Rounds
 from gradcli.questions import answer
 from gradcli.questions.blame import command as blame_command
 from gradcli.questions.why import command as why_command
 from gradcli.questions.why import trial
-from gradcli.running.run import Run
+from gradcli.running import rerun
 from tests.command_line import CommandLine
 
 _FIT = """\
@@ -74,12 +76,39 @@ PROGRAMS = {
     "fails": _fit("assert step < 180"),
     "stops": _STOPPED,
     "is nested": _NESTED,
+    "is asked of what follows": _fit() + "final = ((x @ w - y) ** 2).mean()\n",
+    "differentiates once in the middle": _fit(
+        "kept = (w ** 2).sum() if step == 150 else None\n    if kept is not None: kept.backward()"
+    ),
+    "keeps a tensor from the middle": _fit("kept = z if step == 150 else w")
+    + "final = kept.sum()\n",
+    "goes backward twice": _fit("(z * 0.5).sum().backward(retain_graph=True)"),
+    "keeps a running average": _fit("late = z.detach() * 0.1 + (late * 0.9 if step else 0)")
+    + "final = (w * late[:3]).sum()\n",
+    "decides by its input": """\
+w = torch.tensor([0.5, 0.25], requires_grad=True)
+v = w.detach().clone()
+for step in range(200):
+    v = v * 0.99 if v[0] > 0.1 else v
+final = (w * v).sum()
+""",
+    "writes to its input before the last rounds": """\
+w = torch.tensor([0.5, 0.25], requires_grad=True)
+for step in range(200):
+    with torch.no_grad():
+        w.mul_(0.99)
+    if step == 100:
+        late = (w * w).sum()
+final = (w ** 3).sum()
+""",
 }
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
 @pytest.mark.parametrize(
-    "question", [["blame"], ["why", "w.grad"], ["why", "b.grad"]], ids=" ".join
+    "question",
+    [["blame"], ["why", "w.grad"], ["why", "b.grad"], ["explain", "--flow"], ["derive"]],
+    ids=" ".join,
 )
 def test_the_answer_is_that_of_a_whole_recording(
     program: str,
@@ -89,14 +118,14 @@ def test_the_answer_is_that_of_a_whole_recording(
     here: Path,
 ) -> None:
     (here / "loop.py").write_text(f"import torch\n{program}")
-    unheard: list[Provenance] = []
-    heard = answer.record_rounds
+    unheard: list[LongLoops] = []
+    heard = rounds.record_rounds
 
-    def counted(run: Run, wanted: frozenset[Rounds] | None) -> None:
-        heard(run, wanted)
-        provenance = run.session.interpreter.provenance
-        assert provenance is not None
-        unheard.append(provenance)
+    def counted(interpreter: Running, wanted: frozenset[Rounds] | None) -> None:
+        heard(interpreter, wanted)
+        loops = interpreter.long_loops
+        assert loops is not None
+        unheard.append(loops)
 
     for module, name in (
         (blame_command, "_SECONDS"),
@@ -108,9 +137,59 @@ def test_the_answer_is_that_of_a_whole_recording(
     monkeypatch.setattr(answer, "record_rounds", counted)
     quick = gradcli(*question, "loop.py")
     assert any(each.unheard for each in unheard)
-    monkeypatch.setattr(answer, "record_rounds", lambda run, wanted: heard(run, None))
+    for module in (answer, rerun, why_command):
+        monkeypatch.setattr(
+            module, "record_rounds", lambda interpreter, wanted: heard(interpreter, None)
+        )
     whole = gradcli(*question, "loop.py")
     assert (quick.code, quick.out, quick.err) == (whole.code, whole.out, whole.err)
+
+
+_AT_7000 = """\
+import torch
+x = torch.linspace(0.1, 1.0, 8)
+w = torch.tensor([0.5, 0.0], requires_grad=True)
+b = torch.tensor(0.0, requires_grad=True)
+opt = torch.optim.SGD([w, b], lr=0.1)
+for step in range(10000):
+    y = w[0] * x + w[1]
+    CHANGE
+    loss = ((y - 3 * x - 1) ** 2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "change", "told"),
+    [
+        (
+            ["blame"],
+            "y = y + (w[0] * float(step - 6999)).log() * 0 if step == 6999 else y",
+            "in round 7000 of the loop at",
+        ),
+        (
+            ["blame", "--json"],
+            "peak = torch.nan_to_num(torch.tensor(1.0) / (7000 - step), posinf=1.0)",
+            '"number": 7001',
+        ),
+        (["why", "b.grad"], "y = y + b if step != 0 else y", "b.grad = tensor("),
+        (["why", "b.grad"], "y = y + b if step == 0 else y", "b.grad = None"),
+        (["explain", "--flow"], "pass", "the last of 10000 backward passes"),
+        (
+            ["explain", "--flow"],
+            "y.sum().backward(retain_graph=True)",
+            "the last of 20000 backward passes",
+        ),
+    ],
+)
+def test_the_answer_lies_in_the_middle_of_a_long_loop(
+    question: list[str], change: str, told: str, gradcli: CommandLine, here: Path
+) -> None:
+    (here / "loop.py").write_text(_AT_7000.replace("CHANGE", change))
+    shown = gradcli(*question, "loop.py")
+    assert told in " ".join(shown.out.split()), shown.out
 
 
 def test_passes_that_add_up_are_not_counted(gradcli: CommandLine) -> None:

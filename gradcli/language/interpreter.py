@@ -31,6 +31,7 @@ from gradcli.language.tree.scopes import Scope
 from gradcli.state import State
 
 if TYPE_CHECKING:
+    from gradcli.language.long_loops import LongLoops
     from gradcli.language.provenance import Provenance
 
 _HOST_FRAMES = 20_000
@@ -53,6 +54,7 @@ class Interpreter:
         last_assigned: the name of the tensor that was assigned last at top level.
         handled: the errors whose `except` is running, innermost last.
         provenance: the value of every expression, None unless `record_provenance` was called.
+        long_loops: which iterations are recorded, None where nothing follows the loops.
         statement_ended: called after each statement, if `tell_of_statements` was called, with the
             `depth`: how many statements stand around it.
     """
@@ -70,6 +72,7 @@ class Interpreter:
         state.data_replaced = self._forget_graphs
         self.steps = state.steps
         self.provenance: Provenance | None = None
+        self.long_loops: LongLoops | None = None
         self.statement_ended: Callable[[int], None] | None = None
         self.depth = 0
         self.make_hot_loop: MakeHotLoop | None = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.loops.capture import Capture
@@ -14,7 +16,17 @@ from gradcli.loops.locations import Attribute, Location, Name, Part, store_op
 from gradcli.loops.lower_backward import holds_values
 from gradcli.loops.symbols import Symbol, is_symbolic
 from gradcli.state import State
-from gradcli.trace.ir import Effect, GraphBreak, Inline, Instruction, Operand, Trace, placeholder
+from gradcli.trace.ir import (
+    Effect,
+    GraphBreak,
+    Inline,
+    Instruction,
+    Kernel,
+    Operand,
+    Trace,
+    placeholder,
+    values_in,
+)
 from gradcli.trace.passes import commits, may_raise, optimized, raising_behind_effects
 
 _BEGIN_EFFECTS = Inline(
@@ -81,6 +93,9 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
         for each in (*formers, *bases)
     ]
     trace.outputs += walk.gradients.unseen.values()
+    listener = walk.recorder.former
+    if listener is not None and listener.check is not None:
+        trace = _watched(trace, listener.check)
     trace = optimized(trace)
     late = raising_behind_effects(trace)
     if late is None:
@@ -98,6 +113,35 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
         steps,
         late is None and _may_exit_after_drawing(trace.instructions),
         late is not None,
+    )
+
+
+def _watched(trace: Trace, check: Callable[..., None]) -> Trace:
+    """A trace that has all arrays checked which it computes, before any may be written over."""
+    watched: list[Instruction] = []
+    unchecked: list[Operand] = []
+    for each in trace.instructions:
+        if commits(each):
+            _check_all(watched, unchecked, check)
+        watched.append(each)
+        unchecked += [value for value in each.results if _may_overflow(value.array)]
+    _check_all(watched, unchecked, check)
+    return trace.copy(instructions=watched)
+
+
+def _check_all(
+    instructions: list[Instruction], values: list[Operand], check: Callable[..., None]
+) -> None:
+    if values:
+        effects = {Effect.CHECKS: tuple(values_in(values))}
+        instructions.append(Instruction(Kernel("check", check), [*values], effects=effects))
+        values.clear()
+
+
+def _may_overflow(array: Any) -> bool:
+    """Whether an array, or a number, has finite numbers which may be none in another iteration."""
+    return isinstance(array, (np.ndarray, np.floating)) and bool(
+        array.dtype.kind in "fc" and np.isfinite(array).all()
     )
 
 

@@ -104,7 +104,7 @@ class HotLoop:
             program, and one, where nothing runs between two iterations, those that are alike. None
             where all are interpreted, as when the program is stepped through.
         """
-        if self.compiler.interpreter.provenance is not None or active.state.autocast is not None:
+        if active.state.autocast is not None:
             return None
         if self.refused:
             if length is not None:
@@ -358,7 +358,7 @@ class HotLoop:
         before = steps.left
         carried = set(self.carried)
         walk = Capture(self.compiler, self.scope, self.plan, variables, carried, self.unsteady)
-        signal = walk.run(self.node.body)
+        signal = self._walked(walk)
         graph_break = walk.broken
         if graph_break is None and not walk.computes():
             graph_break = GraphBreak(
@@ -384,6 +384,10 @@ class HotLoop:
             self._start_over()
         self._check(variables)
         return signal
+
+    def _walked(self, walk: Capture) -> Any:
+        """Run the iteration that is captured; returns the signal that it ended with."""
+        return walk.run(self.node.body)
 
     def _add(self, path: CompiledIteration) -> None:
         """Add a path that was compiled; those that it would disturb go."""

@@ -84,25 +84,31 @@ class Recorder(Listener):
     # --- the events it records --------------------------------------------------------------------
 
     def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
+        super().operation(op, operands, output)
         self._record(self._operation, op, operands, output)
 
     def write(self, tensor: Tensor, new: Any, counted: bool = True) -> None:
+        super().write(tensor, new, counted)
         self.write_count += 1
         self._record(self._write, tensor, new, counted)
 
     def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
+        super().computed(function, operands, result)
         self._record(self._computed, function, operands, result)
 
     def read_value(self, check: Any, operands: tuple[Any, ...]) -> None:
+        super().read_value(check, operands)
         if check is None and self.taken is not None:
             self.taken.append(operands[0])
         else:
             self._record(self._read_value, check, operands)
 
     def wrapped(self, tensor: Tensor) -> None:
+        super().wrapped(tensor)
         self._record(self._know, tensor)
 
     def backward(self, roots: Any, accumulate: bool) -> None:
+        super().backward(roots, accumulate)
         if accumulate:
             self._record(self._refuse_pass)
         for _, _, seed in roots:
@@ -303,6 +309,7 @@ class Recorder(Listener):
     # --- random numbers -------------------------------------------------------------------------
 
     def drawn(self, generator: Any) -> None:
+        super().drawn(generator)
         self._has_drawn = True
         if generator not in self.generators:
             self.generators.append(generator)

@@ -9,27 +9,16 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
+from gradcli.language.rounds import NotRecorded, check_graph, check_recorded, record_rounds
 from gradcli.questions.notes.error_notes import note_arguments, note_detachments
 from gradcli.running.run import Run
 
 if TYPE_CHECKING:
-    from gradcli.language.provenance import Rounds
+    from gradcli.language.long_loops import Rounds
     from gradcli.language.tree.syntax import Statement
     from gradcli.recorded.result import Result
     from gradcli.running.source import Asked
     from gradcli.show.answer import Answer
-
-
-class NotRecorded(Exception):
-    """An answer needs iterations of long loops that were not recorded.
-
-    Attributes:
-        wanted: those iterations, None for all.
-    """
-
-    def __init__(self, wanted: frozenset[Rounds] | None = None) -> None:
-        super().__init__()
-        self.wanted = wanted
 
 
 AnswerOf = Callable[[Run, "Sequence[Statement]", Any], int]
@@ -71,22 +60,6 @@ def answer_from_run(
         limits.until = None
 
 
-def record_rounds(run: Run, wanted: frozenset[Rounds] | None) -> None:
-    """Let a run record the first and the last iterations of long loops, and those wanted; all for
-    None.
-    """
-    provenance = run.session.interpreter.provenance
-    if provenance is not None:
-        provenance.wanted, provenance.recorder = wanted, run.session.state.recorder
-
-
-def check_recorded(run: Run) -> None:
-    """Raise `NotRecorded` where the program left a long loop in an iteration that was not."""
-    provenance = run.session.interpreter.provenance
-    if provenance is not None and provenance.missed:
-        raise NotRecorded(None if provenance.wanted else provenance.windows())
-
-
 def _answered(
     asked: Asked,
     record: str,
@@ -103,14 +76,14 @@ def _answered(
         with run.limited():
             statements = run.session.parse(asked.program.text(), asked.program.name)
             prepare(run)
-            record_rounds(run, wanted)
+            record_rounds(run.session.interpreter, wanted)
             try:
                 value = run.execute(statements, asked.arguments)
             except GradcliError as error:
                 if error.code != "E607":  # no time is left for another run
-                    check_recorded(run)
+                    check_recorded(run.session.interpreter)
                 raise
-            check_recorded(run)
+            check_recorded(run.session.interpreter)
             has_run = True
             run.tell_replay()
             with run.within_memory():
@@ -177,6 +150,8 @@ def show_explanation(
     prepare: Callable[[Run], None] = lambda run: None,
     record: str = "all",
     result: Callable[[Run, Any], Result | None] = lambda run, value: run.result(value, draws=True),
+    *,
+    of_last_rounds: bool = False,
 ) -> int:
     """Run a program, differentiate its output, and answer with what is computed from the result.
 
@@ -184,12 +159,14 @@ def show_explanation(
         prepare: called with the run before the program.
         record: what the session records.
         result: the result of a run whose last statement has this value.
+        of_last_rounds: as `answer_from_run` has it.
 
     Returns:
         The exit code: 3 with E402 where the output has no graph.
     """
 
-    return answer_from_run(asked, record, _explaining(asked, show, result), prepare)
+    answer = _explaining(asked, show, result)
+    return answer_from_run(asked, record, answer, prepare, of_last_rounds=of_last_rounds)
 
 
 def show_graph(asked: Asked, show: Callable[[Run, Result], Answer]) -> int:
@@ -219,6 +196,7 @@ def _explaining(
         result = result_of(run, value)
         if result is None or result.graph.root is None:
             raise _no_graph(result, statements)
+        check_graph(run.session.interpreter, result.graph)
         note_passes(asked.terminal, run.session, run.options, result)
         if run.session.recorder.revived:
             asked.terminal.note(

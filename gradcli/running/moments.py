@@ -11,7 +11,8 @@ import numpy as np
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.layout.meta import MetaArray
 from gradcli.autograd.tensor import Tensor
-from gradcli.language.compiler.base import Compiler, Running
+from gradcli.language.compiler.base import Running
+from gradcli.language.long_loops import LoopCompiler
 from gradcli.language.tree import control_flow
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
@@ -25,14 +26,18 @@ if TYPE_CHECKING:
 
 def tell_of_statements(interpreter: Running, ended: Callable[[int], None]) -> None:
     """Call `ended` after each statement that the interpreter runs from now on, with how many
-    statements stand around it.
+    statements stand around it; of iterations in a row that are not recorded, once behind the last.
     """
     interpreter.statement_ended = ended
-    interpreter.make_hot_loop = None
+    loops = interpreter.long_loops
+    if loops is None:
+        interpreter.make_hot_loop = None
+    else:
+        loops.resumed = lambda: ended(interpreter.depth)
     interpreter.compiler = _TellingCompiler(interpreter)
 
 
-class _TellingCompiler(Compiler):
+class _TellingCompiler(LoopCompiler):
     """Compiles closures of statements that tell of their end."""
 
     __slots__ = ()
@@ -41,6 +46,7 @@ class _TellingCompiler(Compiler):
         run = super().statement(node, scope)
         interpreter, ended = self.interpreter, self.interpreter.statement_ended
         assert ended is not None
+        loops = self.loops
 
         def run_and_tell(variables: Variables) -> Any:
             interpreter.depth += 1
@@ -48,7 +54,8 @@ class _TellingCompiler(Compiler):
                 control = run(variables)
             finally:
                 interpreter.depth -= 1
-            ended(interpreter.depth)
+            if loops is None or not loops.paused:
+                ended(interpreter.depth)
             return control
 
         return run_and_tell

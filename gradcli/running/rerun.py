@@ -19,6 +19,13 @@ from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.errors import GradcliError, Source, Span
+from gradcli.language.rounds import (
+    NotRecorded,
+    check_graph,
+    check_recorded,
+    hear_passes,
+    record_rounds,
+)
 from gradcli.library.torch.nn.layers.lazy import is_uninitialized
 from gradcli.library.torch.nn.module import Module
 from gradcli.record import Record
@@ -39,6 +46,7 @@ from gradcli.running.run import Run
 
 if TYPE_CHECKING:
     from gradcli.autograd.node import Node
+    from gradcli.language.long_loops import Rounds
     from gradcli.language.tree.syntax import Statement
     from gradcli.recorded.result import Result
     from gradcli.running.arguments.options import Options
@@ -50,6 +58,9 @@ Arrays = Mapping[str, Any]
 _NONE: Arrays = {}
 
 _NEVER: Moments = {}
+
+_OF_LAST_ROUNDS = ("ends", "graph", "steps")
+"""What is recorded of a run where the last iterations of its long loops are enough."""
 
 
 class Outcome(Record):
@@ -176,6 +187,8 @@ class Rerun(Record):
         until: when the time is over that all runs together may take; known from the first on.
         settled: the names of which it is known whether they have such a moment.
         made: the elements that runs took of a recording since what they left was collected.
+        rounds: the iterations of long loops that are recorded besides the first and the last; None
+            for all.
         passes: of names that are assigned more than once, how many assignments there are before the
             one that makes the leaf; of modules too.
     """
@@ -192,6 +205,7 @@ class Rerun(Record):
     settled: frozenset[str] = frozenset()
     parsed_in: str | None = None
     until: float | None = None
+    rounds: frozenset[Rounds] | None = frozenset()
     passes: Mapping[str, int] = {}  # never written to
 
     @property
@@ -259,6 +273,24 @@ class Rerun(Record):
         record: str,
         prepare: Callable[[Run], None] | None,
     ) -> Executed:
+        while True:
+            try:
+                return self._executed(text, values, dtype, record, prepare)
+            except NotRecorded as needed:
+                self.rounds = needed.wanted
+                if self.moments:  # which are told by how many statements were recorded
+                    self.moments, _ = moments_of(
+                        self, self._execute(None, _NONE, None, "graph", None)
+                    )
+
+    def _executed(
+        self,
+        text: str | None,
+        values: Arrays,
+        dtype: str | None,
+        record: str,
+        prepare: Callable[[Run], None] | None,
+    ) -> Executed:
         self._collect()
         self.runs += 1
         options, limits = self.options, self.options.limits
@@ -269,6 +301,8 @@ class Rerun(Record):
         try:
             run = Run(self.terminal, options, record)
             run.muted = True
+            if record in _OF_LAST_ROUNDS and options.recording is None:
+                hear_passes(run.session.interpreter)
             # In float64 a program of float32 is to have the random numbers that it has by itself.
             draws = before in (None, "float32") and not re.search("float64|double", self.text)
             run.session.state.narrow_draws = draws and options.dtype == "float64"
@@ -292,14 +326,11 @@ class Rerun(Record):
                 prepare(run)
             elif len(early) < len(values):
                 at_moments(run, self.moments, values)
+            record_rounds(run.session.interpreter, self.rounds)
             with run.limited():
-                if text is not None:
-                    statements = run.session.parse(text, self.name)
-                else:
-                    statements = list(self._parsed(run))
-                value = run.execute(statements, arguments)
+                value = run.execute(self._parsed(run, text), arguments)
                 took.update(run.bindings.inputs() if run.bindings else ())
-                return Executed(run, value, early, took)
+                return _checked(Executed(run, value, early, took))
         finally:
             options.dtype, limits.until = before, outer
 
@@ -315,13 +346,17 @@ class Rerun(Record):
             self.made = 0
         self.made += recording.elements
 
-    def _parsed(self, run: Run) -> Sequence[Statement]:
-        """The program of the dtype that it runs in: that of a recording names its dtypes."""
+    def _parsed(self, run: Run, text: str | None = None) -> list[Statement]:
+        """The program of the dtype that it runs in: that of a recording names its dtypes; or that
+        of another text.
+        """
+        if text is not None:
+            return run.session.parse(text, self.name)
         recording, dtype = self.options.recording, self.options.dtype
         if not self.statements or (recording is not None and dtype != self.parsed_in):
             text = self.text if recording is None else recording.program_in(dtype)
             self.statements, self.parsed_in = run.session.parse(text, self.name), dtype
-        return self.statements
+        return list(self.statements)
 
     def _count_assignments(self, names: Set[str]) -> None:
         """Find which assignment of each name makes the leaf, or the module with the leaves, where
@@ -364,6 +399,14 @@ class Rerun(Record):
             with run.limited():
                 run.execute(list(self.statements), self.arguments)
         return begun
+
+
+def _checked(executed: Executed) -> Executed:
+    """A program that has run; raises `NotRecorded` where iterations are missing in its record."""
+    check_recorded(executed.run.session.interpreter)
+    if executed.output is not None:
+        check_graph(executed.run.session.interpreter, executed.run.session.graph(executed.output))
+    return executed
 
 
 def _remembering(begun: dict[str, Any], name: str) -> Callable[[Any], Any]:

@@ -7,6 +7,7 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.state import active
@@ -29,11 +30,14 @@ class Listener:
         former: the recorder, or the other listener, that it stands in front of.
         in_ops: whether it is to hear the ops of a pass that returns gradients, which then runs on
             tensors.
+        check: what compiled iterations, of which it hears nothing, are to call with the arrays that
+            they compute; raises `SideExit` to have one interpreted.
     """
 
     __slots__ = ("former",)
 
     in_ops: ClassVar[bool] = False
+    check: Callable[..., None] | None = None
 
     def __init__(self) -> None:
         self.former: Any = None

@@ -55,12 +55,14 @@ class TraceRecorder(Recorder):
         tensors: for each value its tensor, None for a gradient that is an array.
         call_of: the call that made each node.
         arrays: whether each value keeps a copy of its elements, as they were when it was made.
+        resumed_at: how many values there were when the iterations that are not recorded had run.
     """
 
     def __init__(self, *, events: bool = True, keeps: bool = False, arrays: bool = False) -> None:
         super().__init__(events=events, keeps=keeps)
         self.arrays = arrays
         self.trace = Trace()
+        self.resumed_at = 0
         self.values: list[Value] = []
         self.tensors: list[Tensor | None] = []
         self.call_of: dict[Node, Call] = {}

@@ -148,6 +148,7 @@ class Running(Protocol):
     hot_loops: dict[int, Any]
     steps: Steps
     provenance: Any
+    long_loops: Any
     statement_ended: Callable[[int], None] | None
     depth: int
     make_hot_loop: MakeHotLoop | None

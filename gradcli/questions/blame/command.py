@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradcli.errors import GradcliError
-from gradcli.questions.answer import NotRecorded, answer_from_run
+from gradcli.language.rounds import NotRecorded
+from gradcli.questions.answer import answer_from_run
 from gradcli.running.arguments.click_options import with_answer_file, with_json, with_program
 from gradcli.running.run import Run
 from gradcli.running.source import Asked, asked_of
@@ -232,7 +233,9 @@ def _find_cure(
     first = blamed.first
     assert first is not None
     seconds = _SECONDS if run.work <= _LONG else _SECONDS_OF_LONG
-    rerun = within(seconds, rerun_of(asked))
+    again, loops = rerun_of(asked), run.session.interpreter.long_loops
+    again.rounds = again.rounds if loops is None else loops.wanted or again.rounds
+    rerun = within(seconds, again)
     text = in_float64(asked.program.text())
     try:
         exact = rerun(text, dtype="float64")

@@ -21,11 +21,12 @@ from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import target_names
 from gradcli.record import Record
 from gradcli.state import active
+from gradcli.trace.ir import SideExit
 
 if TYPE_CHECKING:
     from gradcli.autograd.node import Node
     from gradcli.errors import Span
-    from gradcli.language.provenance import Round
+    from gradcli.language.long_loops import Round
 
 FORWARD = "forward"
 BACKWARD = "backward"
@@ -333,6 +334,13 @@ class Sentinel(Listener):
             self._told.add(phase)
             self._tell()
 
+    def check(self, *arrays: Any) -> None:
+        """Raise `SideExit` where an array that a compiled iteration computed has a number that is
+        not finite, unless both were told of.
+        """
+        if len(self._told) < 2 and not _are_finite(arrays):
+            raise SideExit("a number is not finite", None)
+
     def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         """A call of an op."""
         outputs = output if type(output) is tuple else (output,)
@@ -401,6 +409,24 @@ def is_finite(array: Any) -> bool:
     if array.dtype.kind not in "fcV":
         return True
     return bool(np.isfinite(_plain(array)).all())
+
+
+def _are_finite(arrays: Iterable[Any]) -> bool:
+    """Whether all numbers of arrays in the host's memory are finite."""
+    for array in arrays:
+        size = array.size
+        if size > _SMALL:
+            if not np.isfinite(array).all():
+                return False
+        elif np.vdot(array, _ZEROS[array.dtype.char][:size]) != 0:
+            return False
+    return True
+
+
+_SMALL = 1 << 14
+"""Elements up to which a product with zeros, NaN for what is not finite, is the fastest test."""
+
+_ZEROS = {char: np.zeros(_SMALL, char) for char in "fdFD"}
 
 
 def _has_nan(array: Any) -> bool:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays.backend import to_host
+from gradcli.autograd.recording.instructions import source_of
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.language.parser.parser import parse_program
 from gradcli.language.provenance import record_provenance
+from gradcli.language.rounds import NotRecorded
 from gradcli.language.tree.syntax import Name
 from gradcli.questions.derive import tell as derivation
 from gradcli.questions.derive.conditions import conditions_of
@@ -66,6 +68,33 @@ def record_values(run: Run) -> None:
     # A lazy array has no value to note down yet.
     state.lazy_from = 1 << 62
     record_provenance(run.session.interpreter)
+
+
+def note_last_rounds(run: Run) -> None:
+    """Let a run note where the last iterations begin that it records."""
+    loops, recorder = run.session.interpreter.long_loops, run.session.recorder
+    assert loops is not None
+
+    def note() -> None:
+        recorder.resumed_at = len(recorder.values)
+
+    loops.resumed = note
+
+
+def check_inputs_recorded(run: Run, result: Result) -> None:
+    """Raise `NotRecorded` where iterations that were not recorded may have decided by the values of
+    the inputs, or kept some: unless the program has given all of them other values since.
+    """
+    loops, recorder = run.session.interpreter.long_loops, run.session.recorder
+    if loops is None or not loops.unheard:
+        return
+    known = [recorder.known(each.tensor) for each in result.gradients]
+    sources = [None if value is None else source_of(value) for value in known]
+    if not all(
+        value is not None and value.maker is not None and value.number >= recorder.resumed_at
+        for value in sources
+    ):
+        raise NotRecorded
 
 
 def symbols(statements: Sequence[Statement], arguments: Sequence[Argument]) -> list[Argument]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradcli.errors import GradcliError
+from gradcli.language.rounds import hear_passes
 from gradcli.questions.answer import show_explanation
 from gradcli.running.arguments.click_options import with_answer_file, with_program
 from gradcli.running.arguments.values import Argument
@@ -151,6 +152,7 @@ def _derived(
 
     def prepare(run: Run) -> None:
         from gradcli.questions.derive.answer import (  # lazy: command: after the text
+            note_last_rounds,
             record_values,
             seed_for,
             symbols,
@@ -161,15 +163,19 @@ def _derived(
         if run.options.seed is None:
             run.options.seed = seed_for(asked, not matrices)
         record_values(run)
+        hear_passes(run.session.interpreter)
+        note_last_rounds(run)
 
     def show(run: Run, result: Result) -> Answer:
         from gradcli.questions.derive.answer import (  # lazy: command: after the text
             answer_of,
+            check_inputs_recorded,
             formulas_at,
             formulas_of,
         )
         from gradcli.questions.derive.sizes import of_any_size  # lazy: command: after the text
 
+        check_inputs_recorded(run, result)
         text = asked.program.text()
         derived = formulas_of(run, result, text, target, matrices)
         if others:
@@ -177,4 +183,4 @@ def _derived(
             derived = of_any_size([derived, *at_others], sizes)
         return answer_of(derived, run, result, text, target)
 
-    return show_explanation(asked, show, prepare, result=Run.computed)
+    return show_explanation(asked, show, prepare, result=Run.computed, of_last_rounds=True)

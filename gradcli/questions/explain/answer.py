@@ -10,6 +10,7 @@ from gradcli.autograd import naming
 from gradcli.autograd.recording.recorder import apart
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
+from gradcli.language.rounds import arrivals_of
 from gradcli.questions.explain import tell_ledger_extras as rendering
 from gradcli.questions.explain.derivatives import tables
 from gradcli.questions.explain.flow import finding, flows, in_use, passes_of
@@ -121,7 +122,7 @@ def flow_of(run: Run, result: Result) -> Answer:
         owners = {name: modules.get(name.rpartition(".")[0]) for name, _ in parameters}
         calls = run.session.recorder.modules
         rows = flows(parameters, result.gradients, events, calls, owners)
-        said = finding(rows, events, passes_of(every))
+        said = finding(rows, events, passes_of(every, arrivals_of(run.session.interpreter)))
     return Answer(lambda _: flow_text(rows, said), partial(flow_document, rows, said))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gradcli.language.rounds import hear_passes
 from gradcli.questions.answer import show_explanation, show_graph, show_run, show_run_of
 from gradcli.running.arguments.click_options import with_answer_file, with_picture, with_program
 from gradcli.running.arguments.options import DRAWN, PICTURES, TABLES
@@ -152,11 +153,12 @@ def flow(asked: Asked) -> int:
     def prepare(run: Run) -> None:
         with run.session.running():
             run.session.recorder.copied = measured
+        hear_passes(run.session.interpreter)
         if run.replay is not None:
             run.replay.let_go()
             run.replay.leave_out_steps()
 
-    return show_explanation(asked, flow_of, prepare, "steps")
+    return show_explanation(asked, flow_of, prepare, "steps", of_last_rounds=True)
 
 
 def derivative_tables(asked: Asked, kind: str, layout: str) -> int:

@@ -129,9 +129,12 @@ def in_use(
     return kept or list(parameters)
 
 
-def passes_of(events: Sequence[Event]) -> int:
-    """How many backward passes reached the same leaf."""
-    times = Counter(event.node.variable for event in events if isinstance(event, Arrival))
+def passes_of(events: Sequence[Event], unrecorded: Mapping[Tensor, int]) -> int:
+    """How many backward passes reached the same leaf; of passes that are not recorded, it is given
+    how many reached each.
+    """
+    times = Counter(unrecorded)
+    times.update(event.node.variable for event in events if isinstance(event, Arrival))
     return max(times.values(), default=1)
 
 

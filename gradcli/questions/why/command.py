@@ -11,14 +11,8 @@ import click
 
 from gradcli.errors import GradcliError, Source, type_error
 from gradcli.language.hints.spelling import closest
-from gradcli.questions.answer import (
-    NotRecorded,
-    NumbersNeeded,
-    answer_from_graph,
-    answer_from_run,
-    check_recorded,
-    record_rounds,
-)
+from gradcli.language.rounds import NotRecorded, check_recorded, record_rounds
+from gradcli.questions.answer import NumbersNeeded, answer_from_graph, answer_from_run
 from gradcli.record import Record
 from gradcli.running.arguments.click_options import with_answer_file, with_json, with_program
 from gradcli.running.arguments.words import UsageError, not_in_program
@@ -27,7 +21,8 @@ from gradcli.running.source import Asked, asked_of
 
 if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor
-    from gradcli.language.provenance import Provenance, Rounds
+    from gradcli.language.long_loops import Rounds
+    from gradcli.language.provenance import Provenance
     from gradcli.language.tree.syntax import Statement
     from gradcli.questions.why.finding import Why
     from gradcli.questions.why.trial import Ran
@@ -102,7 +97,7 @@ def why(
     def after_error(run: Run, statements: Sequence[Statement], error: GradcliError) -> None:
         # That there is no gradient is often what the program failed of.
         if re.split(r"\W", question.name)[0] in run.session.values:
-            check_recorded(run)
+            check_recorded(run.session.interpreter)
             recorded = run.recorded(statements, None, False)
             recorded.error = error
             write_why(asked, run, question, recorded)
@@ -248,12 +243,12 @@ def _ran(
         with run.limited():
             statements = run.session.parse(text, asked.program.name)
             _prepared(run)
-            record_rounds(run, wanted)
+            record_rounds(run.session.interpreter, wanted)
             try:
                 try:
                     value = run.execute(statements, asked.arguments)
                 finally:
-                    check_recorded(run)
+                    check_recorded(run.session.interpreter)
                 recorded = _recorded(asked, run, statements, value)
             except GradcliError:
                 recorded, failed = run.recorded(statements, None, False), True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -369,10 +370,12 @@ class _Gradients:
         places += self._kept_alive() + skipped_hooks(self.run)
         count = _added(arrivals) if self.run.has_numbers else len(arrivals)
         if count > 1:
-            many = "the" if self.run.provenance.unheard else f"{count}"
-            rounds = " of many rounds" if self.run.provenance.unheard else ""
-            reason += f"; {many} backward passes{rounds} were added up"
-            places = [*self._passes(node, count), *places]
+            all_heard = not self.run.provenance.unheard or self._all_heard(node, count)
+            passes = (
+                f"{count} backward passes" if all_heard else "the backward passes of many rounds"
+            )
+            reason += f"; {passes} were added up"
+            places = [*self._passes(node, count, all_heard), *places]
         elif arrivals and self._is_left_over(arrivals[0]):
             reason += "; it was added to what earlier passes had left"
             added = Detachment(self.passes[-1].span, "this adds to what `.grad` held")
@@ -468,7 +471,15 @@ class _Gradients:
                     return [Detachment(called.span, "this changes it after the backward pass")]
         return []
 
-    def _passes(self, node: Node | None, count: int) -> list[Detachment]:
+    def _all_heard(self, node: Node | None, count: int) -> bool:
+        """Whether the last gradients that were recorded are all that are in the sum."""
+        arrived = [e for e in self.events if isinstance(e, Arrival) and e.node is node][-count:]
+        return all(
+            after.old is not None and np.array_equal(before.new, after.old, equal_nan=True)
+            for before, after in pairwise(arrived)
+        )
+
+    def _passes(self, node: Node | None, count: int, all_heard: bool) -> list[Detachment]:
         """The passes that were added up, each place once."""
         spans = [
             each.span
@@ -479,7 +490,7 @@ class _Gradients:
         gathers = self._gathers(count)
         shares = " and ".join(self._mean_sizes(node, count)) if gathers else ""
         for span, times in Counter(each for each in spans if each is not None).items():
-            every = "each round" if self.run.provenance.unheard else f"each of {times} rounds"
+            every = f"each of {times} rounds" if all_heard else "each round"
             often = f", in {every}" if times > 1 else ""
             detachments.append(Detachment(span, f"this adds to it{often}"))
         if shares and detachments:
