@@ -28,6 +28,7 @@ from gradcli.show.help.manual import sections
 from gradcli.show.help.op_list import op_list, op_list_document
 from gradcli.show.help.op_page import example_of, load, op_help, op_names, op_of_node, summary_of
 from gradcli.show.help.pages import page, topics
+from gradcli.show.help.search import listed
 from gradcli.show.style import Style
 from tests.command_line import CommandLine
 from tests.machine import PATIENCE
@@ -231,6 +232,11 @@ def test_words_without_a_page_are_searched_for(run: CommandLine, asked: str, lin
     shown = run("help", *asked.split())
     assert shown.code == 0
     assert any(each.strip().startswith(line) for each in shown.out.split("\n")[:4])
+
+
+def test_each_find_of_a_search_is_a_line_that_fits() -> None:
+    width, rows = 60, [("gradcli help why", "why a gradient is None, NaN or wrong: " * 3)]
+    assert max(map(len, listed(rows, Style(False, width)).split("\n"))) == width
 
 
 @pytest.mark.parametrize("word", sorted(words.MEANT))

@@ -11,7 +11,7 @@ from gradcli.running.arguments.shell_completion import topics
 from gradcli.running.arguments.words import COMMANDS, PROGRAM, UNLISTED, unknown
 from gradcli.running.process.terminal import Terminal
 from gradcli.show.help.pages import names, overview, page
-from gradcli.show.help.search import search, wanted
+from gradcli.show.help.search import listed, search, wanted
 from gradcli.show.style import Style
 
 
@@ -58,7 +58,8 @@ def _page_or_search(word: str, style: Style) -> str | None:
         is_spelt = bool(alike) and _bare(alike[0]) == _bare(word)
         if not word or (not is_spelt and not is_wanted and closest(word, known) is not None):
             return None
-        parts.insert(0, "".join(f"gradcli help {name}\n" for name in alike[:_MOST]) or None)
+        rows = [(f"gradcli help {name}", _about(name)) for name in alike[:_MOST]]
+        parts.insert(0, f"{listed(rows, style)}" if rows else None)
     commands = {name: about for name, about in COMMANDS.items() if name not in UNLISTED}
     parts.insert(-1, search(word, commands, style))
     return "\n".join(part for part in parts if part is not None) or None
@@ -66,6 +67,17 @@ def _page_or_search(word: str, style: Style) -> str | None:
 
 _MOST = 8
 """The names that are listed for a part of them."""
+
+
+def _about(name: str) -> str:
+    """The first line of what a page says, behind the signature."""
+    lines = (page(name) or "").split("\n")
+    open_ones = 0
+    for line in lines:
+        if line.startswith("    ") and not open_ones:
+            return line.strip()
+        open_ones += line.count("(") + line.count("[") - line.count(")") - line.count("]")
+    return ""
 
 
 def _bare(name: str) -> str:

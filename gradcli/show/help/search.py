@@ -7,7 +7,7 @@ commands; what a page says besides counts a little.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gradcli.codes import CODES, WARNINGS
@@ -90,9 +90,17 @@ def search(asked: str, commands: Mapping[str, str], style: Style = PLAIN) -> str
         return None
     ranked.sort()
     best = [entry for hits, _, _, entry in ranked if hits == ranked[0][0]][:_MOST]
-    width = max(len(entry.typed) for entry in best) + 2
-    lines = [f"  {style.paint(each.typed.ljust(width), 'strong')}{each.about}" for each in best]
-    return "\n".join([f"On {asked}:", *lines]) + "\n"
+    return f"On {asked}:\n{listed([(each.typed, each.about) for each in best], style)}"
+
+
+def listed(rows: Sequence[tuple[str, str]], style: Style = PLAIN) -> str:
+    """What to type and what it is about, a line each that fits the terminal."""
+    width = max(len(typed) for typed, _ in rows) + 2
+    lines = [
+        f"  {style.paint(typed.ljust(width), 'strong')}{style.shortened(about, width + 2)}"
+        for typed, about in rows
+    ]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def wanted(asked: str) -> bool:
