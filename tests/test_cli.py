@@ -161,7 +161,10 @@ def test_names_without_a_value(gradcli: CommandLine) -> None:
 SLIPS = [
     (["e = (a+b)*dd", "a=2", "b=3", "d=4"], "did you mean `d`?", "W009"),
     (["F.cross_entropy(x, t)", "x=[[1.,2.]]", "t=[0]"], "from 0: 't=tensor([0])'", "t.long"),
-    (["explain", "y = trace(A @ B)", "A=[[1.]]", "B=[[1.]]"], "`torch.trace(y)`", "E901"),
+    (["explain", "y = trace(A @ B)", "A=[[1.]]", "B=[[1.]]"], "`torch.trace(A @ B)`", "E901"),
+    (["explain", "y = trace(A) * 2", "A=[[1.]]"], "`torch.trace(A)`", "E901"),
+    (["check", "y = trace(A).sum()", "A=[[1.]]"], "`torch.trace(A)`", "a .grad is"),
+    (["y = trace(A)", "A=[[1.]]"], "the sum of a diagonal is `torch.trace(A)`", "E901"),
     (["run", "train.py", "--epochs", "1"], "behind `--`: gradcli run FILE -- --option", "-e "),
     (["x = 3"], "behind a program, x=3 is the value of an input", "error"),
     (["x", "3"], "gradcli 'PROGRAM' x=3", "-e"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from math import inf
 from time import perf_counter
@@ -235,14 +234,7 @@ def _show(run: Run, answer: Answer) -> int:
 def _no_graph(result: Result | None, statements: Sequence[Statement]) -> GradcliError:
     span = statements[-1].span if statements else None
     if result is None:
-        printed = span is not None and re.search(r"(?<![.\w])trace\(", span.text)
-        help = "`trace(y)` prints y's graph; the sum of a diagonal is `torch.trace(y)`"
-        return GradcliError(
-            "E402",
-            "the program computes no tensor to explain",
-            span=span,
-            help=help if printed else None,
-        )
+        return GradcliError("E402", "the program computes no tensor to explain", span=span)
     return GradcliError(
         "E402",
         f"{result.name or 'the output'} does not require grad, so there is no gradient to explain",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.errors import GradcliError
 from gradcli.language.tree.syntax import Assign, Attribute, Constant, Name
 from gradcli.questions.notes.error_notes import (
+    diagonal_meant,
     note_arguments,
     note_detachments,
     note_missing_gradients,
@@ -105,6 +106,9 @@ def _instead(statement: Statement) -> str:
     from gradcli.library.namespace import table_of  # lazy: start-up: NumPy
 
     assert isinstance(statement, Assign)
+    diagonal = diagonal_meant([statement])
+    if diagonal is not None:
+        return f": {diagonal}"
     text = statement.value.span.text
     match = _NUMBER_MADE.search(text)
     if match is not None and table_of(match[1]) is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
 from gradcli.language.hints.spelling import ADVICE, SPELLINGS
+from gradcli.language.tree.syntax import Call, ExpressionStatement, Name, nodes_of
 from gradcli.running.arguments.name_uses import ASSIGNED, BOUND, free_names, name_uses
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def note_arguments(
     """
     if error.code == "E203":
         note_classes(error, arguments)
+    if error.code in ("E102", "E202", "E402"):
+        error.help = diagonal_meant(statements) or error.help
     assumed = [each.name for each in arguments if each.assumed]
     if error.code in ("E301", "E302") and assumed:
         sizes = f"--shape {assumed[0]}=2,3{' …' if assumed[1:] else ''}"
@@ -73,6 +76,21 @@ def note_arguments(
         error.help = example
     else:  # what the name was likely meant to be
         error.notes = (*error.notes, f"or {example}")
+    return None
+
+
+def diagonal_meant(statements: Sequence[Statement]) -> str | None:
+    """What is said of a `trace(…)` whose value is used, None where there is none: it prints a
+    graph, and the sum of a diagonal is meant.
+    """
+    if any(name_uses(each).get("trace") in (ASSIGNED, BOUND) for each in statements):
+        return None  # a function of the program's own
+    alone = {id(each.value) for each in statements if isinstance(each, ExpressionStatement)}
+    for node in nodes_of(list(statements)):
+        called = node.function if isinstance(node, Call) and id(node) not in alone else None
+        if isinstance(called, Name) and called.name == "trace":
+            text = node.span.text
+            return f"`{text}` prints a graph; the sum of a diagonal is `torch.{text}`"
     return None
 
 
