@@ -123,6 +123,15 @@ out.square().mean().backward()""",
         " operations, equal to ",
         "second.weight_ih_l0.grad  fine",
     ),
+    "a sum that cancels": (
+        """w = nn.Parameter(torch.ones(5000))
+x = 1e3 * torch.randn(5000)
+m = (w * (x - x.mean())).mean()
+loss = (m * 3).square() + w.square().mean()
+loss.backward()""",
+        " operations, equal to ",
+        "w.grad  fine",
+    ),
     "statistics of a batch": (
         """net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
 net(torch.randn(5, 4)).square().mean().backward()""",

@@ -13,6 +13,7 @@ does it, nothing is traced by the interpreter, and a debugger works.
 
 from __future__ import annotations
 
+import copy
 import dis
 import functools
 import importlib
@@ -621,6 +622,11 @@ def needs_grad(tensor: Any) -> bool:
         return False
 
 
+def _is_as_read(value: Value) -> bool:
+    """Whether a tensor holds what it held when the window read it last."""
+    return version_of(value.tensor) == value.version
+
+
 def is_differentiable_leaf(tensor: Any) -> bool:
     """Whether a backward pass gives a tensor a gradient."""
     try:
@@ -833,6 +839,8 @@ class Window:
         by_storage: those from outside, by their memory.
         written: the version of each memory behind the last write that was heard.
         calls: the calls of modules, each with the number of the call around it.
+        adopted: the events that it took over from the window before, by the `id` of that one's.
+        adopted_calls: where the calls of that window begin among its own; None where it took none.
         roots: the outermost modules and the names that the program has for them.
         idle: the `id` of those that no operation has used, which need no elements.
         numbers: the numbers that were read out of tensors, by their `id`.
@@ -855,6 +863,8 @@ class Window:
         self.by_storage: dict[int, list[Value]] = {}
         self.written: dict[int, int] = {}
         self.calls: list[tuple[Any, int]] = []
+        self.adopted: dict[int, Event] = {}
+        self.adopted_calls: int | None = None
         self.roots: dict[int, tuple[Any, str]] = {}
         self.idle: set[int] = set()
         self.numbers: dict[int, tuple[Any, Event]] = {}
@@ -1761,9 +1771,13 @@ class Recorder:
         value.hint = self._name_of(tensor)
         if value.origin == "unseen":
             former = self.previous.known.get(id(tensor)) if self.previous is not None else None
-            if former is not None and former.origin == "op":
-                return self._adopted(former)
-            return self._unseen(value, place)
+            if former is None or former.origin != "op":
+                return self._unseen(value, place)
+            events, values = self._made_by(former)
+            if all(each.origin == "op" or _is_as_read(each) for each in values):
+                return self._adopted(former, events, values)
+            # A step has changed what it was made of: it is what it was, and has no gradient.
+            value.origin, value.needs_grad = "outside", False
         window.known[id(tensor)] = value
         self._hold(value)
         return value
@@ -1795,28 +1809,40 @@ class Recorder:
         window.events.append(event)
         return value
 
-    def _adopted(self, wanted: Value) -> Value:
-        """Take over from the former window what a value was made by."""
-        window, previous = self.window, self.previous
-        assert previous is not None
+    def _made_by(self, wanted: Value) -> tuple[list[Event], list[Value]]:
+        """The events of the former window that made a value, and all values that take part."""
+        assert self.previous is not None
         needed, events = {id(wanted)}, []
         values = [wanted]
-        for event in reversed(previous.events):
+        for event in reversed(self.previous.events):
             made = list(values_in(event.results))
             if any(id(each) in needed for each in made):
                 operands = list(values_in([event.args, list(event.kwargs.values())]))
                 needed.update(id(each) for each in operands)
                 values += [*operands, *made]
                 events.append(event)
-        first = len(window.calls)
-        window.calls += [(module, up + first if up >= 0 else up) for module, up in previous.calls]
+        return events, values
+
+    def _adopted(self, wanted: Value, events: list[Event], values: list[Value]) -> Value:
+        """Take over from the former window what a value was made by."""
+        window, previous = self.window, self.previous
+        assert previous is not None
+        if window.adopted_calls is None:
+            first = window.adopted_calls = len(window.calls)
+            window.calls += [(each, up + first if up >= 0 else up) for each, up in previous.calls]
         window.roots = {**previous.roots, **window.roots}
         window.idle |= previous.idle
         window.uncounted |= previous.uncounted
-        events.reverse()
+        former = {id(each) for each in window.adopted.values()}
         for event in events:
-            if event.call >= 0:
-                event.call += first
+            if id(event) not in window.adopted:
+                taken = window.adopted[id(event)] = copy.copy(event)  # the window keeps its own
+                taken.call += window.adopted_calls if taken.call >= 0 else 0
+        ordered = (window.adopted.get(id(each)) for each in previous.events)
+        window.events[:] = [
+            *(each for each in ordered if each is not None),
+            *(each for each in window.events if id(each) not in former),
+        ]
         for value in values:
             known = window.known.setdefault(id(value.tensor), value)
             if known is not value:
@@ -1824,7 +1850,6 @@ class Recorder:
                 known.reads += value.reads
                 if known.data is None:
                     known.data = value.data
-        window.events[0:0] = [each for each in events if each not in window.events]
         return wanted
 
     def _changed_unseen(self, value: Value, tensor: Any, place: Place) -> None:
@@ -3084,8 +3109,13 @@ class Writer:
         self.lines.append(line)
 
     def _is_still(self, tensor: Any, version: int) -> bool:
-        """Whether a tensor holds what it did at a version."""
-        return version_of(tensor) == version and id(tensor) not in self.window.uncounted
+        """Whether a tensor holds what it did at a version. What `.data` gives counts no writes to
+        the tensor that it is of.
+        """
+        if version_of(tensor) != version or id(tensor) in self.window.uncounted:
+            return False
+        owners = self.window.by_storage.get(_storage(tensor), ())
+        return not owners or tensor._is_view() or any(each.tensor is tensor for each in owners)
 
     def _gradients(self, event: Event) -> list[tuple[str, str, Any]]:
         return [(f"{self.text(value)}.grad", "gradient", grad) for value, grad in event.after]
@@ -3242,7 +3272,7 @@ class Writer:
     def text(self, value: Any) -> str:
         """An operand as text of the language; raises `Unwritable`."""
         if isinstance(value, Value):
-            while value.same is not None:
+            while value.same is not None and self.window.known.get(id(value.tensor)) is not value:
                 value = value.same
             if value.origin == "grad" and value.of is not None:
                 return f"{self.text(value.of)}.grad"

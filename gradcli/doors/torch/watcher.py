@@ -168,7 +168,14 @@ class Root:
         self.name = name
         self.buffers = list(module.buffers())
         self.versions = [recorder.version_of(each) for each in self.buffers]
-        self.changing: dict[int, Any] = {}
+        # The kernels of batch norm write to these and count no version.
+        norms = torch.nn.modules.batchnorm._NormBase
+        self.changing = {
+            id(each): each
+            for part in module.modules()
+            if isinstance(part, norms)
+            for each in part.buffers(recurse=False)
+        }
         self.is_new = True
 
     def keep(self, window: Window) -> None:
@@ -185,7 +192,7 @@ class Root:
             if version != self.versions[place]:
                 self.versions[place] = version
                 self.changing[id(each)] = each
-            elif self.is_new:
+            elif self.is_new and id(each) not in self.changing:
                 window.buffers.pop(id(each), None)
         self.is_new = False
 

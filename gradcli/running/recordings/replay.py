@@ -22,6 +22,7 @@ from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span, Warned
+from gradcli.language.tree import syntax as tree
 from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.record import Record
 from gradcli.running.recordings.operations import (
@@ -47,7 +48,12 @@ rounding error as of a gradient.
 """
 
 SHARE_OF_LARGEST = 5e-3
-"""A gradient is compared by this share of the largest one of its pass, where it is smaller."""
+"""A gradient is compared by this share of the largest one of its pass, where it is smaller, and a
+sum by this share of its largest operand.
+"""
+
+_CARRIED = 4
+"""How much larger an error may be than that of an operand which cancellation left it in."""
 
 MOST_NAMED = 10
 
@@ -106,6 +112,7 @@ class Replay:
         self.first: Difference | None = None
         self._replaced: dict[str, Any] = {}
         self.took: set[str] = set()
+        self._cancelled: dict[str, float] = {}
         self._names: set[str] = set()
         self._ends: dict[int, list[str]] = {}
         self._left_out: set[int] = set()
@@ -328,7 +335,7 @@ class Replay:
         largest = max((_largest(each[:SAMPLES]) for each in theirs), default=0.0)
         for check, numbers in zip(checks, theirs, strict=True):
             self.tolerance = max(self.tolerance, TOLERANCES.get(check.dtype, 0.0))
-            self._compare(statement.span, check, numbers, largest * SHARE_OF_LARGEST)
+            self._compare(statement, check, numbers, largest * SHARE_OF_LARGEST)
             if self.first is not None:
                 return
 
@@ -341,8 +348,8 @@ class Replay:
         kinds = {check.kind for check in checks[line]}
         return "the optimizer's step" if "step" in kinds else "the backward pass"
 
-    def _compare(self, place: Span, check: Check, theirs: Any, least: float) -> None:
-        value = self._at(check.text)
+    def _compare(self, statement: Statement, check: Check, theirs: Any, least: float) -> None:
+        value, place = self._at(check.text), statement.span
         if type(value) is not Tensor or tuple(value.array.shape) != check.shape:
             what = "none" if value is None else f"shape {list(getattr(value, 'shape', []))}"
             self.first = Difference(
@@ -354,11 +361,36 @@ class Replay:
             raise GradcliError("E504", f"{self.recording.path}: a check has another size")
         error, at = difference(ours, theirs, value.array.size, least)
         exact = not (value.dtype.is_floating_point or value.dtype.is_complex)
-        if error > (0.0 if exact else _WIDER.get(check.kind, 1) * self.tolerance):
+        allowed = 0.0 if exact else _WIDER.get(check.kind, 1) * self.tolerance
+        if error > allowed and check.kind == "value" and not exact:
+            error = self._less_cancellation(statement, check, value, (ours, theirs), error)
+        if error > allowed:
             numbers = f"{ours[at]:.9g}", f"{theirs[at]:.9g}"
             self.first = Difference(self._named(check.line), check.text, place, *numbers)
         else:
             self.worst[check.kind] = max(self.worst.get(check.kind, 0.0), error)
+
+    def _less_cancellation(
+        self, statement: Statement, check: Check, value: Tensor, both: tuple[Any, Any], error: float
+    ) -> float:
+        """The error of a result without what cancellation made of rounding: a sum near 0 of large
+        elements is compared with these, and what is computed from it has the same error.
+        """
+        held = {each.name: self.session.values.get(each.name)
+                for each in tree.nodes_of(statement) if isinstance(each, tree.Name)}  # fmt: skip
+        operands = {name: each for name, each in held.items()
+                    if type(each) is Tensor and each is not value}  # fmt: skip
+        inherited = max((self._cancelled.get(name, 0.0) for name in operands), default=0.0)
+        summed = [each for each in operands.values() if each.array.size > value.array.size]
+        least = max(
+            (_largest(digest(to_host(forced(e.array)))[:SAMPLES]) for e in summed), default=0
+        )
+        less, _ = difference(*both, value.array.size, least * SHARE_OF_LARGEST)
+        if error <= _CARRIED * inherited:
+            less = 0.0
+        if less < error:
+            self._cancelled[check.text] = error
+        return less
 
     def difference_told(self) -> Warned | None:
         """The warning that the replay differs from the run; None where it does not."""
