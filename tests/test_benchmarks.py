@@ -11,8 +11,20 @@ import pytest
 from tests.benchmarks import work
 from tests.benchmarks.__main__ import Bench, wanted_rounds
 from tests.benchmarks.measure import alternate, measure
+from tests.benchmarks.opponents import JAX, STEPS, Opposed, Sides
 from tests.benchmarks.records import line_of, pays_from
 from tests.benchmarks.where import where
+from tests.benchmarks.whole import (
+    PAGE,
+    WHOLE,
+    Cell,
+    Table,
+    crossings,
+    extrapolated,
+    markdown,
+    whole,
+    write_chart,
+)
 from tests.command_line import ROOT
 
 
@@ -85,3 +97,56 @@ def test_programs_at_sizes_for_a_gpu(name: str) -> None:
     text = work.Work(name, on_gpu=True).text(3)
     assert all(large in text for large in work.ON_GPU[name].values())
     assert text.count('import torch\ntorch.set_default_device("cuda")\n') == 1
+
+
+@pytest.mark.parametrize("work", [*STEPS, *WHOLE], ids=lambda work: work.name)
+@pytest.mark.parametrize("side", ["gradcli", "torch", "torch.compile", "jax.jit"])
+def test_opponents_run_the_same_program(work: Opposed, side: str) -> None:
+    text = work.text(side, 7)
+    compile(text, work.name, "exec")
+    assert text.count("ROUNDS = 7\n") == 1
+    assert not work.sizes or f"SIZES = {work.sizes}\n" in text
+    if side == "torch.compile" and work.compiles:
+        function = text[text.index("@torch.compile") : text.index("    return loss")]
+        assert "loss = " in function
+        assert "backward" not in function
+        assert text.count("loss.backward()") == 1
+    assert (JAX / f"{work.program}.jax").is_file()
+
+
+def test_whole_processes_are_extrapolated_and_cross(tmp_path: Path) -> None:
+    own = {100: Cell(0.2, True), 1_000: Cell(0.4, True), 10_000: Cell(2.4, True)}
+    other = {100: Cell(2.0, True), 1_000: Cell(2.1, True), 10_000: Cell(2.2, True)}
+    assert extrapolated({100: Cell(0.2, True)}, 1_000) == 0.0
+    assert extrapolated(own, 100_000) == pytest.approx(22.4)
+    ((rounds, seconds),) = crossings(own, other)
+    assert 8_000 < rounds < 10_000
+    assert 2.0 < seconds < 2.4
+    table = Table(Sides(tmp_path, [sys.executable, "-m", "gradcli"], None, "jax"), False, 0.0)
+    table.lines = {(work.name, side): {} for work in WHOLE for side in table.names}
+    table.lines["PINN", "gradcli"] = own | {100_000: Cell(extrapolated(own, 100_000), False)}
+    table.lines["PINN", "jax.jit"] = other
+    shown = markdown(table)
+    assert "| PINN | gradcli | 0.20 | 0.40 | 2.40 | ~22.4 |" in shown
+    assert "| PINN | jax.jit | 2.00 | 2.10 | 2.20 |  |" in shown
+    assert "- PINN: gradcli and jax.jit take the same 2.2 s at 9,000 rounds." in shown
+    write_chart(table, tmp_path / "chart.svg")
+    assert (tmp_path / "chart.svg").read_text(encoding="utf-8").count("<path") > 2
+
+
+def test_what_there_is_no_time_for_is_left_out(tmp_path: Path) -> None:
+    table = Table(Sides(tmp_path, [sys.executable], None, None), True, 0.0)
+    table.measure()
+    assert set(map(len, table.lines.values())) == {0}
+
+
+def test_the_whole_table_is_made_in_a_hurry(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    before = PAGE.read_text(encoding="utf-8")
+    whole(Sides(tmp_path, [sys.executable, "-m", "gradcli"], None, None), quick=True, minutes=5)
+    shown = capsys.readouterr().out
+    assert len(re.findall(r"gradcli +2: [\d.]+, 4: [\d.]+", shown)) == len(WHOLE)
+    assert "wrote benchmarks.md and benchmarks.svg" in shown
+    assert PAGE.read_text(encoding="utf-8") == before

@@ -1,7 +1,8 @@
 """`python -m tests.benchmarks [NAME…]`: the table of gradcli against torch; `--profile` and
 `--scaling` print tables of what an op, a node and a line cost, `--where` where a round's time goes,
 `--records` what a record of a sweep takes in one process, in two and on a cluster, `--recording`
-what recording a step of PyTorch costs, and what questions about it do.
+what recording a step of PyTorch costs, and what questions about it do. `--jax PYTHON` has steps
+beside `jax.jit`, `--whole` whole processes over their rounds, for the manual.
 
 Each program runs under `gradcli run FILE` and under `python FILE` with torch, in turn, and says by
 its own clock how long its loop took; the table has medians. It runs N and 3 N rounds, so many that
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -24,11 +26,13 @@ from statistics import geometric_mean
 
 from gradcli.arrays.native.dispatch import core
 from tests.benchmarks.measure import Series, alternate
+from tests.benchmarks.opponents import Sides, share_cores, steps
 from tests.benchmarks.per_op import profile
 from tests.benchmarks.recording import recording
 from tests.benchmarks.records import records
 from tests.benchmarks.scaling import scaling
 from tests.benchmarks.where import where
+from tests.benchmarks.whole import whole
 from tests.benchmarks.work import COLD_START, NUMPY_COLD_START, ONE_SHOT, PROGRAMS, WORKS, Work
 
 HEADINGS = (
@@ -65,6 +69,10 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="tiny sizes, once: does it all run?")
     parser.add_argument("--times", type=int, default=5, help="runs of each (5)")
     parser.add_argument("--torch", metavar="PYTHON", default=sys.executable, help="with torch")
+    parser.add_argument("--jax", metavar="PYTHON", help="with jax: steps beside jax.jit")
+    parser.add_argument("--whole", action="store_true", help="processes: the manual's table, chart")
+    parser.add_argument("--minutes", type=float, default=9.0, help="that --whole may take (9)")
+    parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="of each side")
     parser.add_argument("--gradcli", metavar="COMMAND", help="the gradcli to measure")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - {work.name for work in WORKS}
@@ -86,6 +94,15 @@ def main() -> int:
     if torch is None:
         print(f"{arguments.torch} has no torch: gradcli's own figures only")
     times = 1 if arguments.quick else arguments.times
+    if arguments.jax or arguments.whole:
+        share_cores(arguments.cores)
+        with tempfile.TemporaryDirectory() as folder:
+            sides = Sides(Path(folder), gradcli(arguments.gradcli), torch, arguments.jax)
+            if arguments.whole:
+                whole(sides, arguments.quick, arguments.minutes)
+            else:
+                steps(sides, arguments.quick, times)
+        return 0
     if arguments.recording:
         return 0 if torch is None else recorded(torch, arguments)
     if arguments.profile or arguments.scaling:
