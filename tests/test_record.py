@@ -20,12 +20,13 @@ from typing import Any
 import pytest
 
 from gradcli.arrays.files.recording import MAGIC, VERSION, Recording
+from gradcli.autograd.tensor import Tensor
 from gradcli.doors.torch.command import known_functions
 from gradcli.running.arguments.files import program_in
 from gradcli.running.arguments.options import Options
 from gradcli.running.process.terminal import Terminal
 from gradcli.running.recordings import replay, shapes
-from gradcli.running.recordings.focus import focus_on
+from gradcli.running.recordings.focus import focus_on, near
 from gradcli.running.recordings.replay import Replay, difference, digest
 from gradcli.running.rerun import Rerun
 from gradcli.running.run import Run
@@ -169,9 +170,11 @@ def test_blame_finds_the_row_that_is_masked_whole(gradcli: CommandLine) -> None:
         assert part in shown.out
 
 
+@pytest.mark.parametrize("lines", [3, 100])
 def test_of_a_large_recording_what_leads_to_the_first_number_is_run(
-    gradcli: CommandLine, monkeypatch: pytest.MonkeyPatch
+    gradcli: CommandLine, monkeypatch: pytest.MonkeyPatch, lines: int
 ) -> None:
+    monkeypatch.setattr("gradcli.running.recordings.focus.NEAR", lines)
     whole = json.loads(gradcli("blame", recording("row"), "--json").out)["blamed"]
     monkeypatch.setattr("gradcli.arrays.files.recording.MOST_DRAWN", 0)
     text = gradcli("blame", recording("row"))
@@ -214,6 +217,39 @@ opt.step()
 def test_the_lines_that_an_operation_needs(program: str, line: int, lines: set[int] | None) -> None:
     focus = focus_on(program, line, "loss")
     assert (None if focus is None else set(focus.lines)) == lines
+
+
+_NAMES_ANEW = """net = Net()
+net.weight = nn.Parameter(recorded('net.weight'))
+x = recorded('x')
+h = x @ net.weight
+h = h + x
+g = h * h
+h = torch.log(g)
+loss = h.sum()
+loss.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "lines", "given"),
+    [
+        (1.0, [1, 6, 7], ["h"]),  # what `h` held when it was read, not what it holds in the end
+        (1e9, [1, 2, 3, 4, 5, 6, 7], []),  # it may have grown further ahead
+    ],
+)
+def test_near_an_operation(
+    fresh_state: Any, size: float, lines: list[int], given: list[str]
+) -> None:
+    import numpy as np
+
+    focus = focus_on(_NAMES_ANEW, 7, "loss")
+    assert focus is not None
+    h, g = (Tensor(np.full(2, number)) for number in (size, size**2))
+    found = near(_NAMES_ANEW, focus, [(6, {"h": h}), (7, {"g": g})])
+    assert (sorted(found.lines), list(found.given)) == (lines, given)
+    if given:
+        assert found.given["h"][0] is h.array
 
 
 def test_a_session_on_a_recording(gradcli: CommandLine) -> None:

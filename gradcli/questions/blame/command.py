@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -161,14 +162,28 @@ def _looked(asked: Asked, all: bool) -> Sequence[str] | None:
     from gradcli.questions.blame.find import spoilt_of  # lazy: command: its body
     from gradcli.questions.blame.finding import Blame  # lazy: command: its body
     from gradcli.questions.blame.nonfinite import Sentry  # lazy: command: its body
-    from gradcli.running.recordings.focus import focus_on  # lazy: command: its body
+    from gradcli.running.recordings.focus import (  # lazy: command: its body
+        NEAR,
+        Focus,
+        focus_on,
+        near,
+    )
 
     recording = asked.options.recording
     if recording is None or not recording.has_data:
         return None
-    sentry = Sentry()
     run = Run(asked.terminal, asked.options, "graph")
     run.muted = True
+    focus: Focus | None = None
+
+    def found(line: int) -> None:
+        nonlocal focus
+        if not recording.is_small and not all:
+            focus = focus_on(recording.program, line, recording.output)
+        if focus is not None and run.replay is not None and run.replay.recent is not None:
+            focus = near(recording.program, focus, run.replay.recent)
+
+    sentry = Sentry(found)
     try:
         with run.limited():
             statements = run.session.parse(asked.program.text(), asked.program.name)
@@ -177,16 +192,16 @@ def _looked(asked: Asked, all: bool) -> Sequence[str] | None:
             if run.replay is not None:
                 run.replay.let_go()
                 run.replay.leave_out_steps()
+                run.replay.recent = deque(maxlen=NEAR)
             result = _differentiated(run, run.execute(statements, asked.arguments))
             if not sentry.is_suspicious:
                 run.tell_replay()
                 _show(asked, run, Blame(None, []), all)
                 return []
-            if recording.is_small or not sentry.line or all or result is None:
+            if focus is None or result is None:
                 return None
-            asked.options.focus = focus_on(recording.program, sentry.line, recording.output)
-            if asked.options.focus is not None:
-                run.tell_replay()
+            asked.options.focus = focus
+            run.tell_replay()
             return spoilt_of(result)
     except GradcliError:
         return None

@@ -294,16 +294,21 @@ class Sentry(Watch):
         is_suspicious: whether there is one, or may be.
         line: where the first one is, in the forward pass: the line of the operation that gave it or
             read it; 0 for none.
+
+    Args:
+        found: called with that line, while the program is there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, found: Callable[[int], None]) -> None:
         super().__init__()
         self.is_suspicious = False
         self.line = 0
+        self._tell = found
 
     def _found(self, first: FirstNonFinite) -> None:
         if not self.is_suspicious and first.phase in (FORWARD, DATA) and first.place is not None:
             self.line = first.place.line
+            self._tell(self.line)
         self.is_suspicious = True
 
     def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:

@@ -5,8 +5,14 @@ alone: a recording may hold a model of any size.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.tensor import Tensor
 from gradcli.record import Record
 
 _WORD = r"[A-Za-z_]\w*"
@@ -20,16 +26,29 @@ _OUTSIDE = re.compile(r"\S+\.grad = |\w+\.state\[|\w+\.step\(\)|recorded_step\("
 _CHOOSES = re.compile(r"\bwhere\(")
 
 
+_DATA = re.compile(r"\w+ = recorded\('[^']*'\)(\.requires_grad_\(\))?$")
+_WRITES = re.compile(r"_\(|inplace=True|\] = ")
+
+NEAR = 12
+"""So many lines ahead of an operation are run again where what they read is known."""
+
+_MODERATE = 1e6
+"""Larger numbers may have grown in lines that are further ahead."""
+
+
 class Focus(Record):
     """An operation that is asked about.
 
     Attributes:
         line: its line of the program.
         lines: the lines that it needs, with its own.
+        given: what names hold that these lines read and others make, and whether that requires
+            grad.
     """
 
     line: int
     lines: frozenset[int]
+    given: Mapping[str, tuple[Any, bool]] = {}  # never written to
 
 
 def focus_on(program: str, line: int, output: str) -> Focus | None:
@@ -48,6 +67,47 @@ def focus_on(program: str, line: int, output: str) -> Focus | None:
     if last is None or line not in _needed(texts[: last - 1], {output}):
         return None
     return Focus(line, frozenset(_needed(texts[:line], names)))
+
+
+def near(program: str, focus: Focus, recent: Iterable[tuple[int, Mapping[str, Any]]]) -> Focus:
+    """The same operation with the lines alone that stand just ahead of it, and what they read of
+    others.
+
+    It is the same where what they read was written to, or is so large that what made it matters.
+
+    Args:
+        recent: the lines that ran last, with the tensors that each read, by name.
+    """
+    texts = [_UNDER.sub("", text, count=1) for text in program.split("\n")]
+    held = {n for n in focus.lines if _HELD.match(texts[n - 1]) or _MADE.match(texts[n - 1])}
+    data = {n for n in focus.lines if _DATA.match(texts[n - 1])}
+    close = [(n, values) for n, values in recent if n in focus.lines - held - data]
+    given: dict[str, tuple[Any, bool]] = {}
+    read: set[str] = set()
+    made: set[str] = set()
+    for number, values in close:
+        assigned = _ASSIGNED.match(texts[number - 1])
+        if assigned is None or _WRITES.search(texts[number - 1]):
+            return focus
+        for name in values.keys() - made - given.keys():
+            if values[name].version or _is_large(values[name]):
+                return focus
+            given[name] = values[name].array, values[name].requires_grad
+        read |= _words(assigned[2])
+        made |= set(_NAMES.findall(assigned[1]))
+        if number == focus.line and any(map(_is_large, values.values())):
+            return focus
+    parameters = _needed(texts[: focus.line], read - given.keys() - made) & held
+    return Focus(focus.line, frozenset({*(n for n, _ in close), *parameters}), given)
+
+
+def _is_large(tensor: Tensor) -> bool:
+    """Whether a tensor of floating numbers holds a finite one that is large."""
+    array = np.asarray(to_host(forced(tensor.array)))
+    if not tensor.dtype.is_floating_point:
+        return False
+    with np.errstate(invalid="ignore"):
+        return bool((np.isfinite(array) & (np.abs(array) > _MODERATE)).any())
 
 
 def _needed(texts: Sequence[str], names: set[str]) -> set[int]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span, Warned
 from gradcli.language.tree import syntax as tree
 from gradcli.library.torch.optim.optimizer import Optimizer
+from gradcli.ops.binding.functions import methods
 from gradcli.record import Record
 from gradcli.running.recordings.operations import (
     OPERATIONS,
@@ -90,6 +92,7 @@ class Replay:
         first: the first result that differs.
         shapes: what runs the program for its graph alone, None where numbers are computed.
         took: the names whose other values the program has read.
+        recent: the lines that ran last, with the tensors that each reads, by name; None for none.
     """
 
     def __init__(
@@ -112,6 +115,7 @@ class Replay:
         self.first: Difference | None = None
         self._replaced: dict[str, Any] = {}
         self.took: set[str] = set()
+        self.recent: deque[tuple[int, dict[str, Tensor]]] | None = None
         self._cancelled: dict[str, float] = {}
         self._names: set[str] = set()
         self._ends: dict[int, list[str]] = {}
@@ -204,6 +208,11 @@ class Replay:
         """Run the lines alone that an operation needs."""
         lines = self.recording.program.count("\n") + 1
         self._left_out.update(n for n in range(1, lines + 1) if n not in focus.lines)
+        for name, (array, requires_grad) in focus.given.items():
+            held = self._cast(np.array(array))
+            tensor = Tensor(held if held.ndim else held[()])
+            self.session.values[name] = methods.requires_grad_(tensor) if requires_grad else tensor
+            self._names.add(name)
 
     def leaves_out(self, statement: Statement) -> bool:
         """Whether a statement does not run."""
@@ -254,6 +263,8 @@ class Replay:
         if source.origins is None:
             source.origins = self.recording.origins
         check_statement(statement, self._names)
+        if self.recent is not None:
+            self.recent.append((statement.span.line, self._tensors_in(statement)))
         state = self.session.state
         if state.recorder is None:
             return
@@ -376,10 +387,8 @@ class Replay:
         """The error of a result without what cancellation made of rounding: a sum near 0 of large
         elements is compared with these, and what is computed from it has the same error.
         """
-        held = {each.name: self.session.values.get(each.name)
-                for each in tree.nodes_of(statement) if isinstance(each, tree.Name)}  # fmt: skip
-        operands = {name: each for name, each in held.items()
-                    if type(each) is Tensor and each is not value}  # fmt: skip
+        operands = self._tensors_in(statement)
+        operands.pop(check.text, None)
         inherited = max((self._cancelled.get(name, 0.0) for name in operands), default=0.0)
         summed = [each for each in operands.values() if each.array.size > value.array.size]
         least = max(
@@ -391,6 +400,12 @@ class Replay:
         if less < error:
             self._cancelled[check.text] = error
         return less
+
+    def _tensors_in(self, statement: Statement) -> dict[str, Tensor]:
+        """The tensors that the names in a statement hold."""
+        names = {each.name for each in tree.nodes_of(statement) if isinstance(each, tree.Name)}
+        held = {name: self.session.values.get(name) for name in names}
+        return {name: each for name, each in held.items() if type(each) is Tensor}
 
     def difference_told(self) -> Warned | None:
         """The warning that the replay differs from the run; None where it does not."""
