@@ -19,7 +19,7 @@ from gradcli.loops.locations import Item, Location, Part
 from gradcli.loops.lower_backward import forget_values, is_setting
 from gradcli.loops.symbols import on_memory_of
 from gradcli.trace.codegen import functions_of
-from gradcli.trace.flat import flattened
+from gradcli.trace.flat import Rounds, flattened, rounds_of
 
 if TYPE_CHECKING:
     from gradcli.trace.codegen import Runs
@@ -99,6 +99,7 @@ class CompiledIteration:
         leaves: those whose gradients it leaves as an interpreted iteration does.
         called: the objects of ours with methods that it calls as they are: schedules.
         steps: what it counts as steps, beside itself.
+        nodes: how many nodes it makes.
         since: the sequence number that the recorded iteration began with.
         settled: whether the leaves that have gradients at the end had some at the beginning.
         generators: those that it draws from.
@@ -111,6 +112,7 @@ class CompiledIteration:
         changed: the lists and dicts that it changes, by their ids.
         verified: whether it was found to do what the interpreter does.
         entered: whether nothing has run since that it does not know of.
+        rounds: runs many in one call, where nothing has to be looked at in between.
     """
 
     def __init__(
@@ -122,6 +124,7 @@ class CompiledIteration:
         counted: list[Location],
         updated: list[Tensor],
         steps: int,
+        nodes: int,
         goes_back: bool,
         undoes: bool,
     ) -> None:
@@ -134,7 +137,7 @@ class CompiledIteration:
         self.leaves = [leaf for leaf in walk.guard.gradients if leaf not in self.unseen]
         self.optimizers, self.called = walk.optimizers, walk.called_as_is
         self.grown, self.generators = walk.grown, walk.recorder.generators
-        self.steps, self.since = steps, walk.since
+        self.steps, self.nodes, self.since = steps, nodes, walk.since
         self.side_exits, self.settled = walk.builder.side_exits, walk.gradients.settled
         self.goes_back, self.undoes = goes_back, undoes
         self.forgotten: set[Tensor] = set()
@@ -148,6 +151,7 @@ class CompiledIteration:
         self.names = {each.location.key for each in named}
         self.verified = self.entered = False
         self.served = 0
+        self.rounds: Rounds | None = None
 
     def _use(self, functions: Runs) -> None:
         self.begin, self.run, self.finish = functions
@@ -161,7 +165,10 @@ class CompiledIteration:
     def flatten(self) -> None:
         """Run as flat programs what can be, once it is found to do what the interpreter does."""
         assert self._trace is not None
-        self._use(functions_of(flattened(self._trace, self.generators)))
+        trace = flattened(self._trace, self.generators)
+        self._use(functions_of(trace))
+        if not (self.goes_back or self.undoes or self.inputs):
+            self.rounds = rounds_of(trace, self.namespace)
         self._trace = None
         self.verified = self.entered = False
 
@@ -222,7 +229,7 @@ class CompiledIteration:
 
     def release(self) -> None:
         """Let go of the recorded iteration's graphs: this one does not run any more."""
-        self._trace = None
+        self._trace = self.rounds = None
         for each in (self.named, self.bases, self.forgotten, self.namespace):
             each.clear()
 

@@ -111,6 +111,7 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
         counted,
         updated,
         steps,
+        count,
         late is None and _may_exit_after_drawing(trace.instructions),
         late is not None,
     )

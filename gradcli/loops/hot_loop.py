@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
@@ -41,6 +42,9 @@ ITERATIONS_PER_EXIT = 4
 
 FLAT_AFTER = 96
 """Compiled iterations after which making flat programs of one pays."""
+
+_TOGETHER = 64
+"""Iterations that run in one call."""
 
 _SHORT = 8
 """Iterations of a loop whose last one is not worth interpreting for what it leaves."""
@@ -130,6 +134,13 @@ class HotLoop:
         ) -> Any:
             nonlocal number
             while number + 1 < length() and self._goes_on():
+                count = length() - number - 1
+                if count > 1 and self.paths[0].rounds is not None:
+                    done = self._run_rounds(variables, count, iterator, bind)
+                    number += done
+                    if not done:
+                        return None
+                    continue
                 self.compiler.steps.left -= 1
                 bind(variables, next(iterator))
                 number += 1
@@ -225,6 +236,39 @@ class HotLoop:
         self._steps_left = steps.left + steps.charged - 1  # the next iteration is a step
         return None
 
+    def _run_rounds(
+        self, variables: Variables, count: int, iterator: Any, bind: Callable[..., None]
+    ) -> int:
+        """Run some of the next iterations in one call, and draw their values; how many ran."""
+        path, state, steps = self.paths[0], self.compiler.state, self.compiler.steps
+        assert path.rounds is not None
+        nodes, left_steps = state.sequence_nr, steps.left
+        most = min(count, _TOGETHER, steps.left // (path.steps + 1))
+        done, left, failure = path.rounds(most, state, "interruption")
+        if failure is not None:
+            state.sequence_nr = nodes + done * path.nodes
+            steps.left = left_steps - done * path.steps
+        if done:
+            steps.left -= done
+            path.served += done
+            self.compiled_count += done
+            bind(variables, next(islice(iterator, done - 1, None)))
+            self.unshown = path, left
+            self._steps_left = steps.left + steps.charged - 1
+        self._raise_interruption(path, left, variables)
+        if failure is not None and not isinstance(failure, SideExit):
+            self._check_whole(failure)
+        return done
+
+    def _raise_interruption(self, path: CompiledIteration, left: Any, variables: Variables) -> None:
+        """Raise what came while an iteration had effects."""
+        state = self.compiler.state
+        if state.interruption is not None:
+            self.unshown = None
+            path.show(left, variables)
+            interruption, state.interruption = state.interruption, None
+            raise interruption
+
     def _run_compiled(self, path: CompiledIteration, variables: Variables) -> Arrays:
         if self.unshown is not None and not path.covers(self.unshown[0]):
             self._show(variables)
@@ -248,11 +292,7 @@ class HotLoop:
                 effects.undo()
                 raise
         left = path.execute()
-        if state.interruption is not None:  # which came while the iteration had effects
-            self.unshown = None
-            path.show(left, variables)
-            interruption, state.interruption = state.interruption, None
-            raise interruption
+        self._raise_interruption(path, left, variables)
         return left
 
     def _note(self, side_exit: SideExit) -> None:

@@ -9,7 +9,7 @@ they stand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -52,6 +52,9 @@ _EFFECTS = {Effect.WRITES, Effect.CHECKS}
 _TESTS = ("same", "nonzero")
 """Steps that look at values, by which a function may take another way."""
 
+_NAME = "flat"
+"""The name of the kernels that are flat programs."""
+
 _SHOWN = (bool, int, float, str, type(None))
 
 
@@ -81,6 +84,39 @@ def flattened(trace: Trace, generators: Sequence[Generator] = ()) -> Trace:
         body += segment.close(wanted, len(trace.instructions), code)
     trace.instructions = body
     return trace
+
+
+Rounds = Callable[[int, Any, str], tuple[int, Any, BaseException | None]]
+"""What runs many times, as `native/program.h` says: how often at most, and an attribute that ends
+it. It returns how many runs came to their end, what the last one left, and what ended the next.
+"""
+
+
+def rounds_of(trace: Trace, namespace: Mapping[str, Any]) -> Rounds | None:
+    """Runs of a trace in one call, where a run is one flat program of what is the same in all.
+
+    Args:
+        namespace: of the trace's functions, with what its prologue has made.
+    """
+    if len(trace.instructions) != 1:
+        return None
+    (instruction,) = trace.instructions
+    is_flat = isinstance(instruction.op, Kernel) and instruction.op.name == _NAME
+    if not (is_flat and trace.lasting.issuperset(instruction.reads)):
+        return None
+    outputs, kept = instruction.results, kept_values(trace)
+    if set(outputs) != set(kept):
+        return None
+    names = [*map(Code(trace).name, instruction.reads)]
+    places = [outputs.index(value) for value in kept]
+    rounds = instruction.op.function.rounds
+
+    def run(most: int, owner: Any, attribute: str) -> tuple[int, Any, BaseException | None]:
+        given = tuple([namespace[name] for name in names])
+        done, left, failure = rounds(most, owner, attribute, given)
+        return done, tuple([left[place] for place in places]) if done else None, failure
+
+    return run
 
 
 def _numbers_first(trace: Trace) -> list[Instruction]:
@@ -329,7 +365,7 @@ class _Segment:
             )
         except (ValueError, TypeError, BufferError):
             return self.instructions
-        kernel = Kernel("flat", program, bool(leaving))
+        kernel = Kernel(_NAME, program, bool(leaving))
         freed = [
             each for each in self.instructions if each.op is FREE and each.inputs[0] not in made
         ]

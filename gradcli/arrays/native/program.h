@@ -518,6 +518,39 @@ static PyObject *program_call(PyObject *object, PyObject *given, PyObject *named
     return PyObject_CallObject(self->otherwise, given);
 }
 
+/* What an exception is, with its traceback; None where there is none. */
+static PyObject *taken_exception(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (!type) Py_RETURN_NONE;
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback) PyException_SetTraceback(value, traceback);
+    Py_XDECREF(traceback);
+    Py_DECREF(type);
+    return value;
+}
+
+/* `rounds(most, object, name, arguments)`: run a program again and again, as long as an attribute is
+ * None. Returns how many runs came to their end, what the last of them returned, and
+ * the exception that ended the next one, or None. */
+static PyObject *program_rounds(PyObject *object, PyObject *arguments)
+{
+    Py_ssize_t most, done = 0;
+    PyObject *owner, *name, *given, *left = NULL, *made;
+    if (!PyArg_ParseTuple(arguments, "nOOO!", &most, &owner, &name, &PyTuple_Type, &given)) return NULL;
+    while (done < most && (made = program_call(object, given, NULL))) {
+        Py_XDECREF(left);
+        left = made;
+        done++;
+        PyObject *found = PyObject_GetAttr(owner, name);
+        Py_XDECREF(found);
+        if (found != Py_None) break;
+    }
+    if (!left) Py_INCREF(left = Py_None);
+    return Py_BuildValue("nNN", done, left, taken_exception());
+}
+
 /* --- making one ------------------------------------------------------------------------------- */
 
 static int program_clear(PyObject *object)
@@ -614,7 +647,13 @@ static PyObject *program_new(PyTypeObject *type, PyObject *arguments, PyObject *
     return (PyObject *)self;
 }
 
+static PyMethodDef program_methods[] = {
+    {"rounds", program_rounds, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyType_Slot program_slots[] = {
+    {Py_tp_methods, program_methods},
     {Py_tp_new, program_new},
     {Py_tp_call, program_call},
     {Py_tp_dealloc, program_dealloc},
