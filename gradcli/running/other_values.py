@@ -134,8 +134,9 @@ class _Others:
         if any(leaf.version for leaf in here.leaves.values()):
             self._rerun.moments, _ = moments_of(self._rerun, here)
         self._names = _names(run, result.graph)
-        every = ((each.id, each.leaf) for each in result.graph.nodes)
-        self._values = {id: np.array(to_host(leaf.array)) for id, leaf in every if leaf is not None}
+        every = {each.id: each.leaf for each in result.graph.nodes if each.leaf is not None}
+        self._values = {id: np.array(to_host(leaf.array)) for id, leaf in every.items()}
+        self._written = {id for id, leaf in every.items() if leaf.version}
 
     @property
     def is_alike(self) -> bool:
@@ -190,7 +191,8 @@ class _Others:
             if not np.array_equal(there.leaves[id], array, equal_nan=True):
                 name = self._names.get(id)
                 own = f"`{name}`" if name else "a leaf"
-                return f"the program sets the value of {own} itself"
+                how = ", as a step of an optimizer does" if id in self._written else ""
+                return f"the program sets the value of {own} itself{how}"
         if there is not self._was and not np.array_equal(there.seed, self._here.seed):
             return "the gradient that the backward pass begins with is another at other values"
         return ""
