@@ -8,7 +8,6 @@ syntax error is answered at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -156,39 +155,12 @@ class Session:
         """The program's names."""
         return self.interpreter.values
 
-    @contextmanager
-    def running(self, place: Span | None = None) -> Iterator[None]:
+    def running(self, place: Span | None = None) -> Running:
         """Work on this session's state; infinities and NaN come without warnings.
 
         A failure of ours leaves as E901 with the original as its cause, at `place`.
         """
-        interpreter = self.interpreter
-        import numpy as np  # lazy: start-up
-
-        before, active.state = active.state, interpreter.state
-        try:
-            with np.errstate(all="ignore"):
-                yield
-        except GradcliError as error:
-            if error.span is None:
-                error.span = place
-            if error.modules:
-                from gradcli.library.torch.nn.paths import note_layer  # lazy: start-up: few errors
-
-                note_layer(error)
-            raise
-        except BrokenPipeError:
-            raise  # whoever received what was emitted has gone
-        except MemoryError as error:
-            from gradcli.language.objects.exceptions import converted  # lazy: start-up
-
-            failure = converted(error)
-            failure.span = place
-            raise failure from error
-        except Exception as error:
-            raise internal_error(error, place) from error
-        finally:
-            active.state = before
+        return Running(self.interpreter.state, place)
 
     # --- programs -------------------------------------------------------------------------------
 
@@ -290,6 +262,54 @@ class Session:
 
             recorder = self.recorder
             return Graph(tensor, None if recorder is None else recorder.constants)
+
+
+class Running:
+    """The context in which a session works; see `Session.running`. It is entered many times in
+    every run, so it is no generator.
+    """
+
+    __slots__ = ("_before", "_place", "_silence", "_state")
+
+    def __init__(self, state: State, place: Span | None) -> None:
+        self._state = state
+        self._place = place
+
+    def __enter__(self) -> None:
+        import numpy as np  # lazy: start-up
+
+        self._silence = np.errstate(all="ignore")
+        self._silence.__enter__()
+        self._before, active.state = active.state, self._state
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: Any
+    ) -> None:
+        self._silence.__exit__(None, None, None)
+        try:
+            if error is not None:
+                self._pass_on(error)
+        finally:
+            active.state = self._before
+
+    def _pass_on(self, error: BaseException) -> None:
+        """Add to an error where it was, or raise what it is outside."""
+        if isinstance(error, GradcliError):
+            if error.span is None:
+                error.span = self._place
+            if error.modules:
+                from gradcli.library.torch.nn.paths import note_layer  # lazy: start-up: few errors
+
+                note_layer(error)
+        elif isinstance(error, MemoryError):
+            from gradcli.language.objects.exceptions import converted  # lazy: start-up
+
+            failure = converted(error)
+            failure.span = self._place
+            raise failure from error
+        elif isinstance(error, Exception) and not isinstance(error, BrokenPipeError):
+            # A broken pipe: whoever received what was emitted has gone.
+            raise internal_error(error, self._place) from error
 
 
 def _hot_loop(compiler: Compiler, loop: For | While, scope: Scope, body: Run) -> HotLoop:

@@ -9,7 +9,7 @@ program can see.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
@@ -109,12 +109,12 @@ class Recorder(Listener):
         self.copied: Callable[[Any], Any] = own
         self.revived = False
         self._freeing = False
-        self._would_be_freed: WeakSet[Node] = WeakSet()
+        self._would_be_freed: WeakSet[Node] | set[Node] = WeakSet() if keeps else set()
         self.events: list[Event] | None = [] if events else None
         self.ran: WeakSet[Node] = WeakSet()
         self.outputs: dict[Span | None, Differentiated] = {}
         self.constants: WeakKeyDictionary[Node, dict[int, Any]] = WeakKeyDictionary()
-        self.modules: WeakKeyDictionary[Node, ModuleCall] = WeakKeyDictionary()
+        self.modules: MutableMapping[Node, ModuleCall] = {}
 
     @property
     def recorder(self) -> Recorder:
@@ -129,6 +129,8 @@ class Recorder(Listener):
             return
         calls = active.state.calls
         if calls:
+            if not self.modules:  # what few programs need takes as long as the rest of a recorder
+                self.modules = WeakKeyDictionary()
             self.modules[node] = calls[-1]
         if None in node.next_nodes:
             tensors = operands[op.lists[0]] if op.lists else [operands[name] for name in op.inputs]
