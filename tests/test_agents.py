@@ -21,7 +21,7 @@ from tests.machine import PATIENCE
 
 mcp = pytest.importorskip("mcp")
 
-from gradcli.doors.agents.server import without_halves  # noqa: E402
+from gradcli.doors.agents.server import MOST_ASKED, refusal, without_halves  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -255,7 +255,7 @@ ARGUMENTS: list[tuple[str, dict[str, Any], str, bool]] = [
      "timeout.grad = tensor(3.)", False),
     ("run", {"program": "print(chr(0xd800)); 1"}, "\\ud800", False),
     ("run", {"program": "raise ValueError(chr(0xd800))"}, "\\ud800", True),
-    ("run", {"program": "1", "inputs": {"x": "y" * 9_000_000}}, "the limit is 8,000,000", True),
+    ("run", {"program": "1", "inputs": {"x": "y" * 9_000_000}}, "more than 4,000,000 bytes", True),
     ("run", {"program": "row.gradrun"}, "`gradcli mcp --recordings DIR`", True),
 ]  # fmt: skip
 
@@ -331,3 +331,27 @@ def test_recordings_are_those_of_a_folder(tmp_path: Path) -> None:
     for answer in others:
         assert answer.is_error
         assert "there is no recording" in answer.content[0].text
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "number"),
+    [
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"x": [1', b"1]}}", b"7"),
+        (b'{"id":"a\\"b","params":{', b"1]}}\n", b'"a\\"b"'),
+        (
+            b'{"method":"tools/call","params":{"id":3,"x":[',
+            b'1]},"jsonrpc":"2.0","id":-4}\n',
+            b"-4",
+        ),
+        (b'{"params":{"x":[1,', b'2],"id":5}}\n', None),
+        (b"[" * 9, b"[" * 9, None),
+    ],
+)
+def test_a_message_that_is_too_long_is_refused_by_its_number(
+    start: bytes, end: bytes, number: bytes | None
+) -> None:
+    """Its rest is thrown away as it arrives."""
+    found = refusal(start, end)
+    assert (found == b"") == (number is None)
+    assert number is None or json.loads(found)["id"] == json.loads(number)
+    assert len(start) < MOST_ASKED

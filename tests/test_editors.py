@@ -287,6 +287,10 @@ FIXES = [
     ("y = torch.sigmod(ones(1))\n", 0, ("E102", "sigmoid", 10, 16)),
     ("x = F.rleu(ones(1))\n", 0, ("E102", "relu", 6, 10)),
     ("loss = ones(1)\nprint(lss)\n", 1, ("E101", "loss", 6, 9)),
+    ("y = a && b\n", 0, ("E001", "and", 6, 8)),
+    ("x++\n", 0, ("E001", "x += 1", 0, 3)),
+    ("def f(x)\n    return x\n", 0, ("E001", "def f(x):", 0, 8)),
+    ("y = 3x\n", 0, ("E001", "3 * x", 4, 6)),
 ]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from threading import Thread
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 
 from mcp.server.mcpserver import MCPServer
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
@@ -29,6 +30,20 @@ bounded: a large array is its shape, extremes and norm, and the slice that `elem
 
 _RECORDED = """
 The program `NAME.gradrun` is the recording of that name, of a run under PyTorch: there are {}."""
+
+MOST_ASKED = 4_000_000
+"""The bytes of the longest message that is read."""
+
+_TOO_LONG = "\0"
+"""The program in the place of a message that is too long."""
+
+_ENDS = 4_096
+"""In so many bytes, the first or the last, a message has its number."""
+
+_ID = rb'"id"\s*:\s*(?P<id>"(?:[^"\\]|\\.)*"|-?\d+)\s*'
+_OTHER = rb'"[^"\\]*"\s*:\s*(?:"[^"\\]*"|-?\d+)\s*'
+_FIRST_ID = re.compile(rb"\s*\{\s*(?:%b,\s*)*%b[,}]" % (_OTHER, _ID))
+_LAST_ID = re.compile(rb",\s*%b(?:,\s*%b)*\}\s*\Z" % (_ID, _OTHER))
 
 _MOST_NAMED = 20
 
@@ -96,7 +111,8 @@ def serve(limits: dict[str, Any], recordings: str | None) -> None:
 
 def _mend_input() -> None:
     """Put what the SDK can read in the place of standard input: it drops a message with a half of a
-    surrogate pair, and the client would wait for its answer.
+    surrogate pair, and the client would wait for its answer; and it holds 25 times the bytes of a
+    message, however long that is.
     """
     lines = os.fdopen(os.dup(0), "rb")
     read_end, write_end = os.pipe()
@@ -104,12 +120,55 @@ def _mend_input() -> None:
     os.close(read_end)
 
     def copy() -> None:
+        about: Any = None
         with lines, os.fdopen(write_end, "wb") as mended:
-            for line in lines:
+            while line := lines.readline(MOST_ASKED + 1):
+                if len(line) > MOST_ASKED:
+                    line = refusal(line, _end_of_line(lines), about)
+                about = about or _about_client(line)
                 mended.write(without_halves(line))
                 mended.flush()
 
     Thread(target=copy, daemon=True).start()
+
+
+def _end_of_line(lines: BinaryIO) -> bytes:
+    """The last bytes of a line that is too long, whose rest nobody holds."""
+    end = b""
+    while part := lines.readline(1 << 16):
+        end = (end + part)[-_ENDS:]
+        if part.endswith(b"\n"):
+            break
+    return end
+
+
+def _about_client(line: bytes) -> Any:
+    """What a message of the protocol without sessions says of the client, as all of them have to;
+    None for another message.
+    """
+    if len(line) > _ENDS:
+        return None
+    try:
+        return json.loads(line)["params"]["_meta"]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+
+
+def refusal(start: bytes, end: bytes, about: Any = None) -> bytes:
+    """A call in the place of a message that is too long, which is answered with the refusal;
+    nothing where the message has no number that can be read in its first or last bytes.
+
+    Args:
+        about: what an earlier message said of the client.
+    """
+    found = _FIRST_ID.match(start[:_ENDS]) or _LAST_ID.search(end)
+    if found is None:
+        return b""
+    call: dict[str, Any] = {"name": "run", "arguments": {"program": _TOO_LONG}}
+    if about is not None:
+        call["_meta"] = about
+    message = {"jsonrpc": "2.0", "id": json.loads(found["id"]), "method": "tools/call"}
+    return json.dumps({**message, "params": call}).encode() + b"\n"
 
 
 def without_halves(line: bytes) -> bytes:
@@ -218,6 +277,9 @@ class Tools:
     async def _ask(
         self, name: str, program: str, inputs: Any, settings: dict[str, Any]
     ) -> CallToolResult:
+        if program == _TOO_LONG:
+            text = f"the question has more than {MOST_ASKED:,} bytes, the limit"
+            return _result({"text": text, "error": "E608"})
         given = {key: value for key, value in settings.items() if value is not None}
         elements = given.pop("elements", None)
         try:

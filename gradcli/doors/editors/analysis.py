@@ -20,6 +20,7 @@ from gradcli.show.help.op_page import op_help
 _BEFORE = re.compile(r"[A-Za-z_][\w.]*$")
 _BEHIND = re.compile(r"\w*")
 _MEANT = re.compile(r"did you mean `([A-Za-z_][\w.]*)`\?")
+_WRITTEN = re.compile(r"^help: (?:write|use) `([^`…]+)`", re.MULTILINE)
 _LEAST_ALIKE = 0.5
 
 
@@ -34,8 +35,11 @@ def problems(name: str, text: str) -> list[GradcliError]:
 
 def fix_of(text: str, start: int, end: int, help: str | None) -> tuple[int, int, str] | None:
     """The change that a help proposes for what stands in a part of a text: from where to where, and
-    the name that was meant; None where it proposes no name.
+    the name that was meant, or what is to be written; None where it proposes neither.
     """
+    written = _WRITTEN.search(help or "")
+    if written is not None:
+        return _rewritten(text, start, end, written[1])
     meant = _MEANT.search(help or "")
     if meant is None:
         return None
@@ -48,6 +52,26 @@ def fix_of(text: str, start: int, end: int, help: str | None) -> tuple[int, int,
     if match is None or likeness(match) < _LEAST_ALIKE:
         return None
     return start + match.start(), start + match.end(), meant[1]
+
+
+def _rewritten(text: str, start: int, end: int, new: str) -> tuple[int, int, str] | None:
+    """The change that puts what a help writes in the place of a part, and of what stands before it
+    where that begins the same; None where the text then has as many problems.
+    """
+    line = text.rfind("\n", 0, start) + 1
+    alike = (begin for begin in range(line, start) if new.startswith(text[begin:start]))
+    count = len(problems("", text))
+    for begin in (next(alike, start), start):
+        before, behind = text[:begin], text[end:]
+        parted = " " if _parts_of_a_word(before[-1:], new[:1]) else ""
+        word = parted + new + (" " if _parts_of_a_word(new[-1:], behind[:1]) else "")
+        if len(problems("", before + word + behind)) < count:
+            return begin, end, word
+    return None
+
+
+def _parts_of_a_word(one: str, other: str) -> bool:
+    return f"_{one}{other}".isidentifier() and bool(one and other)
 
 
 def name_at(text: str, offset: int) -> str:

@@ -188,7 +188,7 @@ def _actions(server: Server, params: types.CodeActionParams) -> list[types.CodeA
     uri = params.text_document.uri
     return [
         types.CodeAction(
-            f"write `{fix.new_text}`",
+            f"write `{fix.new_text.strip()}`",
             types.CodeActionKind.QuickFix,
             [problem],
             is_preferred=True,
