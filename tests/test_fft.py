@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import gradcli
 from tests.running import run
 
 SETUP = """
@@ -95,3 +97,16 @@ def test_the_inverse_of_stft_is_the_signal() -> None:
         "print(f.shape, (torch.istft(f, 8, 2, length=24) - s).abs().max().item() < 1e-6)"
     )
     assert outcome.stdout == "torch.Size([5, 13]) True\n"
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft"])
+def test_single_precision_is_double_rounded(name: str) -> None:
+    """NumPy's transforms in single precision are further from the truth than PyTorch's."""
+    rng = np.random.default_rng(0)
+    for length in (6, 7, 13, 127):
+        values = rng.standard_normal((3, length)).astype(np.float32)
+        if name != "rfft":
+            values = values + np.complex64(1j) * values[::-1]
+        found = gradcli.run(f"torch.fft.{name}(x)", {"x:const": values}).value
+        truth = getattr(np.fft, name)(values.astype(np.complex128 if name != "rfft" else float))
+        assert (found == truth.astype(found.dtype)).all()
