@@ -26,7 +26,7 @@ from statistics import geometric_mean
 
 from gradcli.arrays.native.dispatch import core
 from tests.benchmarks.measure import Series, alternate
-from tests.benchmarks.opponents import Sides, share_cores, steps
+from tests.benchmarks.opponents import LEAST_GROWTH, MOST_GROWTH, Sides, share_cores, steps
 from tests.benchmarks.per_op import profile
 from tests.benchmarks.recording import recording
 from tests.benchmarks.records import records
@@ -39,11 +39,6 @@ HEADINGS = (
     f"{'ms a round':<20}{'gradcli':>11}{'grown':>6}{'MB':>8}{'torch':>11}{'grown':>6}{'MB':>8}"
     f"{'ratio':>8}{'must':>7}{'aim':>6}{'':>8}{'memory':>9}{'no C':>7}"
 )
-
-LEAST_GROWTH, MOST_GROWTH = 2.0, 4.5
-"""What 3 times the rounds take at least and at most, in times of what one takes. Below that, a loop
-does not depend on its own results and was computed once; above, a round costs more and more.
-"""
 
 SETTLED, SHORTEST, LONGEST = 3, 0.3, 4.0
 """N rounds take as many times what the first ones cost besides, and so many seconds at least and,

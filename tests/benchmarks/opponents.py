@@ -94,6 +94,15 @@ STEP = (1.0, 0.7)
 """The ratios to it that they must reach and aim at."""
 
 
+LEAST_GROWTH, MOST_GROWTH = 2.0, 4.5
+"""What 3 times the rounds take at least and at most, in times of what one takes. Below that, a loop
+does not depend on its own results and was computed once; above, a round costs more and more.
+"""
+
+_LONGER = 5
+"""How many times the rounds of a program are measured: steps are short beside the first ones."""
+
+
 def share_cores(cores: int) -> None:
     """Let this process and all that it starts have as many cores, so that no side has more threads
     at work than another.
@@ -130,20 +139,23 @@ def steps(sides: Sides, quick: bool, times: int) -> None:
     heads = "".join(f"{name:>11}{'grown':>7}" for name in names)
     print(f"{'µs a step':<18}{heads}{'beside jax':>12}{'must':>7}{'aim':>6}")
     for work in STEPS:
-        rounds = work.rounds(quick)
+        rounds = work.rounds(quick) * (1 if quick else _LONGER)
         commands = {
             (side, factor): sides.command(work, side, factor * rounds)
             for side in names
             for factor in (1, 3)
         }
-        line, per_step = f"{work.name:<18}", {}
+        line, per_step, grown = f"{work.name:<18}", {}, True
         series = alternate(commands, times)
         for side in names:
             once, thrice = series[side, 1].loop(), series[side, 3].loop()
-            # The first step compiles, in a loop of JAX's too: what is between is all steps.
-            per_step[side] = max(thrice - once, 1e-9) / (2 * rounds)
+            # The first rounds are interpreted: what is between is all steps.
+            per_step[side] = (thrice - once) / (2 * rounds)
+            grown = grown and LEAST_GROWTH <= thrice / once <= MOST_GROWTH
             line += f"{per_step[side] * 1e6:>11.1f}{thrice / once:>7.1f}"
-        if "jax.jit" in per_step and not quick:
+        if not quick and not grown:
+            line += "  refused: the time does not grow with the rounds"
+        elif not quick and "jax.jit" in per_step:
             ratio = per_step["gradcli"] / per_step["jax.jit"]
             missed = "  missed" if ratio > STEP[0] else ""
             line += f"{ratio:>12.2f}{STEP[0]:>7}{STEP[1]:>6}{missed}"

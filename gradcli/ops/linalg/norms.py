@@ -30,7 +30,6 @@ from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.complex import real_part
 from gradcli.ops.elementwise.unary import abs_op, is_complex, sgn
 from gradcli.ops.indexing.masks import masked_fill_number
-from gradcli.ops.linalg.decompositions import svdvals
 from gradcli.ops.reduction.extrema import amax_op, amin_op
 from gradcli.ops.reduction.sum import (
     cast_array,
@@ -187,6 +186,8 @@ def _spectral_norm(
     order = tuple(dim for dim in range(input.array.ndim) if dim not in (rows, columns))
     order = (*order, rows, columns)
     check_dtype("matrix_norm", dtype or input.dtype, dtype_names("half", raises="RuntimeError"))
+    from gradcli.ops.linalg.decompositions import svdvals  # lazy: family: decompositions
+
     values = svdvals(permute.apply(to(input, dtype) if dtype else input, order))
     last = values.array.ndim - 1
     if ord == "nuc":
