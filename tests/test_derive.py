@@ -160,6 +160,11 @@ def test_powers_of_powers_take_seconds(gradcli: CommandLine, program: str) -> No
         assert gradcli("derive", program, "x=0.5").code == 0
 
 
+def test_a_number_is_reduced_over_its_only_dimension(gradcli: CommandLine) -> None:
+    shown = gradcli("derive", "e = x.softmax(-1) ** 2", "x=3.", "--to", "latex")
+    assert (shown.code, "softmax" in shown.out) == (0, True), shown.err
+
+
 def test_a_long_chain_is_refused_a_matrix_at_once(gradcli: CommandLine) -> None:
     """Each of its lines is put into the next once."""
     chain = "e = x * a\nfor i in range(90): e = e.log()\ne = e.mean()"

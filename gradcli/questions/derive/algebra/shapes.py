@@ -87,7 +87,8 @@ def reduced_dims(symbol: Call, rank: int) -> tuple[set[int] | None, bool]:
     dims = (reduced,) if type(reduced) is int else reduced
     if not isinstance(dims, (tuple, list)):
         return None, False
-    return {dim % rank for dim in dims}, bool(values[1:] and values[1] is True)
+    # A number has the dimensions 0 and -1 to a reduction, and none of its shape goes.
+    return {dim % rank for dim in dims if rank}, bool(values[1:] and values[1] is True)
 
 
 def _sizes(symbol: Symbol) -> Shape | None:
