@@ -17,6 +17,7 @@ import numpy as np
 
 from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.kernels.special.pieces import ElementFunction, Quotient, in_pieces
+from gradcli.arrays.native.dispatch import kernel
 
 # --- the error function -------------------------------------------------------------------------
 
@@ -193,7 +194,12 @@ def _erfinv_near_zero(y: Any) -> Any:
 def _erfinv_above(y: Any) -> Any:
     """For y from 0.6 up, where 1 - y is exact and x less sensitive to it; nan beyond 1."""
     x = _above_half(y) * _HALF
-    return x + (erfc(x) - (1 - y)) * _slope(x)
+    share = erfc(x) if kernel("erfc_wide") else np.float64(_erfc_of_each(x))
+    return x + (share - (1 - y)) * _slope(x)
+
+
+_erfc_of_each = np.frompyfunc(math.erfc, 1, 1)
+"""The C library's: to the step, three units of erfc are two of erfinv."""
 
 
 _above_half = in_pieces(
