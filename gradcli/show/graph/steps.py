@@ -42,19 +42,24 @@ def steps(
     if not is_brief(events):
         return "\n".join(texts)
     names = [_head(graph, event, PLAIN)[0] for event in events]
-    keys = [_key(event, name) for event, name in zip(events, names, strict=True)]
+    keys = [_key(graph, event, name) for event, name in zip(events, names, strict=True)]
     lines: list[str] = []
-    waiting, around = repeats(keys), []
+    waiting: list[Repeat] = repeats(keys)
+    around: list[Repeat] = []
     at = 0
     while at < len(texts):
-        while waiting and waiting[0].start == at:
-            around.append(waiting.pop(0))
+        while waiting and waiting[0].start <= at:
+            following = waiting.pop(0)
+            if following.start == at:
+                around.append(following)
         lines.append(texts[at])
         at += 1
         while around and at == around[-1].start + around[-1].length:
             repeat = around.pop()
-            lines.append(style.paint(_again(repeat, names, titles), "quiet"))
-            at = repeat.end
+            limit = around[-1].start + around[-1].length if around else len(texts)
+            last = _last_block(events, keys[:limit], repeat)
+            lines.append(style.paint(_again(repeat, names, titles, last), "quiet"))
+            at = repeat.end + len(last)
     return "\n".join(lines)
 
 
@@ -63,27 +68,61 @@ def is_brief(events: Sequence[Event]) -> bool:
     return len(events) > _MOST and not is_printed_whole()
 
 
-def _key(event: Event, name: str) -> str:
+def _key(graph: Graph, event: Event, name: str) -> str:
     """What an event has in common with that of another block or another round."""
     grads = event.grads if isinstance(event, Step) else (event.new,)
     shapes = [None if grad is None else grad.shape for grad in grads]
+    # Gradients that meet at a block's input meet at the last node before it: before the first
+    # block that is another one.
+    node = graph.find(event.node)
+    if isinstance(event, Accumulation) and node is not None and node.leaf is None:
+        name = ""
     return f"{type(event).__name__} {_NUMBER.sub('.', name)} {shapes}"
 
 
 _NUMBER = re.compile(r"\.\d+(?=\.)")
 
 
-def _again(repeat: Repeat, names: Sequence[str], titles: Mapping[str, str]) -> str:
-    """The line in place of what repeats, with the modules that it belongs to."""
+def _last_block(events: Sequence[Event], keys: Sequence[str], repeat: Repeat) -> Sequence[int]:
+    """The events of the first round, by their places, that happened once more behind all rounds in
+    a block that passes no gradient to its input, as none is wanted there; none for no such block.
+    """
+    first = range(repeat.start, repeat.start + repeat.length)
+    nodes = [events[at].node for at in first if isinstance(events[at], Step)]
+    # What leads to a variable of the block happens in each: the other steps lead to its input.
+    arrived = {events[at].node for at in first if isinstance(events[at], Arrival)}
+    for node in reversed(nodes):
+        if not arrived.isdisjoint(node.next_nodes):
+            arrived.add(node)
+    places = [at for at in first if events[at].node in arrived]
+    block_keys = [keys[at] for at in places]
+    alike = keys[repeat.end : repeat.end + len(places)] == block_keys
+    return places if alike and len(places) < repeat.length else ()
+
+
+def _again(
+    repeat: Repeat, names: Sequence[str], titles: Mapping[str, str], last: Sequence[int]
+) -> str:
+    """The line in place of what repeats, with the modules that it belongs to.
+
+    Args:
+        last: what `_last_block` finds.
+    """
     length, more = repeat.length, repeat.times - 1
     for at in range(repeat.start, repeat.start + length):
-        parts = [names[at + length * number].split(".") for number in (0, 1, more)]
+        places = [at + length * number for number in (0, 1, more)]
+        if at in last:
+            places[2] = repeat.end + last.index(at)
+        parts = [names[place].split(".") for place in places]
         depth = next((n for n, (x, y) in enumerate(zip(*parts[:2], strict=False)) if x != y), None)
         if depth is not None:
-            first, second, last = (".".join(each[: depth + 1]) for each in parts)
+            first, second, final = (".".join(each[: depth + 1]) for each in parts)
             title = titles.get(first, "").partition("(")[0] or "block"
-            return f"     ⋮ {title} × {repeat.times}: as in {first}, so in {second} … {last}"
-    return f"     ⋮ these {length} lines {more} times more"
+            times = repeat.times + bool(last)
+            text = f"     ⋮ {title} × {times}: as in {first}, so in {second} … {final}"
+            return f"{text}, whose input gets nothing" if last else text
+    again = f"     ⋮ these {length} lines {more} times more"
+    return f"{again}, then {len(last)} of them" if last else again
 
 
 def event_texts(
