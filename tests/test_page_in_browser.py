@@ -483,6 +483,58 @@ def test_a_module_opens_and_closes(browser: Browser, pages: dict[str, Path]) -> 
     )
 
 
+CNN = """
+nn = torch.nn
+net = nn.Sequential(
+    nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 8, 3), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Flatten(), nn.Linear(8, 3),
+)
+loss = nn.functional.cross_entropy(net(torch.randn(2, 1, 10, 10)), torch.tensor([0, 2]))
+"""
+CLASS = """
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = torch.nn.Conv2d(1, 4, 3), torch.nn.Conv2d(4, 8, 3)
+        self.pool, self.last = torch.nn.MaxPool2d(2), torch.nn.Linear(8, 3)
+    def forward(self, x):
+        x = self.pool(torch.relu(self.one(x)))
+        x = self.pool(torch.relu(self.two(x)))
+        return self.last(x.flatten(1))
+net = Net()
+loss = torch.nn.functional.cross_entropy(net(torch.randn(2, 1, 10, 10)), torch.tensor([0, 2]))
+"""
+DEEP = """
+nn = torch.nn
+stages = [nn.Sequential(nn.Conv2d(4, 4, 3, padding=1), nn.BatchNorm2d(4)) for i in range(6)]
+parts = [part for stage in stages for part in (stage, nn.ReLU(), nn.Dropout(0.1))]
+net = nn.Sequential(*parts, nn.Flatten(), nn.Linear(64, 3))
+loss = nn.functional.cross_entropy(net(torch.randn(2, 4, 4, 4)), torch.tensor([0, 2]))
+"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1024, 768), (1440, 900), (1920, 1080)])
+@pytest.mark.parametrize("program", [CNN, CLASS, DEEP])
+def test_the_outermost_module_is_open_and_can_be_read(
+    browser: Browser, tmp_path: Path, program: str, width: int, height: int
+) -> None:
+    """Where the whole would be too small to read, it scrolls; Fit shows it."""
+    file = tmp_path / "net.html"
+    assert invoke("explain", program, "-o", str(file)).code == 0
+    _open(browser, file, width, height)
+    assert browser.run("opened.has('net')")
+    assert browser.run("items.length") >= 8
+    assert browser.run("resize()") >= 0.65
+    ((left, right, top, bottom),) = browser.run("places('.canvas .lit')")[:1]
+    assert 0 <= left < right <= width
+    assert 0 <= top < bottom <= height
+    browser.click("#fit")
+    assert browser.run(
+        "canvas.scrollWidth <= canvas.clientWidth && canvas.scrollHeight <= canvas.clientHeight"
+    )
+    assert browser.run("opened.has('net')")
+
+
 TOLD = {
     "[aria-label='a + b, AddBackward0']": [
         "AddBackward0", "5.", "4.", "(), float32", "line 1: a + b",

@@ -309,12 +309,13 @@ function addSliders() {
 
 // --- size of the graph -------------------------------------------------------------------------
 
-const LARGEST = 1.6, SCROLLED = 0.85, SMALLEST = 0.15, MOST_SHOWN = 60, FEW = 4;
+const LARGEST = 1.6, SCROLLED = 0.85, SMALLEST = 0.15, MOST_SHOWN = 60, MOST_SCROLLED = 40;
 
 // The smallest scale at which modules are opened: a large window has room for larger text. What
-// stands around all the others is opened at a smaller one, or there would be nothing to see.
+// stands around all the others is opened at any, or there would be nothing to see: a picture below
+// the smallest scale that can be read is larger than the window, and scrolls.
 const legible = () => (canvas.clientHeight > 900 ? 0.85 : 0.7);
-const STILL_LEGIBLE = 0.5;
+const STILL_LEGIBLE = 0.65;
 
 const fitting = ({ width, height }) => Math.min(LARGEST, (canvas.clientWidth - 16) / width, (canvas.clientHeight - 16) / height);
 
@@ -443,7 +444,6 @@ function openWhatFits() {
   const closed = new Set(page.closed);
   const keys = keysOf().sort((a, b) => a.split("/").length - b.split("/").length);
   let plan = arrange(), tries = 0;
-  const few = items.length <= FEW;
   for (const key of keys) {
     const box = page.boxes.find(({ within }) => within.includes(key)), outer = box.within.slice(0, box.within.indexOf(key));
     const several = page.modules[key].title.includes(" × ");
@@ -452,8 +452,11 @@ function openWhatFits() {
     if (!page.expand && (several || single || ++tries > 24)) continue;
     opened.add(key);
     plan = arrange();
-    const least = few && !key.includes("/") ? STILL_LEGIBLE : legible();
-    if (!page.expand && (items.length > MOST_SHOWN || fitting({ width: plan.width + 2 * BORDER, height: plan.height + 2 * BORDER }) < least)) opened.delete(key);
+    if (page.expand) continue;
+    const scale = fitting({ width: plan.width + 2 * BORDER, height: plan.height + 2 * BORDER });
+    const scrolls = !key.includes("/") && items.length <= MOST_SCROLLED;
+    if (items.length > MOST_SHOWN || (scale < legible() && !scrolls)) opened.delete(key);
+    else zoom = scale < STILL_LEGIBLE ? legible() : 0;
   }
   redraw();
 }
