@@ -234,6 +234,15 @@ def test_words_without_a_page_are_searched_for(run: CommandLine, asked: str, lin
     assert any(each.strip().startswith(line) for each in shown.out.split("\n")[:4])
 
 
+@pytest.mark.parametrize("asked", ["tqdm", "latex", "nan", "picture"])
+def test_a_search_leaves_the_changes_out(run: CommandLine, asked: str) -> None:
+    assert "gradcli help changes" not in run("help", asked).out
+
+
+def test_what_stands_in_the_changes_alone_is_found_there(run: CommandLine) -> None:
+    assert run("help", "promised").out.split("\n")[1] == "  gradcli help changes  Changes"
+
+
 def test_each_find_of_a_search_is_a_line_that_fits() -> None:
     width, rows = 60, [("gradcli help why", "why a gradient is None, NaN or wrong: " * 3)]
     assert max(map(len, listed(rows, Style(False, width)).split("\n"))) == width

@@ -47,6 +47,9 @@ _IGNORED = re.compile(
 _NOT_ASKED = frozenset(("adding-an-op", "architecture", "contributing"))
 """Pages about the code of gradcli, found by their names and headings alone."""
 
+_LAST = "changes"
+"""The page that has a word of every other one: an answer where no other has."""
+
 
 @dataclass(frozen=True)
 class _Entry:
@@ -57,6 +60,8 @@ class _Entry:
     body: str = ""
     first: float = 0.0
     """What it is ahead of others that hold as many words."""
+    last: bool = False
+    """Whether it is told where nothing else holds a word."""
 
     def matched(self, words: list[str]) -> tuple[int, float]:
         """How many of the words stand in it, and how prominently."""
@@ -85,11 +90,11 @@ def search(asked: str, commands: Mapping[str, str], style: Style = PLAIN) -> str
     for number, entry in enumerate(_entries(commands)):
         hits, score = entry.matched(words)
         if hits:
-            ranked.append((-hits, -score, number, entry))
+            ranked.append((entry.last, -hits, -score, number, entry))
     if not ranked:
         return None
     ranked.sort()
-    best = [entry for hits, _, _, entry in ranked if hits == ranked[0][0]][:_MOST]
+    best = [rank[-1] for rank in ranked[:_MOST] if rank[:2] == ranked[0][:2]]
     return f"On {asked}:\n{listed([(each.typed, each.about) for each in best], style)}"
 
 
@@ -126,9 +131,10 @@ def _entries(commands: Mapping[str, str]) -> Iterator[_Entry]:
         text = source(topic) or ""
         title = plain(text.split("\n")[0].lstrip("# "))
         body = "" if topic in _NOT_ASKED else text
-        yield _Entry(f"gradcli help {topic}", described.get(topic, title), body)
+        last = topic == _LAST
+        yield _Entry(f"gradcli help {topic}", described.get(topic, title), body, 0.0, last)
         for slug, heading in headings(topic):
-            yield _Entry(f"gradcli help {slug}", f"{plain(heading)} ({topic})")
+            yield _Entry(f"gradcli help {slug}", f"{plain(heading)} ({topic})", last=last)
     for code, meaning in (*CODES.items(), *WARNINGS.items()):
         yield _Entry(f"gradcli help {code}", meaning.title)
 
