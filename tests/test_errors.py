@@ -11,7 +11,8 @@ import pytest
 from gradcli.codes import CODES
 from gradcli.errors import GradcliError
 from gradcli.session import Session
-from gradcli.show.diagnostics.human import WITHOUT_CLASS
+from gradcli.show.diagnostics.human import WITHOUT_CLASS, usage_error
+from gradcli.show.style import Style, block
 from tests.blocks import example_of
 from tests.command_line import CommandLine
 from tests.rows import each_row
@@ -229,6 +230,47 @@ def test_carets_stand_under_wide_characters(gradcli: CommandLine, line: str, pla
     before = text[: text.index(place.expandtabs()[0], text.index("=") + 1)]
     assert columns(before) == lines[carets].index("^")
     assert lines[carets].count("^") >= columns(place.replace("\t", " "))
+
+
+ADVICE = [
+    # (the text of a help, its lines of 60 columns)
+    ("an operator or a comma may be missing between those two, or a line's end",
+     ["an operator or a comma may be missing between those", "two, or a line's end"]),
+    ("the script's own words go behind `--`: gradcli run FILE -- --option",
+     ["the script's own words go behind `--`:", "gradcli run FILE -- --option"]),
+    ("`gradcli derive` writes formulas, and `gradcli explain --flow 'y = x * x' x=3` where it went",
+     ["`gradcli derive` writes formulas, and",
+      "`gradcli explain --flow 'y = x * x' x=3` where it",
+      "went"]),
+    ("`gradcli record --python .venv/bin/python train.py --epochs 3` records it",
+     ["`gradcli record --python .venv/bin/python train.py --epochs 3`", "records it"]),
+    ("two spaces  stay,\n  as an indent does where a line is one that has to be broken",
+     ["two spaces  stay,",
+      "  as an indent does where a line is one that has to",
+      "  be broken"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "lines"), ADVICE)
+def test_lines_break_at_blanks_and_never_in_a_command(text: str, lines: list[str]) -> None:
+    shown = usage_error("it is wrong", text, Style(False, 60)).split("\n")
+    lead = " = help: "
+    assert shown == [
+        "error: it is wrong",
+        f"{lead}{lines[0]}",
+        *(f"{' ' * len(lead)}{line}" for line in lines[1:]),
+    ]
+    # What is no terminal has lines of any length.
+    whole = usage_error("it is wrong", text)
+    assert whole == "\n".join(["error: it is wrong", block(lead, text)])
+
+
+def test_a_long_message_breaks_at_blanks() -> None:
+    message = "the shapes (2,) and (3,) of the operands `x @ w` cannot be multiplied"
+    assert usage_error(message, None, Style(False, 60)).split("\n") == [
+        "error: the shapes (2,) and (3,) of the operands `x @ w`",
+        "  cannot be multiplied",
+    ]
 
 
 def columns(text: str) -> int:

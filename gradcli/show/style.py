@@ -4,6 +4,8 @@ terminal raw.
 
 from __future__ import annotations
 
+import re
+
 from gradcli.record import Record
 
 _SGR = {
@@ -44,6 +46,29 @@ class Style(Record):
     def shortened(self, text: str, column: int) -> str:
         """A text that starts at a column, cut with `…` where it would leave the terminal."""
         return clipped(text, WIDEST if self.width is None else max(self.width - column, 16))
+
+    def filled(self, text: str, column: int) -> str:
+        """A text that starts at a column, as do its further lines: broken at blanks where it would
+        leave the terminal, but never within quotes or a command, which people copy.
+        """
+        if self.width is None:
+            return text
+        room = max(self.width - column, 16)
+        lines = []
+        for line in text.split("\n"):
+            indent = shown = line[: len(line) - len(line.lstrip(" "))]
+            for word in _UNBROKEN.findall(line[len(indent) :]):
+                if shown.strip() and columns(shown + word) > room:
+                    lines.append(shown)
+                    shown = indent + word.lstrip(" ")
+                else:
+                    shown += word
+            lines.append(shown)
+        return "\n".join(lines)
+
+
+_UNBROKEN = re.compile(r" *(?:`[^`]*`|(?<!\w)'[^']*'|(?<=: )gradcli .*|[^ ])+| +")
+"""A word with the blanks before it: what is quoted, and a command behind a colon, are one."""
 
 
 PLAIN = Style()

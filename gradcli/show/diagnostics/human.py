@@ -60,12 +60,12 @@ def usage_error(message: str, help: str | None, style: Style = PLAIN) -> str:
 
 def note(text: str, style: Style = PLAIN) -> str:
     """A remark beside the data."""
-    return f"{style.paint('note', 'note')}: {escaped(text)}"
+    return f"{style.paint('note', 'note')}: {style.filled(escaped(text), 6)}"
 
 
 def _headline(kind: str, role: str, message: str, style: Style) -> str:
-    first, *further = escaped(message).split("\n")
-    text = f"{style.paint(kind, role)}{style.paint(f': {first}', 'strong')}"
+    first, *further = style.filled(f"{kind}: {escaped(message)}", 2).split("\n")
+    text = f"{style.paint(kind, role)}{style.paint(first[len(kind) :], 'strong')}"
     return "\n".join([text, *(f"  {line}" for line in further)])
 
 
@@ -81,7 +81,7 @@ def body(
     for kind, text in [*(("note", note) for note in notes), *([("help", help)] if help else [])]:
         sign = f"{margin} {style.paint('=', 'gutter')} {style.paint(kind, 'strong')}: "
         plain = f"{margin} = {kind}: "
-        yield sign + block(plain, escaped(text))[len(plain) :]
+        yield sign + block(plain, style.filled(escaped(text), len(plain)))[len(plain) :]
 
 
 def _calls(error: GradcliError) -> Iterator[str]:
