@@ -124,6 +124,10 @@ LOOPS = {
     "norms": "y = F.normalize(x * w, dim=1).sum() + torch.linalg.norm(w) + w.std()",
     "joined": "y = torch.cat([x, w[None]], 0).cumsum(0).prod(1).sum()",
     "in place": "v = x * 2; v.mul_(3); v += 1; y = (v * w).sum()",
+    "attended": (
+        "q, k, v = (x[:, :3, None] * w[:1]).view(1, 2, 3, 3).repeat(3, 1, 1, 1).unbind(0)\n"
+        "    y = F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True).sum()"
+    ),
     "drawn": "y = (torch.randn_like(x) * w).sum() + x[torch.randint(0, 6, (3,))].mean() * w.sum()",
     "drawn, and another way late": (
         "i = torch.randint(-step // 130, 6, (3,)); y = (x[i] * w * torch.rand(4)).sum()"

@@ -27,6 +27,7 @@ from gradcli.ops.linalg.products.matmul import matmul
 from gradcli.ops.nn.dropout import dropout
 from gradcli.ops.nn.softmax import softmax_backward, softmax_op
 from gradcli.ops.shape.views import transpose
+from gradcli.state import active
 
 # --- step by step -------------------------------------------------------------------------------
 
@@ -244,7 +245,10 @@ def _mask_of(mask: Tensor | None, is_causal: bool, query: Tensor, key: Tensor) -
             check_same_dtype("scaled_dot_product_attention", query, mask)
             return mask
         allowed = mask.array
-    return Tensor(np.where(allowed, dtype.type(0), dtype.type(-np.inf)))
+    added = Tensor(np.where(allowed, dtype.type(0), dtype.type(-np.inf)))
+    if is_causal and active.state.recorder is not None:
+        active.state.recorder.wrapped(added)  # it follows from the shapes
+    return added
 
 
 @function(
