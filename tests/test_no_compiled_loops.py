@@ -64,7 +64,7 @@ WAYS: dict[str, tuple[Sequence[str], str | None]] = {
 }
 
 RECORDED = ("one-shot", "blame")
-"""Those that record the graph, which nothing compiled makes."""
+"""Those that record the graph, which nothing compiled makes; `blame` that of a few iterations."""
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -76,8 +76,8 @@ def test_no_compiled_loops(here: Path, gradcli: CommandLine, way: str) -> None:
         with pytest.MonkeyPatch.context() as patched:
             compiling = Compiling(patched)
             shown.append(gradcli(*words, *options, stdin=stdin))
-        compiles = not options and way not in RECORDED
-        assert (compiling.iterations > 50, compiling.passes > 0) == (compiles, compiles)
+        assert (compiling.iterations > 50) == (not options and way != "one-shot")
+        assert (compiling.passes > 0) == (not options and way not in RECORDED)
     assert shown[0].out == shown[1].out
     assert shown[0].err == shown[1].err
     assert ("tensor([358., 716.]) 90\n" if way != "blame" else "y = w / 0") in shown[0].out
