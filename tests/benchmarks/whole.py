@@ -2,7 +2,7 @@
 
 Each program runs for 100 rounds, ten times as many, and so on, under each side, as long as that is
 expected to take no longer than a limit; beyond it seconds are extrapolated from the last two cells
-and marked with `~`. What the whole table's time does not suffice for is left out.
+and marked with `~`, unless they fell. What the whole table's time does not suffice for is left out.
 """
 
 from __future__ import annotations
@@ -90,6 +90,8 @@ class Table:
             left = self.until - time.monotonic()
             if len(line) < 2 and left <= 0:
                 return {}
+            if len(line) >= 2 and expected <= [*line.values()][-1].seconds:
+                break  # a compiler's cache made the last run the shorter one: nothing grew
             if len(line) >= 2 and expected > min(CELL, left):
                 line[rounds] = Cell(expected, False)
                 continue
