@@ -255,7 +255,7 @@ class HotLoop:
             bind(variables, next(islice(iterator, done - 1, None)))
             self.unshown = path, left
             self._steps_left = steps.left + steps.charged - 1
-        self._raise_interruption(path, left, variables)
+            self._raise_interruption(path, left, variables)
         if failure is not None and not isinstance(failure, SideExit):
             self._check_whole(failure)
         return done

@@ -56,8 +56,7 @@ def reasons_to_stay(run: Run, result: Result) -> Reasons:
     if why or any(map(is_hooked, graph.nodes)):
         return {0: why or "a hook may change gradients"}
     # A larger one has no slider: it stays.
-    every = {each.id: each.leaf for each in graph.nodes if each.leaf is not None}
-    moved = {id: leaf for id, leaf in every.items() if leaf.array.size <= LARGEST}
+    moved = {id: leaf for id, leaf in _leaves(graph).items() if leaf.array.size <= LARGEST}
     reasons = _alone(moved, lambda some: _led_past(graph, recorder, [*some.values()]))
     left = {id: leaf for id, leaf in moved.items() if id not in reasons}
     if 0 in reasons or not left or not run.has_numbers:
@@ -134,9 +133,8 @@ class _Others:
         if any(leaf.version for leaf in here.leaves.values()):
             self._rerun.moments, _ = moments_of(self._rerun, here)
         self._names = _names(run, result.graph)
-        every = {each.id: each.leaf for each in result.graph.nodes if each.leaf is not None}
-        self._values = {id: np.array(to_host(leaf.array)) for id, leaf in every.items()}
-        self._written = {id for id, leaf in every.items() if leaf.version}
+        self._values = _values(result.graph)
+        self._written = {id for id, leaf in _leaves(result.graph).items() if leaf.version}
 
     @property
     def is_alike(self) -> bool:
@@ -203,13 +201,19 @@ def _kept(run: Run, output: Tensor, seed: Any = None) -> _Kept:
     recorder, graph = run.session.recorder, run.session.graph(output)
     calls = comparisons(recorder.calls)
     annotated = AnnotatedGraph(graph, (), recorder.call_of, comparisons=calls)
-    leaves = {each.id: each.leaf for each in graph.nodes if each.leaf is not None}
     with run.session.running():
-        return _Kept(
-            {each.id: _description(each, annotated) for each in graph.nodes},
-            {id: np.array(to_host(leaf.array)) for id, leaf in leaves.items()},
-            seed,
-        )
+        nodes = {each.id: _description(each, annotated) for each in graph.nodes}
+        return _Kept(nodes, _values(graph), seed)
+
+
+def _leaves(graph: Graph) -> dict[int, Tensor]:
+    """The leaves of a graph by the ids of their nodes."""
+    return {each.id: each.leaf for each in graph.nodes if each.leaf is not None}
+
+
+def _values(graph: Graph) -> dict[int, Any]:
+    """What these leaves hold."""
+    return {id: np.array(to_host(leaf.array)) for id, leaf in _leaves(graph).items()}
 
 
 def _root_of(output: Tensor) -> tuple[int, int]:

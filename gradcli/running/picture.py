@@ -17,13 +17,13 @@ from gradcli.recorded.ledger import ledger
 from gradcli.recorded.result import Result
 from gradcli.running.arguments.words import UsageError, unknown
 from gradcli.running.other_values import reasons_to_stay
-from gradcli.running.report import annotated_graph
+from gradcli.running.report import annotated_graph, module_titles
 from gradcli.show.graph.markup import dot, mermaid
 from gradcli.show.page.computing import comparisons
 from gradcli.show.page.document import page_document
 from gradcli.show.page.page import page
 from gradcli.show.page.times import Times, times_of
-from gradcli.show.pictures.modules import Path, module_name, module_title
+from gradcli.show.pictures.modules import Path, module_name
 from gradcli.show.pictures.picture import Picture, part_counts, picture_of
 from gradcli.show.pictures.svg import LaidOut, laid_out, svg
 
@@ -59,7 +59,7 @@ def picture_text(run: Run, result: Result, format: str) -> str:
         raise no_graph(result)
     recorder = session.recorder
     with session.running():
-        titles = {path: module_title(module) for path, module in naming.module_paths().values()}
+        titles = module_titles()
     compared = comparisons(recorder.calls if isinstance(recorder, TraceRecorder) else ())
     annotated = annotated_graph(session, result, not options.graph_alone, titles, compared)
     if format in _TEXTUAL:

@@ -448,12 +448,9 @@ def trace_text(
     """The trace of a result in one of the styles."""
     if style == "steps":
         from gradcli.show.graph.steps import steps  # lazy: start-up: few such graphs
-        from gradcli.show.pictures.modules import module_title  # lazy: start-up: likewise
 
         with session.running():
-            paths = naming.module_paths().values()
-            titles = {path: module_title(module) for path, module in paths}
-            return steps(result.graph, result.events, terminal.style, titles)
+            return steps(result.graph, result.events, terminal.style, module_titles())
     if style == "next":
         from gradcli.show.graph.steps import next_functions  # lazy: start-up: few such graphs
 
@@ -466,6 +463,13 @@ def trace_text(
 
         return values_tree(annotated_graph(session, result), terminal.style, settings)
     return tree(result.graph, terminal.style, settings)
+
+
+def module_titles() -> dict[str, str]:
+    """What the modules of the session at work are titled, by their paths."""
+    from gradcli.show.pictures.modules import module_title  # lazy: start-up: few such graphs
+
+    return {path: module_title(module) for path, module in naming.module_paths().values()}
 
 
 def annotated_graph(

@@ -355,10 +355,11 @@ class _Segment:
             for value in leaving
         ]
         steps = [*self.tape.relied, *self.tape.steps]
-        standing = _Standing(self.generators)
+        undo = None
         if self.tape.draws:
+            standing = _Standing(self.generators)
             steps.insert(0, call(standing.note))
-        undo = standing.restore if self.tape.draws else None
+            undo = standing.restore
         try:
             program = dispatch.core().Program(
                 tuple(steps), tuple(memory), tuple(takers), otherwise, undo

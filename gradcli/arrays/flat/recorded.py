@@ -330,10 +330,6 @@ class Recorded(NDArrayOperatorsMixin):
         """A view of the memory that it begins in: strides and offset in bytes."""
         return self.tape.record(np.ndarray(size, self.array.dtype, self.array, offset, strides))
 
-    def zeros(self, sizes: tuple[int, ...]) -> Recorded:
-        """Zeros of its dtype."""
-        return self.tape.filled(np.zeros(sizes, self.array.dtype))
-
     def view(self, dtype: Any) -> Recorded:
         return self.tape.record(self.array.view(dtype))
 

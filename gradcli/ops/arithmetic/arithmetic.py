@@ -58,7 +58,7 @@ def zeros(value: Any, sizes: tuple[int, ...]) -> Any:
     if type(value) is Tensor:
         return _own(Tensor(zeros(value.array, sizes)))
     if type(value) is Recorded:
-        return value.zeros(sizes)
+        return np.zeros_like(value, shape=sizes, order="C")
     return module_of(value).zeros(sizes, value.dtype)
 
 
