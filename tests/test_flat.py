@@ -4,6 +4,7 @@ interpreter; and what the checker of steps refuses.
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -311,6 +312,46 @@ def test_a_program_that_cannot_go_on_is_left_to_the_function() -> None:
     assert other(np.ones(3, np.float32))[0].tolist() == [1, 1, 1]
     with pytest.raises(ValueError, match="arguments"):
         other()
+
+
+@built
+def test_a_run_within_a_run_is_left_to_the_function() -> None:
+    """Their memory is one: the inner run would write over what the outer one has computed."""
+    seen: list[float] = []
+    target = np.zeros(1, np.float32)
+    given = np.ones(1, np.float32)
+    again: list[Any] = []
+    steps = (("call", lambda: seen.append(again[0](given + 1)), ()),)
+    program = CORE.Program(steps, (target,), (target.copy,), lambda each: each.sum() * 10)
+    again.append(program)
+    assert program(given)[0].tolist() == [1]
+    assert seen == [20]
+
+
+@built
+def test_large_loops_let_other_threads_run() -> None:
+    """One of a second in C, while a thread counts; two threads in a program: one takes the function."""
+    much = np.ones((1000, 1000), np.float32)
+    number = next(k for k, each in enumerate(np.matmul.types) if each == "ff->f")
+    step = ("product", np.matmul, number, much, much, np.empty_like(much))
+    target = np.zeros(1, np.float32)
+    program = CORE.Program((step,) * 20, (target,), (target.copy,), lambda each: "the function")
+    started, ended, counted = threading.Event(), threading.Event(), 0
+    left: list[Any] = []
+
+    def work() -> None:
+        started.set()
+        left.append(program(target + 1))
+        ended.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    started.wait()
+    while not ended.is_set() and counted < 3:
+        counted += program(target) == "the function"
+    thread.join()
+    assert counted == 3
+    assert left[0][0].tolist() == [1]
 
 
 @built

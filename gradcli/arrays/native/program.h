@@ -24,6 +24,8 @@
  * What does not hold, and a `call` that fails, end the run: another function then does all of it
  * again. Behind "changes" nothing may end a run: that is an error.
  * A run that ends early, having begun, is undone by a function of the program's, where it has one.
+ * A run that begins while another one computes in the same memory (a thread's, or one that a call of
+ * Python's has begun) leaves it all to the other function.
  * A program returns a tuple: for each output what a function gives; or, for three arrays, the first
  * one's elements in the others by turns, so that those of a run stand until the run after the next. */
 
@@ -56,6 +58,7 @@ typedef struct {
     Argument *arguments;
     const double **numbers;             /* where numbers of a kernel are read in every run */
     Py_ssize_t bytes;                   /* of an element, or of all that must be the same */
+    int64_t much;                       /* bytes of a loop's or a kernel's arrays */
     PyObject *parts[4];                 /* borrowed from the description */
 } Step;
 
@@ -66,6 +69,7 @@ typedef struct {
     PyObject *targets;                         /* where arguments are copied to */
     Py_ssize_t count, given;
     int turn;                                  /* which of two arrays takes an output's elements */
+    int running;
     Step *steps, *into, *out;                  /* `out` has two steps for each output */
     char (*formats)[4];                        /* of the arguments */
 } Program;
@@ -159,6 +163,7 @@ static int take_loop(Step *step, PyObject *described, int core)
             shapes[k][d] = view.shape[step->rank + d];
             step->strides[core == 2 ? operands + 2 * k + d : k] = view.strides[step->rank + d];
         }
+        step->much += view.len;
         PyBuffer_Release(&view);
         if (wrong) return mistake("operands of other shapes");
     }
@@ -200,7 +205,9 @@ static int take_kernel(Step *step, PyObject *described)
             int found = take(given, is_read ? 'd' : letter, &step->arguments[k], &view);
             if (is_read && found > 0) step->numbers[k] = view.buf;
             if (found < 0) return -1;
-            if (found > 0) PyBuffer_Release(&view);
+            if (found == 0) continue;
+            step->much += view.len;
+            PyBuffer_Release(&view); /* which leaves its numbers */
         }
         return 0;
     }
@@ -271,7 +278,7 @@ static int take_rows(Step *step)
         if (look(step->parts[k], &views[k], k == 2) < 0) return -1;
         wrong = wrong || !PyBuffer_IsContiguous(&views[k], 'C');
         step->pointers[k] = views[k].buf;
-        PyBuffer_Release(&views[k]); /* which leaves its numbers */
+        PyBuffer_Release(&views[k]);
     }
     if (wrong || !views[0].ndim || views[1].itemsize != 8 || !strchr("lq", *views[1].format) ||
         views[0].shape[0] < 1 || strcmp(views[0].format, views[2].format) != 0)
@@ -406,17 +413,32 @@ static int set_to_sum(const Step *step, PyObject *now, PyObject *number)
     return failed < 0 ? -1 : 1;
 }
 
+/* Run a loop or a kernel: 0 where something does not hold. */
+static int compute(const Step *step)
+{
+    if (step->kind == LOOP) {
+        run_loop(step);
+        return 1;
+    }
+    for (int k = 0; k < step->operands; k++)
+        if (step->numbers[k]) step->arguments[k].number = *step->numbers[k];
+    return step->kernels[level](step->arguments) == NULL;
+}
+
 /* Run a step: 1 where it ran, 0 where something does not hold, -1 with an exception set. */
 static int run_step(const Step *step)
 {
     PyObject *found = NULL;
+    PyThreadState *state;
     int holds = 1;
     switch (step->kind) {
-    case LOOP: run_loop(step); return 1;
+    case LOOP:
     case KERNEL_CALL:
-        for (int k = 0; k < step->operands; k++)
-            if (step->numbers[k]) step->arguments[k].number = *step->numbers[k];
-        return step->kernels[level](step->arguments) == NULL;
+        if (step->much < MUCH) return compute(step);
+        state = PyEval_SaveThread();
+        holds = compute(step);
+        PyEval_RestoreThread(state);
+        return holds;
     case COPY:
     case WIDEN:
     case NARROW: copy_elements(step->pointers[1], step->pointers[0], step, 0); return 1;
@@ -491,10 +513,9 @@ static PyObject *results_of(Program *self)
     return results;
 }
 
-static PyObject *program_call(PyObject *object, PyObject *given, PyObject *named)
+/* Run a program, in whose memory nothing else runs. */
+static PyObject *run_alone(Program *self, PyObject *given)
 {
-    Program *self = (Program *)object;
-    if (named || PyTuple_Size(given) != self->given) return mistake("not so many arguments"), NULL;
     int holds = take_arguments(self, given), changed = 0, begun = holds > 0;
     for (Py_ssize_t k = 0; holds > 0 && k < self->count; k++) {
         holds = run_step(&self->steps[k]);
@@ -516,6 +537,17 @@ static PyObject *program_call(PyObject *object, PyObject *given, PyObject *named
         Py_DECREF(undone);
     }
     return PyObject_CallObject(self->otherwise, given);
+}
+
+static PyObject *program_call(PyObject *object, PyObject *given, PyObject *named)
+{
+    Program *self = (Program *)object;
+    if (named || PyTuple_Size(given) != self->given) return mistake("not so many arguments"), NULL;
+    if (self->running) return PyObject_CallObject(self->otherwise, given);
+    self->running = 1;
+    PyObject *results = run_alone(self, given);
+    self->running = 0;
+    return results;
 }
 
 /* What an exception is, with its traceback; None where there is none. */
