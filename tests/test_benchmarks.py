@@ -10,6 +10,7 @@ import pytest
 
 from tests.benchmarks import work
 from tests.benchmarks.__main__ import Bench, wanted_rounds
+from tests.benchmarks.interpreted import STATEMENTS, interpreted
 from tests.benchmarks.measure import alternate, measure
 from tests.benchmarks.opponents import JAX, STEPS, Opposed, Sides
 from tests.benchmarks.records import line_of, pays_from
@@ -150,3 +151,13 @@ def test_the_whole_table_is_made_in_a_hurry(
     assert len(re.findall(r"gradcli +2: [\d.]+, 4: [\d.]+", shown)) == len(WHOLE)
     assert "wrote benchmarks.md and benchmarks.svg" in shown
     assert PAGE.read_text(encoding="utf-8") == before
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_statements_print_what_cpython_prints(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert interpreted([name], quick=True, times=1) == 0
+    shown = capsys.readouterr().out
+    assert re.search(rf"^{name} .*\d\.\d +3$", shown, re.MULTILINE)
+    assert "different" not in shown

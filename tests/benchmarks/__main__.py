@@ -2,7 +2,8 @@
 `--scaling` print tables of what an op, a node and a line cost, `--where` where a round's time goes,
 `--records` what a record of a sweep takes in one process, in two and on a cluster, `--recording`
 what recording a step of PyTorch costs, and what questions about it do. `--jax PYTHON` has steps
-beside `jax.jit`, `--whole` whole processes over their rounds, for the manual.
+beside `jax.jit`, `--whole` whole processes over their rounds, for the manual; `--interpreted` has
+statements that no loop repeats beside CPython.
 
 Each program runs under `gradcli run FILE` and under `python FILE` with torch, in turn, and says by
 its own clock how long its loop took; the table has medians. It runs N and 3 N rounds, so many that
@@ -25,6 +26,7 @@ from pathlib import Path
 from statistics import geometric_mean
 
 from gradcli.arrays.native.dispatch import core
+from tests.benchmarks.interpreted import STATEMENTS, interpreted
 from tests.benchmarks.measure import Series, alternate
 from tests.benchmarks.opponents import LEAST_GROWTH, MOST_GROWTH, Sides, share_cores, steps
 from tests.benchmarks.per_op import profile
@@ -61,6 +63,7 @@ def main() -> int:
     parser.add_argument("--where", action="store_true", help="where a round spends its time")
     parser.add_argument("--records", action="store_true", help="one process, --jobs, --cluster")
     parser.add_argument("--recording", action="store_true", help="PyTorch's steps, recorded")
+    parser.add_argument("--interpreted", action="store_true", help="statements, beside CPython")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, once: does it all run?")
     parser.add_argument("--times", type=int, default=5, help="runs of each (5)")
     parser.add_argument("--torch", metavar="PYTHON", default=sys.executable, help="with torch")
@@ -70,9 +73,12 @@ def main() -> int:
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="of each side")
     parser.add_argument("--gradcli", metavar="COMMAND", help="the gradcli to measure")
     arguments = parser.parse_args()
-    unknown = set(arguments.names) - {work.name for work in WORKS}
+    known = list(STATEMENTS) if arguments.interpreted else [work.name for work in WORKS]
+    unknown = set(arguments.names) - set(known)
     if unknown:
         parser.error(f"no program {', '.join(sorted(unknown))}")
+    if arguments.interpreted:
+        return interpreted(arguments.names, arguments.quick, arguments.times)
     works = [work for work in WORKS if not arguments.names or work.name in arguments.names]
     if arguments.where:
         for work in works:
