@@ -330,7 +330,7 @@ def test_a_run_within_a_run_is_left_to_the_function() -> None:
 
 @built
 def test_large_loops_let_other_threads_run() -> None:
-    """One of a second in C, while a thread counts; two threads in a program: one takes the function."""
+    """Of two threads in one program, one takes the function."""
     much = np.ones((1000, 1000), np.float32)
     number = next(k for k, each in enumerate(np.matmul.types) if each == "ff->f")
     step = ("product", np.matmul, number, much, much, np.empty_like(much))
