@@ -15,8 +15,7 @@ from gradcli.recorded.gradients import Gradient
 from gradcli.recorded.result import Result
 from gradcli.session import Session
 from gradcli.show.diagnostics.human import diagnostic, usage_error, warning
-from gradcli.show.graph.repeats import repeats
-from gradcli.show.graph.steps import next_functions, steps
+from gradcli.show.graph.steps import next_functions, repeats, steps
 from gradcli.show.graph.tree import TreeSettings, tree
 from gradcli.show.graph.values_tree import values_tree
 from gradcli.show.result_json import document, text

@@ -20,9 +20,8 @@ from gradcli.running.other_values import reasons_to_stay
 from gradcli.running.report import annotated_graph, module_titles
 from gradcli.show.graph.markup import dot, mermaid
 from gradcli.show.page.computing import comparisons
-from gradcli.show.page.document import page_document
+from gradcli.show.page.document import Times, page_document, times_of
 from gradcli.show.page.page import page
-from gradcli.show.page.times import Times, times_of
 from gradcli.show.pictures.modules import Path, module_name
 from gradcli.show.pictures.picture import Picture, part_counts, picture_of
 from gradcli.show.pictures.svg import LaidOut, laid_out, svg

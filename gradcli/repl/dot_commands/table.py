@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gradcli.language.hints.spelling import closest
 from gradcli.repl.dot_commands import inspect, session
 from gradcli.repl.dot_commands.line import DotCommand, Line
-from gradcli.repl.dot_commands.step import step
+from gradcli.repl.dot_commands.session import step
 from gradcli.running.arguments.options import FORMATS, TRACES
 
 if TYPE_CHECKING:

@@ -1,5 +1,8 @@
 """Runs the program of a recording again: its arrays, the calls of modules, and the comparison of
 each result with what PyTorch computed.
+
+The program may consist of what the recorder writes, a small part of the language, in which no file
+is named: a recording comes from a stranger.
 """
 
 from __future__ import annotations
@@ -35,13 +38,93 @@ from gradcli.running.recordings.operations import (
     opaque_operation,
 )
 from gradcli.running.recordings.shapes import SMALL, Shapes
-from gradcli.running.recordings.statements import check_statement
 
 if TYPE_CHECKING:
     from gradcli.arrays.files.recording import Check, Recording
     from gradcli.language.tree.syntax import Statement
     from gradcli.running.recordings.focus import Focus
     from gradcli.session import Session
+
+# --- statements of a recording ------------------------------------------------------------------
+
+
+_NODES = (
+    tree.Argument,
+    tree.Assign,
+    tree.Attribute,
+    tree.AugmentedAssign,
+    tree.Binary,
+    tree.Call,
+    tree.Class,
+    tree.Comparison,
+    tree.Constant,
+    tree.Dict,
+    tree.ExpressionStatement,
+    tree.List,
+    tree.Name,
+    tree.Pass,
+    tree.Slice,
+    tree.Subscript,
+    tree.Tuple,
+    tree.Unary,
+    tree.With,
+)
+
+_NAMES = frozenset(
+    {"F", "checkpoint", "math", "nn", "opaque", "recorded", "recorded_hook", "recorded_step"}
+    | {"torch", *OPERATIONS}
+)
+
+_FILES = frozenset({"hub", "load", "save", "serialization"})
+"""Attributes of torch that lead to files."""
+
+
+def check_statement(statement: tree.Statement, known: set[str]) -> None:
+    """Raise E504 for a statement that no recorder writes.
+
+    Args:
+        known: the names that the program has assigned so far; those of the statement are added.
+    """
+    for node in tree.nodes_of(statement):
+        named = node.name if isinstance(node, (tree.Attribute, tree.Name)) else ""
+        if (
+            not isinstance(node, _NODES)
+            or (isinstance(node, tree.Attribute) and named in _FILES)
+            or named.startswith("__")
+        ):
+            raise _foreign(statement)
+    read, assigned = _names(statement)
+    if not read <= known | _NAMES or assigned & _NAMES:
+        raise _foreign(statement)
+    known |= assigned
+
+
+def _names(statement: tree.Statement) -> tuple[set[str], set[str]]:
+    """The names that a statement reads, and those that it assigns."""
+    if isinstance(statement, tree.Class):
+        read = {each.name for each in tree.nodes_of(statement.bases) if isinstance(each, tree.Name)}
+        return read, {statement.name}
+    inner = statement.body if isinstance(statement, tree.With) else [statement]
+    assigned: set[str] = set()
+    for each in inner:
+        for target in each.targets if isinstance(each, tree.Assign) else ():
+            parts = target.elements if isinstance(target, tree.Tuple) else [target]
+            assigned |= {part.name for part in parts if isinstance(part, tree.Name)}
+    read = {each.name for each in tree.nodes_of(statement) if isinstance(each, tree.Name)}
+    return read - assigned, assigned
+
+
+def _foreign(statement: tree.Statement) -> GradcliError:
+    return GradcliError(
+        "E504",
+        "no recorder writes such a statement",
+        span=statement.span,
+        help="the recording is damaged, or made by something else than `gradcli record`",
+    )
+
+
+# --- running it again ---------------------------------------------------------------------------
+
 
 _WIDER = {"gradient": 50, "step": 2500}
 """How much further gradients may be apart: an element on the edge of a ReLU falls to one side here

@@ -9,23 +9,21 @@ import numpy as np
 from gradcli.arrays.kernels import in_c
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import value_error
-from gradcli.library.torch.optim.arithmetic import (
-    add_product,
-    add_quotient,
-    interpolate,
-    narrowed,
-    rounded,
-    scale,
-)
 from gradcli.library.torch.optim.optimizer import (
     Group,
     Optimizer,
     State,
+    add_product,
+    add_quotient,
     check_not_negative,
     check_range,
     decayed,
+    interpolate,
+    narrowed,
     number,
+    rounded,
     scalar,
+    scale,
     settings_of,
     stepped,
     zeros_like,

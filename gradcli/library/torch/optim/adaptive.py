@@ -8,23 +8,21 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import value_error
-from gradcli.library.torch.optim.arithmetic import (
-    add_product,
-    add_quotient,
-    add_scaled,
-    interpolate,
-    rounded,
-    scale,
-)
 from gradcli.library.torch.optim.optimizer import (
     Group,
     Optimizer,
     State,
+    add_product,
+    add_quotient,
+    add_scaled,
     check_not_negative,
     check_range,
     decayed,
+    interpolate,
     number,
+    rounded,
     scalar,
+    scale,
     settings_of,
     stepped,
     zeros_like,

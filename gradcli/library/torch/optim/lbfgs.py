@@ -11,11 +11,11 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, value_error
-from gradcli.library.torch.optim.arithmetic import add_scaled
 from gradcli.library.torch.optim.optimizer import (
     Group,
     Optimizer,
     State,
+    add_scaled,
     check_range,
     number,
     settings_of,

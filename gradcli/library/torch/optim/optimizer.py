@@ -1,4 +1,10 @@
-"""The base of optimisers: parameters in groups with settings, and a state for each parameter."""
+"""The base of optimisers: parameters in groups with settings, and a state for each parameter.
+
+Their arithmetic, in place on arrays, is rounded as PyTorch's kernels round: these round once after
+a multiplication and an addition. Here the product is taken in the next wider format, where it is
+exact or nearly so, and the sum is rounded when it is written. Python numbers are rounded to the
+array's format first, as in PyTorch; half precision is computed in single.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +16,8 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.fusion.write_barrier import write_barrier
+from gradcli.arrays.kernels import in_c
+from gradcli.arrays.kernels.sums.fused_multiply_add import multiply_add_wide, widened
 from gradcli.autograd.inplace.writes import check_captured
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import RemovableHandle
@@ -18,10 +26,86 @@ from gradcli.errors import GradcliError, attribute_error, runtime_error, type_er
 from gradcli.language.objects.classes.extensible import Extensible, Slotted, arguments_of
 from gradcli.library.torch.nn.attributes import kind_of, names, shown
 from gradcli.library.torch.nn.module import clear_grad
-from gradcli.library.torch.optim.arithmetic import scaled_sum
 from gradcli.library.torch.optim.lints import FirstSteps, note_held
+from gradcli.ops.arithmetic.half_precision import with_multiple
 from gradcli.ops.creation.copies import to
 from gradcli.state import active
+
+# --- arithmetic ---------------------------------------------------------------------------------
+
+
+_SINGLE = np.dtype(np.float32)
+_DOUBLE = np.dtype(np.float64)
+
+
+def rounded(number: float, array: Any) -> Any:
+    """A number in the format that an array is computed in."""
+    return number if array.dtype is _DOUBLE else np.float32(number)
+
+
+def narrowed(value: Any, array: Any) -> Any:
+    """A result in an array's format, in which each step of half precision is kept."""
+    return value if value.dtype is array.dtype else value.astype(array.dtype)
+
+
+def add_scaled(total: Any, term: Any, factor: float) -> None:
+    """total += factor · term."""
+    if total.dtype.itemsize == 2:
+        total[...] = with_multiple(total, term, factor)
+        return
+    if not in_c.add_scaled(total, term, factor, total):
+        total[...] = multiply_add_wide(total, term, widened(factor, total))
+
+
+def scaled_sum(left: Any, right: Any, factor: float) -> Any:
+    """left + factor · right, as a new array."""
+    if left.dtype.itemsize == 2:
+        return with_multiple(left, right, factor)
+    return multiply_add_wide(left, right, widened(factor, left)).astype(left.dtype)
+
+
+def scale(array: Any, factor: float) -> None:
+    """array *= factor."""
+    array[...] = array * rounded(factor, array)
+
+
+def interpolate(start: Any, end: Any, weight: float) -> None:
+    """start += weight · (end - start), from whichever end is nearer."""
+    if start.dtype.itemsize == 2:
+        _in_single(interpolate, start, end, weight)
+        return
+    share = rounded(weight, start)
+    if abs(weight) < 0.5:
+        start[...] = multiply_add_wide(start, end - start, widened(share, start))
+    else:
+        start[...] = multiply_add_wide(end, end - start, -widened(1 - share, start))
+
+
+def add_product(total: Any, left: Any, right: Any, factor: float) -> None:
+    """total += factor · left · right."""
+    if total.dtype.itemsize == 2:
+        _in_single(add_product, total, left, right, factor)
+        return
+    total[...] = multiply_add_wide(total, left * rounded(factor, total), right)
+
+
+def add_quotient(total: Any, left: Any, right: Any, factor: float) -> None:
+    """total += factor · left / right."""
+    if total.dtype.itemsize == 2:
+        _in_single(add_quotient, total, left, right, factor)
+        return
+    total += left * rounded(factor, total) / right
+
+
+def _in_single(step: Callable[..., None], total: Any, *operands: Any) -> None:
+    """Do a step on half precision in single precision, and round the result."""
+    single = total.astype(_SINGLE)
+    step(single, *(v.astype(_SINGLE) if isinstance(v, np.ndarray) else v for v in operands))
+    total[...] = single
+
+
+# --- optimizers ---------------------------------------------------------------------------------
+
 
 Group = dict[str, Any]
 State = dict[str, Any]
@@ -414,7 +498,7 @@ def _fitted(parameter: Tensor, name: str, value: Any) -> Any:
     return to(value, dtype=parameter.dtype)
 
 
-# --- what is remembered ---------------------------------------------------------------------------
+# --- what is remembered -------------------------------------------------------------------------
 
 
 def zeros_like(array: Any) -> Tensor:

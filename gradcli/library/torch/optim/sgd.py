@@ -7,15 +7,17 @@ from typing import Any
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import value_error
-from gradcli.library.torch.optim.arithmetic import add_scaled, scale, scaled_sum
 from gradcli.library.torch.optim.optimizer import (
     Group,
     Optimizer,
     State,
+    add_scaled,
     check_not_negative,
     decayed,
     number,
     scalar,
+    scale,
+    scaled_sum,
     settings_of,
     stepped,
     zeros_like,
