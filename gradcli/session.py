@@ -312,7 +312,9 @@ class Running:
             raise internal_error(error, self._place) from error
 
 
-def _hot_loop(compiler: Compiler, loop: For | While, scope: Scope, body: Run) -> HotLoop:
+def _hot_loop(
+    compiler: Compiler, loop: For | While, scope: Scope, body: Run, in_try: bool
+) -> HotLoop:
     """What may compile a loop's iterations: one for each loop, however often that is compiled."""
     from gradcli.loops import hot_loop  # lazy: start-up
 
@@ -322,11 +324,11 @@ def _hot_loop(compiler: Compiler, loop: For | While, scope: Scope, body: Run) ->
         parser.cache_clear()  # what is loaded again where more is read makes room
         loops = compiler.interpreter.long_loops
         if loops is None:
-            hot = hot_loop.HotLoop(compiler, loop, scope, body)
+            hot = hot_loop.HotLoop(compiler, loop, scope, body, in_try)
         else:
             from gradcli.loops.unheard import UnheardLoop  # lazy: start-up
 
-            hot = UnheardLoop(compiler, loop, scope, body, loops)
+            hot = UnheardLoop(compiler, loop, scope, body, in_try, loops)
         known[id(loop)] = hot
     return hot
 

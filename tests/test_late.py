@@ -13,7 +13,7 @@ from tests.late.issue import HEAD, PROGRAMS
 from tests.late.loop import Late, Verdict, judged, run, sample
 from tests.late.tables import TABLES
 
-COUNTS = {"ops": 30, "settings": 25, "failing": 35, "reading": 25, "random": 15}
+COUNTS = {"ops": 30, "settings": 25, "failing": 35, "functions": 32, "reading": 25, "random": 15}
 """How many programs of each table run here; with `-m sweep`, twice as many."""
 
 

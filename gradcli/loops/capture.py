@@ -334,6 +334,8 @@ class Capture(Reader):
             self.refuse(f"the property `{at}` is set")
         if put is set_attribute and hasattr(type(owner), "language_sets"):
             self.refuse("an attribute is set by the program's own `__setattr__`")
+        if id(owner) in self.made:
+            self.refuse("a function of the iteration is given an attribute")
         put(owner, at, new)
         if self.is_local(owner):
             return

@@ -4,7 +4,7 @@ on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -41,6 +41,17 @@ class Named(NamedTuple):
 
     location: Location | Part
     former: Tensor
+
+
+class Remade(NamedTuple):
+    """A function of constants alone that an iteration leaves where the program can see it.
+
+    Attributes:
+        make: makes it anew, given the variables of the code with the loop.
+    """
+
+    location: Location
+    make: Callable[[Variables], Any]
 
 
 class Shown:
@@ -122,6 +133,7 @@ class CompiledIteration:
         named: list[Named],
         bases: list[Tensor],
         counted: list[Location],
+        remade: list[Remade],
         updated: list[Tensor],
         steps: int,
         nodes: int,
@@ -132,6 +144,7 @@ class CompiledIteration:
         self._trace: Trace | None = trace if _weight(trace) <= _LIGHT else None
         self.guard, self.inputs = walk.guard, walk.inputs
         self.named, self.bases, self.counted, self.updated = named, bases, counted, updated
+        self.remade = remade
         self.lasting = {each.storage for each in walk.guard.tensors if each.storage is not None}
         self.unseen = dict.fromkeys(walk.gradients.unseen).keys()
         self.leaves = [leaf for leaf in walk.guard.gradients if leaf not in self.unseen]
@@ -148,7 +161,7 @@ class CompiledIteration:
         self.loaded = set(walk.loads)
         owners = [place.owner for place, _ in stored.values() if isinstance(place, Item)]
         self.changed = {id(each) for each in (*walk.grown, *owners)}
-        self.names = {each.location.key for each in named}
+        self.names = {each.location.key for each in named} | {each.location.key for each in remade}
         self.verified = self.entered = False
         self.served = 0
         self.rounds: Rounds | None = None
@@ -224,6 +237,8 @@ class CompiledIteration:
         shown = Shown(dict(zip(formers, arrays, strict=False)), self.lasting)
         for location, former in self.named:
             location.store(variables, shown.tensor(former))
+        for each in self.remade:
+            each.location.store(variables, each.make(variables))
         for leaf, array in zip(self.unseen, arrays[len(formers) :], strict=True):
             meta_of(leaf).grad = Tensor(kept(array, leaf.array))
 

@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.language.objects.classes.user_classes import UserClass
+from gradcli.language.tree import syntax as tree
 from gradcli.loops.capture import Capture
-from gradcli.loops.compiled import CompiledIteration, Named, overlap
+from gradcli.loops.compiled import CompiledIteration, Named, Remade, overlap
 from gradcli.loops.guards import is_new_leaf
 from gradcli.loops.kinds import module_class
 from gradcli.loops.locations import Attribute, Location, Name, Part, store_op
 from gradcli.loops.lower_backward import holds_values
 from gradcli.loops.symbols import Symbol, is_symbolic
+from gradcli.loops.walk.reading import functions_in
 from gradcli.state import State
 from gradcli.trace.ir import (
     Effect,
@@ -75,7 +79,7 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
     if not walk.guard.has_modes():
         raise GraphBreak("the iteration leaves gradients switched on or off")
     walk.gradients.finish()
-    named, counted = _store(walk)
+    named, counted, remade = _store(walk)
     number = builder.input(_READ_NODES, [walk.state], walk.since).value
     left = builder.input(_READ_STEPS, [walk.steps], walk.steps.left).value
     count = walk.state.sequence_nr - walk.since
@@ -109,6 +113,7 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
         named,
         bases,
         counted,
+        remade,
         updated,
         steps,
         count,
@@ -197,13 +202,31 @@ def _find_carried(walk: Capture) -> None:
         raise NotSettled
 
 
-def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
-    """Record what outlives the iteration: tensors shown only on demand, and places of all else."""
+def _store(walk: Capture) -> tuple[list[Named], list[Location], list[Remade]]:
+    """Record what outlives the iteration: tensors and functions shown only on demand, and places of
+    all else.
+    """
     named: list[Named] = []
     counted: list[Location] = []
+    remade: list[Remade] = []
     for key, (place, value) in walk.stored.items():
         if isinstance(place, Name) and place.name in walk.plan.targets:
             raise GraphBreak(f"the iteration binds `{place.name}`, which the loop binds too")
+        if key not in walk.carried and isinstance(place, Name) and id(value) in walk.made:
+            if place.holder is None and place.name in walk.plan.tested:
+                raise GraphBreak(f"`{place.name}`, by which the loop goes on, is a function")
+            remade.append(Remade(place, walk.made[id(value)][1]))
+            continue
+        if isinstance(place, Name) and place.holder is None and id(value) in walk.pulls:
+            if key in walk.carried or walk.plan.in_try or not _is_unread(walk, place):
+                raise GraphBreak(
+                    f"`{place.name}` goes back through the graph of an iteration, and may be called"
+                    " in another one, or behind the loop",
+                    "call it where it is made, in a loop over a range or a list",
+                    walk.pulls[id(value)][1],
+                )
+            remade.append(Remade(place, lambda variables: _let_go))
+            continue
         if (
             type(value) is Tensor
             and walk.builder.is_of_iteration(value)
@@ -224,7 +247,7 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
         op = store_op(place, text, operands, named=type(value) is Tensor)
         walk.builder.effect(op, operands, state=())
         counted.append(place)
-    return named, counted
+    return named, counted, remade
 
 
 def _bases_of(walk: Capture, named: Sequence[Tensor]) -> list[Tensor]:
@@ -253,11 +276,21 @@ def _are_recorded(walk: Capture, value: Any) -> bool:
     )
 
 
+def _let_go(*_: Any, **__: Any) -> Any:
+    """Stands for a function such as `vjp` gives, of an iteration that was compiled."""
+    raise GradcliError(
+        "E403",
+        "this function goes back through a graph that is gone: a compiled iteration made it, and an"
+        " error ended the loop before the last one",
+        help="run the program with --no-compiled-loops",
+    )
+
+
 def _check_named(walk: Capture, place: Location, value: Tensor) -> None:
     own = place.name if isinstance(place, Name) and place.holder is None else None
     if own in walk.plan.tested:
         raise GraphBreak(f"`{own}`, by which the loop goes on, is a tensor", "use its item()")
-    if not walk.plan.leaves or own in walk.plan.anew:
+    if _is_unread(walk, place):
         return
     if value.grad_fn is not None and holds_values(value.grad_fn, walk.since):
         raise GraphBreak(
@@ -266,6 +299,31 @@ def _check_named(walk: Capture, place: Location, value: Tensor) -> None:
         )
     if value.grad_fn is None and value.grad is not None:
         raise GraphBreak(f"{_name(place)} is a new leaf with a gradient in every iteration")
+
+
+def _is_unread(walk: Capture, place: Location) -> bool:
+    """Whether the program reads of a place only what the iteration itself has put there, or what
+    the last one has, which is interpreted.
+    """
+    own = place.name if isinstance(place, Name) and place.holder is None else None
+    if walk.plan.leaves and own not in walk.plan.anew:
+        return False
+    return own is None or not (own in walk.plan.early or _is_read_elsewhere(walk, own))
+
+
+def _is_read_elsewhere(walk: Capture, name: str) -> bool:
+    """Whether functions of the program, which an iteration may call, read a name of the code with
+    the loop.
+    """
+    values = {id(each): each for each in (*walk.variables.values(), *walk.values.values())}
+    classes = [each for each in values.values() if isinstance(each, UserClass)]
+    inside = [each for cls in classes for each in cls.names.values()]
+    functions = [f for each in (*values.values(), *inside) for f in functions_in(each)]
+    return any(
+        isinstance(node, tree.Name) and node.name == name and each.scope.distance(name) != 0
+        for each in functions
+        for node in tree.nodes_of(each.statements)
+    )
 
 
 def _name(place: Location) -> str:

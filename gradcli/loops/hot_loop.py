@@ -69,13 +69,18 @@ class HotLoop:
     """
 
     def __init__(
-        self, compiler: Compiler, node: tree.For | tree.While, scope: Scope, body: Run
+        self,
+        compiler: Compiler,
+        node: tree.For | tree.While,
+        scope: Scope,
+        body: Run,
+        in_try: bool,
     ) -> None:
         self.compiler = compiler
         self.node = node
         self.scope = scope
         self.body = body
-        self.plan = analysed(node)
+        self.plan = analysed(node, in_try)
         self.interpreted = 0
         self.refused = False
         self.attempts = _ATTEMPTS

@@ -138,7 +138,10 @@ class LoopPlan(NamedTuple):
         leaves: whether the program may read the results of an iteration before the last one: an
             iteration may end early, or it is not known which one is the last.
         anew: the names that every iteration binds before it can end, so that no value of an earlier
-            iteration is read.
+            iteration is read behind the loop.
+        early: the names that an iteration may read before it binds them, as one that takes another
+            way may, or a function that is made in it.
+        in_try: whether an `except` around it may catch what it raises.
     """
 
     targets: frozenset[str]
@@ -146,9 +149,11 @@ class LoopPlan(NamedTuple):
     tested: frozenset[str]
     leaves: bool
     anew: frozenset[str]
+    early: frozenset[str]
+    in_try: bool
 
 
-def analysed(loop: tree.For | tree.While) -> LoopPlan:
+def analysed(loop: tree.For | tree.While, in_try: bool) -> LoopPlan:
     """The plan of a loop."""
     targets, tested = frozenset[str](), frozenset[str]()
     if isinstance(loop, tree.While):
@@ -161,7 +166,8 @@ def analysed(loop: tree.For | tree.While) -> LoopPlan:
         isinstance(each, ends) for each in tree.nodes_of(loop.body)
     )
     bound, anew = frozenset(bound_names(loop.body)), frozenset(_bound_anew(loop.body))
-    return LoopPlan(targets, bound, tested, leaves, anew)
+    early = frozenset(_read_early(loop.body))
+    return LoopPlan(targets, bound, tested, leaves, anew, early, in_try)
 
 
 def _bound_anew(body: Sequence[Statement]) -> Iterator[str]:
@@ -171,6 +177,23 @@ def _bound_anew(body: Sequence[Statement]) -> Iterator[str]:
         if isinstance(node, tree.Assign):
             for target in node.targets:
                 yield from target_names(target)
+
+
+def _read_early(body: Sequence[Statement]) -> Iterator[str]:
+    bound: set[str] = set()
+    for node in body:
+        names = _names_in(node.value if isinstance(node, tree.Assign) else node)
+        inner = [each for each in tree.nodes_of(node) if isinstance(each, (tree.Def, tree.Lambda))]
+        yield from names - bound
+        yield from _names_in(inner)
+        if isinstance(node, tree.Assign):
+            for target in node.targets:
+                bound.update(target_names(target))
+                yield from _names_in(target) - bound
+
+
+def _names_in(nodes: Any) -> set[str]:
+    return {each.name for each in tree.nodes_of(nodes) if isinstance(each, tree.Name)}
 
 
 _ENDS = (tree.Break, tree.Continue, tree.Raise, tree.Return, tree.Try)

@@ -32,10 +32,11 @@ class UnheardLoop(HotLoop):
         node: tree.For | tree.While,
         scope: Scope,
         body: Run,
+        in_try: bool,
         following: LongLoops,
     ) -> None:
         super().__init__(
-            compiler, node, scope, lambda variables: following.listened(body, variables)
+            compiler, node, scope, lambda variables: following.listened(body, variables), in_try
         )
         self._following = following
         self._arrivals: Counter[Tensor] = Counter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tests.late import failing, ops, random_late, reading, settings
+from tests.late import failing, functions, ops, random_late, reading, settings
 from tests.late.loop import Late, sample
 
 
@@ -41,6 +41,7 @@ TABLES = {
         Table("ops", ops.lates, 0.5),
         Table("settings", lambda seed, count: settings.lates(), 0.6),
         Table("failing", lambda seed, count: failing.lates(), 0.35),
+        Table("functions", lambda seed, count: functions.lates(), 0.5),
         Table("reading", lambda seed, count: reading.lates(), 0.45),
         Table(
             "random",

@@ -355,7 +355,9 @@ def _taken(gradient: Any, identity_map: IdentityMap, roots: Sequence[Root]) -> T
     if any(gradient is seed for _, _, seed in roots):
         return gradient
     result = Tensor(copied_as_it_lies(gradient.array))  # whose ops a recorder heard
-    active.state.recorder.computed(copied_as_it_lies, (gradient.array,), result.array)
+    recorder = active.state.recorder
+    if recorder is not None:  # it may have gone in the middle of the pass
+        recorder.computed(copied_as_it_lies, (gradient.array,), result.array)
     return result
 
 

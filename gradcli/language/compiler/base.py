@@ -262,14 +262,17 @@ class Compiler:
         self, loop: tree.For | tree.While, scope: Scope, body: Run
     ) -> Callable[[], HotLoop | None]:
         """What gives, once a loop is hot, what may compile its iterations."""
+        in_try = self.in_try
 
         @cache
         def find() -> HotLoop | None:
             make = self.interpreter.make_hot_loop
-            return None if make is None else make(self, loop, scope, body)
+            return None if make is None else make(self, loop, scope, body, in_try)
 
         return find
 
 
-MakeHotLoop = Callable[[Compiler, tree.For | tree.While, Scope, Run], HotLoop | None]
-"""What makes the `HotLoop` of a loop and its body's closure; None where it is not worth it."""
+MakeHotLoop = Callable[[Compiler, tree.For | tree.While, Scope, Run, bool], HotLoop | None]
+"""What makes the `HotLoop` of a loop and its body's closure, and of whether an `except` around it
+may catch what it raises; None where it is not worth it.
+"""

@@ -23,7 +23,14 @@ from gradcli.loops.kinds import distribution_class, module_class, optimizer_clas
 from gradcli.loops.symbols import concrete
 from gradcli.loops.walk.builtin_calls import BUILTIN_CALLS
 from gradcli.loops.walk.engine_calls import ENGINE_CALLS, is_schedule
-from gradcli.loops.walk.operation import Callee, Handlers, Operation, host_call
+from gradcli.loops.walk.operation import (
+    Callee,
+    Handlers,
+    Operation,
+    host_call,
+    is_of_pull,
+    pull_call,
+)
 from gradcli.loops.walk.reading import functions_in
 from gradcli.ops.binding import catalogue
 from gradcli.state import charge_steps
@@ -40,6 +47,8 @@ def call(walk: Capture, node: tree.Call, scope: Scope) -> Evaluate | None:
     def run(variables: Variables) -> Any:
         callee = evaluate(variables)
         walk.state.place = node.span
+        if walk.pulls and is_of_pull(walk, callee):
+            return pull_call(walk, callee)
         record = next(record for applies, record in _HANDLERS if applies(callee))
         return record(walk, callee)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.autograd.engine import backward
+from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.language.functions.calls import Function
+from gradcli.language.functions.calls import Function, call
 from gradcli.language.tree import syntax as tree
 from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import context_class, module_class, optimizer_class
@@ -111,15 +112,17 @@ def _rely_on(walk: Capture, target: Any) -> None:
 
 
 def _optimizer_step(walk: Capture, callee: Callee) -> Any:
-    """`optimizer.step()`."""
+    """`optimizer.step()`, `optimizer.step(closure)`."""
     optimizer = callee.receiver
-    if callee.passed != [optimizer]:
-        walk.refuse(
-            "`step` with a closure runs it as often as it finds fit",
-            "an optimizer that takes no closure: SGD, Adam",
-        )
-    else:
-        walk.attempt(check_optimizer, optimizer)
+    closure = callee.positional[0] if callee.positional else callee.keywords.get("closure")
+    if callee.passed not in ([optimizer], [optimizer, closure]):
+        walk.refuse("`step` with more than a closure")
+    elif closure is not None and type(closure) is not Function:
+        walk.refuse("`step` with a closure that is no plain function of the program")
+    walk.attempt(check_optimizer, optimizer)
+    if walk.broken is not None:
+        return walk.evaluate(callee.operation, callee.operands)
+    loss = None if closure is None else _closed(walk, closure)
     _rely_on(walk, optimizer)
 
     def record() -> None:
@@ -127,9 +130,22 @@ def _optimizer_step(walk: Capture, callee: Callee) -> Any:
         walk.optimizers.append(optimizer)
 
     walk.attempt(record)
-    if walk.broken is not None and callee.passed != [optimizer]:
-        return walk.evaluate(callee.operation, callee.operands)
-    return _without_recorder(walk, callee)
+    if closure is None:
+        return _without_recorder(walk, callee)
+    walk.recorder.remove()
+    try:
+        call(callee.function, (), {})
+    finally:
+        if walk.broken is None:
+            walk.recorder.install()
+    return loss
+
+
+def _closed(walk: Capture, closure: Function) -> Any:
+    """What a closure gives that an optimizer calls once, ahead of its step."""
+    walk.constant(closure)
+    with EnableGrad():
+        return walk.called({}, closure)
 
 
 def is_schedule(value: Any) -> bool:

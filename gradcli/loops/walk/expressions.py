@@ -378,9 +378,7 @@ def _lambda(walk: Capture, node: tree.Lambda, scope: Scope) -> Evaluate:
 
     def run(variables: Variables) -> Any:
         check_defaults(walk, node.parameters, node.span)
-        function = make(variables)
-        walk.walked(function)
-        return function
+        return walk.new_function(make(variables), make, variables)
 
     return run
 

@@ -4,7 +4,8 @@ ours do in an iteration that is captured: they are heard.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -13,14 +14,19 @@ from gradcli.autograd.modes import GradMode
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.base import HANDLERS, Compiler, Evaluate, Store
 from gradcli.language.functions.calls import Function
+from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree import syntax as tree
-from gradcli.language.tree.scopes import Scope
+from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.language.tree.syntax import Expression, Statement
 from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import distribution_class, module_class, walk_class
 from gradcli.loops.lower_backward import is_setting
+from gradcli.loops.symbols import SETTINGS
 from gradcli.loops.walk.reading import functions_in
+
+_DERIVATIVES = "gradcli.library.torch.func.derivatives"
+"""Where functions that go through a graph of their own are made, as `vjp` gives one."""
 
 _STORED = "="
 """The name of what an assignment stores, among its operands; no variable has it, or a number."""
@@ -152,17 +158,69 @@ def host_call(walk: Capture, callee: Callee) -> Any:
         walk.refuse(f"`{_shown(callee)}` gives a value that may be another one in every iteration")
     elif value is None and recorder.write_count == writes:
         walk.refuse(f"what `{_shown(callee)}` does is not recorded")
-    elif isinstance(value, distribution_class()) or (
+    elif isinstance(value, distribution_class()):
+        walk.local[id(value)] = value
+    elif (
         type(value) is FunctionType  # of those that it is called with, such as their vmap
         and any(type(each) in (Function, FunctionType) for each in callee.passed)
         and all(map(is_setting, callee.passed))
     ):
         walk.local[id(value)] = value
+        if all(_is_made(walk, each) for each in callee.passed):
+            walk.made[id(value)] = value, partial(_made_again, walk.made, callee)
     elif not isinstance(value, (GradMode, walk_class(), Iterator, int, type(None))):
         walk.refuse(f"`{_shown(callee)}` makes {type(value).__name__}")
     if walk.broken is None and recorder.drew():
         walk.refuse(f"`{_shown(callee)}` draws random numbers")
     return value
+
+
+def _is_made(walk: Capture, value: Any) -> bool:
+    """Whether a value is a setting, a function from outside, or one that can be made again."""
+    is_function = type(value) in (Function, FunctionType)
+    return id(value) in walk.made or (
+        id(value) not in walk.local if is_function else isinstance(value, SETTINGS)
+    )
+
+
+def _made_again(made: Mapping[int, Any], callee: Callee, variables: Variables) -> Any:
+    """What a function of ours makes of functions, made of those that these variables give."""
+
+    def again(value: Any) -> Any:
+        return made[id(value)][1](variables) if id(value) in made else value
+
+    keywords = {name: again(value) for name, value in callee.keywords.items()}
+    return callee.function(*map(again, callee.arguments), **keywords)
+
+
+def is_of_pull(walk: Capture, callee: Callee) -> bool:
+    """Whether a function of ours is called that goes through a graph of the iteration, or is given
+    one that does.
+    """
+    if type(callee.function) is Function or isinstance(callee.function, UserClass):
+        return False
+    return any(id(each) in walk.pulls for each in (callee.function, *callee.passed))
+
+
+def pull_call(walk: Capture, callee: Callee) -> Any:
+    """A call of what `vjp` gave, or with it, whose ops are heard: it is not called in the compiled
+    iteration, where it would go through the graph of this one.
+    """
+    value = walk.evaluate(callee.operation, callee.operands)
+    if type(value) is FunctionType:
+        walk.hold_pull(value, callee.node.span)
+    elif walk.broken is None and not _is_heard(walk, value):
+        walk.refuse(f"what `{_shown(callee)}` gives was not recorded")
+    return value
+
+
+def _is_heard(walk: Capture, value: Any) -> bool:
+    """Whether a value is a tensor that was recorded, or a tuple or list of such."""
+    if type(value) is Tensor:
+        return walk.builder.has(value)
+    if type(value) is list:
+        walk.local[id(value)] = value
+    return type(value) in (tuple, list) and all(_is_heard(walk, each) for each in value)
 
 
 def _record_whole(walk: Capture, callee: Callee, value: Any) -> None:
@@ -180,6 +238,8 @@ def _check_parts(walk: Capture, callee: Callee, values: Any) -> None:
     for each in others:
         if isinstance(each, (tuple, list)):
             _check_parts(walk, callee, each)
+        elif type(each) is FunctionType and each.__module__ == _DERIVATIVES:
+            walk.hold_pull(each, callee.node.span)
         elif each is not None:
             walk.refuse(f"`{_shown(callee)}` gives more than tensors")
     if unknown and (len(unknown) < len(values) or any(each.requires_grad for each in unknown)):

@@ -66,6 +66,10 @@ class Reader(Compiler):
         generated: the items of generator expressions, with symbols.
         constants: the values that were read as constants, by place, to compare them later.
         lasting: the lists and dicts from outside that it has met, by their ids.
+        made: the functions that it makes of constants alone, each with what makes it anew, by their
+            ids.
+        pulls: the functions that hold its graphs, as `vjp` gives one, each with where it was made,
+            by their ids.
         unsteady: how often a side exit was taken because a number had changed, by the span of the
             expression that reads it.
     """
@@ -106,6 +110,8 @@ class Reader(Compiler):
         self.local: dict[int, Any] = {}
         self.symbols: dict[Any, Symbol] = {}
         self.generated: dict[Iterator, Drawn] = {}
+        self.made: dict[int, tuple[Any, Callable[[Variables], Any]]] = {}
+        self.pulls: dict[int, tuple[Any, Span | None]] = {}
         self._bodies: dict[Function, Run] = {}
         self._bound: dict[str, Any] | None = None
         self._passes_on = False
@@ -174,6 +180,21 @@ class Reader(Compiler):
             return (self._returned[1],)
 
         function.body = body
+
+    def new_function(
+        self, function: Function, make: Callable[[Variables], Any], variables: Variables
+    ) -> Function:
+        """A function that the iteration makes, with what makes it where these variables are."""
+        self.walked(function)
+        self.local[id(function)] = function
+        if variables is self.variables:
+            self.made[id(function)] = function, make
+        return function
+
+    def hold_pull(self, function: Any, span: Span) -> None:
+        """A function that goes through a graph of the iteration, as `vjp` gives one."""
+        self.local[id(function)] = function
+        self.pulls[id(function)] = function, span
 
     def called(self, bound: dict[str, Any] | None, call: Callable[[], Any]) -> Any:
         """What a call gives that may run functions of the program, with these arguments; it hands

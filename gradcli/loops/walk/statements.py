@@ -9,6 +9,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.assignment import part_of
 from gradcli.language.compiler.statements.blocks import for_statement
+from gradcli.language.compiler.statements.definitions import function_of
 from gradcli.language.objects.attributes import get_attribute, set_attribute
 from gradcli.language.objects.operators import augmented
 from gradcli.language.objects.subscripts import get_item, set_item
@@ -95,17 +96,17 @@ def _assert(walk: Capture, node: tree.Assert, scope: Scope) -> Run:
 
 
 def _def(walk: Capture, node: tree.Def, scope: Scope) -> Run:
-    define = walk.compiler.statement(node, scope)
+    make = function_of(walk.compiler, node, scope)
+    store = walk.store(tree.Name(node.span, node.name), scope)
+    decorated = walk.compiler.statement(node, scope) if node.decorators else None
 
     def run(variables: Variables) -> None:
         check_defaults(walk, node.parameters, node.span)
-        if node.decorators:
+        if decorated is not None:
             walk.refuse("a decorated function is defined in the iteration", span=node.span)
-        if variables is walk.variables:
-            hint = "define it ahead of the loop"
-            walk.refuse("a function is defined in the iteration", hint, node.span)
-        define(variables)
-        walk.remember(walk.place_of(variables, node.name), None)
+            decorated(variables)
+        else:
+            store(variables, walk.new_function(make(variables), make, variables))
 
     return run
 

@@ -69,7 +69,7 @@ def def_statement(c: Compiler, node: tree.Def, scope: Scope) -> Run:
     """`def name(parameters)`, with its decorators: the lowest is applied first."""
     state = c.state
     decorators = [(c.expression(d, scope), d.span) for d in node.decorators]
-    make = _function(c, node.name, node.parameters, node.body, scope, node.returns)
+    make = function_of(c, node, scope)
     store = name_store(c, node.name, scope)
 
     def run(variables: Variables) -> None:
@@ -81,6 +81,11 @@ def def_statement(c: Compiler, node: tree.Def, scope: Scope) -> Run:
         store(variables, function)
 
     return run
+
+
+def function_of(c: Compiler, node: tree.Def, scope: Scope) -> Evaluate:
+    """What makes the function of a `def`, apart from its decorators."""
+    return _function(c, node.name, node.parameters, node.body, scope, node.returns)
 
 
 def _function(
