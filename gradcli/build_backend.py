@@ -65,10 +65,12 @@ class _BuildKernels(build_ext):  # type: ignore[misc]  # setuptools has no types
     def build_extensions(self) -> None:
         compile = self.compiler.compile
 
-        def side_by_side(sources: list[str], *given: Any, **settings: Any) -> list[str]:
+        def side_by_side(sources: list[str], *arguments: Any, **settings: Any) -> list[str]:
             with ThreadPoolExecutor(os.cpu_count()) as pool:
-                made = pool.map(lambda source: compile([source], *given, **settings), sources)
-                return [each for objects in made for each in objects]
+                objects_of_each = pool.map(
+                    lambda source: compile([source], *arguments, **settings), sources
+                )
+                return [each for objects in objects_of_each for each in objects]
 
         self.compiler.compile = side_by_side
         super().build_extensions()

@@ -325,7 +325,7 @@ def test_limits_are_exact(fresh_state: State) -> None:
     assert finfo().eps == sys.float_info.epsilon
 
 
-@pytest.mark.parametrize("wrong", [dtypes.bool_, 3, "float32"])
+@pytest.mark.parametrize("wrong", [dtypes.boolean, 3, "float32"])
 def test_limits_of_what_has_none(wrong: Any) -> None:
     for function in (finfo, iinfo):
         with pytest.raises(GradcliError) as caught:

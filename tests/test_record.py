@@ -247,9 +247,9 @@ def test_near_an_operation(
     assert focus is not None
     h, g = (Tensor(np.full(2, number)) for number in (size, size**2))
     found = near(_NAMES_ANEW, focus, [(6, {"h": h}), (7, {"g": g})])
-    assert (sorted(found.lines), list(found.given)) == (lines, given)
+    assert (sorted(found.lines), list(found.operands)) == (lines, given)
     if given:
-        assert found.given["h"][0] is h.array
+        assert found.operands["h"][0] is h.array
 
 
 def test_a_session_on_a_recording(gradcli: CommandLine) -> None:

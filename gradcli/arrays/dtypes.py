@@ -100,7 +100,7 @@ class DType:
         return f"torch.{self.name}"
 
 
-bool_ = DType("bool", "bool", 1)
+boolean = DType("bool", "bool", 1)
 uint8 = DType("uint8", "int", 1)
 int8 = DType("int8", "int", 1)
 int16 = DType("int16", "int", 2)
@@ -114,7 +114,7 @@ complex64 = DType("complex64", "complex", 8)
 complex128 = DType("complex128", "complex", 16)
 
 _ALL = (
-    bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64,
+    boolean, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64,
     complex128,
 )  # fmt: skip
 
@@ -237,7 +237,7 @@ def _promoted(decided: DType | None, dtype: DType) -> DType:
 
 def _dtype_of_number(kind: type | None) -> DType:
     if kind is bool:
-        return bool_
+        return boolean
     if kind is int:
         return int64
     return default_dtype().to_complex() if kind is complex else default_dtype()

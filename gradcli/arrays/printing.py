@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.arrays.backend import device_of, module_of, to_host
-from gradcli.arrays.dtypes import DType, bool_, default_dtype, int64, of_array
+from gradcli.arrays.dtypes import DType, boolean, default_dtype, int64, of_array
 from gradcli.arrays.layout.meta import META
 from gradcli.arrays.layout.sizes import Device
 from gradcli.errors import GradcliError, type_error, value_error
@@ -80,7 +80,7 @@ def _own_suffixes(array: Any, device: Device, options: PrintOptions) -> list[str
 def _goes_without_saying(dtype: DType, default: DType) -> bool:
     if dtype.is_complex:
         return (dtype.itemsize == 16) == (default.itemsize == 8)
-    return dtype is int64 or dtype is bool_
+    return dtype is int64 or dtype is boolean
 
 
 # --- layout -------------------------------------------------------------------------------------

@@ -62,10 +62,10 @@ async def answer_to(
     if len(out) > _MOST_BYTES:
         return _failed(f"the answer is too long: the limit is {_MOST_BYTES:,} bytes")
     try:
-        found: dict[str, Any] = json.loads(out)
+        answer: dict[str, Any] = json.loads(out)
     except ValueError:
         return _failed("the process ended before its work was done")
-    return found
+    return answer
 
 
 async def _exchange(process: Process, request: bytes) -> bytes:

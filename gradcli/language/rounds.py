@@ -73,6 +73,6 @@ def check_graph(interpreter: Running, graph: Graph) -> None:
     """Raise `NotRecorded` where a graph has nodes of iterations that were not."""
     loops = interpreter.long_loops
     if loops is not None and loops.unheard:
-        made = (each.node.sequence_nr for each in graph.nodes if each.leaf is None)
-        if not all(map(loops.was_heard, made)):
+        numbers = (each.node.sequence_nr for each in graph.nodes if each.leaf is None)
+        if not all(map(loops.was_heard, numbers)):
             raise NotRecorded

@@ -255,8 +255,8 @@ _LIGHT = 1 << 24
 
 def _weight(trace: Trace) -> int:
     """The bytes of the arrays that a trace holds, beside its constants."""
-    made = {id(v.array): v.array for each in trace.instructions for v in each.results}
-    return sum(each.nbytes for each in made.values() if each is not None)
+    arrays = {id(v.array): v.array for each in trace.instructions for v in each.results}
+    return sum(each.nbytes for each in arrays.values() if each is not None)
 
 
 def overlap(updated: Sequence[Tensor], looked_at: Sequence[Any]) -> bool:

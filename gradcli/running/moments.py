@@ -87,13 +87,13 @@ class Writes:
     """The writes to the leaves of a run.
 
     Attributes:
-        made: the number of the node made last, when each statement ended, and `depths`: how many
+        nodes: the number of the node made last, when each statement ended, and `depths`: how many
             statements stand around it.
         at: the statements that wrote to each leaf, by its `id`.
     """
 
     def __init__(self, run: Run, by_value: bool) -> None:
-        self.made: list[int] = []
+        self.nodes: list[int] = []
         self.depths: list[int] = []
         self.at: dict[int, list[int]] = {}
         self._run = run
@@ -103,8 +103,8 @@ class Writes:
 
     def _ended(self, depth: int) -> None:
         self.depths.append(depth)
-        number = len(self.made)
-        self.made.append(self._run.session.state.sequence_nr)
+        number = len(self.nodes)
+        self.nodes.append(self._run.session.state.sequence_nr)
         for _, leaf in placed_leaves(self._run):
             now = np.array(to_host(leaf.array)) if self._by_value else leaf.version
             known = self._known.get(id(leaf))
@@ -118,7 +118,7 @@ class Writes:
         """
         if id(leaf) not in self.at and not always:
             return None
-        own = bisect_left(self.made, node)
+        own = bisect_left(self.nodes, node)
         # The node of a custom function is made behind the statements of its forward().
         inside = self.depths[own] if own < len(self.depths) else 0
         return next((n for n in reversed(range(own)) if self.depths[n] <= inside), None)

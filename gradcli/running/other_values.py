@@ -89,8 +89,8 @@ def _alone(leaves: Mapping[int, Tensor], reason: Any) -> Reasons:
 
 def _led_past(graph: Graph, recorder: TraceRecorder, leaves: Sequence[Tensor]) -> str:
     """What leads past the graph from leaves to the output, "" where the record shows nothing."""
-    found = obstacle(graph, recorder, leaves)
-    return "" if found is None else _at(found.reason, found.place)
+    past = obstacle(graph, recorder, leaves)
+    return "" if past is None else _at(past.reason, past.place)
 
 
 def _at(reason: str, place: Span | None) -> str:
@@ -129,7 +129,7 @@ class _Others:
         short = len(run.session.recorder.trace.instructions) <= _SHORT
         self._count = _MANY if short else _FEW
         here = self._rerun.execute(record="all")
-        self._here = self._found(here)
+        self._here = self._kept_of(here)
         if any(leaf.version for leaf in here.leaves.values()):
             self._rerun.moments, _ = moments_of(self._rerun, here)
         self._names = _names(run, result.graph)
@@ -152,7 +152,7 @@ class _Others:
         for values in _other_values({id: self._values[id] for id in leaves}, self._count):
             named = {self._names[id]: array for id, array in values.items()}
             try:
-                there = self._found(self._rerun.execute(values=named, record="all"))
+                there = self._kept_of(self._rerun.execute(values=named, record="all"))
             except GradcliError as error:
                 refused = refused or f"at other values the program ends: {_told(error)}"
                 continue
@@ -164,7 +164,7 @@ class _Others:
                 return reason
         return "" if tried else refused
 
-    def _found(self, executed: Executed) -> _Kept | None:
+    def _kept_of(self, executed: Executed) -> _Kept | None:
         """What a page of the same output keeps of another run, None where it has no such output."""
         output = executed.output
         if output is not None and _root_of(output) == self._root:
@@ -224,8 +224,8 @@ def _root_of(output: Tensor) -> tuple[int, int]:
 
 def _made_at(recorder: TraceRecorder, number: int, output_nr: int) -> Tensor | None:
     """The tensor that a node of this number made, None where there is none."""
-    made = next((each for each in recorder.call_of if each.sequence_nr == number), None)
-    output = None if made is None else recorder.call_of[made].output
+    node = next((each for each in recorder.call_of if each.sequence_nr == number), None)
+    output = None if node is None else recorder.call_of[node].output
     output = output[output_nr] if type(output) is tuple else output
     return output if type(output) is Tensor else None
 
@@ -244,16 +244,18 @@ def _names(run: Run, graph: Graph) -> dict[int, str]:
     """What a program is told the leaves of a graph by: the names of inputs, of variables and of
     parameters, by the ids of their nodes.
     """
-    given = [] if run.bindings is None else run.bindings.inputs()
-    names = {id(leaf): name for name, leaf in [*leaves(run), *given]}
-    found = {
+    inputs = [] if run.bindings is None else run.bindings.inputs()
+    names = {id(leaf): name for name, leaf in [*leaves(run), *inputs]}
+    names_of_leaves = {
         each.id: names.get(id(each.leaf)) or each.variable
         for each in graph.nodes
         if each.leaf is not None
     }
     # A module without a name is called by its class, by which nobody finds it.
     known = run.session.values
-    return {id: name for id, name in found.items() if name and name.partition(".")[0] in known}
+    return {
+        id: name for id, name in names_of_leaves.items() if name and name.partition(".")[0] in known
+    }
 
 
 def _other_values(values: Mapping[int, Any], count: int) -> Iterator[dict[int, Any]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays.backend import to_host
-from gradcli.arrays.dtypes import bool_
+from gradcli.arrays.dtypes import boolean
 from gradcli.arrays.files.recording import MOST_DRAWN
 from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.recording.recorder import Arrival, Step
@@ -186,7 +186,7 @@ class Rerun(Record):
         parsed_in: the dtype that the statements of a recording's program name.
         until: when the time is over that all runs together may take; known from the first on.
         settled: the names of which it is known whether they have such a moment.
-        made: the elements that runs took of a recording since what they left was collected.
+        drawn: the elements that runs took of a recording since what they left was collected.
         rounds: the iterations of long loops that are recorded besides the first and the last; None
             for all.
         passes: of names that are assigned more than once, how many assignments there are before the
@@ -200,7 +200,7 @@ class Rerun(Record):
     options: Options
     statements: Sequence[Statement] = ()
     runs: int = 0
-    made: int = 0
+    drawn: int = 0
     moments: Moments = _NEVER
     settled: frozenset[str] = frozenset()
     parsed_in: str | None = None
@@ -341,10 +341,10 @@ class Rerun(Record):
         recording = self.options.recording
         if recording is None:
             return
-        if self.made > MOST_DRAWN:
+        if self.drawn > MOST_DRAWN:
             gc.collect()
-            self.made = 0
-        self.made += recording.elements
+            self.drawn = 0
+        self.drawn += recording.elements
 
     def _parsed(self, run: Run, text: str | None = None) -> list[Statement]:
         """The program of the dtype that it runs in: that of a recording names its dtypes; or that
@@ -546,7 +546,7 @@ def leaves_of(run: Run) -> Arrays:
         for name, value in run.session.values.items()
         if type(value) is Tensor
         and value.is_leaf
-        and (value.dtype.is_floating_point or value.dtype is bool_)
+        and (value.dtype.is_floating_point or value.dtype is boolean)
     }
 
 

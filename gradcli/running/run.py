@@ -213,7 +213,7 @@ class Run:
         recording = self.options.recording
         assert recording is not None
         shapes = Shapes(self.options.saved) if self.options.graph_alone else None
-        self.replay = Replay(recording, self.session, self.options.dtype, self.given, shapes)
+        self.replay = Replay(recording, self.session, self.options.dtype, self.bound_names, shapes)
 
     def name_so_far(self) -> str:
         """What diagnostics call the statements that succeeded: a recording's path, whose lines lead
@@ -349,7 +349,7 @@ class Run:
         """Say of a recording's program how its results compare with those of the run."""
         if self.replay is None:
             return
-        replaced = self.given()
+        replaced = self.bound_names()
         differs = self.replay.difference_told()
         if replaced:
             self.terminal.note(self.replay.told_of_replaced(replaced))
@@ -359,7 +359,7 @@ class Run:
             self.replay.recording.is_told = True
             self.terminal.note(self.replay.told())
 
-    def given(self) -> list[str]:
+    def bound_names(self) -> list[str]:
         """The names that arguments were bound to."""
         return [] if self.bindings is None else [name for name, _ in self.bindings.inputs()]
 

@@ -35,8 +35,8 @@ def plain(operand: Any) -> Any:
     if type(operand) is Recorded:
         return operand.array
     if isinstance(operand, (tuple, list)):  # an index too
-        made = list if isinstance(operand, list) else tuple
-        return made([plain(each) for each in operand])
+        kind = list if isinstance(operand, list) else tuple
+        return kind([plain(each) for each in operand])
     if type(operand) is slice:
         parts = operand.start, operand.stop, operand.step
         return slice(*map(plain, parts)) if Recorded in map(type, parts) else operand

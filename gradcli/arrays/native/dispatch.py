@@ -28,8 +28,8 @@ def kernel(name: str) -> Kernel | None:
     if name not in _kernels:
         module = core()
         _kernels[name] = getattr(module, name) if module and module.serves(name) else None
-    found = _kernels[name]
-    return _instead[-1](name, found) if _instead and found is not None else found
+    known = _kernels[name]
+    return _instead[-1](name, known) if _instead and known is not None else known
 
 
 @contextmanager

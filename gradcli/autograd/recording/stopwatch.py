@@ -95,8 +95,8 @@ class Stopwatch(Listener):
 
     def seconds(self, node: Node) -> float | None:
         """How long the steps of a node took in the last pass that ran it, None where none did."""
-        found = self._steps.get(node)
-        return None if found is None else found[1]
+        timed = self._steps.get(node)
+        return None if timed is None else timed[1]
 
     def entered(self, call: ModuleCall) -> None:
         """A module is called."""

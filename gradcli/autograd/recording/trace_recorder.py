@@ -136,8 +136,8 @@ class TraceRecorder(Recorder):
 
     def known(self, tensor: Tensor) -> Value | None:
         """The value that a tensor was last found to hold, None where no instruction met it."""
-        found = self._by_tensor.get(id(tensor))
-        return None if found is None else found[0]
+        held = self._by_tensor.get(id(tensor))
+        return None if held is None else held[0]
 
     def _scalar(self, tensor: Tensor) -> Value | None:
         """The value of a scalar that became an array as it was aliased, None for anything else."""

@@ -215,10 +215,10 @@ class _Cluster:
             return await asyncio.gather(*map(answer, addresses))
 
         try:
-            found = self._client.sync(answers, self._allowed())
+            answered = self._client.sync(answers, self._allowed())
         except (OSError, TimeoutError, CancelledError, RuntimeError) as error:
             raise self._gone() from error
-        return {address: each for one in found for address, each in one.items()}
+        return {address: each for one in answered for address, each in one.items()}
 
     def results(self, records: Records, adapts: bool) -> Iterator[bytes]:
         """The results of all parcels in order; `adapts` to choose how many records one has."""
@@ -407,10 +407,10 @@ class _Cluster:
             return workers, places
 
         try:
-            found: tuple[dict[str, tuple[int, float]], _Places] = self._client.sync(
+            standing: tuple[dict[str, tuple[int, float]], _Places] = self._client.sync(
                 self._client.run_on_scheduler, state, keys, callback_timeout=_SILENT_SECONDS
             )
-            return found
+            return standing
         except (OSError, TimeoutError, CancelledError, RuntimeError) as error:
             raise self._gone() from error
 

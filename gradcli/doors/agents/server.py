@@ -161,13 +161,13 @@ def refusal(start: bytes, end: bytes, about: Any = None) -> bytes:
     Args:
         about: what an earlier message said of the client.
     """
-    found = _FIRST_ID.match(start[:_ENDS]) or _LAST_ID.search(end)
-    if found is None:
+    match = _FIRST_ID.match(start[:_ENDS]) or _LAST_ID.search(end)
+    if match is None:
         return b""
     call: dict[str, Any] = {"name": "run", "arguments": {"program": _TOO_LONG}}
     if about is not None:
         call["_meta"] = about
-    message = {"jsonrpc": "2.0", "id": json.loads(found["id"]), "method": "tools/call"}
+    message = {"jsonrpc": "2.0", "id": json.loads(match["id"]), "method": "tools/call"}
     return json.dumps({**message, "params": call}).encode() + b"\n"
 
 
@@ -280,13 +280,13 @@ class Tools:
         if program == _TOO_LONG:
             text = f"the question has more than {MOST_ASKED:,} bytes, the limit"
             return _result({"text": text, "error": "E608"})
-        given = {key: value for key, value in settings.items() if value is not None}
-        elements = given.pop("elements", None)
+        chosen = {key: value for key, value in settings.items() if value is not None}
+        elements = chosen.pop("elements", None)
         try:
             within = {"elements": elements, "recording": self._recording(program)}
             if elements is not None:
                 slices_of(elements)
-            named = {**self._limits, **self._checked(given)}
+            named = {**self._limits, **self._checked(chosen)}
         except ValueError as error:
             return _result({"text": cut(str(error), 1_000), "error": "ValueError"})
         return _result(await answer_to(name, program, inputs or {}, named, within))

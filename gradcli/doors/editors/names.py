@@ -217,7 +217,7 @@ class Names:
             if isinstance(part, (list, tuple)):
                 waiting += [(each, scope, since) for each in part]
             elif isinstance(part, tree.Name):
-                self._found(part.span.start, part.name, scope, since)
+                self._occurs(part.span.start, part.name, scope, since)
             elif isinstance(part, tree.Syntax):
                 waiting += self._parts(part, scope, since)
 
@@ -227,7 +227,7 @@ class Names:
             return self._function(node, scope)
         if isinstance(node, tree.Class):
             self.classes.append(node)
-            self._found(place := self._defined_at(node), node.name, scope, place)
+            self._occurs(place := self._defined_at(node), node.name, scope, place)
             inner = _within(class_scope, scope, node.name, node.body)
             outer = [node.bases, node.keywords, node.decorators]
             return [*((each, scope, _NEVER) for each in outer), (node.body, inner, _NEVER)]
@@ -260,12 +260,12 @@ class Names:
         if isinstance(node, tree.Def):
             self.functions.append(node)
             self._parameters[id(node)] = inner
-            self._found(place := self._defined_at(node), node.name, scope, place)
+            self._occurs(place := self._defined_at(node), node.name, scope, place)
             outer += node.decorators
         for each in parameters:
             if each.name:
                 place = self._place(each.span, each.name)
-                self._found(place, each.name, inner, place)
+                self._occurs(place, each.name, inner, place)
         return [*((each, scope, _NEVER) for each in outer), (body, inner, _NEVER)]
 
     def _names_of_words(self, node: Any, scope: Scope) -> None:
@@ -276,17 +276,17 @@ class Names:
             self._keywords.append((node, scope))
         elif isinstance(node, tree.Global):
             for name in node.names:
-                self._found(self._place(node.span, name), name, scope, _NEVER)
+                self._occurs(self._place(node.span, name), name, scope, _NEVER)
         elif isinstance(node, (tree.Handler, tree.Case)) and node.name:
             place = self._place(node.span, node.name, r"as\s+")
-            self._found(place, node.name, scope, place)
+            self._occurs(place, node.name, scope, place)
         elif isinstance(node, (tree.Import, tree.FromImport)):
             for word, alias in node.names:
                 name = alias or word.partition(".")[0]
                 if name != "*":
                     before = r"\bas\s+" if alias else r"\bimport\b.*?"
                     place = self._place(node.span, name, before)
-                    self._found(place, name, scope, place, imported=alias is None)
+                    self._occurs(place, name, scope, place, imported=alias is None)
 
     def _keyword_arguments(self, call: tree.Call, scope: Scope) -> None:
         """Note the keywords of a call of a function of the text: they are its parameters."""
@@ -305,7 +305,7 @@ class Names:
             if inner is not None and each.name and each.name in known:
                 self.occurrences.append(Occurrence(each.span.start, each.name, inner))
 
-    def _found(
+    def _occurs(
         self, start: int, name: str, scope: Scope, since: int, *, imported: bool = False
     ) -> None:
         self.occurrences.append(Occurrence(start, name, _owner(scope, name), since, imported))

@@ -157,7 +157,7 @@ class Server(LanguageServer):  # type: ignore[misc]
     def show_problems(self, uri: str, more: list[types.Diagnostic] | None = None) -> None:
         """Publish what is wrong with a document, and what a run found besides."""
         document = self.workspace.get_text_document(uri)
-        found = [
+        problems = [
             types.Diagnostic(
                 _range(document, error.span.start, error.span.end),
                 _message(error.message, error.help),
@@ -168,9 +168,9 @@ class Server(LanguageServer):  # type: ignore[misc]
             for error in analysis.problems(_path(uri), document.source)
             if error.span is not None
         ]
-        found += more or []
-        self.fixes[uri] = [(each, fix) for each in found if (fix := _fix(document, each))]
-        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found))
+        problems += more or []
+        self.fixes[uri] = [(each, fix) for each in problems if (fix := _fix(document, each))]
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, problems))
 
     async def run_document(self, uri: str) -> str:
         """Run a document, keep what its names hold, and give what it printed or the error."""

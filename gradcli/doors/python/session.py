@@ -102,7 +102,7 @@ class Session:
                 session.interpreter.last_assigned = assigned or before
         printed, warned = self._host.taken()
         pass_on(warned, 2)
-        result = Result(run, self._found(value, assigned), value, printed, warned)
+        result = Result(run, self._outcome(value, assigned), value, printed, warned)
         result.grads = self._grads()
         return result
 
@@ -139,7 +139,7 @@ class Session:
         if self._kept > self._run.options.limits.elements:
             self._inputs.clear()
 
-    def _found(self, value: Any, assigned: str | None) -> found.Result | None:
+    def _outcome(self, value: Any, assigned: str | None) -> found.Result | None:
         """The tensor that statements came to."""
         session = self._run.session
         name, output = (

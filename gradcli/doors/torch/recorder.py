@@ -551,12 +551,12 @@ class Specs:
         """How a function is written down."""
         spec = self.by_function.get(function)
         if spec is None:
-            spec = self.by_function[function] = self._made(function)
+            spec = self.by_function[function] = self._spec_of(function)
             if isinstance(function, types.FunctionType):
                 spec.defaults = _defaults(function)
         return spec
 
-    def _made(self, function: Any) -> Spec:
+    def _spec_of(self, function: Any) -> Spec:
         name = getattr(function, "__name__", str(function))
         if name in ("__get__", "__set__", "__delete__"):
             attribute = getattr(function.__self__, "__name__", "")
@@ -1152,7 +1152,7 @@ class Recorder:
         self.settings = settings
         self.specs = Specs(settings.catalogue)
         self.window = Window()
-        self.found: Window | None = None
+        self.last_trained: Window | None = None
         self.previous: Window | None = None
         self.here = Here()
         self.lock = threading.RLock()
@@ -1240,7 +1240,7 @@ class Recorder:
 
     def leave(self) -> None:
         """Hear nothing in a process that was forked: a worker that loads data."""
-        self.is_done, self.found = True, None
+        self.is_done, self.last_trained = True, None
         self.window = Window()
 
     def _compiling(self, former: Any) -> Any:
@@ -1431,13 +1431,13 @@ class Recorder:
     def chosen(self) -> Window | None:
         """The window that is written: the one asked for, or the last with a backward pass."""
         if self.is_done:
-            return self.found
+            return self.last_trained
         if self.settings.at:
             return None
         self._list_optimizers(self.window)
-        if self.window.backwards or self.found is None:
-            return self.window if self.window.events else self.found
-        return self.found
+        if self.window.backwards or self.last_trained is None:
+            return self.window if self.window.events else self.last_trained
+        return self.last_trained
 
     # --- functions --------------------------------------------------------------------------------
 
@@ -1535,7 +1535,7 @@ class Recorder:
     def _fail(self, error: Exception) -> None:
         """Give up, and leave the program alone: what it does must not depend on the recorder."""
         self.is_done = True
-        self.found = None
+        self.last_trained = None
         self.failure = f"{type(error).__name__}: {error}"
         if os.environ.get("GRADCLI_DEBUG"):
             traceback.print_exc()
@@ -1815,11 +1815,11 @@ class Recorder:
         needed, events = {id(wanted)}, []
         values = [wanted]
         for event in reversed(self.previous.events):
-            made = list(values_in(event.results))
-            if any(id(each) in needed for each in made):
+            results = list(values_in(event.results))
+            if any(id(each) in needed for each in results):
                 operands = list(values_in([event.args, list(event.kwargs.values())]))
                 needed.update(id(each) for each in operands)
-                values += [*operands, *made]
+                values += [*operands, *results]
                 events.append(event)
         return events, values
 
@@ -1996,10 +1996,10 @@ class Recorder:
     def _after_backward(self, event: Event) -> None:
         """Keep the gradients behind a backward pass."""
         window = self.window
-        if not window.backwards and self.found is not None:
+        if not window.backwards and self.last_trained is not None:
             # This window is the one that is written from now on.
-            self.pool.take_back(self.found, window)
-            self.found = self.previous = None
+            self.pool.take_back(self.last_trained, window)
+            self.last_trained = self.previous = None
         window.backwards += 1
         averaged = Event(GRADS_AVERAGED, [], {}, NOWHERE, -1)
         for value in event.leaves:
@@ -2237,7 +2237,7 @@ class Recorder:
         if self.window.steps:
             self.window.steps[-1].end()
         if self.window.backwards:
-            self.found = self.window
+            self.last_trained = self.window
             if self.settings.at == "step" and self.steps >= self.settings.number:
                 self._finish()
         self.window = Window()
@@ -2249,7 +2249,7 @@ class Recorder:
         for step in self.window.steps:
             step.keep()
         self._list_optimizers(self.window)
-        self.found = self.window
+        self.last_trained = self.window
 
     # --- places and names -------------------------------------------------------------------------
 
@@ -2829,14 +2829,16 @@ class Writer:
         first, _, last = path.rpartition(".")
         if path.endswith("]"):
             holder, _, number = path[:-1].rpartition("[")
-            self.lines.append(Line(f"{holder}.add_module({number!r}, {self._made(module)})", place))
+            self.lines.append(
+                Line(f"{holder}.add_module({number!r}, {self._bare_module(module)})", place)
+            )
         elif first and not last.isidentifier():
             return
         else:
-            self.lines.append(Line(f"{path} = {self._made(module)}", place))
+            self.lines.append(Line(f"{path} = {self._bare_module(module)}", place))
         self._inside(module, path)
 
-    def _made(self, module: Any) -> str:
+    def _bare_module(self, module: Any) -> str:
         """The text that makes a module without what is in it."""
         return (
             "nn.Sequential()" if _is_listed(module) else f"{self._class(type(module).__name__)}()"
@@ -2896,7 +2898,7 @@ class Writer:
     def _hidden_text(self, part: Any) -> str:
         """What a list has in the place of a part: one that is filled in behind it is empty."""
         if isinstance(part, torch.nn.Module) and not self._known(part):
-            return self._made(part)
+            return self._bare_module(part)
         return self._known(part) or "None"
 
     def _class(self, kind: str) -> str:
@@ -3092,7 +3094,7 @@ class Writer:
     def _line(self, event: Event, results: list[Any], text: str, drawn: bool) -> None:
         """The statement of an op, and what is compared behind it."""
         if not text:
-            self._given(event, results, drawn)
+            self._read_in_place(event, results, drawn)
             return
         targets = ", ".join("_" if each is None else each.text for each in results)
         known = isinstance(event.results, Value) and event.results.tensor
@@ -3120,7 +3122,7 @@ class Writer:
     def _gradients(self, event: Event) -> list[tuple[str, str, Any]]:
         return [(f"{self.text(value)}.grad", "gradient", grad) for value, grad in event.after]
 
-    def _given(self, event: Event, results: list[Any], drawn: bool) -> None:
+    def _read_in_place(self, event: Event, results: list[Any], drawn: bool) -> None:
         """Read the results of an op from the recording, and what it wrote, in place of computing
         them.
         """

@@ -119,12 +119,12 @@ class Nodes:
     def __init__(self) -> None:
         self.shows = hasattr(torch._C._autograd, "_get_sequence_nr")
         self.base = torch._C._autograd._get_sequence_nr() if self.shows else 0
-        self.made = 0
+        self.nodes = 0
 
     def last(self) -> int:
         """The number of the node that was made last, -1 for none."""
-        made = torch._C._autograd._get_sequence_nr() - self.base if self.shows else self.made
-        return int(made) - 1
+        number = torch._C._autograd._get_sequence_nr() - self.base if self.shows else self.nodes
+        return int(number) - 1
 
     def of(self, node: Any) -> int:
         """The number of a node; a negative one for what was made before."""
@@ -141,8 +141,8 @@ class Nodes:
             return
 
         def count() -> list[int]:
-            self.made += 1
-            return [self.made - 1]
+            self.nodes += 1
+            return [self.nodes - 1]
 
         stacks = torch.fx.traceback
         former = stacks.format_stack

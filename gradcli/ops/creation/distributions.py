@@ -353,7 +353,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 
 
 _SPANS = {
-    dtypes.bool_: 2,
+    dtypes.boolean: 2,
     dtypes.uint8: 2**8,
     dtypes.int8: 2**7,
     dtypes.int16: 2**15,

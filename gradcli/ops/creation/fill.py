@@ -28,7 +28,7 @@ from gradcli.ops.definition.doc import describe, in_numpy
 from gradcli.state import active
 
 PYTHON_TYPES = {
-    bool: dtypes.bool_,
+    bool: dtypes.boolean,
     int: dtypes.int64,
     float: dtypes.float64,
     complex: dtypes.complex128,

@@ -30,7 +30,7 @@ def _shown(input: Tensor, mask: Tensor) -> Tensor:
             " input)",
         )
     whole = methods.broadcast_to(mask, input.array.shape)
-    return whole if whole.dtype is dtypes.bool_ else methods.to(whole, dtypes.bool_)
+    return whole if whole.dtype is dtypes.boolean else methods.to(whole, dtypes.boolean)
 
 
 def _filled(input: Tensor, mask: Tensor | None, fill: float) -> Tensor:

@@ -321,7 +321,7 @@ def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
 
 def _values_in(run: Run, is_short: Callable[[Any], bool]) -> IsValue:
     """Whether a constant is the program's own, and its value short, so that it is no input."""
-    bound = set(run.given())
+    bound = set(run.bound_names())
     return lambda name, array: name not in bound and is_short(array)
 
 

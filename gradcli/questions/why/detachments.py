@@ -269,7 +269,7 @@ def _without_derivative(name: str, called: str, output: Any) -> tuple[str, str |
             f"this makes it {dtype}, and integers and booleans carry no gradient",
             "keep it floating",
         )
-    if type(output) is Tensor and output.dtype is dtypes.bool_:
+    if type(output) is Tensor and output.dtype is dtypes.boolean:
         return "a comparison gives booleans, which carry no gradient", _SMOOTH
     if called in _PICKS:
         return f"{called}() gives positions, which carry no gradient", _SMOOTH

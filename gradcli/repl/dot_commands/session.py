@@ -102,7 +102,7 @@ def undo(run: Run, line: Line) -> None:
     if last is None:
         raise line.wrong("there is no statement to take back", line.words[0])
     *kept, _ = run.session.parse(run.transcript.program(), run.name_so_far())
-    arguments = [(name, run.session.values[name]) for name in run.given()]
+    arguments = [(name, run.session.values[name]) for name in run.bound_names()]
     failed = run.transcript.failed
     run.reset()
     for name, value in arguments:

@@ -42,13 +42,13 @@ class Focus(Record):
     Attributes:
         line: its line of the program.
         lines: the lines that it needs, with its own.
-        given: what names hold that these lines read and others make, and whether that requires
+        operands: what names hold that these lines read and others make, and whether that requires
             grad.
     """
 
     line: int
     lines: frozenset[int]
-    given: Mapping[str, tuple[Any, bool]] = {}  # never written to
+    operands: Mapping[str, tuple[Any, bool]] = {}  # never written to
 
 
 def focus_on(program: str, line: int, output: str) -> Focus | None:
@@ -82,23 +82,23 @@ def near(program: str, focus: Focus, recent: Iterable[tuple[int, Mapping[str, An
     held = {n for n in focus.lines if _HELD.match(texts[n - 1]) or _MADE.match(texts[n - 1])}
     data = {n for n in focus.lines if _DATA.match(texts[n - 1])}
     close = [(n, values) for n, values in recent if n in focus.lines - held - data]
-    given: dict[str, tuple[Any, bool]] = {}
+    operands: dict[str, tuple[Any, bool]] = {}
     read: set[str] = set()
-    made: set[str] = set()
+    assigned_names: set[str] = set()
     for number, values in close:
         assigned = _ASSIGNED.match(texts[number - 1])
         if assigned is None or _WRITES.search(texts[number - 1]):
             return focus
-        for name in values.keys() - made - given.keys():
+        for name in values.keys() - assigned_names - operands.keys():
             if values[name].version or _is_large(values[name]):
                 return focus
-            given[name] = values[name].array, values[name].requires_grad
+            operands[name] = values[name].array, values[name].requires_grad
         read |= _words(assigned[2])
-        made |= set(_NAMES.findall(assigned[1]))
+        assigned_names |= set(_NAMES.findall(assigned[1]))
         if number == focus.line and any(map(_is_large, values.values())):
             return focus
-    parameters = _needed(texts[: focus.line], read - given.keys() - made) & held
-    return Focus(focus.line, frozenset({*(n for n, _ in close), *parameters}), given)
+    parameters = _needed(texts[: focus.line], read - operands.keys() - assigned_names) & held
+    return Focus(focus.line, frozenset({*(n for n, _ in close), *parameters}), operands)
 
 
 def _is_large(tensor: Tensor) -> bool:

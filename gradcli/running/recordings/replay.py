@@ -183,12 +183,12 @@ class Replay:
         recording: Recording,
         session: Session,
         dtype: str | None,
-        given: Callable[[], list[str]],
+        bound_names: Callable[[], list[str]],
         shapes: Shapes | None = None,
     ) -> None:
         self.recording = recording
         self.shapes = shapes
-        self._given = given
+        self._bound_names = bound_names
         self.session = session
         self.dtype = dtype
         self.compares = recording.has_data and dtype is None and shapes is None
@@ -258,7 +258,7 @@ class Replay:
         if self.shapes is not None:
             return opaque_operation(self.recording, number, inputs, self._array, False)
         name = opaque_name(self.recording, number)
-        if self._given():
+        if self._bound_names():
             raise OtherInputsError(name)
         if self._replaced or self.dtype is not None:
             read = b"".join(_hash(each) for each in inputs)
@@ -291,7 +291,7 @@ class Replay:
         """Run the lines alone that an operation needs."""
         lines = self.recording.program.count("\n") + 1
         self._left_out.update(n for n in range(1, lines + 1) if n not in focus.lines)
-        for name, (array, requires_grad) in focus.given.items():
+        for name, (array, requires_grad) in focus.operands.items():
             held = self._cast(np.array(array))
             tensor = Tensor(held if held.ndim else held[()])
             self.session.values[name] = methods.requires_grad_(tensor) if requires_grad else tensor

@@ -83,8 +83,8 @@ def obstacle(graph: Graph, recorder: TraceRecorder, leaves: Sequence[Tensor]) ->
         carried = {*_carried_on(each, inside, recorder), *own}
         inside.update(carried)
         cut = Obstacle(shown.reason, each.span) if source in (None, shown) else source
-        made = conditions if source is None and compares else outside
-        made.update((value, cut) for value in each.results if value not in carried)
+        into = conditions if source is None and compares else outside
+        into.update((value, cut) for value in each.results if value not in carried)
     return None
 
 
