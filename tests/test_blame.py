@@ -616,6 +616,8 @@ for x in data:
     opt.step()
 """
 
+_HALF = "w = torch.ones(2, dtype=torch.float16, requires_grad=True)\n"
+
 _NAN_BACKWARD = """\
 class F(torch.autograd.Function):
     @staticmethod
@@ -663,8 +665,39 @@ y.backward()
             "scaler.scale((w * w).sum())",
             "multiplies the gradient by 65536",
         ),
+        # What a softmax makes 0 of spoils nothing behind it.
+        (
+            "w = torch.ones(2, 3, requires_grad=True)\nbias = torch.tensor([1., 0., 1.]).log()\n"
+            "p = torch.softmax(w + bias, dim=-1).sum(-1)\ny = (p / (p - p.detach())).mean()",
+            "division by zero",
+            "p / (p - p.detach())",
+            "p 1 other 0",
+        ),
+        # What is written into a tensor is no operation of those that read it.
+        (
+            "w = torch.ones(2, requires_grad=True)\nh = w * 2\nh[1] = w[0] / torch.zeros(1)[0]\n"
+            "y = (h * 0).sum()",
+            "division by zero",
+            "w[0] / torch.zeros(1)[0]",
+            "self 1",
+        ),
+        (
+            f"{_HALF}h = w * 1\n(h * 40000. - h * -40000.).float().sum().backward()",
+            "overflow",
+            "w * 1",
+            "of `h` add up beyond 65504, the largest float16",
+        ),
+        (
+            f"{_HALF}for _ in range(2): (w * 40000.).float().sum().backward()",
+            "overflow",
+            None,
+            "of `w` add up beyond 65504, the largest float16",
+        ),
     ],
-    ids=["data", "leaf", "constant", "batch", "custom", "beside", "scaler"],
+    ids=[
+        *("data", "leaf", "constant", "batch", "custom", "beside", "scaler"),
+        *("absorbed", "written", "gradients met", "gradients of two passes"),
+    ],
 )
 def test_where_an_infinity_entered(
     program: str, kind: str, token: str, said: str, capsys: pytest.CaptureFixture[str]

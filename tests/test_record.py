@@ -171,17 +171,22 @@ def test_blame_finds_the_row_that_is_masked_whole(gradcli: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("lines", [3, 100])
+@pytest.mark.parametrize("name", ["row", "slope"])
 def test_of_a_large_recording_what_leads_to_the_first_number_is_run(
-    gradcli: CommandLine, monkeypatch: pytest.MonkeyPatch, lines: int
+    gradcli: CommandLine, monkeypatch: pytest.MonkeyPatch, name: str, lines: int
 ) -> None:
+    """`slope` has its first one in the backward pass, behind a -inf that a softmax makes 0 of."""
     monkeypatch.setattr("gradcli.running.recordings.focus.NEAR", lines)
-    whole = json.loads(gradcli("blame", recording("row"), "--json").out)["blamed"]
+    monkeypatch.setattr("gradcli.running.recordings.focus.BIG", 12)
+    whole = json.loads(gradcli("blame", recording(name), "--json").out)["blamed"]
     monkeypatch.setattr("gradcli.arrays.files.recording.MOST_DRAWN", 0)
-    text = gradcli("blame", recording("row"))
+    text = gradcli("blame", recording(name))
     assert "what leads to it was run with this" in text.out
-    part = json.loads(gradcli("blame", recording("row"), "--json").out)["blamed"]
-    for key in ("spoilt", "kind", "op", "line", "origin", "module", "element", "operands"):
+    part = json.loads(gradcli("blame", recording(name), "--json").out)["blamed"]
+    same = ("spoilt", "kind", "op", "line", "origin", "module", "element", "operands")
+    for key in (*same, "phase", "gradient_in", "masked_by"):
         assert part.get(key) == whole.get(key), key
+    assert whole["cure"] is None or part["cure"]["changes"] == whole["cure"]["changes"]
 
 
 _LINES = """net = Net()

@@ -316,6 +316,11 @@ class Recording(Container):
         """The elements of all its arrays."""
         return sum(math.prod(each.shape) for each in self.entries.values())
 
+    def arrays_from(self, elements: int) -> frozenset[str]:
+        """The names of its arrays of at least so many elements."""
+        entries = self.entries.items()
+        return frozenset(name for name, each in entries if math.prod(each.shape) >= elements)
+
     def has_gradient(self, name: str) -> bool:
         """Whether the run gave a parameter a gradient that is not 0, nor so small beside those of
         the same pass that it may be what rounding left of 0; NaN is not 0.

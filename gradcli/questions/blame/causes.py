@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays.dtypes import of_numpy
 from gradcli.arrays.scalars import finfo
 from gradcli.ops.definition.doc import NO_HAZARD, Hazard
-from gradcli.questions.blame.nonfinite import BACKWARD, DATA, SEED
+from gradcli.questions.blame.nonfinite import BACKWARD, DATA, MET, SEED
 
 if TYPE_CHECKING:
     from gradcli.questions.blame.nonfinite import FirstNonFinite
@@ -61,9 +61,13 @@ def _forward(nonfinite: FirstNonFinite) -> tuple[str, str]:
         )
     if hazard.singular:
         return "singular", hazard.singular
+    return "overflow", f"the result of {name} is beyond {_largest(nonfinite)}"
+
+
+def _largest(nonfinite: FirstNonFinite) -> str:
+    """The largest number of the dtype that overflowed, in words."""
     largest = finfo(of_numpy(nonfinite.dtype)).max
-    beyond = f"{number_text(largest)}, the largest {nonfinite.dtype}"
-    return "overflow", f"the result of {name} is beyond {beyond}"
+    return f"{number_text(largest)}, the largest {nonfinite.dtype}"
 
 
 # --- backward -----------------------------------------------------------------------------------
@@ -71,6 +75,10 @@ def _forward(nonfinite: FirstNonFinite) -> tuple[str, str]:
 
 def _backward(nonfinite: FirstNonFinite) -> tuple[str, str]:
     name, hazard = name_of(nonfinite), _hazard_of(nonfinite)
+    if nonfinite.called == MET:
+        named = getattr(nonfinite.output, "name", None)
+        at = f"`{named}`" if named else "this result"
+        return "overflow", f"the gradients of {at} add up beyond {_largest(nonfinite)}"
     if nonfinite.op is not None and not hasattr(nonfinite.op, "hazard"):
         value = number_text(nonfinite.value)
         return "undefined", f"backward() of {name} returned {value} for a finite gradient"

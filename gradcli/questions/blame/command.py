@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +20,11 @@ from gradcli.running.source import Asked, asked_of
 if TYPE_CHECKING:
     from gradcli.language.provenance import Provenance
     from gradcli.language.tree.syntax import Statement
-    from gradcli.questions.blame.finding import Blame
+    from gradcli.questions.blame.finding import Blame, Blamed
     from gradcli.questions.blame.nonfinite import Watch
     from gradcli.recorded.result import Result
     from gradcli.recorded.watched import Watched
+    from gradcli.running.recordings.focus import Focus
 
 
 @click.command("blame")
@@ -50,16 +51,18 @@ def blame(asked: Asked, *, all: bool) -> int:
     """
     if asked.options.watched is not None:
         return _blame_watched(asked, asked.options.watched)
+    options = asked.options
+    seed = options.seed
     spoilt = _looked(asked, all)
     if spoilt is not None and not spoilt:
         return 0
     try:
         return _first(asked, all, spoilt or ())
     except _Unfocused:
-        asked.options.focus = None
+        options.focus, options.seed = None, seed
         return _first(asked, all, ())
     finally:
-        asked.options.focus = None
+        options.focus, options.seed = None, seed
 
 
 class _Unfocused(Exception):
@@ -103,7 +106,7 @@ def _first(asked: Asked, all: bool, spoilt: Sequence[str]) -> int:
         recorded = run.recorded(statements, None, False)
         blamed = find(recorded, watch, gradients)
         if asked.options.focus is not None:
-            if blamed.first is None:
+            if blamed.first is None or not _is_whole(blamed.first, asked.options.focus):
                 raise _Unfocused
             blamed.first.spoilt, blamed.first.in_part = spoilt, True
         blamed.failed = failed
@@ -147,6 +150,15 @@ def _check_first(provenance: Provenance, watch: Watch, blamed: Blame) -> None:
             raise NotRecorded
 
 
+def _is_whole(first: Blamed, focus: Focus) -> bool:
+    """Whether a part of a program shows all that led to its first number: not of what grew on its
+    way back through the rest of it.
+    """
+    place = first.nonfinite.place
+    is_there = place is not None and place.line in focus.lines
+    return is_there and not (first.nonfinite.phase == "backward" and first.cause == "overflow")
+
+
 _SECONDS, _LONG, _SECONDS_OF_LONG = 8.0, 0.5, 2.5
 """So many seconds the program runs again and again for a cure; fewer where it takes long itself."""
 
@@ -158,57 +170,144 @@ def _looked(asked: Asked, all: bool) -> Sequence[str] | None:
     It is run without a record of its values, which may take many times the memory. Where all is
     finite, that is said; of a large one the first operation that is not is what to look at.
     """
-    from gradcli.arrays.storage import return_freed_memory  # lazy: command: its body
-    from gradcli.questions.blame.find import spoilt_of  # lazy: command: its body
     from gradcli.questions.blame.finding import Blame  # lazy: command: its body
-    from gradcli.questions.blame.nonfinite import Sentry  # lazy: command: its body
-    from gradcli.running.recordings.focus import (  # lazy: command: its body
-        NEAR,
-        Focus,
-        focus_on,
-        near,
-    )
 
     recording = asked.options.recording
     if recording is None or not recording.has_data:
         return None
     run = Run(asked.terminal, asked.options, "graph")
     run.muted = True
-    focus: Focus | None = None
-
-    def found(line: int) -> None:
-        nonlocal focus
-        if not recording.is_small and not all:
-            focus = focus_on(recording.program, line, recording.output)
-        if focus is not None and run.replay is not None and run.replay.recent is not None:
-            focus = near(recording.program, focus, run.replay.recent)
-
-    sentry = Sentry(found)
     try:
         with run.limited():
-            statements = run.session.parse(asked.program.text(), asked.program.name)
-            with run.session.running():
-                sentry.install()
-            if run.replay is not None:
-                run.replay.let_go()
-                run.replay.leave_out_steps()
-                run.replay.recent = deque(maxlen=NEAR)
-            result = _differentiated(run, run.execute(statements, asked.arguments))
-            if not sentry.is_suspicious:
+            heard = _heard(asked, run, in_part=not recording.is_small and not all)
+            if heard is not None:
                 run.tell_replay()
+            if heard == ([], None):
                 _show(asked, run, Blame(None, []), all)
-                return []
-            if focus is None or result is None:
-                return None
-            asked.options.focus = focus
-            run.tell_replay()
-            return spoilt_of(result)
     except GradcliError:
         return None
     finally:
-        result = run = statements = None  # type: ignore[assignment]
-        gc.collect()
-        return_freed_memory()
+        run = None  # type: ignore[assignment]  # a large run goes before the next one
+        _collect()
+    if heard is None:
+        return None
+    spoilt, behind = heard
+    if behind is not None:
+        asked.options.focus = _part_behind(asked, *behind)
+    return spoilt if not spoilt or asked.options.focus is not None else None
+
+
+def _heard(
+    asked: Asked, run: Run, *, in_part: bool
+) -> tuple[list[str], tuple[int, dict[int, Any]] | None] | None:
+    """What of a run is not finite, by name, and what the backward pass made so of finite numbers;
+    the part to look at is set where the forward pass did. None where more is to be run.
+    """
+    from gradcli.questions.blame.find import spoilt_of  # lazy: command: its body
+    from gradcli.questions.blame.nonfinite import (  # lazy: command: its body
+        FirstNonFinite,
+        Sentry,
+        is_finite,
+    )
+    from gradcli.running.recordings.focus import (  # lazy: command: its body
+        BIG,
+        NEAR,
+        choosing_lines,
+        focus_on,
+        near,
+    )
+
+    recording, replay = asked.options.recording, run.replay
+    assert recording is not None
+    assert replay is not None
+    parts: list[tuple[FirstNonFinite, Focus]] = []
+    big = recording.arrays_from(BIG)
+    recent = replay.recent = deque(maxlen=NEAR)
+
+    def found(first: FirstNonFinite, line: int) -> None:
+        if in_part and len(parts) < _MOST_PARTS:
+            focus = focus_on(recording.program, line, recording.output)
+            if focus is not None:
+                parts.append((first, near(recording.program, focus, recent, big)))
+
+    sentry = Sentry(found, choosing_lines(recording.program) if in_part else (), NEAR)
+    statements = run.session.parse(asked.program.text(), asked.program.name)
+    with run.session.running():
+        sentry.install()
+    replay.let_go()
+    replay.leave_out_steps()
+    result = _differentiated(run, run.execute(statements, asked.arguments))
+    if not sentry.is_suspicious:
+        return [], None
+    if not in_part or result is None:
+        return None
+    origin = sentry.origin_of(result.output)
+    asked.options.focus = next((each for first, each in parts if first is origin), None)
+    is_behind = is_finite(result.output.array) and asked.options.seed is None
+    behind = sentry.behind if is_behind else None
+    if asked.options.focus is None and behind is None:
+        return None
+    return spoilt_of(result), behind
+
+
+_MOST_PARTS = 4
+"""So many numbers of the forward pass are looked at closely: the first may spoil nothing."""
+
+
+def _part_behind(asked: Asked, line: int, reached: Mapping[int, Any]) -> Focus | None:
+    """What is to run for a number that the backward pass of a line made of finite ones, from the
+    gradient of its result, or of what chose among such results, which is set as the seed; None
+    where more is needed.
+
+    Args:
+        reached: the gradients of the results of lines.
+    """
+    from gradcli.questions.blame.nonfinite import is_finite  # lazy: command: its body
+    from gradcli.running.recordings.focus import (  # lazy: command: its body
+        BIG,
+        NEAR,
+        focus_on,
+        last_choice,
+        near,
+    )
+
+    recording = asked.options.recording
+    assert recording is not None
+    end = last_choice(recording.program, line)
+    focus = focus_on(recording.program, end, recording.output) if end in reached else None
+    if focus is None:
+        return None
+    run = Run(asked.terminal, asked.options, "graph")
+    run.muted = True
+    try:
+        with run.limited():
+            assert run.replay is not None
+            run.replay.let_go()
+            run.replay.focus(focus)
+            recent = run.replay.recent = deque(maxlen=NEAR)
+            statements = run.session.parse(asked.program.text(), asked.program.name)
+            run.execute(statements, asked.arguments)
+            named = run.session.last_tensor()
+            operands = [each for number, read in recent if number == line for each in read.values()]
+            is_bare = named is None or named[1].array.shape != reached[end].shape
+            if is_bare or not all(is_finite(each.array) for each in operands):
+                return None
+            asked.options.seed = reached[end]
+            big = recording.arrays_from(BIG)
+            return near(recording.program, focus, recent, big, line)
+    except GradcliError:
+        return None
+    finally:
+        run = named = statements = operands = None  # type: ignore[assignment]
+        _collect()
+
+
+def _collect() -> None:
+    """Give the memory back of what is not referred to any more."""
+    from gradcli.arrays.storage import return_freed_memory  # lazy: command: its body
+
+    gc.collect()
+    return_freed_memory()
 
 
 def _show(asked: Asked, run: Run, blamed: Blame, all: bool) -> None:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 from gradcli.autograd.tensor import Tensor
 from gradcli.questions.blame.contexts import explain_by_context
 from gradcli.questions.blame.finding import Blame, Blamed, Mask
-from gradcli.questions.blame.nonfinite import BACKWARD, DATA, SEED, FirstNonFinite, Watch, is_finite
+from gradcli.questions.blame.nonfinite import (
+    BACKWARD,
+    DATA,
+    MET,
+    SEED,
+    FirstNonFinite,
+    Watch,
+    is_finite,
+)
 from gradcli.recorded.patterns import returns_of
 from gradcli.recorded.recorded_run import Recorded
 
@@ -53,6 +61,8 @@ def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Ten
     ahead = set() if output is None else flow.ingredients([id(output)])
     diverged = [leaf for leaf in watch.diverged if id(leaf) in ahead]
     chosen = _of_the_step(watch.nonfinites) if diverged else None
+    if chosen is None and bad_output and output is not None:
+        chosen = watch.origin_of(output)
     for nonfinite in watch.nonfinites if chosen is None else ():
         reaches = nonfinite.output is not None and id(nonfinite.output) in ahead
         if nonfinite.phase == BACKWARD or nonfinite.phase == SEED:
@@ -122,7 +132,7 @@ def _of_the_step(nonfinites: Sequence[FirstNonFinite]) -> FirstNonFinite | None:
 
 def _mask(run: Recorded, nonfinite: FirstNonFinite) -> Mask | None:
     """The first `where` between a number and the output."""
-    if nonfinite.phase == SEED or nonfinite.place is None:
+    if nonfinite.phase == SEED or nonfinite.place is None or nonfinite.called == MET:
         return None
     if nonfinite.phase == DATA and nonfinite.value != nonfinite.value:
         return None

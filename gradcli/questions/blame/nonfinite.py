@@ -6,7 +6,7 @@ result that is computed from a non-finite number is a consequence, and not repor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,9 @@ FORWARD = "forward"
 BACKWARD = "backward"
 DATA = "data"
 SEED = "seed"
+
+MET = "the sum of gradients"
+"""What a number is called that two finite gradients of one tensor add up to."""
 
 
 class Operand(Record):
@@ -112,11 +115,24 @@ class Watch(Listener):
         self._healthy: dict[int, Tensor] = {}
         # Tensors that hold infinities which entered, and what entered.
         self._entries: dict[int, tuple[Tensor, FirstNonFinite]] = {}
+        # What tensors are not finite by, or were computed from.
+        self._origins: dict[int, tuple[Tensor, FirstNonFinite]] = {}
 
     def entry_of(self, tensor: Tensor) -> FirstNonFinite | None:
         """What entered as infinity, and reached a tensor; None where nothing did."""
         entry = self._entries.get(id(tensor))
         return None if entry is None else entry[1]
+
+    def origin_of(self, tensor: Tensor) -> FirstNonFinite | None:
+        """What a result is not finite by: the first number that reached it as one, or in a result
+        that was finite again, such as `1 / inf`. A mask's -inf does not reach what a softmax or an
+        exponential makes of it.
+        """
+        origin = self._origins.get(id(tensor))
+        return None if origin is None else origin[1]
+
+    def _spoils(self, tensor: Tensor, first: FirstNonFinite) -> None:
+        self._origins[id(tensor)] = tensor, first
 
     def _found(self, first: FirstNonFinite) -> None:
         """Keep what was found."""
@@ -152,9 +168,28 @@ class Watch(Listener):
         tensors = [each for each in _flat(operands) if type(each) is Tensor]
         for tensor in tensors:
             self._meet(tensor)
+        spoilt = [each for each in tensors if id(each) in self._origins]
+        origins = [self._origins[id(each)][1] for each in spoilt]
+        origin = min(origins, key=self.nonfinites.index, default=None)
         for output in outputs:
             if not is_finite(output.array):
-                self._judge(op, operands, tensors, output)
+                judged = self._judge(op, operands, tensors, output)
+                cause = origin or judged
+                if cause is not None:
+                    self._spoils(output, cause)
+            elif origin is not None and not _hides(op, spoilt):
+                self._spoils(output, origin)
+
+    def write(self, tensor: Tensor, result: Any, *details: Any) -> None:
+        """A write in place: what is written is held by the tensor now, and by its base."""
+        super().write(tensor, result, *details)
+        for each in (tensor, tensor.base) if type(result) is Tensor else ():
+            if each is None:
+                continue
+            if id(result) in self._known:
+                self._known[id(each)] = each
+            if id(result) in self._origins:
+                self._spoils(each, self._origins[id(result)][1])
 
     def _meet(self, tensor: Tensor) -> None:
         """A tensor that an operation reads: data, unless an operation made it."""
@@ -179,6 +214,7 @@ class Watch(Listener):
         entry.stepped = stepped
         if has_nan:
             self._found(entry)
+            self._spoils(tensor, entry)
         else:
             self._entries[id(tensor)] = tensor, entry
 
@@ -201,10 +237,11 @@ class Watch(Listener):
 
     def _judge(
         self, op: Any, arguments: dict[str, Any], tensors: list[Tensor], out: Tensor
-    ) -> None:
+    ) -> FirstNonFinite | None:
+        """What is found where a result is not finite; None where an operand brought it."""
         if any(id(tensor) in self._known for tensor in tensors):
             self._known[id(out)] = out
-            return
+            return None
         array = _held(out.array)
         entry = self._entered(arguments, tensors)
         own = None
@@ -213,18 +250,18 @@ class Watch(Listener):
         if entry is not None and own is None:
             if not _has_nan(array):
                 self._entries[id(out)] = out, entry
-                return
+                return None
             if not _masks(op, entry):
                 self._known[id(out)] = out
                 self._found(entry)
-                return
+                return entry
         self._known[id(out)] = out
         element = first_bad(array, nan=entry is not None) if own is None else own
         place = active.state.place
         operands = operands_of(arguments, element, array.shape)
-        self._found(
-            FirstNonFinite(FORWARD, op, op.name, place, array, operands, out, element=element)
-        )
+        first = FirstNonFinite(FORWARD, op, op.name, place, array, operands, out, element=element)
+        self._found(first)
+        return first
 
     def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
         """A node that ran: see whether what it passed on is finite."""
@@ -270,6 +307,39 @@ class Watch(Listener):
                 )
             )
 
+    def accumulation(self, node: Node, old: Any, incoming: Any, total: Any) -> None:
+        """A gradient that was added to another one waiting at its node."""
+        super().accumulation(node, old, incoming, total)
+        self._summed(node, old, incoming, total)
+
+    def _summed(self, node: Node, *gradients: Any) -> None:
+        """Two gradients and their sum: see whether that alone is not finite."""
+        old, incoming, total = map(_array, gradients)
+        if is_finite(total) or not (is_finite(old) and is_finite(incoming)):
+            return
+        total = _held(total)
+        element = first_bad(total)
+        operands = [
+            Operand(name, name, at(each, element, total.shape), None, None)
+            for name, each in (("one gradient", old), ("another", incoming))
+        ]
+        leaf = getattr(node, "variable", None)
+        call = self.recorder.call_of.get(node)
+        output = leaf if call is None else call.output
+        self._found(
+            FirstNonFinite(
+                BACKWARD,
+                None,
+                MET,
+                node.place,
+                total,
+                operands,
+                output if type(output) is Tensor else None,
+                node=node,
+                element=element,
+            )
+        )
+
     def _seeded(self, node: Node, arrived: list[Any]) -> None:
         """A gradient that was not finite before any node ran: the seed."""
         if any(nonfinite.phase == SEED for nonfinite in self.nonfinites):
@@ -285,43 +355,76 @@ class Watch(Listener):
         super().leaf(node, old, incoming, new)
         if not is_finite(_array(new)):
             self.arrived.append(node.variable)
+            if old is not None:
+                self._summed(node, old, incoming, new)
 
 
 class Sentry(Watch):
-    """Hears whether there is any NaN or infinity that is a fault, and keeps nothing of it.
+    """Hears where the first NaN or infinity is that is a fault, and keeps little of it.
 
     Attributes:
         is_suspicious: whether there is one, or may be.
-        line: where the first one is, in the forward pass: the line of the operation that gave it or
-            read it; 0 for none.
+        behind: the line of the first node that made one in the backward pass of a finite gradient,
+            and the gradients of the results of lines, of its own among them, each with its line.
 
     Args:
-        found: called with that line, while the program is there.
+        found: called with each number of the forward pass and its line, while the program is there.
+        choosing: the lines of the program that choose among values: gradients of their results are
+            kept.
+        near: so many lines behind that of a node are such lines looked for.
     """
 
-    def __init__(self, found: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        found: Callable[[FirstNonFinite, int], None],
+        choosing: Container[int] = (),
+        near: int = 0,
+    ) -> None:
         super().__init__()
         self.is_suspicious = False
-        self.line = 0
-        self._tell = found
+        self.behind: tuple[int, dict[int, Any]] | None = None
+        self._tell, self._choosing, self._near = found, choosing, near
+        self._line = 0
+        self._is_over = False  # whether gradients have been met that are not finite
+        # What reached the last node of each line that was made there, which is the first to run.
+        self._reached: dict[int, Any] = {}
 
     def _found(self, first: FirstNonFinite) -> None:
-        if not self.is_suspicious and first.phase in (FORWARD, DATA) and first.place is not None:
-            self.line = first.place.line
-            self._tell(self.line)
         self.is_suspicious = True
+        if all(each is not first for each in self.nonfinites):
+            self.nonfinites.append(first)
+            if first.phase in (FORWARD, DATA) and first.place is not None:
+                self._tell(first, first.place.line)
 
     def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
         """A node that ran."""
         Listener.step(self, node, grads, gradients, fitted)
         arrived = grads if isinstance(grads, list) else [grads]
-        for each in (*arrived, *fitted):
-            self.is_suspicious = self.is_suspicious or not (each is None or is_finite(_array(each)))
+        line = 0 if node.place is None else node.place.line
+        if line != self._line:
+            self._line = line
+            for each in [*self._reached]:
+                if each not in self._choosing or each > line + self._near:
+                    del self._reached[each]
+            self._reached.setdefault(line, _array(arrived[0]) if len(arrived) == 1 else None)
+        if self._is_over:
+            return
+        came = all(each is None or is_finite(_array(each)) for each in arrived)
+        if came and all(each is None or is_finite(_array(each)) for each in fitted):
+            return
+        self.is_suspicious = self._is_over = True
+        if came:
+            reached = {n: each for n, each in self._reached.items() if each is not None}
+            self.behind = line, {n: np.array(_held(each)) for n, each in reached.items()}
+
+    def accumulation(self, node: Node, old: Any, incoming: Any, total: Any) -> None:
+        """A gradient that was added to another one waiting at its node."""
+        Listener.accumulation(self, node, old, incoming, total)
 
     def leaf(self, node: Any, old: Any, incoming: Any, new: Any) -> None:
         """A gradient that reached a leaf."""
-        super().leaf(node, old, incoming, new)
-        self.is_suspicious = self.is_suspicious or bool(self.arrived)
+        Listener.leaf(self, node, old, incoming, new)
+        self.is_suspicious = self.is_suspicious or not is_finite(_array(new))
 
 
 class Sentinel(Listener):
@@ -367,6 +470,25 @@ def _masks(op: Any, entry: FirstNonFinite) -> bool:
 
 
 _OF_MASKS = ("log_softmax", "logsumexp", "softmax")
+
+
+_HIDING = (
+    *_OF_MASKS,
+    "amax", "amin", "clamp", "fmax", "fmin", "gather", "hardtanh", "index", "index_select",
+    "masked_fill", "max", "maximum", "min", "minimum", "nan_to_num", "narrow", "relu", "select",
+    "slice", "topk", "where",
+)  # fmt: skip
+"""Operations whose result is finite where they leave out what is not."""
+
+
+def _hides(op: Any, spoilt: Sequence[Tensor]) -> bool:
+    """Whether a finite result has nothing of what its operands hold that is not finite: it was left
+    out, or is -inf, of which an exponential makes 0.
+    """
+    if str(getattr(op, "name", "")).strip("_") in _HIDING:
+        return True
+    arrays = [_plain(_held(each.array)) for each in spoilt]
+    return all(np.isfinite(each[~np.isneginf(each)]).all() for each in arrays)
 
 
 def _overflowed(op: Any, tensors: list[Tensor], array: Any) -> tuple[int, ...] | None:

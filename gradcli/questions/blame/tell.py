@@ -8,7 +8,7 @@ from gradcli.arrays.files.json import spelled
 from gradcli.errors import Label
 from gradcli.questions.blame.causes import name_of, number_text
 from gradcli.questions.blame.finding import Blame, Blamed, Fix
-from gradcli.questions.blame.nonfinite import BACKWARD, DATA, SEED
+from gradcli.questions.blame.nonfinite import BACKWARD, DATA, MET, SEED
 from gradcli.show.diagnostics.findings import finding, span_object, wrapped
 from gradcli.show.diagnostics.snippet import location
 from gradcli.show.style import PLAIN, Style, block, escaped, one_line
@@ -42,6 +42,8 @@ _HINTS = {
     "sqrt of a negative": "no cure: what goes into the root must not be negative",
     "inf - inf, softmax": "no cure: a row that is masked whole has no softmax; open such rows,"
     " `mask & ~mask.all(-1, keepdim=True)`, and leave out what comes of them",
+    "overflow, the sum of gradients": "no cure of a formula: make the loss smaller by a factor, and"
+    " the gradients larger by it in float32 before the step, as `torch.amp.GradScaler` does",
     "singular": "no cure: a singular matrix has no inverse; `A + eps * torch.eye(n)` has one, and"
     " `torch.linalg.pinv` is another function",
     "from a constant": "no cure: the program says so itself; leave it out, or mask what it makes",
@@ -166,6 +168,8 @@ def _phase(blamed: Blamed) -> str:
         return f"where {birth.called} is read first" if birth.output is not None else "a number"
     if birth.phase == SEED:
         return "before any node has run"
+    if birth.called == MET:
+        return "where the backward pass adds gradients up"
     return f"in the {birth.phase} pass of {name_of(birth)}"
 
 
@@ -210,6 +214,7 @@ def _numbers(blamed: Blamed) -> str:
     if birth.incoming is not None:
         rows.append(("gradient in", number_text(birth.incoming)))
     noun = {BACKWARD: "gradient out", SEED: "seed"}.get(birth.phase, "result")
+    noun = "sum" if birth.called == MET else noun
     rows.append((birth.called if birth.phase == DATA else noun, number_text(birth.value)))
     rows = [(escaped(name), text) for name, text in rows]
     width = max(len(name) for name, _ in rows) + 2

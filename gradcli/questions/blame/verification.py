@@ -219,18 +219,20 @@ _STEP = 1e-5
 def _slopes_agree(there: Outcome, point: _Point, reference: Rerun) -> bool:
     """Whether the gradients of a rewrite are what differences of the program's value say."""
     generator = np.random.default_rng(1)
-    directions = {name: generator.normal(size=each.shape) for name, each in point.values.items()}
+    gradients = {name: each for name, each in there.gradients.items() if each is not None}
+    # What the program does not differentiate by stays where it is.
+    moves = {name: each for name, each in point.values.items() if name in gradients}
+    directions = {name: generator.normal(size=each.shape) for name, each in moves.items()}
     sums = []
     for sign in (1, -1):
-        moved = {n: each + sign * _STEP * directions[n] for n, each in point.values.items()}
-        outcome = reference(values=moved)
+        moved = {n: each + sign * _STEP * directions[n] for n, each in moves.items()}
+        outcome = reference(values={**point.values, **moved})
         if outcome is None or not is_finite(outcome.output):
             return False
         sums.append(float(np.sum(to_host(outcome.output))))
     slope = sum(
-        float(np.sum(np.asarray(to_host(gradient)) * directions[name]))
-        for name, gradient in there.gradients.items()
-        if gradient is not None and name in directions
+        float(np.sum(np.asarray(to_host(gradients[name])) * direction))
+        for name, direction in directions.items()
     )
     difference = (sums[0] - sums[1]) / (2 * _STEP)
     return abs(slope - difference) <= 1e-5 * max(1.0, abs(difference))

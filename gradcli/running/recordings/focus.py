@@ -5,7 +5,7 @@ alone: a recording may hold a model of any size.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ _HELD = re.compile(r"(\S+) = (?:nn\.Parameter|torch\.empty)\(|(\S+)\.register_bu
 _MADE = re.compile(r"(\S+) = \w+\(\)$|class |\S+\.add_module\(|\S+ = nn\.Sequential\(\)$")
 _OUTSIDE = re.compile(r"\S+\.grad = |\w+\.state\[|\w+\.step\(\)|recorded_step\(")
 _CHOOSES = re.compile(r"\bwhere\(")
+_MASKS = re.compile(r"\b(?:where|masked_fill)\(")
 
 
 _DATA = re.compile(r"\w+ = recorded\('[^']*'\)(\.requires_grad_\(\))?$")
@@ -31,6 +32,9 @@ _WRITES = re.compile(r"_\(|inplace=True|\] = ")
 
 NEAR = 12
 """So many lines ahead of an operation are run again where what they read is known."""
+
+BIG = 1 << 16
+"""Elements from which on a parameter is too big to be run with what stands behind it alone."""
 
 _MODERATE = 1e6
 """Larger numbers may have grown in lines that are further ahead."""
@@ -69,7 +73,36 @@ def focus_on(program: str, line: int, output: str) -> Focus | None:
     return Focus(line, frozenset(_needed(texts[:line], names)))
 
 
-def near(program: str, focus: Focus, recent: Iterable[tuple[int, Mapping[str, Any]]]) -> Focus:
+def choosing_lines(program: str) -> frozenset[int]:
+    """The lines that choose among values by a mask."""
+    texts = program.split("\n")
+    return frozenset(n for n, text in enumerate(texts, 1) if _MASKS.search(text))
+
+
+def last_choice(program: str, line: int) -> int:
+    """The last line, of those near behind an operation, that chooses by a mask among values that
+    are computed from its result; without one its own.
+    """
+    names: set[str] = set()
+    end = line
+    texts = program.split("\n")[line - 1 : line + NEAR]
+    for number, text in enumerate(texts, line):
+        assigned = _ASSIGNED.match(_UNDER.sub("", text, count=1))
+        if assigned is None or (number > line and not names & _words(assigned[2])):
+            continue
+        names |= set(_NAMES.findall(assigned[1]))
+        if _MASKS.search(text):
+            end = number
+    return end
+
+
+def near(
+    program: str,
+    focus: Focus,
+    recent: Iterable[tuple[int, Mapping[str, Any]]],
+    big: Container[str] = (),
+    least: int = 0,
+) -> Focus:
     """The same operation with the lines alone that stand just ahead of it, and what they read of
     others.
 
@@ -77,11 +110,18 @@ def near(program: str, focus: Focus, recent: Iterable[tuple[int, Mapping[str, An
 
     Args:
         recent: the lines that ran last, with the tensors that each read, by name.
+        big: the paths of parameters of many elements, to which no line ahead leads.
+        least: the first of the lines that are kept in any case, by default its own.
     """
     texts = [_UNDER.sub("", text, count=1) for text in program.split("\n")]
     held = {n for n in focus.lines if _HELD.match(texts[n - 1]) or _MADE.match(texts[n - 1])}
     data = {n for n in focus.lines if _DATA.match(texts[n - 1])}
     close = [(n, values) for n, values in recent if n in focus.lines - held - data]
+    for number, _ in reversed(close):
+        ahead = number < (least or focus.line)
+        if ahead and any(path in big for path in _PATHS.findall(texts[number - 1])):
+            close = [(n, values) for n, values in close if n > number]
+            break
     operands: dict[str, tuple[Any, bool]] = {}
     read: set[str] = set()
     assigned_names: set[str] = set()

@@ -24,7 +24,7 @@ from gradcli.arrays.storage import return_freed_memory
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.naming import ModuleCall
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError, Span, Warned
 from gradcli.language.tree import syntax as tree
 from gradcli.library.torch.optim.optimizer import Optimizer
@@ -294,7 +294,10 @@ class Replay:
         for name, (array, requires_grad) in focus.operands.items():
             held = self._cast(np.array(array))
             tensor = Tensor(held if held.ndim else held[()])
-            self.session.values[name] = methods.requires_grad_(tensor) if requires_grad else tensor
+            if requires_grad:
+                methods.requires_grad_(tensor)
+            meta_of(tensor).name = name  # by which its gradients in two runs are compared
+            self.session.values[name] = tensor
             self._names.add(name)
 
     def leaves_out(self, statement: Statement) -> bool:
@@ -346,7 +349,7 @@ class Replay:
         if source.origins is None:
             source.origins = self.recording.origins
         check_statement(statement, self._names)
-        if self.recent is not None:
+        if self.recent is not None and not self.leaves_out(statement):
             self.recent.append((statement.span.line, self._tensors_in(statement)))
         state = self.session.state
         if state.recorder is None:
