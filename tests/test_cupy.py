@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from gradcli.arrays import backend
-from gradcli.arrays.fusion.cuda_source import EXPRESSIONS, statement
+from gradcli.arrays.fusion.gpu_plan import EXPRESSIONS, statement
 from gradcli.arrays.fusion.tile_kernels import choose_tile
 from gradcli.arrays.layout.sizes import Device
 from tests import driverless_cupy, stand_in_cupy, test_gpu
@@ -66,7 +66,7 @@ def test_programs(name: str, cuda: Device) -> None:
     test_gpu.test_programs(name, cuda)
 
 
-# --- kernels --------------------------------------------------------------------------------------
+# --- kernels ------------------------------------------------------------------------------------
 
 _SLOW_PATHS_IN_DOUBLE = {np.sin, np.cos, np.tan}
 """CUDA's functions of large float32 angles compute in double precision."""
