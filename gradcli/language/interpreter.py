@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.storage import keep_freed_memory
@@ -40,6 +41,21 @@ _HOST_FRAMES = 20_000
 It leaves room for `DEEPEST_CALL` calls of the program, whose compiled code takes several frames
 each. Those frames are not on the C stack; what is, `DEEPEST_HOST_CALL` bounds.
 """
+
+
+_ROOM = 40_000
+"""Slots of the host's stack that one frame takes, and leaves nearly as many beside it."""
+
+
+def _with_room(function: Any) -> Any:
+    """A function in front of whose frame the host gets a large piece of memory for its stack.
+
+    CPython gets it in pieces of 2,000 slots, and gives one back when the first frame in it ends: a
+    call that ends up on such a border gets and returns pages of memory each time, and closures,
+    which lie deep, meet many borders.
+    """
+    code = function.__code__.replace(co_stacksize=_ROOM)
+    return FunctionType(code, globals(), function.__name__)
 
 
 class Interpreter:
@@ -153,6 +169,7 @@ class Interpreter:
         finally:
             stack.pop()
 
+    @_with_room
     def _run(self, node: tree.Expression | tree.Statement) -> Any:
         state = self.state
         frames = sys.getrecursionlimit()

@@ -96,7 +96,9 @@ def check_integer(bits: int) -> None:
         )
 
 
-_PLAIN = frozenset({bool, complex, float, int, str, type(None)})
+PLAIN = frozenset({bool, complex, float, int, str, type(None)})
+"""The types of values in which nothing lies."""
+
 _CONTAINERS = frozenset({list, tuple, dict, set})
 _BASES = (list, tuple, dict, deque)
 
@@ -112,7 +114,11 @@ def check_nesting(value: Any) -> None:
     and an endless walk.
     """
     kind = type(value)
-    if kind in _PLAIN or not _is_container(kind):
+    if kind in PLAIN:
+        return
+    if kind is tuple and len(value) < _HOST_ITERATIONS and PLAIN.issuperset(map(type, value)):
+        return  # a key of a dict, most often: nothing lies in it, and it is too short to count
+    if not _is_container(kind):
         return
     charge(len(value))
     level = _inner(value)

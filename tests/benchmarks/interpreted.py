@@ -18,7 +18,7 @@ from contextlib import contextmanager, redirect_stdout
 from functools import wraps
 from pathlib import Path
 from statistics import geometric_mean
-from time import perf_counter
+from time import thread_time
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -72,11 +72,11 @@ class Clock:
             if self._runs:
                 return op(*args, **kwargs)
             self._runs = True
-            began = perf_counter()
+            began = thread_time()
             try:
                 return op(*args, **kwargs)
             finally:
-                self.seconds += perf_counter() - began
+                self.seconds += thread_time() - began
                 self.calls += 1
                 self._runs = False
 
@@ -90,10 +90,10 @@ class Clock:
 
     def _of_calls(self, nothing: Callable[[Any, Any], None]) -> float:
         self.seconds = 0.0
-        began = perf_counter()
+        began = thread_time()
         for _ in range(_CALLS):
             nothing(1, 2)
-        return perf_counter() - began - self.seconds
+        return thread_time() - began - self.seconds
 
     @contextmanager
     def in_tables(self) -> Iterator[None]:
@@ -202,9 +202,9 @@ def spent(side: Side, setup: str, text: str, clock: Clock) -> Spent:
         gc.collect()
         gc.disable()  # the command line's thresholds are so high that it would not run either
         clock.seconds, clock.calls = 0.0, 0
-        began = perf_counter()
+        began = thread_time()
         run()
-        seconds = perf_counter() - began
+        seconds = thread_time() - began
         gc.enable()
 
     printed = side(setup, text, timed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -18,7 +19,7 @@ from gradcli.language.compiler.base import (
 from gradcli.language.compiler.names import name_delete
 from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
 from gradcli.language.objects.iteration import bounded, iterate
-from gradcli.language.objects.operators import NUMBERS, augmented, binary
+from gradcli.language.objects.operators import changing
 from gradcli.language.objects.subscripts import delete_item, get_item, set_item
 from gradcli.language.objects.types import type_name
 from gradcli.language.tree import syntax as tree
@@ -78,7 +79,11 @@ def _attribute_store(c: Compiler, target: tree.Attribute, scope: Scope, assigned
     def store_attribute(variables: Variables, value: Any) -> None:
         receiver = owner(variables)
         state.place = span
-        if type(receiver) is Tensor and setter is not None:
+        kind = type(receiver)
+        writes = getattr(kind, "language_writes", None)
+        if writes is not None and name in writes:
+            receiver.values[name] = value
+        elif kind is Tensor and setter is not None:
             setter(receiver, value)
         else:
             set_attribute(receiver, name, value)
@@ -120,7 +125,11 @@ def _unpacking(c: Compiler, target: tree.Tuple | tree.List, scope: Scope, assign
     count = len(stores)
 
     def store_each(variables: Variables, value: Any) -> None:
-        parts = unpacked(state, target, value)
+        if type(value) is tuple and len(value) == count:
+            state.place = span
+            parts: Sequence[Any] = value
+        else:
+            parts = unpacked(state, target, value)
         for store, part in zip(stores, parts, strict=True):
             store(variables, part)
 
@@ -174,6 +183,7 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
     state, span, symbol = c.state, node.span, node.operator
     value = c.expression(node.value, scope)
     target = node.target
+    change = changing(symbol)
     if isinstance(target, tree.Name):
         read = c.expression(target, scope)
         store = c.store(target, scope, assigned=True)
@@ -187,8 +197,7 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
                 if type(left) is type(right) is Tensor and on_tensors is not None:
                     new = on_tensors(left, right)  # the step of an optimizer
                 else:
-                    change = binary if type(left) in NUMBERS else augmented
-                    new = change(symbol, left, right)
+                    new = change(left, right)
             except GradcliError as error:
                 label_operands(error, ((target, left), (node.value, right)), f"{symbol}=")
                 raise
@@ -204,7 +213,7 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
         left = get(receiver, key)
         right = value(variables)
         state.place = span
-        put(receiver, key, augmented(symbol, left, right))
+        put(receiver, key, change(left, right))
 
     return augment
 

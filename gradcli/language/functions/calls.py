@@ -11,7 +11,12 @@ from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.hints.spelling import closest
-from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
+from gradcli.language.limits import (
+    DEEPEST_CALL,
+    DEEPEST_HOST_CALL,
+    enter_host_call,
+    too_many_steps,
+)
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.borders import FOREIGN, argument
 from gradcli.language.objects.classes.descriptors import BoundMethod, computes
@@ -160,22 +165,28 @@ class Function(Record):
         return numbered(f"function {self.name}", self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        enter_host_call(self.steps)
+        steps = self.steps
+        if steps.nested >= DEEPEST_HOST_CALL:
+            enter_host_call(steps)  # which says so
+        steps.nested += 1
         try:
             return self.invoke(args, kwargs)
         finally:
-            self.steps.nested -= 1
+            steps.nested -= 1
 
     def invoke(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Run the body; raises E201 for arguments that do not fit, E601 for deep nesting."""
         signature = self.signature
         count = signature.simple
+        variables: Variables
         if len(args) == count and not kwargs:
             names = signature.positional
             if count == 1:
                 variables = {names[0]: args[0], PARENT: self.parent}
             elif count == 2:
                 variables = {names[0]: args[0], names[1]: args[1], PARENT: self.parent}
+            elif count == 0:
+                variables = {PARENT: self.parent}
             else:
                 variables = dict(zip(names, args, strict=True))
                 variables[PARENT] = self.parent
@@ -228,6 +239,10 @@ class Function(Record):
         """The variables that a call starts with."""
         signature = self.signature
         positional = signature.positional
+        if signature.simple >= 0 and not signature.by_position:
+            variables = self._bound_simply(args, kwargs)
+            if variables is not None:
+                return variables
         if len(args) > len(positional) and not signature.rest:
             raise self._misfit(
                 f"takes {_count(len(positional))} by position and got {len(args)}",
@@ -269,6 +284,26 @@ class Function(Record):
                     left = [n for n in names if n not in variables and n not in self.defaults]
                     raise self._misfit(f"needs a value for {name!r}", missing(left, kind))
                 variables[name] = self.defaults[name]
+        return variables
+
+    def _bound_simply(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Variables | None:
+        """Those of a call whose arguments fit parameters of the plain kind; None for any other."""
+        positional, defaults = self.signature.positional, self.defaults
+        count = len(args)
+        if count > len(positional):
+            return None
+        variables = dict(zip(positional, args, strict=False))
+        left = positional[count:]
+        for name in left:
+            if name in kwargs:
+                variables[name] = kwargs[name]
+            elif name in defaults:
+                variables[name] = defaults[name]
+            else:
+                return None
+        if kwargs and not set(left).issuperset(kwargs):
+            return None
+        variables[PARENT] = self.parent
         return variables
 
     def _misfit(self, problem: str, in_python: str) -> GradcliError:

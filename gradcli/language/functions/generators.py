@@ -86,7 +86,8 @@ class Running:
             raise too_many_calls(self.name)
         enter_host_call(steps)
         own = len(handled)
-        handled += self.kept
+        if self.kept:
+            handled += self.kept
         stack.append((self.name, place))
         self.is_running = True
         try:
@@ -108,8 +109,9 @@ class Running:
             raise locate(failure, state) from error
         finally:
             self.is_running = False
-            self.kept = handled[own:]
-            del handled[own:]
+            if self.kept or len(handled) > own:
+                self.kept = handled[own:]
+                del handled[own:]
             stack.pop()
             steps.nested -= 1
             state.place = place

@@ -39,7 +39,8 @@ def format_value(value: Any, spec: str) -> str:
     if type(value) in _FORMATTED or type(value) in SCALARS:
         if not spec and type(value) in _FORMATTED:
             return text(value)
-        _check_numbers(spec)
+        if spec not in _CHECKED:
+            _check_numbers(spec)
         try:
             return format(value, spec)
         except HOST_ERRORS as error:
@@ -60,6 +61,13 @@ def format_value(value: Any, spec: str) -> str:
     return text(value)
 
 
+_CHECKED: set[str] = set()
+"""Formats whose widths are within the limit, which most programs use again and again."""
+
+_MOST_CHECKED = 1000
+"""How many of them are kept."""
+
+
 def _check_numbers(spec: str) -> None:
     """Raise E602 if a width or precision in a format is beyond the limit."""
     digits = ""
@@ -73,6 +81,8 @@ def _check_numbers(spec: str) -> None:
                 )
         else:
             digits = ""
+    if len(_CHECKED) < _MOST_CHECKED and len(spec) < _MOST_CHECKED:
+        _CHECKED.add(spec)
 
 
 def convert(value: Any, conversion: str) -> Any:

@@ -13,6 +13,7 @@ from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.operators import sort_values
 from gradcli.language.objects.subscripts import get_item
 from gradcli.language.objects.types import by_name, called, type_name
+from gradcli.state import active
 
 Function = Callable[..., Any]
 
@@ -118,7 +119,8 @@ _STR: dict[str, Function] = {
 
 def append(self: list[Any], value: Any, /) -> None:
     """`values.append(value)`."""
-    check_collection(len(self) + 1)
+    if len(self) >= active.state.limits.elements:
+        check_collection(len(self) + 1)
     self.append(value)
 
 

@@ -15,6 +15,9 @@ import gradcli.ops.load  # noqa: F401  (fills the catalogue)
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.limits import (
+    LARGEST_INTEGER,
+    PLAIN,
+    charge,
     charge_copy,
     check_collection,
     check_integer,
@@ -26,7 +29,7 @@ from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.formatting import percent
-from gradcli.language.objects.iteration import bounded
+from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.types import LanguageType, type_name
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.functions import methods, operators
@@ -37,6 +40,10 @@ NUMBERS = frozenset({int, float, bool, complex})
 """The types of Python's numbers."""
 
 _SEQUENCES = (list, tuple)
+_JOINED = (str, *_SEQUENCES)
+
+_HASHING = frozenset({dict, set, frozenset, type({}.keys())})
+"""What finds an element by its hash."""
 
 _CHARACTERS = 16
 """Characters of a string that are copied in the time of an element of a list."""
@@ -47,11 +54,12 @@ _ELEMENTS = (Tensor, bool, int, float, complex)
 
 def add(left: Any, right: Any) -> Any:
     """`left + right`."""
-    if type(left) not in NUMBERS:
-        if isinstance(left, str) and isinstance(right, str):
-            check_text(len(left) + len(right))
-            charge_copy((len(left) + len(right)) // _CHARACTERS)
-        elif isinstance(left, _SEQUENCES) and isinstance(right, _SEQUENCES):
+    if type(left) not in NUMBERS and isinstance(left, _JOINED):
+        if isinstance(left, str):
+            if isinstance(right, str):
+                check_text(len(left) + len(right))
+                charge_copy((len(left) + len(right)) // _CHARACTERS)
+        elif isinstance(right, _SEQUENCES):
             check_collection(len(left) + len(right))
             charge_copy(len(left) + len(right))
     return left + right
@@ -61,7 +69,8 @@ def multiply(left: Any, right: Any) -> Any:
     """`left * right`."""
     if type(left) is int:
         if type(right) is int:
-            check_integer(left.bit_length() + right.bit_length())
+            if left.bit_length() + right.bit_length() > LARGEST_INTEGER:
+                check_integer(left.bit_length() + right.bit_length())
         else:
             _check_repeated(right, left)
     elif type(left) is not float:
@@ -114,7 +123,7 @@ def _compared(host: Operation) -> Operation:
     """A host comparison; containers are compared only if that ends."""
 
     def compare(left: Any, right: Any) -> Any:
-        if type(left) not in NUMBERS:
+        if type(left) not in PLAIN and type(right) not in PLAIN:
             check_nesting(left)
             check_nesting(right)
         return host(left, right)
@@ -133,6 +142,16 @@ HOST_OPERATORS: dict[str, Operation] = {
     "|": union,
 }
 """Binary operators on values of which none is a tensor; they raise the host's errors."""
+
+
+def of_numbers(symbol: str) -> tuple[frozenset[type], Operation]:
+    """The types of numbers on the left for which the host's operator needs no check, with a number
+    on the right, and that operator.
+    """
+    if symbol in COMPARISONS:
+        return NUMBERS, getattr(operator, COMPARISONS[symbol])
+    unchecked = {"+": NUMBERS, "-": NUMBERS, "/": NUMBERS, "*": frozenset({float, complex})}
+    return unchecked.get(symbol, frozenset()), getattr(operator, f"__{ARITHMETIC[symbol]}__")
 
 
 def on_host(operation: Operation, left: Any, right: Any) -> Any:
@@ -257,9 +276,15 @@ def contains(element: Any, container: Any) -> bool:
         if not isinstance(element, float) or not element.is_integer():
             return False
         element = int(element)
-    check_nesting(element)
-    check_nesting(container)
     try:
+        if kind in _HASHING:  # it looks at what has the same hash alone, which was let in
+            check_key(element)
+            return element in container
+        if kind in _SEQUENCES and type(element) in PLAIN:  # which is no container's equal
+            charge(len(container))
+        else:
+            check_nesting(element)
+            check_nesting(container)
         if hasattr(kind, "__contains__"):
             return element in container
         if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
@@ -302,6 +327,21 @@ def augmented(symbol: str, left: Any, right: Any) -> Any:
         except HOST_ERRORS as error:
             raise operator_failed(symbol, left, right, error) from error
     return binary(symbol, left, right)
+
+
+def changing(symbol: str) -> Operation:
+    """What gives the value of `left symbol= right`."""
+    numbers, on_numbers = of_numbers(symbol)
+
+    def change(left: Any, right: Any) -> Any:
+        if type(left) in numbers and type(right) in NUMBERS:
+            try:
+                return on_numbers(left, right)
+            except HOST_ERRORS:
+                pass  # said below
+        return (binary if type(left) in NUMBERS else augmented)(symbol, left, right)
+
+    return change
 
 
 _IN_PLACE: dict[str, Operation] = {

@@ -4,7 +4,7 @@ methods of tensors and modules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gradcli.autograd.batched import NeedsExamples
@@ -13,11 +13,14 @@ from gradcli.errors import GradcliError, Label, runtime_error
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_operands
 from gradcli.language.functions.calls import Function, call_failed, for_op
 from gradcli.language.functions.calls import call as call_value
+from gradcli.language.limits import PLAIN
 from gradcli.language.objects import borders
 from gradcli.language.objects.attributes import Method, get_attribute
 from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.definition import Super
 from gradcli.language.objects.classes.descriptors import BoundMethod
+from gradcli.language.objects.classes.user_classes import UserClass
+from gradcli.language.objects.exceptions import HOST_ERRORS
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.subscripts import get_item
@@ -35,21 +38,21 @@ def attribute(c: Compiler, node: tree.Attribute, scope: Scope) -> Evaluate:
     state, span, name = c.state, node.span, node.name
     evaluate = c.expression(node.value, scope)
     getter = catalogue.properties.get(name)
-    if getter is None:
 
-        def read(variables: Variables) -> Any:
-            value = evaluate(variables)
-            state.place = span
-            return get_attribute(value, name)
-
-        return read
-
-    def read_property(variables: Variables) -> Any:
+    def read(variables: Variables) -> Any:
         value = evaluate(variables)
         state.place = span
-        return getter(value) if type(value) is Tensor else get_attribute(value, name)
+        kind = type(value)
+        reads = getattr(kind, "language_reads", None)
+        if reads is not None and name in reads:
+            own = value.values
+            if name in own:
+                return own[name]
+        elif kind is Tensor and getter is not None:
+            return getter(value)
+        return get_attribute(value, name)
 
-    return read_property
+    return read
 
 
 @compiles(tree.Subscript)
@@ -63,9 +66,15 @@ def subscript(c: Compiler, node: tree.Subscript, scope: Scope) -> Evaluate:
         value = evaluate(variables)
         at = index(variables)
         state.place = span
+        kind = type(value)
         try:
-            if type(value) is Tensor:
+            if kind is Tensor:
                 return operators.getitem(value, borders.index(at))
+            if kind is list or kind is tuple or (kind is dict and type(at) in PLAIN):
+                try:
+                    return value[at]
+                except HOST_ERRORS:
+                    pass
             return get_item(value, at)
         except GradcliError as error:
             label_operands(error, ((node.value, value), (node.index, at)), "[]")
@@ -92,9 +101,10 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
     """`function(arguments)`."""
     if any(argument.name or argument.kind for argument in node.arguments):
         return _with_keywords(c, node, scope)
-    arguments = _positional([c.expression(argument.value, scope) for argument in node.arguments])
+    parts = [c.expression(argument.value, scope) for argument in node.arguments]
     if isinstance(node.function, tree.Attribute):
-        return _method(c, node, node.function, arguments, scope)
+        return _method(c, node, node.function, _behind_receiver(parts), scope)
+    arguments = _positional(parts)
     if is_bare(node, scope, "super"):
         return _super_call(c, node, scope)
     for word in NAMES_IN_USE:
@@ -112,7 +122,7 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
         if FOREIGN and not FOREIGN.isdisjoint(map(type, values)):
             values = tuple(for_op(called, values))
         try:
-            return called(*values)
+            return called.make(values) if type(called) is UserClass else called(*values)
         except Exception as error:
             return _failed(error, node, called, values)
 
@@ -196,8 +206,35 @@ def _positional(arguments: list[Evaluate]) -> Evaluate:
     return lambda variables: tuple([argument(variables) for argument in arguments])
 
 
+_NO_RECEIVER: Any = object()
+
+
+def _behind_receiver(arguments: list[Evaluate]) -> Callable[[Any, Variables], tuple[Any, ...]]:
+    """What evaluates the arguments to a tuple, behind a receiver where there is one."""
+    if not arguments:
+        return lambda value, variables: () if value is _NO_RECEIVER else (value,)
+    if len(arguments) == 1:
+        (only,) = arguments
+
+        def one(value: Any, variables: Variables) -> tuple[Any, ...]:
+            argument = only(variables)
+            return (argument,) if value is _NO_RECEIVER else (value, argument)
+
+        return one
+
+    def all_of(value: Any, variables: Variables) -> tuple[Any, ...]:
+        values = [argument(variables) for argument in arguments]
+        return tuple(values) if value is _NO_RECEIVER else (value, *values)
+
+    return all_of
+
+
 def _method(
-    c: Compiler, node: tree.Call, target: tree.Attribute, arguments: Evaluate, scope: Scope
+    c: Compiler,
+    node: tree.Call,
+    target: tree.Attribute,
+    arguments: Callable[[Any, Variables], tuple[Any, ...]],
+    scope: Scope,
 ) -> Evaluate:
     """`receiver.name(arguments)`: no bound method is made where a table holds the function."""
     state, span, name = c.state, node.span, target.name
@@ -205,21 +242,25 @@ def _method(
     methods = catalogue.methods
     is_tensor_method = name in methods and name not in catalogue.properties
 
-    def run_on(value: Any, variables: Variables) -> Any:
+    def run(variables: Variables) -> Any:
+        value = receiver(variables)
         kind = type(value)
+        called: Any
         if kind is Tensor and is_tensor_method:
             called = methods[name]
-            values = (value, *arguments(variables))
         elif kind in METHODS and name in METHODS[kind]:
             called = METHODS[kind][name]
-            values = (value, *arguments(variables))
         else:
             state.place = target.span
-            called = get_attribute(value, name)
-            values = arguments(variables)
-            if type(called) is BoundMethod:
-                values = (called.receiver, *values)
-                called = called.function
+            reads = getattr(kind, "language_reads", None)
+            called = None if reads is None else reads.get(name)
+            if type(called) is not Function or name in value.values:
+                called = get_attribute(value, name)
+                if type(called) is BoundMethod:
+                    value, called = called.receiver, called.function
+                else:
+                    value = _NO_RECEIVER
+        values = arguments(value, variables)
         state.place = span
         if type(called) is Function:
             return called.invoke(values, {})
@@ -230,20 +271,7 @@ def _method(
         except Exception as error:
             return _failed(error, node, called, values)
 
-    if node.arguments or not is_tensor_method:
-        return lambda variables: run_on(receiver(variables), variables)
-
-    def run_bare(variables: Variables) -> Any:
-        value = receiver(variables)
-        if type(value) is not Tensor:
-            return run_on(value, variables)
-        state.place = span
-        try:
-            return methods[name](value)
-        except Exception as error:
-            return _failed(error, node, methods[name], (value,))
-
-    return run_bare
+    return run
 
 
 def _with_keywords(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:

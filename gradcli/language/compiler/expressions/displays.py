@@ -116,16 +116,15 @@ def dict_display(c: Compiler, node: tree.Dict, scope: Scope) -> Evaluate:
 def formatted_string(c: Compiler, node: tree.FormattedString, scope: Scope) -> Evaluate:
     """An f-string."""
     state = c.state
-    parts = [
-        (lambda variables, part=part: part) if isinstance(part, str) else _field(c, part, scope)
-        for part in node.parts
-    ]
+    parts = [part if isinstance(part, str) else _field(c, part, scope) for part in node.parts]
     span = node.span
 
     def write(variables: Variables) -> str:
-        pieces = [part(variables) for part in parts]
+        pieces = [part if isinstance(part, str) else part(variables) for part in parts]
         state.place = span
-        check_text(sum(map(len, pieces)))
+        length = sum(map(len, pieces))
+        if length > state.limits.elements:
+            check_text(length)
         return "".join(pieces)
 
     return write
@@ -136,17 +135,28 @@ def _field(c: Compiler, node: tree.Replacement, scope: Scope) -> Evaluate:
     state, span, debug = c.state, node.span, node.debug
     conversion = node.conversion or ("r" if debug and node.format is None else "")
     evaluate = c.expression(node.value, scope)
-    spec = None if node.format is None else c.expression(node.format, scope)
+    constant = _constant_text(node.format)
+    spec = c.expression(node.format, scope) if constant is None and node.format else None
 
     def write(variables: Variables) -> str:
         value = evaluate(variables)
-        form = spec(variables) if spec is not None else ""
+        form: str = constant or "" if spec is None else spec(variables)
         state.place = span
         if conversion == "r" and not form:
             return debug + display(value)
-        return debug + format_value(convert(value, conversion), form)
+        if conversion:
+            value = convert(value, conversion)
+        return debug + format_value(value, form)
 
     return write
+
+
+def _constant_text(format: tree.FormattedString | None) -> str | None:
+    """The text of a format in which nothing is replaced; None for any other."""
+    if format is None:
+        return ""
+    parts = [part for part in format.parts if isinstance(part, str)]
+    return "".join(parts) if len(parts) == len(format.parts) else None
 
 
 # --- comprehensions -------------------------------------------------------------------------------
@@ -234,21 +244,25 @@ def _inner_iterations(
     values: HostIterator[Any],
 ) -> Generator[Variables, None, None]:
     clause = clauses[number]
+    store, conditions, span = clause.store, clause.conditions, clause.span
+    following = clauses[number + 1] if number + 1 < len(clauses) else None
     state, steps = c.state, c.steps
     for value in values:
         steps.left -= 1
         if steps.left < 0:
             raise too_many_steps()
-        clause.store(inside, value)
-        if all(condition(inside) for condition in clause.conditions):
-            if number + 1 == len(clauses):
+        store(inside, value)
+        for condition in conditions:
+            if not condition(inside):
+                break
+        else:
+            if following is None:
                 yield inside
             else:
-                following = clauses[number + 1]
                 more = following.iterable(inside)
                 state.place = following.span
                 yield from _inner_iterations(c, clauses, number + 1, inside, c.iterate(more))
-        state.place = clause.span
+        state.place = span
 
 
 def _dict(
@@ -270,14 +284,55 @@ def _dict(
 
 def _generator(c: Compiler, clauses: list[_Clause], element: Evaluate) -> Evaluate:
     state, steps = c.state, c.steps
+    single = clauses[0] if len(clauses) == 1 else None
 
     def start(variables: Variables) -> Any:
         first = clauses[0].iterable(variables)
         state.place = clauses[0].span
-        iterations = _inner_iterations(c, clauses, 0, {PARENT: variables}, c.iterate(first))
-        return c.drawing("generator", _drawn(iterations, element, steps), first)
+        values = c.iterate(first)
+        inside: Variables = {PARENT: variables}
+        if single is not None:
+            drawn = _drawn_of_one(c, single, element, inside, values)
+        else:
+            drawn = _drawn(_inner_iterations(c, clauses, 0, inside, values), element, steps)
+        return c.drawing("generator", drawn, first)
 
     return start
+
+
+def _drawn_of_one(
+    c: Compiler,
+    clause: _Clause,
+    element: Evaluate,
+    inside: Variables,
+    values: HostIterator[Any],
+) -> Generator[Any, None, None]:
+    """The elements of a generator expression of one clause, the common case."""
+    state, steps = c.state, c.steps
+    store, conditions, span = clause.store, clause.conditions, clause.span
+    while True:
+        enter_host_call(steps)
+        try:
+            for value in values:
+                steps.left -= 1
+                if steps.left < 0:
+                    raise too_many_steps()
+                store(inside, value)
+                for condition in conditions:
+                    if not condition(inside):
+                        break
+                else:
+                    break
+                state.place = span
+            else:
+                return
+            drawn = element(inside)
+        except StopIteration:
+            return
+        finally:
+            steps.nested -= 1
+        yield drawn
+        state.place = span
 
 
 def _drawn(

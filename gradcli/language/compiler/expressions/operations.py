@@ -11,6 +11,7 @@ from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_o
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.objects import operators
 from gradcli.language.objects.borders import FOREIGN, beside
+from gradcli.language.objects.operators import NUMBERS
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.state import State
@@ -83,6 +84,7 @@ def _name_and_name(
 ) -> Evaluate:
     """`a op b`."""
     on_tensors, host = operators.tensor_operator(symbol), operators.HOST_OPERATORS[symbol]
+    numbers, of_numbers = operators.of_numbers(symbol)
     left, right = sides
     left_node, right_node = nodes
     left_name, right_name = left_node.name, right_node.name
@@ -96,6 +98,8 @@ def _name_and_name(
             b = right(variables)
         state.place = span
         try:
+            if type(a) in numbers and type(b) in NUMBERS:
+                return of_numbers(a, b)
             if type(a) is Tensor or type(b) is Tensor:
                 if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
                     return beside(symbol, a, b, on_tensors)
@@ -117,7 +121,9 @@ def _name_and_constant(
 ) -> Evaluate:
     """`a op 2`."""
     on_tensors, host = operators.tensor_operator(symbol), operators.HOST_OPERATORS[symbol]
+    numbers, of_numbers = operators.of_numbers(symbol)
     name, constant = left_node.name, right_node.value
+    is_number = type(constant) in NUMBERS
 
     def run(variables: Variables) -> Any:
         try:
@@ -126,6 +132,8 @@ def _name_and_constant(
             a = left(variables)
         state.place = span
         try:
+            if type(a) in numbers and is_number:
+                return of_numbers(a, constant)
             return on_tensors(a, constant) if type(a) is Tensor else host(a, constant)
         except _FAILURES as error:
             return _otherwise(error, symbol, (left_node, a), (right_node, constant))
@@ -138,6 +146,7 @@ def _name_and_any(
 ) -> Evaluate:
     """`a op f(b)`."""
     on_tensors, host = operators.tensor_operator(symbol), operators.HOST_OPERATORS[symbol]
+    numbers, of_numbers = operators.of_numbers(symbol)
     left, right = sides
     left_node, right_node = nodes
     name = left_node.name
@@ -150,6 +159,8 @@ def _name_and_any(
         b = right(variables)
         state.place = span
         try:
+            if type(a) in numbers and type(b) in NUMBERS:
+                return of_numbers(a, b)
             if type(a) is Tensor or type(b) is Tensor:
                 if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
                     return beside(symbol, a, b, on_tensors)
@@ -170,6 +181,7 @@ def _any_and_any(
 ) -> Evaluate:
     """`f(a) op g(b)`."""
     on_tensors, host = operators.tensor_operator(symbol), operators.HOST_OPERATORS[symbol]
+    numbers, of_numbers = operators.of_numbers(symbol)
     left, right = sides
     left_node, right_node = nodes
 
@@ -178,6 +190,8 @@ def _any_and_any(
         b = right(variables)
         state.place = span
         try:
+            if type(a) in numbers and type(b) in NUMBERS:
+                return of_numbers(a, b)
             if type(a) is Tensor or type(b) is Tensor:
                 if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
                     return beside(symbol, a, b, on_tensors)
@@ -226,6 +240,7 @@ def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
             symbol,
             operators.tensor_operator(symbol),
             operators.HOST_OPERATORS[symbol],
+            *operators.of_numbers(symbol),
             c.expression(operand, scope),
             operand,
             Span(source, start, end_of_step(source.text, operand.span.end, node.span.end)),
@@ -235,12 +250,14 @@ def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
 
     def run(variables: Variables) -> Any:
         a = first(variables)
-        for symbol, on_tensors, host, operand, right_node, span in steps:
+        for symbol, on_tensors, host, numbers, of_numbers, operand, right_node, span in steps:
             b = operand(variables)
             state.place = span
             either = type(a) is Tensor or type(b) is Tensor
             try:
-                if FOREIGN and either and (type(a) in FOREIGN or type(b) in FOREIGN):
+                if type(a) in numbers and type(b) in NUMBERS:
+                    a = of_numbers(a, b)
+                elif FOREIGN and either and (type(a) in FOREIGN or type(b) in FOREIGN):
                     a = beside(symbol, a, b, on_tensors)
                 elif either:
                     a = on_tensors(a, b)

@@ -262,13 +262,12 @@ def _beginning_for(
     def begin(variables: Variables, values: Any) -> Iterations:
         nonlocal iterations
         length = count(variables, values)
-        between = between_values(values)
         if length is not None:
             iterations += length()
         elif iterations <= _MANY:
             return count_iterations, _nothing, None
         if iterations > _MANY:
-            return begin_hot(variables, length, between)
+            return begin_hot(variables, length, between_values(values))
         return body, _nothing, None
 
     def count_iterations(variables: Variables) -> Any:

@@ -67,6 +67,9 @@ def _block(c: Compiler, body: list[tree.Statement], scope: Scope) -> Resume:
         waits = has_yield([statement])
         compiled = _statement(c, statement, scope) if waits else c.statement(statement, scope)
         parts.append((waits, compiled))
+    if [waits for waits, _ in parts] == [True]:
+        only: Resume = parts[0][1]
+        return only
 
     def run(variables: Variables) -> Generator[Any, Any, Any]:
         for waits, part in parts:
@@ -76,6 +79,20 @@ def _block(c: Compiler, body: list[tree.Statement], scope: Scope) -> Resume:
         return None
 
     return run
+
+
+@_resumes(tree.ExpressionStatement)
+def _expression_statement(c: Compiler, node: tree.ExpressionStatement, scope: Scope) -> Resume:
+    """`yield value`, most often, whose own value nobody wants."""
+    value = node.value
+    if not isinstance(value, tree.Yield) or _yields(value.value):
+        return _resumed(c, node, scope, c.statement)
+    evaluate = (lambda variables: None) if value.value is None else c.expression(value.value, scope)
+
+    def resume(variables: Variables) -> Generator[Any, Any, Any]:
+        yield evaluate(variables)
+
+    return resume
 
 
 def _statement(c: Compiler, node: tree.Statement, scope: Scope) -> Resume:

@@ -70,7 +70,7 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     state = c.state
 
     def watched(variables: Variables) -> Any:
-        if state.grad_enabled:
+        if state.modules and state.grad_enabled:
             for call in called:
                 _check_evaluation(c, call, variables)
         return run(variables)

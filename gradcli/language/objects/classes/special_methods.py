@@ -78,6 +78,14 @@ def special_method(name: str, function: Any) -> Callable[..., Any]:
     if name == "__next__":
         return _next(function)
     kind = SPECIAL_METHODS[name]
+    if kind is object:
+
+        def unchecked(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return function(self, *args, **kwargs)
+
+        unchecked.__name__ = name
+        vars(unchecked)["function"] = function
+        return unchecked
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = function(self, *args, **kwargs)

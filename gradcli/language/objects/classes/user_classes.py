@@ -9,7 +9,7 @@ object. The host class of a metaclass derives from `UserClass`: classes are made
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error
@@ -89,9 +89,14 @@ class UserClass(LanguageType):
     Attributes:
         annotate: gives the values of the annotations in its body, None where there are none.
         fields: the names that its body annotates, with the text of the annotation.
+
+    What was found for a name is kept until the class, or one above it, changes. The host class has
+    two tables more, None where attributes are not simply what an instance has in `values`:
+    `language_reads`, names that an instance's own value comes first for, each with what the class
+    binds to it, and `language_writes`, names that are set there and nowhere else.
     """
 
-    __slots__ = ("annotate", "fields", "host", "names")
+    __slots__ = ("_found", "_init", "_initialise", "annotate", "fields", "host", "names")
 
     def __init__(
         self,
@@ -101,6 +106,9 @@ class UserClass(LanguageType):
         fields: dict[str, str] | None = None,
     ) -> None:
         self.names = names
+        self._found: dict[str, Any] = {}
+        self._init: Callable[..., Any] | None = None
+        self._initialise: Callable[..., Any] | None = None
         self.fields = fields or {}
         self.annotate: Callable[[], dict[str, Any]] | None = None
         try:
@@ -117,6 +125,7 @@ class UserClass(LanguageType):
         host.language_slots = self._slots()
         if "__getitem__" in names and not hasattr(host, "__iter__"):
             host.__iter__ = sequence_iterator
+        self.forget()
 
     def _slots(self) -> frozenset[str] | None:
         """The only names that instances may have; None where a class above allows any."""
@@ -140,23 +149,62 @@ class UserClass(LanguageType):
             instance = new(self, *args, **kwargs)
             if not isinstance(instance, self.host):
                 return instance
-        returned = find_init(self.host)(instance, *args, **kwargs)
+        init = self._init
+        if init is None:
+            init = self._init = find_init(self.host)
+        returned = init(instance, *args, **kwargs)
         if returned is not None:
             raise type_error(f"__init__() must return None, not {type_name(returned)}")
         return instance
 
+    def make(self, args: Sequence[Any]) -> Any:
+        """A new instance, for compiled code: a program's `__init__` is entered as a function is."""
+        initialise = self._initialise or self._entering_init()
+        if initialise is _BY_CALL:
+            return self(*args)
+        instance = self.host.__new__(self.host, *args)
+        returned = initialise((instance, *args), {})
+        if returned is not None:
+            raise type_error(f"__init__() must return None, not {type_name(returned)}")
+        return instance
+
+    def _entering_init(self) -> Callable[..., Any]:
+        """What enters the program's `__init__`; `_BY_CALL` where an instance is made otherwise."""
+        enter: Callable[..., Any] | None = getattr(find_init(self.host), "invoke", None)
+        if enter is None or hasattr(self.host, "language_new"):
+            enter = _BY_CALL
+        self._initialise = enter
+        return enter
+
     def find(self, name: str) -> Any:
         """What the class or one that it derives from binds to a name, `MISSING` for nothing."""
+        found = self._found.get(name)
+        if found is not None:
+            return found
+        found = MISSING
         for host in self.host.__mro__:
             cls = vars(host).get("language_class")
             if cls is not None and name in cls.names:
-                return cls.names[name]
-        return MISSING
+                found = cls.names[name]
+                break
+        if len(self._found) < _MOST_FOUND:  # names may be made by the program as it runs
+            self._found[name] = found
+        return found
+
+    def forget(self) -> None:
+        """Forget what was found for the class and those that derive from it: it has changed."""
+        host = self.host
+        self._found, self._init, self._initialise = {}, None, None
+        host.language_reads = {} if _reads_plainly(host) else None
+        host.language_writes = set() if _writes_plainly(host) else None
+        for derived in host.__subclasses__():
+            vars(derived)["language_class"].forget()
 
     def bind(self, name: str, value: Any) -> None:
         """Give the class an attribute; raises E205 for a name of the host's machinery."""
         self.names[name] = value
         self._install(name, value)
+        self.forget()
 
     def unbind(self, name: str) -> None:
         """Take an attribute of its own from the class; raises KeyError where it has none."""
@@ -164,6 +212,7 @@ class UserClass(LanguageType):
         installed = RENAMED.get(name, name)
         if installed in vars(self.host):
             delattr(self.host, installed)
+        self.forget()
 
     def _install(self, name: str, value: Any) -> None:
         """Set on the host class what the host's dispatch, or a base of ours, looks for there."""
@@ -190,6 +239,42 @@ class UserClass(LanguageType):
                 if name == "__del__"
                 else None,
             )
+
+
+_BY_CALL: Any = object()
+
+_MOST_FOUND = 1000
+"""Names whose values are kept for a class."""
+
+
+def _reads_plainly(host: Any) -> bool:
+    """Whether reading an attribute looks into `values`, and then at the class."""
+    return getattr(host, "language_getattr", None) is stored_value and not (
+        hasattr(host, "language_hides") or hasattr(host, "language_gets")
+    )
+
+
+def _writes_plainly(host: Any) -> bool:
+    """Whether setting an attribute that is no descriptor's enters it into `values`."""
+    return getattr(host, "language_setattr", None) is store_value and not (
+        hasattr(host, "language_sets")
+        or hasattr(host, "language_takes")
+        or getattr(host, "language_frozen", False)
+    )
+
+
+def learn_read(value: Any, name: str, held: Any) -> None:
+    """An instance's own value comes before `held`, which its class binds to the name."""
+    reads = getattr(type(value), "language_reads", None)
+    if reads is not None and not hasattr(type(held), "language_class"):
+        reads[name] = held
+
+
+def learn_write(value: Any, name: str, held: Any) -> None:
+    """What an instance is given by the name goes into its `values`, whatever the class binds."""
+    writes = getattr(type(value), "language_writes", None)
+    if writes is not None and not hasattr(type(held), "language_class"):
+        writes.add(name)
 
 
 def is_dunder(name: str) -> bool:

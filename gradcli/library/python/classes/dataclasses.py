@@ -127,6 +127,7 @@ def dataclass(
         if match_args:
             cls.names.setdefault("__match_args__", tuple(f.name for f in fields if not f.kw_only))
         cls.host.language_frozen = bool(frozen)
+        cls.forget()
         return cls
 
     return make if cls is None else make(cls)

@@ -121,6 +121,7 @@ class Enum(Instance):
             cls.members[key] = _alias(cls, value) or _member(cls, key, value)
         cls.names.update(cls.members)
         cls.names["__members__"] = dict(cls.members)
+        cls.forget()
         return cls
 
 

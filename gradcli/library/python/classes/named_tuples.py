@@ -125,6 +125,7 @@ def named_tuple(
 
     make.__name__ = "_make"
     cls.names["_make"] = make
+    cls.forget()
     return cls
 
 
