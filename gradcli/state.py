@@ -93,6 +93,7 @@ class State:
         interruption: what wanted to interrupt it, and is raised when it has ended.
         transforms: the transforms of `torch.func` that are running their function, outermost
             first.
+        transform_count: how many of them have begun.
         temporary: the files and folders that do not outlive the process: what is being written, and
             what programs make with `tempfile`, by whatever session.
         warned: the warnings that were emitted, by code and span.
@@ -137,6 +138,7 @@ class State:
         "sequence_nr",
         "stack",
         "steps",
+        "transform_count",
         "transforms",
         "values",
         "warned",
@@ -187,6 +189,7 @@ class State:
         self.is_in_effects = False
         self.interruption: BaseException | None = None
         self.transforms: list[Any] = []
+        self.transform_count = 0
         self.warned: set[tuple[Any, ...]] = set()
 
     def names(self) -> dict[str, Any]:

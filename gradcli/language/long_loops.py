@@ -165,7 +165,11 @@ class _LongLoop:
         self.hot_loop = hot_loop
 
     def begin(
-        self, variables: Variables, length: Callable[[], int] | None, between: Between
+        self,
+        variables: Variables,
+        length: Callable[[], int] | None,
+        between: Between,
+        done: int = 0,
     ) -> Iterations | None:
         """The loop begins: what runs an iteration, and what is called behind the last; None where
         all are recorded.

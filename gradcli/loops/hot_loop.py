@@ -16,6 +16,7 @@ from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.loops.capture import Capture
 from gradcli.loops.compiled import Arrays, CompiledIteration, FailedInEffects
 from gradcli.loops.finishing import NotSettled, finish
+from gradcli.loops.guards import is_input
 from gradcli.loops.locations import analysed
 from gradcli.loops.symbols import CHANGED
 from gradcli.loops.verify import Effects, same_effects
@@ -33,6 +34,9 @@ gradients and an optimizer's memory. That there are enough to pay was seen befor
 
 _ATTEMPTS = 4
 """How often a loop is captured again, because what its iterations rely on has changed, too soon."""
+
+_ATTEMPTS_OF_FEW = 2
+"""The same of a loop of few iterations."""
 
 PAYS_AFTER = 64
 """Compiled iterations that are worth a capture."""
@@ -91,6 +95,7 @@ class HotLoop:
         self.compiled_count = 0
         self.interpreted_count = 0
         self.exits = 0
+        self.captures = 0
         self.missed = 0
         self.between = Between.NOTHING
         self.unsteady: Counter[tuple[int, int]] = Counter()
@@ -100,13 +105,14 @@ class HotLoop:
         self._signal: Any = None
 
     def begin(
-        self, variables: Variables, length: Length | None, between: Between
+        self, variables: Variables, length: Length | None, between: Between, done: int = 0
     ) -> Iterations | None:
         """Prepare for a run of the loop; it may have run before.
 
         Args:
             length: how many iterations it will have, None where that cannot be known.
             between: what may run between two iterations.
+            done: how many were interpreted already, of a loop of few: the next one is captured.
 
         Returns:
             Functions: one runs an iteration, one stores the results of the last one for the
@@ -119,9 +125,12 @@ class HotLoop:
             if length is not None:
                 self.interpreted_count += length()
             return None
+        if done:
+            self.interpreted, self.attempts = HOT_AFTER, min(self.attempts, _ATTEMPTS_OF_FEW)
+            self.interpreted_count += done
         self.between = self._between_tests(between, variables)
         self._check(variables, begins=True)
-        if length is None or length() < _SHORT or self.between is not Between.NOTHING:
+        if length is None or length() + done < _SHORT or self.between is not Between.NOTHING:
             self.plan = self.plan._replace(leaves=True, anew=frozenset())
             return self._run_iteration, self._show, None
         number = 0
@@ -401,6 +410,10 @@ class HotLoop:
         self.interpreted += 1
         steps = self.compiler.steps
         before = steps.left
+        if not self.captures:  # what it cannot be sure of, it finds out
+            values = {name: variables.get(name) for name in self.plan.rebound}
+            self.carried |= {("own", name) for name, each in values.items() if is_input(each)}
+        self.captures += 1
         carried = set(self.carried)
         walk = Capture(self.compiler, self.scope, self.plan, variables, carried, self.unsteady)
         signal = self._walked(walk)

@@ -141,6 +141,7 @@ class LoopPlan(NamedTuple):
             iteration is read behind the loop.
         early: the names that an iteration may read before it binds them, as one that takes another
             way may, or a function that is made in it.
+        rebound: those that every iteration binds to another value, computed from the last one's.
         in_try: whether an `except` around it may catch what it raises.
     """
 
@@ -150,6 +151,7 @@ class LoopPlan(NamedTuple):
     leaves: bool
     anew: frozenset[str]
     early: frozenset[str]
+    rebound: frozenset[str]
     in_try: bool
 
 
@@ -167,7 +169,8 @@ def analysed(loop: tree.For | tree.While, in_try: bool) -> LoopPlan:
     )
     bound, anew = frozenset(bound_names(loop.body)), frozenset(_bound_anew(loop.body))
     early = frozenset(_read_early(loop.body))
-    return LoopPlan(targets, bound, tested, leaves, anew, early, in_try)
+    rebound = early.intersection(_rebound(loop.body))
+    return LoopPlan(targets, bound, tested, leaves, anew, early, rebound, in_try)
 
 
 def _bound_anew(body: Sequence[Statement]) -> Iterator[str]:
@@ -177,6 +180,15 @@ def _bound_anew(body: Sequence[Statement]) -> Iterator[str]:
         if isinstance(node, tree.Assign):
             for target in node.targets:
                 yield from target_names(target)
+
+
+def _rebound(body: Sequence[Statement]) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, tree.Assign):
+            called = node.value.function if isinstance(node.value, tree.Call) else None
+            if not (isinstance(called, tree.Attribute) and called.name.endswith("_")):  # in place
+                for target in node.targets:
+                    yield from target_names(target)
 
 
 def _read_early(body: Sequence[Statement]) -> Iterator[str]:

@@ -101,9 +101,15 @@ class HotLoop(Protocol):
     """A loop whose iterations may run as compiled code (`gradcli/loops`)."""
 
     def begin(
-        self, variables: Variables, length: Callable[[], int] | None, between: Between
+        self,
+        variables: Variables,
+        length: Callable[[], int] | None,
+        between: Between,
+        done: int = 0,
     ) -> Iterations | None:
-        """The loop begins: what runs its iterations; None to interpret all."""
+        """The loop begins, with so many iterations done: what runs the others; None to interpret
+        them all.
+        """
 
 
 class Predefined(Protocol):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.compiler.base import Between, Compiler, Evaluate, Iterations, compiles
 from gradcli.language.compiler.names import is_direct
+from gradcli.language.compiler.statements.short_loops import ShortLoop, may_pay
 from gradcli.language.limits import too_many_steps
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree import syntax as tree
@@ -239,13 +241,15 @@ Length = Callable[[], int]
 
 def _beginning(
     c: Compiler, node: tree.For | tree.While, scope: Scope, body: Run
-) -> Callable[[Variables, Length | None, Between], Iterations]:
-    """What begins a loop that is hot."""
+) -> Callable[..., Iterations]:
+    """What begins a loop that is hot: with how many iterations of it are done, if any."""
     hot_loop = c.hot_loop(node, scope, body)
 
-    def begin(variables: Variables, length: Length | None, between: Between) -> Iterations:
+    def begin(
+        variables: Variables, length: Length | None, between: Between, done: int = 0
+    ) -> Iterations:
         hot = hot_loop()
-        begun = None if hot is None else hot.begin(variables, length, between)
+        begun = None if hot is None else hot.begin(variables, length, between, done)
         return begun or (body, _nothing, None)
 
     return begin
@@ -268,7 +272,19 @@ def _beginning_for(
             return count_iterations, _nothing, None
         if iterations > _MANY:
             return begin_hot(variables, length, between_values(values))
-        return body, _nothing, None
+        if length is None or not may_pay(c.interpreter, length()):
+            return body, _nothing, None
+        short = ShortLoop(
+            c.interpreter, body, length, partial(_begin_short, between_values(values))
+        )
+        return short.run, lambda variables: short.leave(variables), short.run_alike
+
+    def _begin_short(
+        between: Between, variables: Variables, length: Length, done: int
+    ) -> Iterations:
+        nonlocal iterations
+        iterations = max(iterations, _MANY + 1)  # the next time, it is hot from the first on
+        return begin_hot(variables, length, between, done)
 
     def count_iterations(variables: Variables) -> Any:
         nonlocal iterations

@@ -144,6 +144,7 @@ class Level:
         state.inference = False
         state.born = self._born
         state.transforms.append(self)
+        state.transform_count += 1
         self.level = len(state.transforms)
         return self
 
