@@ -257,7 +257,9 @@ class Op:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for operand in args:
             if type(operand) is Tensor or (
-                self.lists and type(operand) in (list, tuple) and _holds_tensor(operand)
+                self.lists
+                and type(operand) in (list, tuple)
+                and any(type(value) is Tensor for value in operand)
             ):
                 return self.apply(*args, **kwargs)
         return self.forward(*args, **kwargs)
@@ -271,10 +273,6 @@ class Op:
         """
         table[name] = self.apply
         self.bindings.append((table, name))
-
-
-def _holds_tensor(values: Any) -> bool:
-    return any(type(value) is Tensor for value in values)
 
 
 registry: dict[str, Op] = {}

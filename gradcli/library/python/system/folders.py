@@ -81,12 +81,6 @@ GLOB: dict[str, Any] = {
 # --- temporary files and folders ------------------------------------------------------------------
 
 
-def _going(owner: Any, path: str, ignore_errors: bool) -> finalize[..., Any]:
-    """What deletes a file or folder when it is called, with its owner, or with the process."""
-    active.state.temporary.add(path)
-    return finalize(owner, _delete, path, ignore_errors)
-
-
 def _delete(path: str, ignore_errors: bool) -> None:
     State.temporary.discard(path)
     try:
@@ -151,7 +145,9 @@ class TemporaryDirectory(EnteredAsItself):
         ignore_cleanup_errors: bool = False,
     ) -> None:
         self.name = mkdtemp(suffix, prefix, dir)
-        self._finalizer = _going(self, self.name, ignore_cleanup_errors)
+        # It deletes the folder when it is called, with its owner, or with the process.
+        active.state.temporary.add(self.name)
+        self._finalizer = finalize(self, _delete, self.name, ignore_cleanup_errors)
 
     def __enter__(self) -> str:
         return self.name

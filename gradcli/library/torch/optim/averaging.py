@@ -35,20 +35,16 @@ Averages = Callable[[list[Tensor], list[Tensor], Any], Any]
 _plus, _times, _over = operators.add, operators.mul, operators.truediv
 
 
-def _check_decay(decay: float) -> None:
-    if not 0 <= decay <= 1:
-        raise value_error(
-            f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."
-        )
-
-
 @function(module=_MODULE)
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """The function that gives the exponential moving average of a parameter.
 
     Example: torch.optim.swa_utils.get_ema_avg_fn(0.9)(tensor(1.), tensor(2.), 1)
     """
-    _check_decay(decay)
+    if not 0 <= decay <= 1:
+        raise value_error(
+            f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."
+        )
 
     def ema_update(ema_param: Tensor, current_param: Tensor, num_averaged: Any) -> Any:
         with NoGrad():

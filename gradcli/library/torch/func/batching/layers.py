@@ -37,19 +37,15 @@ def _loss(frame: Frame, op: Op, args: Any) -> Any:
     operands, at = list(args), op.parameters.index("reduction")
     reduction, operands[at] = operands[at], NONE
     losses = op.apply(*_whole(frame, operands))
-    return _reduced(losses, reduction)
+    if reduction == NONE:
+        return losses
+    along = mean_dims if reduction == MEAN else sum_dims
+    return along.apply(losses, tuple(range(1, losses.array.ndim)), False)
 
 
 def _whole(frame: Frame, operands: list[Any]) -> list[Any]:
     pair = broadcast_first(frame, *operands[:2])
     return [*pair, *side_by_side(frame, operands[0], *operands[2:])[1:]]
-
-
-def _reduced(losses: Tensor, reduction: int) -> Tensor:
-    if reduction == NONE:
-        return losses
-    along = mean_dims if reduction == MEAN else sum_dims
-    return along.apply(losses, tuple(range(1, losses.array.ndim)), False)
 
 
 @batching(
