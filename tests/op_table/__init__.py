@@ -1,1 +1,1 @@
-"""The gradient table: one file per op family, each with its `ROWS`."""
+"""The gradient table: a file for each family of ops, with its `ROWS`."""

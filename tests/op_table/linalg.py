@@ -1,4 +1,6 @@
-"""Rows for linear algebra: solutions, determinants, decompositions, functions of matrices."""
+"""Products of matrices in all ranks, einsum; solutions, determinants, decompositions, functions of
+matrices.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,76 @@ from tests.op_table.rows import (
 )
 
 ROWS = [
-    # --- inverses and solutions ---
+    # --- two operands
+    Row("x.dot(y)", x=normal(3), y=normal(3)),
+    Row("torch.vdot(x, y)", x=normal(3), y=normal(3)),
+    Row("x.mv(y)", x=normal(2, 3), y=normal(3)),
+    Row("x.mm(y)", x=normal(2, 3), y=normal(3, 2)),
+    Row("x.bmm(y)", x=normal(2, 2, 3), y=normal(2, 3, 2)),
+    Row("x @ y", x=normal(3), y=normal(3)),
+    Row("x @ y", x=normal(2, 3), y=normal(3)),
+    Row("x @ y", x=normal(3), y=normal(3, 2)),
+    Row("x @ y", x=normal(2, 3), y=normal(3, 2)),
+    Row("x @ y", x=normal(2, 2, 3), y=normal(3, 2)),
+    Row("x @ y", x=normal(2, 3), y=normal(2, 3, 2)),
+    Row("x @ y", x=normal(2, 2, 3), y=normal(3)),
+    Row("x @ y", x=normal(3), y=normal(2, 3, 2)),
+    Row("x @ y", x=normal(2, 2, 3), y=normal(2, 3, 2)),
+    Row("x @ y", x=normal(1, 2, 3), y=normal(2, 3, 2)),
+    Row("x @ y", x=normal(2, 2, 3), y=normal(1, 3, 2)),
+    Row("x @ y", x=normal(2, 1, 2, 3), y=normal(2, 3, 2)),
+    Row("x @ y", x=constant(normal(2, 3)), y=normal(2, 3, 2)),
+    Row("x @ y", x=normal(2, 2, 3), y=constant(normal(3))),
+    Row("x.transpose(0, 1) @ y", x=normal(2, 2, 3), y=constant(normal(3, 2))),
+    # --- products added to something
+    Row("torch.addmm(b, x, y)", b=normal(2), x=normal(2, 3), y=normal(3, 2)),
+    Row("torch.addmm(b, x, y, beta=2, alpha=3)", b=normal(2, 2), x=normal(2, 3), y=normal(3, 2)),
+    Row("torch.addmv(b, x, y, beta=2, alpha=3)", b=normal(2), x=normal(2, 3), y=normal(3)),
+    Row("torch.addr(b, x, y, beta=2, alpha=3)", b=normal(2, 3), x=normal(2), y=normal(3)),
+    Row("torch.baddbmm(b, x, y, alpha=3)", b=normal(2, 2), x=normal(2, 2, 3), y=normal(2, 3, 2)),
+    Row("torch.addbmm(b, x, y, beta=2)", b=normal(2), x=normal(2, 2, 3), y=normal(2, 3, 2)),
+    # --- linear
+    Row("F.linear(x, w)", x=normal(3), w=normal(2, 3)),
+    Row("F.linear(x, w, b)", x=normal(4, 3), w=normal(2, 3), b=normal(2)),
+    Row("F.linear(x, w, b)", x=normal(2, 2, 3), w=normal(2, 3), b=normal(2)),
+    Row("F.linear(x.transpose(0, 1), w, b)", x=normal(2, 2, 3), w=normal(2, 3), b=normal(2)),
+    Row("F.bilinear(x, y, w, b)", x=normal(2, 3), y=normal(2, 2), w=normal(2, 3, 2), b=normal(2)),
+    # --- composed products
+    Row("torch.outer(x, y)", x=normal(2), y=normal(3)),
+    Row("torch.inner(x, y)", x=normal(2, 3), y=normal(2, 3)),
+    Row("torch.inner(x, y)", x=normal(3), y=normal(3)),
+    Row("torch.tensordot(x, y, 2)", x=normal(2, 3, 2), y=normal(3, 2, 2)),
+    Row("torch.tensordot(x, y, ([0], [1]))", x=normal(2, 3), y=normal(3, 2)),
+    Row("torch.kron(x, y)", x=normal(2, 2), y=normal(2, 3)),
+    Row("torch.linalg.vecdot(x, y, dim=0)", x=normal(3, 2), y=normal(3, 2)),
+    Row("torch.linalg.multi_dot([x, y, z])", x=normal(3), y=normal(3, 2), z=normal(2, 3)),
+    Row("torch.chain_matmul(x, y, x, y)", x=normal(2, 3), y=normal(3, 2)),
+    Row("torch.matrix_power(x, 5)", x=normal(2, 2)),
+    Row("torch.matrix_power(x, 3)", x=normal(2, 2, 2)),
+    Row("x.trace()", x=normal(2, 3)),
+    # --- einsum
+    # --- one operand
+    Row("torch.einsum('ij->ji', x)", x=normal(2, 3)),
+    Row("torch.einsum('ij->', x)", x=normal(2, 3)),
+    Row("torch.einsum('ii', x)", x=normal(3, 3)),
+    Row("torch.einsum('iij->ji', x)", x=normal(2, 2, 3)),
+    Row("torch.einsum('...ij->...ji', x)", x=normal(2, 3, 2)),
+    # --- two
+    Row("torch.einsum('i,i', x, y)", x=normal(3), y=normal(3)),
+    Row("torch.einsum('i,j->ij', x, y)", x=normal(2), y=normal(3)),
+    Row("torch.einsum('ij,jk', x, y)", x=normal(2, 3), y=normal(3, 2)),
+    Row("torch.einsum('ij,kj->ki', x, y)", x=normal(2, 3), y=normal(4, 3)),
+    Row("torch.einsum('bij,bjk->bik', x, y)", x=normal(2, 2, 3), y=normal(2, 3, 2)),
+    Row("torch.einsum('...ij,jk->...ik', x, y)", x=normal(2, 2, 3), y=normal(3, 2)),
+    Row("torch.einsum('ij,ij->i', x, y)", x=normal(1, 3), y=normal(2, 3)),
+    Row("torch.einsum('ii,ik->k', x, y)", x=normal(3, 3), y=normal(3, 2)),
+    Row("torch.einsum('ij,k->ik', x, y)", x=normal(2, 3), y=normal(2)),
+    Row("torch.einsum('ij,jk', x, y)", x=constant(normal(2, 3)), y=normal(3, 2)),
+    # --- more, and other forms
+    Row("torch.einsum('i,ij,j', x, y, z)", x=normal(2), y=normal(2, 3), z=normal(3)),
+    Row("torch.einsum('ij,jk,kl->il', [x, y, z])", x=normal(2, 3), y=normal(3, 2), z=normal(2, 2)),
+    Row("torch.einsum(x, [0, 1], y, [1, 2], [2, 0])", x=normal(2, 3), y=normal(3, 2)),
+    # --- inverses and solutions
     Row("torch.linalg.inv(x)", x=invertible(3, 3)),
     Row("torch.inverse(x)", x=invertible(2, 2, 2)),
     Row("torch.linalg.inv_ex(x)[0]", x=invertible(2, 2)),
@@ -29,7 +100,7 @@ ROWS = [
     Row("torch.linalg.solve(x.mT, y)", x=constant(invertible(3, 3)), y=normal(3, 2)),
     Row("torch.linalg.tensorinv(x, ind=1)", x=invertible(2, 2)),
     Row("torch.linalg.tensorsolve(x.reshape(2, 2, 4), y)", x=invertible(4, 4), y=normal(2, 2)),
-    # --- determinants ---
+    # --- determinants
     Row("torch.det(x)", x=invertible(3, 3)),
     Row("torch.linalg.det(x)", x=invertible(2, 2, 2)),
     Row("torch.linalg.det(x)", x=invertible(1, 1)),
@@ -37,7 +108,7 @@ ROWS = [
     Row("torch.slogdet(x)[1]", x=invertible(3, 3)),
     Row("torch.linalg.slogdet(x)[1]", x=invertible(2, 2, 2)),
     Row("torch.logdet(x)", x=spd(3, 3)),
-    # --- triangular matrices ---
+    # --- triangular matrices
     Row("torch.linalg.cholesky(x + x.mT)", x=spd(3, 3)),
     Row("torch.linalg.cholesky(x + x.mT, upper=True)", x=spd(2, 2, 2)),
     Row("torch.linalg.cholesky_ex(x + x.mT)[0]", x=spd(2, 2)),
@@ -59,7 +130,7 @@ ROWS = [
     ),
     Row("torch.triangular_solve(y, x)", x=invertible(3, 3), y=normal(3, 2)),
     Row("torch.triangular_solve(y, x, False, True)[0]", x=invertible(2, 2), y=normal(2, 2)),
-    # --- LU ---
+    # --- LU
     Row("torch.linalg.lu_factor(x)[0]", x=invertible(3, 3)),
     Row("torch.linalg.lu_factor(x)[0]", x=distinct(3, 2)),
     Row("torch.linalg.lu_factor(x)[0]", x=distinct(2, 3)),
@@ -72,7 +143,7 @@ ROWS = [
         x=invertible(2, 2),
         y=normal(2, 2),
     ),
-    # --- orthogonal factors ---
+    # --- orthogonal factors
     Row("torch.linalg.qr(x)", x=normal(3, 3)),
     Row("torch.linalg.qr(x)", x=normal(4, 2)),
     Row("torch.linalg.qr(x)", x=normal(2, 3)),
@@ -90,14 +161,14 @@ ROWS = [
     Row("torch.linalg.svd(x, full_matrices=False)[2]", x=normal(2, 3)),
     Row("torch.svd(x)", x=normal(2, 3, 2)),
     Row("torch.linalg.svdvals(x)", x=normal(2, 3)),
-    # --- any rank ---
+    # --- any rank
     Row("torch.linalg.pinv(x)", x=normal(2, 3)),
     Row("torch.linalg.pinv(x)", x=normal(3, 2)),
     Row("torch.linalg.pinv(x + x.mT, hermitian=True)", x=symmetric(3, 3)),
     Row("torch.linalg.lstsq(x, y)[0]", x=normal(3, 2), y=normal(3, 2)),
     Row("torch.linalg.lstsq(x, y)[0]", x=normal(2, 3), y=normal(2, 1)),
     Row("torch.linalg.lstsq(x, y, driver='gels')[:2]", x=normal(4, 2), y=normal(4, 2)),
-    # --- functions of matrices ---
+    # --- functions of matrices
     Row("torch.matrix_exp(x)", x=normal(2, 2)),
     Row("torch.linalg.matrix_exp(x)", x=normal(2, 2, 2)),
     Row("torch.linalg.matrix_power(x, -3)", x=invertible(2, 2)),
@@ -106,7 +177,7 @@ ROWS = [
     Row("torch.linalg.matrix_norm(x, 2)", x=normal(2, 3)),
     Row("torch.linalg.matrix_norm(x, -2, dim=(0, 2), keepdim=True)", x=normal(2, 2, 3)),
     Row("torch.norm(x, 'nuc')", x=normal(2, 3)),
-    # --- vectors ---
+    # --- vectors
     Row("torch.cross(x, y)", x=normal(2, 3), y=normal(2, 3)),
     Row("torch.linalg.cross(x, y, dim=0)", x=normal(3, 2), y=normal(3, 1)),
     Row("torch.linalg.vander(x)", x=normal(3)),
@@ -114,7 +185,7 @@ ROWS = [
     Row("torch.trapezoid(x, y, dim=0)", x=normal(3, 2), y=normal(3)),
     Row("torch.cumulative_trapezoid(x, y)", x=normal(2, 3), y=normal(2, 3)),
     Row("torch.cumulative_trapezoid(x, dx=2, dim=0)", x=normal(3, 2)),
-    # --- quantiles and correlation ---
+    # --- quantiles and correlation
     Row("x.quantile(0.4)", x=distinct(2, 3)),
     Row("torch.quantile(x, y, dim=1)", x=distinct(2, 4), y=values([0.21, 0.77])),
     Row("x.quantile(0.3, dim=0, keepdim=True)", x=distinct(4, 2)),

@@ -1,4 +1,4 @@
-"""Rows for sums, means, products, extremes, statistics and norms."""
+"""Sums, means, products, extremes, statistics and norms; running ones; sorting."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ROWS = [
         Row(f"torch.segment_reduce(x, {name!r}, lengths=tensor([1, 2]))", x=distinct(3, 2), order=1)
         for name in ("sum", "mean", "prod", "max", "min")
     ],
-    # --- sums and means ---
+    # --- sums and means
     Row("sum(x)", x=normal(2, 3)),
     Row("torch.sum(x)", x=normal(2, 3)),
     Row("x.sum()", x=normal()),
@@ -22,17 +22,17 @@ ROWS = [
     Row("x.mean()", x=normal(2, 3)),
     Row("x.mean(1, keepdim=True)", x=normal(2, 3)),
     Row("x.mean((0, 2))", x=normal(2, 3, 2)),
-    # --- products ---
+    # --- products
     Row("x.prod()", x=normal(2, 2)),
     Row("x.prod()", x=normal()),
     Row("x.prod()", x=values(2.0, 0.0, 3.0)),
     Row("x.prod()", x=values(2.0, 0.0, 0.0, 1.5)),
     Row("x.prod(-1)", x=normal(2, 3)),
     Row("x.prod(0, keepdim=True)", x=values([[0.0, 1.5, 2.0], [0.0, 0.0, -0.7]])),
-    # --- logsumexp ---
+    # --- logsumexp
     Row("x.logsumexp(1)", x=normal(2, 3)),
     Row("x.logsumexp((0, 1), keepdim=True)", x=normal(2, 3)),
-    # --- extremes ---
+    # --- extremes
     Row("x.max()", x=distinct(2, 3)),
     Row("x.min()", x=distinct(2, 3)),
     Row("x.max(1).values", x=distinct(2, 3)),
@@ -45,7 +45,7 @@ ROWS = [
     Row("x.aminmax()", x=distinct(2, 3)),
     Row("x.aminmax(dim=1)", x=distinct(2, 3)),
     Row("x.aminmax(dim=0, keepdim=True).max", x=distinct(2, 3)),
-    # --- statistics ---
+    # --- statistics
     Row("x.var()", x=normal(2, 3)),
     Row("x.var(0, keepdim=True)", x=normal(3, 2)),
     Row("x.var((0, -1), correction=0)", x=normal(2, 3, 2)),
@@ -62,7 +62,7 @@ ROWS = [
     Row("x.nanmedian()", x=distinct(5)),
     Row("x.nanmedian(0, keepdim=True)[0]", x=distinct(3, 2)),
     Row("x.mode(1).values", x=distinct(2, 3)),
-    # --- norms ---
+    # --- norms
     Row("x.norm()", x=normal(2, 3)),
     Row("x.norm(dim=1, keepdim=True)", x=normal(2, 3)),
     Row("x.norm(1)", x=normal(2, 3)),
@@ -78,4 +78,31 @@ ROWS = [
     Row("torch.linalg.matrix_norm(x, -inf, keepdim=True)", x=normal(2, 3)),
     Row("torch.dist(x, y)", x=normal(2, 3), y=normal(3)),
     Row("torch.dist(x, y, 1)", x=normal(3), y=normal(3)),
+    # --- running sums, products and extremes
+    Row("x.cumsum(0)", x=normal(3, 2)),
+    Row("x.cumsum(-1)", x=normal(2, 3)),
+    Row("x.cumsum(0)", x=normal()),
+    Row("x.cumprod(1)", x=normal(2, 3)),
+    Row("x.cumprod(0)", x=normal()),
+    Row("x.cumprod(0)", x=values(2.0, 0.0, 3.0, -1.5)),
+    Row("x.cumprod(-1)", x=values([[0.0, 1.5, 2.0], [1.2, 0.0, 0.0]])),
+    Row("x.cummax(1).values", x=distinct(2, 4)),
+    Row("x.cummin(0).values", x=distinct(4, 2)),
+    Row("x.logcumsumexp(1)", x=normal(2, 3)),
+    Row("x.logcumsumexp(0)", x=normal()),
+    Row("x.diff()", x=normal(2, 4)),
+    Row("x.diff(n=2, dim=0)", x=normal(4, 2)),
+    Row("x.diff(prepend=y)", x=normal(2, 2), y=normal(2, 1)),
+    # --- sorting, and the elements that an order picks
+    Row("x.sort().values", x=distinct(2, 3)),
+    Row("x.sort(0, descending=True)[0]", x=distinct(3, 2)),
+    Row("x.sort().values", x=normal()),
+    Row("x.msort()", x=distinct(3, 2)),
+    Row("x.topk(2).values", x=distinct(2, 4)),
+    Row("x.topk(1, 0, largest=False)[0]", x=distinct(3, 2)),
+    Row("x.kthvalue(2).values", x=distinct(2, 3)),
+    Row("x.kthvalue(1, 0, keepdim=True)[0]", x=distinct(3, 2)),
+    Row("torch.unique(x)", order=0, x=distinct(4)),
+    Row("torch.unique(x, dim=0)", order=0, x=distinct(3, 2)),
+    Row("torch.unique_consecutive(x)", order=0, x=distinct(4)),
 ]

@@ -1,8 +1,8 @@
-"""Views: other sizes, turned dimensions, and parts."""
+"""Views, and copies with the elements in other places: sizes, dimensions, joining, cutting."""
 
 from __future__ import annotations
 
-from tests.op_table.rows import Row, normal
+from tests.op_table.rows import Row, constant, indices, normal
 
 ROWS = [
     # --- sizes
@@ -66,4 +66,76 @@ ROWS = [
     Row("x[1].as_strided((2, 2), (1, 1), 3)", x=normal(2, 3)),
     Row("x.t().as_strided((2, 2), (3, 1))", x=normal(2, 3)),
     Row("y = x * 1; y.as_strided_((3, 2), (1, 1), 1); y", x=normal(2, 3)),
+    # --- joining tensors and cutting them
+    Row("cat([x, y])", x=normal(2, 3), y=normal(1, 3)),
+    Row("cat([x, y], -1)", x=normal(2, 3), y=normal(2, 1)),
+    Row("cat([x, x * 2, y])", x=normal(3), y=constant(normal(2))),
+    Row("cat([x, tensor([])])", x=normal(2, 2)),
+    Row("concat([x, y])", x=normal(2), y=normal(2)),
+    Row("stack([x, y])", x=normal(2, 3), y=normal(2, 3)),
+    Row("stack([x, y, x], -1)", x=normal(2), y=normal(2)),
+    Row("stack([x, y])", x=normal(), y=normal()),
+    Row("hstack([x, y])", x=normal(2, 1), y=normal(2, 3)),
+    Row("vstack([x, y])", x=normal(3), y=normal(2, 3)),
+    Row("dstack([x, y])", x=normal(3), y=normal(1, 3)),
+    Row("column_stack([x, y])", x=normal(3), y=normal(3, 2)),
+    Row("block_diag(x, y, z)", x=normal(2, 3), y=normal(2), z=normal()),
+    Row("cartesian_prod(x, y)", x=normal(2), y=normal(3)),
+    Row("combinations(x)", x=normal(3)),
+    Row("combinations(x, 3, True)", x=normal(2)),
+    # --- cutting
+    Row("x.split(2)", x=normal(5, 2)),
+    Row("x.split(2, -1)[0]", x=normal(2, 3)),
+    Row("x.split([1, 0, 2], 1)", x=normal(2, 3)),
+    Row("x.split_with_sizes([1, 2])[1]", x=normal(3)),
+    Row("x.chunk(2)", x=normal(5)),
+    Row("x.unsafe_chunk(2)", x=normal(4)),
+    Row("x.unsafe_split(3)[1]", x=normal(4)),
+    Row("x.unsafe_split_with_sizes((1, 3))[1]", x=normal(4)),
+    Row("x.unbind()", x=normal(2, 3)),
+    Row("x.unbind(-1)[1]", x=normal(2, 3)),
+    Row("a, b = x; a * b", x=normal(2, 3)),
+    Row("x.tensor_split(2)", x=normal(5)),
+    Row("x.tensor_split((1, 2), 1)", x=normal(2, 3)),
+    Row("x.hsplit(3)", x=normal(2, 3)),
+    Row("x.vsplit(2)", x=normal(2, 3)),
+    Row("x.dsplit([1])", x=normal(1, 2, 3)),
+    # --- copies with the elements in other places, and padding
+    Row("x.flip(0)", x=normal(2, 3)),
+    Row("x.flip(0, -1)", x=normal(2, 3)),
+    Row("x.fliplr()", x=normal(2, 3)),
+    Row("x.flipud()", x=normal(3)),
+    Row("x.roll(1)", x=normal(2, 3)),
+    Row("x.roll(-2, 1)", x=normal(2, 3)),
+    Row("x.roll((1, 2), (0, 1))", x=normal(2, 3)),
+    Row("x.rot90()", x=normal(2, 3)),
+    Row("x.rot90(3, (2, 0))", x=normal(2, 3, 2)),
+    Row("x.repeat(2)", x=normal(3)),
+    Row("x.repeat(2, 1, 3)", x=normal(2, 3)),
+    Row("x.repeat(2)", x=normal()),
+    Row("x.tile(2)", x=normal(2, 3)),
+    Row("x.repeat_interleave(2)", x=normal(2, 3)),
+    Row("x.repeat_interleave(2, dim=-1)", x=normal(2, 3)),
+    Row("x.repeat_interleave(n, dim=1)", x=normal(2, 3), n=indices(2, 0, 1)),
+    Row("x.tril()", x=normal(3, 3)),
+    Row("x.tril(-1)", x=normal(2, 3, 4)),
+    Row("x.triu(1)", x=normal(3, 3)),
+    Row("y = x * 1; y.tril_(); y", x=normal(3, 3)),
+    Row("x.diag()", x=normal(3)),
+    Row("x.diag(1)", x=normal(3, 3)),
+    Row("x.diag(-1)", x=normal(2)),
+    Row("diag_embed(x)", x=normal(2, 3)),
+    Row("diag_embed(x, 1, 0, 2)", x=normal(2, 3)),
+    Row("x.diagflat(1)", x=normal(2, 2)),
+    # --- padding
+    Row("F.pad(x, (1, 2))", x=normal(2, 3)),
+    Row("F.pad(x, (1, -1, 0, 2), value=1.5)", x=normal(2, 3)),
+    Row("F.pad(x, (1, 2), mode='reflect')", x=normal(2, 3)),
+    Row("F.pad(x, (1, 2, 1, 0), mode='reflect')", x=normal(1, 3, 3)),
+    Row("F.pad(x, (1, 0, 1, 1, 1, 0), mode='reflect')", x=normal(1, 2, 3, 2)),
+    Row("F.pad(x, (2, 1), mode='replicate')", x=normal(2, 2)),
+    Row("F.pad(x, (2, 1, 0, 3), mode='replicate')", x=normal(1, 2, 2)),
+    Row("F.pad(x, (1, 1, 0, 1, 2, 0), mode='replicate')", x=normal(1, 2, 2, 2)),
+    Row("F.pad(x, (1, 2), mode='circular')", x=normal(2, 3)),
+    Row("F.pad(x, (1, 0, 2, 1), mode='circular')", x=normal(1, 3, 2)),
 ]

@@ -1,10 +1,15 @@
-"""Copies, casts, fills and `where`."""
+"""Copies, casts, fills and `where`; samples, whose gradients are zero: what is drawn is not
+differentiated.
+"""
 
 from __future__ import annotations
 
-from tests.op_table.rows import Row, mask, normal
+from tests.op_table.rows import Row, mask, normal, unit
+
+_SEEDED = "torch.manual_seed(1)\n"
 
 ROWS = [
+    # --- copies, casts, fills and `where`
     *[
         Row(f"torch.{name}_copy(x{arguments})", x=normal(2, 3))
         for name, arguments in (
@@ -52,4 +57,33 @@ ROWS = [
     Row("torch.fill(x, y)", x=normal(2, 3), y=normal()),
     Row("torch.fill(x.t(), y) * x.t()", x=normal(2, 3), y=normal()),
     Row("torch.fill(x, 1.5)", x=normal(2, 3)),
+    # --- samples
+    *[
+        Row(_SEEDED + drawn, order=1, float32=False, x=unit(2, 3))
+        for drawn in (
+            "(x * 1).uniform_()",
+            "(x * 1).normal_()",
+            "(x * 1).exponential_()",
+            "(x * 1).cauchy_()",
+            "(x * 1).geometric_(0.5)",
+            "(x * 1).log_normal_()",
+            "(x * 1).bernoulli_(0.5)",
+            "(x * 1).bernoulli_(tensor(0.5))",
+            "(x * 1).random_()",
+            "(x * 1).random_(5)",
+            "(x * 1).random_(2, 5)",
+            "torch.bernoulli(x)",
+        )
+    ],
+    Row(_SEEDED + "torch.bernoulli(x, 0.5)", order=0, float32=False, x=unit(2, 3)),
+    # The mean moves a sample and the deviation stretches it, yet PyTorch gives neither a gradient;
+    # so these are constant.
+    *[
+        Row(_SEEDED + drawn, order=1, float32=False, x=unit(2, 3))
+        for drawn in (
+            "torch.normal(x * 0, 1.0)",
+            "torch.normal(0.0, x * 0 + 1)",
+            "torch.normal(x[0] * 0, x * 0 + 1)",
+        )
+    ],
 ]

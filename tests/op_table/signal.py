@@ -1,4 +1,4 @@
-"""Gradients of Fourier transforms."""
+"""Fourier transforms."""
 
 from __future__ import annotations
 
