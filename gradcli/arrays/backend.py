@@ -8,11 +8,12 @@ it names.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.flat.recorded import Recorded
 from gradcli.arrays.gpu.array import on_device, on_host, wrapped
 from gradcli.arrays.gpu.runtime import cupy
 from gradcli.arrays.layout import meta
@@ -52,6 +53,22 @@ def module_of(*operands: Any) -> Any:
             if type(device) is not str:
                 return module_on(META if device is META else _gpus[0])
     return np
+
+
+def new_empty(array: Any, shape: Sequence[int], dtype: Any = None) -> Any:
+    """An array without gaps for what is computed of another one, where that one is: on its device,
+    and on a tape. Its dtype is that of the other one, where none is given.
+    """
+    if type(array) is Recorded:
+        return np.empty_like(array, dtype, "C", shape=shape)
+    return module_of(array).empty(shape, array.dtype if dtype is None else dtype)
+
+
+def new_zeros(array: Any, shape: Sequence[int], dtype: Any = None) -> Any:
+    """The same, of zeros."""
+    if type(array) is Recorded:
+        return np.zeros_like(array, dtype, "C", shape=shape)
+    return module_of(array).zeros(shape, array.dtype if dtype is None else dtype)
 
 
 def module_on(device: Device) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from threading import local
 from typing import Any, TypeVar
@@ -56,12 +57,14 @@ def in_threads(work: Callable[[], None], tiles: int) -> None:
     part of such work is not shared out once more. Where memory is limited there are fewer threads:
     BLAS has buffers for each that calls it.
 
-    Raises what it raised in any of them, once all have ended.
+    Raises what it raised in any of them, once all have ended; Shared in `on_one_thread`.
     """
     helpers = min(cores(), tiles, active.state.limits.threads) - 1
     if helpers < 1 or getattr(_own, "shares", False):
         work()
         return
+    if getattr(_own, "alone", False):
+        raise Shared
     tasks, helpers = _tasks_of(helpers)
     ended = type(tasks)()
     tickets = [work] * helpers
@@ -93,7 +96,22 @@ _queues: list[Any] = []
 _helping: list[Any] = []
 
 _own = local()
-"""Whether what a thread does is a share of some work."""
+"""Whether what a thread does is a share of some work, and whether it is to be a thread's alone."""
+
+
+class Shared(Exception):
+    """Work is worth several threads."""
+
+
+@contextmanager
+def on_one_thread() -> Iterator[None]:
+    """Raise `Shared` where work would be shared out."""
+    before = getattr(_own, "alone", False)
+    _own.alone = True
+    try:
+        yield
+    finally:
+        _own.alone = before
 
 
 def _tasks_of(helpers: int) -> tuple[Any, int]:

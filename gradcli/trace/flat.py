@@ -20,6 +20,7 @@ from gradcli.arrays.flat.recorded import NotFlat, ReadAttribute, Recorded, Tape,
 from gradcli.arrays.flat.steps import call
 from gradcli.arrays.native import dispatch
 from gradcli.arrays.random.generator import Generator
+from gradcli.arrays.threads import on_one_thread
 from gradcli.state import active
 from gradcli.trace.codegen import Code
 from gradcli.trace.ir import (
@@ -73,7 +74,7 @@ def flattened(trace: Trace, generators: Sequence[Generator] = ()) -> Trace:
     body: list[Instruction] = []
     compared: set[Any] = set()
     segment = _Segment(constants, compared, generators)
-    with _unchanged(trace, generators):
+    with _unchanged(trace, generators), on_one_thread():  # what is worth more runs on more
         for number, instruction in enumerate(trace.instructions):
             if segment.add(instruction):
                 continue

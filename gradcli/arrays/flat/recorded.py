@@ -24,6 +24,7 @@ from gradcli.arrays.flat.steps import (
     reduced,
     taken,
 )
+from gradcli.arrays.native import dispatch
 
 
 class NotFlat(Exception):
@@ -85,8 +86,9 @@ class Tape:
         return Recorded(self, array)
 
     def ufunc(self, ufunc: np.ufunc, operands: Sequence[Any], out: Any, **named: Any) -> Any:
-        """Call a ufunc; its results."""
-        result = ufunc(*operands, out=out, **named)
+        """Call a ufunc, or what is called as one; its results."""
+        with dispatch.replaced(_itself):
+            result = ufunc(*operands, out=out, **named)
         if ufunc.nout > 1:
             results = tuple(map(np.asarray, result))
             self.steps.append(call(ufunc, *operands, out=results, **named))
@@ -193,6 +195,11 @@ class Tape:
         return counted
 
 
+def _itself(name: str, kernel: dispatch.Kernel) -> dispatch.Kernel:
+    """A kernel that is called within a step is none of its own."""
+    return kernel
+
+
 _OF_REDUCTIONS = {"axis", "dtype", "initial", "keepdims"}
 """What a reduction that has steps may be told."""
 
@@ -295,20 +302,24 @@ class Recorded(NDArrayOperatorsMixin):
         return self.tape.function(getitem, self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        tape, value = self.tape, plain(value)
-        if key is ... or (type(key) is slice and key == slice(None)):
-            view = self.array[...]
-            if type(value) is np.ndarray and value.shape != view.shape:
-                value = np.broadcast_to(value, view.shape)
-            view[...] = value
-            if type(value) is np.ndarray and not np.may_share_memory(value, view):
-                tape.steps.append(copied(value, view))
-                return
-            tape.steps.append(call(self.array.__setitem__, ..., value))
+        tape, value, key = self.tape, plain(value), plain(key)
+        parts = key if isinstance(key, tuple) else (key,)
+        if all(each is ... or type(each) in (int, slice) for each in parts):
+            view = self.array[key if ... in parts else (*parts, ...)]
+            if value is not view and not _is_one(value, view):
+                tape.steps.append(self._assigned(view, value))
             return
-        key = plain(key)
         self.array[key] = value
         tape.steps.append(call(self.array.__setitem__, key, value))
+
+    def _assigned(self, view: Any, value: Any) -> Step:
+        """Assign to all of a view; the step that does so."""
+        if isinstance(value, (bool, int, float, np.generic)):
+            value = np.asarray(value, view.dtype)
+        view[...] = value
+        if type(value) is np.ndarray and not np.may_share_memory(value, view):
+            return copied(np.broadcast_to(value, view.shape), view)
+        return call(view.__setitem__, ..., value)
 
     def astype(self, dtype: Any, order: str = "K", copy: bool = True) -> Recorded:
         if not copy and self.array.dtype == dtype:
@@ -329,6 +340,10 @@ class Recorded(NDArrayOperatorsMixin):
     def window(self, size: Sequence[int], strides: Sequence[int], offset: int = 0) -> Recorded:
         """A view of the memory that it begins in: strides and offset in bytes."""
         return self.tape.record(np.ndarray(size, self.array.dtype, self.array, offset, strides))
+
+    def expand(self, size: Sequence[int]) -> Recorded:
+        """A view in which dimensions of size 1 are repeated."""
+        return self.tape.record(np.broadcast_to(self.array, size))
 
     def view(self, dtype: Any) -> Recorded:
         return self.tape.record(self.array.view(dtype))
@@ -381,6 +396,15 @@ class Recorded(NDArrayOperatorsMixin):
 
 HOST_ARRAYS = (np.ndarray, Recorded)
 """The types of arrays in the host's memory whose elements are computed."""
+
+
+def _is_one(value: Any, view: Any) -> bool:
+    """Whether a value is a view itself, as after `whole[part] += other`."""
+    return (
+        type(value) is np.ndarray
+        and value.__array_interface__ == view.__array_interface__
+        and np.may_share_memory(value, view)
+    )
 
 
 def _empty_like(tape: Tape, array: Any, *arguments: Any, **named: Any) -> Recorded:

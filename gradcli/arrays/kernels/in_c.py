@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import device_of
+from gradcli.arrays.backend import device_of, new_empty, new_zeros
 from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.fusion.lazy import LAZY, as_lazy, pointwise
 from gradcli.arrays.kernels.vector_math import FEW
@@ -153,8 +153,8 @@ def max_pool(array: Any, windows: Windows, counts: Sizes) -> Any:
     if not are_plain(array) or prod(sizes) * max(windows.dilation) >= 1 << 30:
         return None
     planes = array.reshape(-1, *sizes)
-    values = np.empty((len(planes), *counts), _SINGLE)
-    indices = np.empty(values.shape, np.int64)
+    values = new_empty(planes, (len(planes), *counts))
+    indices = new_empty(planes, values.shape, np.int64)
     over_tiles(
         (len(planes), prod(sizes)),
         lambda tile: largest(
@@ -185,7 +185,7 @@ def layer_norm(values: Any, weight: Any, bias: Any, rows: int, eps: float) -> An
     if norm is None or not values.size or not are_plain(values, weight, bias):
         return None
     lines = values.reshape(rows, -1)
-    out, mean, rstd = np.empty_like(lines), np.empty(rows, _SINGLE), np.empty(rows, _SINGLE)
+    out, mean, rstd = np.empty_like(lines), new_empty(lines, (rows,)), new_empty(lines, (rows,))
     weight, bias = _flat(weight), _flat(bias)
     over_tiles(
         lines.shape,
@@ -205,7 +205,7 @@ def layer_norm_backward(
     grad, values = grad.reshape(len(mean), -1), values.reshape(len(mean), -1)
     out = np.empty_like(values) if mask[0] else None
     each = tile_rows(values.shape)
-    sums = np.zeros((-(-len(values) // each), 2, values.shape[1]))
+    sums = new_zeros(values, (-(-len(values) // each), 2, values.shape[1]), np.float64)
 
     def work(tile: slice) -> None:
         of_weight, of_bias = sums[tile.start // each]
@@ -233,7 +233,7 @@ def batch_moments(values: Any, channels: int) -> Any:
     moments = kernel("batch_moments")
     if moments is None or not values.size or not are_plain(values):
         return None
-    mean, variance = np.empty(channels, _SINGLE), np.empty(channels, _SINGLE)
+    mean, variance = new_empty(values, (channels,)), new_empty(values, (channels,))
     moments(values, mean, variance, len(values))
     return mean, variance
 
@@ -297,7 +297,7 @@ def convolution(input: Any, weight: Any, padding: tuple[int, ...], bias: Any) ->
     outputs, _, rows, columns = weight.shape
     above, before = padding
     counts = (height + 2 * above - rows + 1, width + 2 * before - columns + 1)
-    out = np.empty((samples, outputs, *counts), _SINGLE)
+    out = new_empty(input, (samples, outputs, *counts))
     sizes = (channels, height, width, outputs, rows, columns, above, before)
     work = prod(counts) * weight.size // _WORK
 
@@ -319,7 +319,7 @@ def weight_gradient(input: Any, grad: Any, shape: tuple[int, ...], padding: tupl
     domain = (samples, max(prod(grad.shape[1:]) * prod(shape[1:]) // _WORK, 1))
     largest = max(prod(domain) // _PARTS, 1)
     each = tile_rows(domain, largest)
-    sums = np.zeros((-(-samples // each), *shape), _SINGLE)
+    sums = new_zeros(input, (-(-samples // each), *shape))
 
     def run(tile: slice) -> None:
         sizes = (tile.stop - tile.start, channels, height, width, shape[0], *shape[2:], *padding)
@@ -383,8 +383,8 @@ def _by_rows(
     lines = np.moveaxis(array, dim, -1)
     length = lines.shape[-1]
     rows = whole(lines).reshape(-1, length)
-    values = np.empty((len(rows), count), _SINGLE)
-    indices = np.empty((len(rows), count), np.int64)
+    values = new_empty(rows, (len(rows), count))
+    indices = new_empty(rows, (len(rows), count), np.int64)
     over_tiles(
         rows.shape,
         lambda tile: work(rows[tile], values[tile], indices[tile], length, descending, option),

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.backend import module_of
-from gradcli.arrays.flat.recorded import Recorded
+from gradcli.arrays.backend import module_of, new_zeros
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.kernels.sums.fused_multiply_add import is_fused, multiply_add
 from gradcli.arrays.scalars import plain_number
@@ -57,9 +56,7 @@ def zeros(value: Any, sizes: tuple[int, ...]) -> Any:
     """Zeros of a shape in a value's dtype, an array or a tensor as the value is one."""
     if type(value) is Tensor:
         return _own(Tensor(zeros(value.array, sizes)))
-    if type(value) is Recorded:
-        return np.zeros_like(value, shape=sizes, order="C")
-    return module_of(value).zeros(sizes, value.dtype)
+    return new_zeros(value, sizes)
 
 
 def _own(new: Tensor) -> Tensor:

@@ -44,7 +44,7 @@ def _added_rows(
         rows = rows * (where != padding_idx)[:, None]
     if scale_by_freq:
         rows = rows / np.bincount(where, minlength=num_weights)[where][:, None]
-    table = module_of(rows).zeros((num_weights, rows.shape[1]), rows.dtype)
+    table = zeros(rows, (num_weights, rows.shape[1]))
     add_rows(table, where, rows)
     return table.astype(grad_output.dtype, copy=False)
 
@@ -83,9 +83,16 @@ embedding_dense_backward: Op = op(
     raises=BY_VALUES,
 )
 
+
+def _rows(weight: Any, indices: Any, padding_idx: int, scale_by_freq: bool) -> Any:
+    if weight.flags.c_contiguous and indices.ndim:
+        return weight.take(indices, 0)
+    return weight[module_of(indices).asarray(indices)]
+
+
 embedding: Op = op(
     "embedding",
-    lambda weight, indices, padding_idx, scale_by_freq: weight[module_of(indices).asarray(indices)],
+    _rows,
     constant=("indices",),
     weight=lambda grad, weight_sizes, indices, padding_idx, scale_by_freq: embedding_dense_backward(
         grad, indices, weight_sizes[0], padding_idx, scale_by_freq

@@ -67,7 +67,7 @@ def _expand_array(self: Any, size: tuple[int, ...]) -> Any:
         if size[dim] == 1 and self.ndim:
             strides[dim] = size[dim + 1] * strides[dim + 1]
     if type(self) is Recorded:
-        return self.window(size, strides)
+        return self.expand(size)
     if self.flags.c_contiguous and self.dtype.kind != "V":  # in a third of the time NumPy takes
         return module_of(self).ndarray(size, self.dtype, self, 0, strides)
     return window(self, size, [step // self.itemsize for step in strides], 0)

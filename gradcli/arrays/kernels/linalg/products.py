@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import new_empty
 from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.threads import over_tiles
 
@@ -29,7 +30,7 @@ def matrix_product(left: Any, right: Any) -> Any:
         return np.matmul(left, right)
     if left.ndim == right.ndim == 2:
         rows, columns = left.shape[0], right.shape[1]
-        out = np.empty((rows, columns), left.dtype)
+        out = new_empty(left, (rows, columns))
         if rows >= columns:
             _in_parts(rows, work, lambda part: np.matmul(left[part], right, out=out[part]))
         else:
@@ -40,7 +41,7 @@ def matrix_product(left: Any, right: Any) -> Any:
     if left.shape[0] == 1:
         return matrix_product(left[0], right[0])[None]
     batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    out = np.empty((*batch, left.shape[-2], right.shape[-1]), left.dtype)
+    out = new_empty(left, (*batch, left.shape[-2], right.shape[-1]))
     _in_parts(batch[0], work, lambda part: np.matmul(left[part], right[part], out=out[part]))
     return out
 

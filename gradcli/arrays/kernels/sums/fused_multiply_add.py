@@ -18,8 +18,11 @@ _EXTENDED = np.dtype(np.longdouble)
 _HOST = (*HOST_ARRAYS, np.generic)
 
 
-def widened(number: float, array: Any) -> Any:
-    """A number rounded to an array's format, in the next wider one."""
+def widened(number: Any, array: Any) -> Any:
+    """A number, or numbers, rounded to an array's format, in the next wider one."""
+    if isinstance(number, HOST_ARRAYS):
+        wide = _EXTENDED if array.dtype is _DOUBLE else _DOUBLE
+        return number.astype(array.dtype, copy=False).astype(wide)
     if array.dtype is _DOUBLE:
         return number if type(array) is GPUArray else np.longdouble(number)
     return np.float64(array.dtype.type(number))

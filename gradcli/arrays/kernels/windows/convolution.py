@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import module_of
+from gradcli.arrays.backend import new_empty, new_zeros
 from gradcli.arrays.kernels import in_c
 from gradcli.arrays.kernels.windows.windows import Sizes, Windows
+from gradcli.arrays.layout.strides import window
 from gradcli.arrays.threads import cores, in_turns
 
 _BLOCK = 1 << 19
@@ -62,21 +63,18 @@ class Columns:
     def of(self, input: Any) -> Any:
         """The columns (C, elements of a window, N * length) of an input (N, C, *sizes)."""
         samples, channels = input.shape[:2]
-        xp = module_of(input)
-        padded = xp.zeros((channels, samples, *self.reach), input.dtype)
+        padded = new_zeros(input, (channels, samples, *self.reach))
         padded[self.windows.inner(self.sizes)] = input.swapaxes(0, 1)
-        strides = padded.strides
+        strides = [step // padded.itemsize for step in padded.strides]
         windows = self.windows
         offsets = [s * d for s, d in zip(strides[2:], windows.dilation, strict=True)]
         if self.side_by_side:
             shape: Sizes = (channels, *windows.kernel, samples, self.length)
-            along = [padded.itemsize]
+            along = [1]
         else:
             shape = (channels, *windows.kernel, samples, *self.counts)
             along = [s * d for s, d in zip(strides[2:], windows.stride, strict=True)]
-        shown: Any = xp.ndarray(
-            shape, padded.dtype, padded, 0, (strides[0], *offsets, strides[1], *along)
-        )
+        shown = window(padded, shape, (strides[0], *offsets, strides[1], *along), 0)
         return shown.reshape(channels, prod(windows.kernel), samples * self.length)
 
     def added(self, columns: Any) -> Any:
@@ -85,8 +83,7 @@ class Columns:
         """
         channels, _, width = columns.shape
         samples = width // self.length
-        xp = module_of(columns)
-        padded = xp.zeros((channels, samples, *self.reach), columns.dtype)
+        padded = new_zeros(columns, (channels, samples, *self.reach))
         if self.side_by_side:
             rows = padded.reshape(channels, samples, prod(self.reach))
             pieces = columns.reshape(channels, -1, samples, self.length)
@@ -101,14 +98,14 @@ class Columns:
             for number, (_, where) in enumerate(self.windows.elements(self.counts)):
                 padded[where] += pieces[:, number]
         inside = padded[self.windows.inner(self.sizes)]
-        return xp.ascontiguousarray(inside.swapaxes(0, 1))
+        return inside.swapaxes(0, 1).copy("C")
 
     def placed(self, output: Any) -> Any:
         """An output (N, O, *counts) as rows (O, N * length): zero where there is no window."""
         samples, channels = output.shape[:2]
         if not self.side_by_side:
             return output.swapaxes(0, 1).reshape(channels, samples * self.length)
-        rows = module_of(output).zeros((channels, samples * self.length), output.dtype)
+        rows = new_zeros(output, (channels, samples * self.length))
         self.shown(rows)[...] = output
         return rows
 
@@ -118,10 +115,8 @@ class Columns:
         samples = width // self.length
         if not self.side_by_side:
             return rows.reshape(channels, samples, *self.counts).swapaxes(0, 1)
-        item = rows.itemsize
-        strides = (self.length * item, rows.strides[0], *[step * item for step in self.steps])
-        shape = (samples, channels, *self.counts)
-        return module_of(rows).ndarray(shape, rows.dtype, rows, 0, strides)
+        strides = (self.length, rows.strides[0] // rows.itemsize, *self.steps)
+        return window(rows, (samples, channels, *self.counts), strides, 0)
 
 
 def _stacked(matrix: Any, groups: int) -> Any:
@@ -159,7 +154,7 @@ def convolve(
             return in_core
     columns = Columns(windows, input.shape[2:], counts)
     matrices = _weights(weight, groups)
-    output = module_of(input).empty((samples, outputs, *counts), input.dtype)
+    output = new_empty(input, (samples, outputs, *counts))
 
     def compute(block: slice) -> None:
         rows = np.matmul(matrices, _grouped(columns.of(input[block]), groups))
@@ -183,7 +178,7 @@ def input_gradient(grad: Any, weight: Any, windows: Windows, groups: int, sizes:
             return in_core
     columns = Columns(windows, sizes, grad.shape[2:])
     matrices = _weights(weight, groups).swapaxes(1, 2)
-    output = module_of(grad).empty((samples, channels, *sizes), grad.dtype)
+    output = new_empty(grad, (samples, channels, *sizes))
 
     def compute(block: slice) -> None:
         product = np.matmul(matrices, _stacked(columns.placed(grad[block]), groups))
@@ -203,13 +198,12 @@ def weight_gradient(input: Any, grad: Any, windows: Windows, groups: int) -> Any
         in_core = in_c.weight_gradient(input, grad, shape, windows.padding)
         if in_core is not None:
             return in_core
-    xp, dtype = module_of(input), input.dtype
+    dtype = input.dtype
     if dtype.char == "f" and input.size + grad.size < _SMALL:
         input, grad = input.astype(np.float64), grad.astype(np.float64)
     blocks = columns.blocks(samples, channels)
-    sums = xp.zeros(
-        (min(cores(), len(blocks)), groups, prod(shape[1:]), outputs // groups), input.dtype
-    )
+    parts = min(cores(), len(blocks))
+    sums = new_zeros(input, (parts, groups, prod(shape[1:]), outputs // groups))
 
     def compute(part: int) -> None:
         for block in blocks[part :: len(sums)]:
@@ -218,9 +212,7 @@ def weight_gradient(input: Any, grad: Any, windows: Windows, groups: int) -> Any
             sums[part] += np.matmul(windows_of_part, rows.swapaxes(1, 2))
 
     in_turns(range(len(sums)), compute)
-    total = sums.sum(0)
-    turned = xp.ascontiguousarray(total.swapaxes(1, 2))
-    return turned.astype(dtype, copy=False).reshape(shape)
+    return sums.sum(0).swapaxes(1, 2).astype(dtype, order="C").reshape(shape)
 
 
 _SMALL = 1 << 12

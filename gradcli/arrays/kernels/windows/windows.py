@@ -7,7 +7,8 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from gradcli.arrays.backend import module_of
+from gradcli.arrays.backend import new_empty, new_zeros
+from gradcli.arrays.layout.strides import window
 from gradcli.record import Record
 
 Sizes = tuple[int, ...]
@@ -52,7 +53,8 @@ class Windows(Record):
         reach = self.reach(sizes, counts)
         if reach == sizes and not any(self.padding):
             return array
-        padded = module_of(array).full((*array.shape[: -len(sizes)], *reach), value, array.dtype)
+        padded = new_empty(array, (*array.shape[: -len(sizes)], *reach))
+        padded[...] = value
         padded[self.inner(sizes)] = array
         return padded
 
@@ -98,21 +100,15 @@ class Windows(Record):
 
     def columns(self, array: Any, counts: Sizes) -> Any:
         """The windows of an array (N, C, *sizes), as (N, C, elements of a window, windows)."""
-        xp = module_of(array)
-        padded = xp.ascontiguousarray(self.pad(array, counts))
+        padded = _in_order(self.pad(array, counts))
         outer = padded.ndim - len(counts)
-        steps = padded.strides[outer:]
-        shown: Any = xp.ndarray(
-            (*padded.shape[:outer], *self.kernel, *counts),
-            padded.dtype,
-            padded,
-            0,
-            (
-                *padded.strides[:outer],
-                *(step * d for step, d in zip(steps, self.dilation, strict=True)),
-                *(step * s for step, s in zip(steps, self.stride, strict=True)),
-            ),
-        )
+        strides = [stride // padded.itemsize for stride in padded.strides]
+        along = [
+            *[step * d for step, d in zip(strides[outer:], self.dilation, strict=True)],
+            *[step * s for step, s in zip(strides[outer:], self.stride, strict=True)],
+        ]
+        shape = (*padded.shape[:outer], *self.kernel, *counts)
+        shown = window(padded, shape, [*strides[:outer], *along], 0)
         return shown.reshape(*padded.shape[:outer], prod(self.kernel), prod(counts))
 
     def folded(self, columns: Any, sizes: Sizes, counts: Sizes) -> Any:
@@ -121,9 +117,13 @@ class Windows(Record):
         """
         leading = columns.shape[:-2]
         columns = columns.reshape(*leading, *self.kernel, *counts)
-        xp = module_of(columns)
-        padded = xp.zeros((*leading, *self.reach(sizes, counts)), columns.dtype)
+        padded = new_zeros(columns, (*leading, *self.reach(sizes, counts)))
         skip = (slice(None),) * len(leading)
         for place, where in self.elements(counts):
             padded[where] += columns[(*skip, *place)]
-        return xp.ascontiguousarray(padded[self.inner(sizes)])
+        return _in_order(padded[self.inner(sizes)])
+
+
+def _in_order(array: Any) -> Any:
+    """An array whose elements lie in row order, itself where they do already."""
+    return array if array.flags.c_contiguous else array.copy("C")

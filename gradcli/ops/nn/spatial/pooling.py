@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import module_of
+from gradcli.arrays.backend import new_zeros
 from gradcli.arrays.kernels import in_c
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.kernels.windows.max_pool import largest_of_windows
@@ -49,7 +49,7 @@ def _put_at(grad_output: Any, self: Any, indices: Any, ndim: int, apart: bool) -
     two of them are equal.
     """
     planes, size = prod(self.shape[:-ndim]), prod(self.shape[-ndim:])
-    whole = module_of(grad_output).zeros(self.shape, grad_output.dtype)
+    whole = new_zeros(grad_output, self.shape)
     if in_c.add_at(whole, indices, grad_output, planes):
         return whole
     where = indices.reshape(planes, prod(indices.shape[-ndim:])) + np.arange(planes)[:, None] * size
@@ -198,7 +198,7 @@ def _avg_pool_array(self: Any, averaging: Averaging) -> Any:
     sizes = self.shape[-len(windows.kernel) :]
     counts = windows.counts(sizes, averaging.ceil_mode)
     padded = windows.pad(wide(self), counts)
-    total = module_of(padded).zeros((*self.shape[: -len(sizes)], *counts), padded.dtype)
+    total = new_zeros(padded, (*self.shape[: -len(sizes)], *counts))
     for _, where in windows.elements(counts):
         total += padded[where]
     divisors = averaging.divisors(sizes, counts)
