@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from gradcli.library.torch.optim.optimizer import (
     State,
     add_product,
     add_quotient,
-    check_not_negative,
     check_range,
     decayed,
     interpolate,
@@ -24,18 +23,9 @@ from gradcli.library.torch.optim.optimizer import (
     rounded,
     scalar,
     scale,
-    settings_of,
     stepped,
     zeros_like,
 )
-
-
-def _check(lr: Any, betas: tuple[float, float], eps: float, weight_decay: float) -> None:
-    check_not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
-    if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
-        raise value_error("betas must be either both floats or both Tensors")
-    check_range("betas[0]", number(betas[0]), 0.0, 1.0)
-    check_range("betas[1]", number(betas[1]), 0.0, 1.0)
 
 
 def _averages(state: State, array: Any, *more: str) -> None:
@@ -81,7 +71,21 @@ def _numbers(step: float, group: Group) -> tuple[float, ...]:
     )
 
 
-class Adam(Optimizer):
+class _Averaging(Optimizer):
+    """The base of those with two decay rates of running averages."""
+
+    not_negative = ("lr", "eps", "weight_decay")
+
+    def check(self, settings: Group) -> None:
+        super().check(settings)
+        betas = settings["betas"]
+        if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
+            raise value_error("betas must be either both floats or both Tensors")
+        check_range("betas[0]", number(betas[0]), 0.0, 1.0)
+        check_range("betas[1]", number(betas[1]), 0.0, 1.0)
+
+
+class Adam(_Averaging):
     """Steps of about `lr`: the running average of the gradient over the root of its square's.
 
     Raises E204 for a setting out of range.
@@ -91,24 +95,11 @@ class Adam(Optimizer):
 
     written_by = "addcdiv_"
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        amsgrad: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-        decoupled_weight_decay: bool = False,
-    ) -> None:
-        _check(lr, betas, eps, weight_decay)
-        super().__init__(params, settings_of(locals(), maximize="foreach"))
+    settings = (
+        "lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach,"
+        " maximize, capturable, differentiable, fused, decoupled_weight_decay=False"
+    )
+    before: ClassVar[dict[str, str]] = {"maximize": "foreach"}
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         if not state:
@@ -152,25 +143,17 @@ class AdamW(Adam):
 
     written_by = "mul_"
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        super().__init__(params, **settings_of(locals()), decoupled_weight_decay=True)
+    settings = (
+        "lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *, maximize,"
+        " foreach, capturable, differentiable, fused"
+    )
+
+    def check(self, settings: Group) -> None:
+        super().check(settings)
+        settings["decoupled_weight_decay"] = True
 
 
-class Adamax(Optimizer):
+class Adamax(_Averaging):
     """Adam with the largest gradient so far, which fades, in place of the root of the average.
 
     Example: torch.optim.Adamax([tensor(1., requires_grad=True)], lr=0.1)
@@ -178,21 +161,10 @@ class Adamax(Optimizer):
 
     written_by = "addcdiv_"
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None:
-        _check(lr, betas, eps, weight_decay)
-        super().__init__(params, settings_of(locals()))
+    settings = (
+        "lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach, *, maximize,"
+        " differentiable, capturable"
+    )
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         if not state:
@@ -208,7 +180,7 @@ class Adamax(Optimizer):
         return 1
 
 
-class NAdam(Optimizer):
+class NAdam(_Averaging):
     """Adam with Nesterov's momentum, which looks one step ahead.
 
     Example: torch.optim.NAdam([tensor(1., requires_grad=True)], lr=0.1)
@@ -216,24 +188,15 @@ class NAdam(Optimizer):
 
     written_by = "addcdiv_"
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum_decay: float = 4e-3,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        _check(lr, betas, eps, weight_decay)
-        check_not_negative(momentum_decay=momentum_decay)
-        super().__init__(params, settings_of(locals(), maximize="foreach"))
+    settings = (
+        "lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3,"
+        " decoupled_weight_decay=False, *, foreach, maximize, capturable, differentiable"
+    )
+    before: ClassVar[dict[str, str]] = {"maximize": "foreach"}
+
+    def check(self, settings: Group) -> None:
+        super().check(settings)
+        check_range("momentum_decay", number(settings["momentum_decay"]))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         if not state:
@@ -257,31 +220,20 @@ class NAdam(Optimizer):
         return 2 + writes
 
 
-class RAdam(Optimizer):
+class RAdam(_Averaging):
     """Adam that goes by the gradient's average alone until its square's is reliable.
 
     Example: torch.optim.RAdam([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        _check(lr, betas, eps, weight_decay)
-        super().__init__(
-            params,
-            settings_of(locals(), decoupled_weight_decay="differentiable", maximize="foreach"),
-        )
+    settings = (
+        "lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *,"
+        " foreach, maximize, capturable, differentiable"
+    )
+    before: ClassVar[dict[str, str]] = {
+        "decoupled_weight_decay": "differentiable",
+        "maximize": "foreach",
+    }
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         if not state:

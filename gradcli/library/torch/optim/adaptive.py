@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,15 +15,12 @@ from gradcli.library.torch.optim.optimizer import (
     add_product,
     add_quotient,
     add_scaled,
-    check_not_negative,
-    check_range,
     decayed,
     interpolate,
     number,
     rounded,
     scalar,
     scale,
-    settings_of,
     stepped,
     zeros_like,
 )
@@ -39,24 +36,12 @@ class RMSprop(Optimizer):
 
     written_by = "addcdiv_"
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum: float = 0,
-        centered: bool = False,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        check_not_negative(
-            lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha
-        )
-        super().__init__(params, settings_of(locals(), momentum="alpha", centered="weight_decay"))
+    settings = (
+        "lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable,"
+        " foreach, maximize, differentiable"
+    )
+    before: ClassVar[dict[str, str]] = {"momentum": "alpha", "centered": "weight_decay"}
+    not_negative = ("lr", "eps", "momentum", "weight_decay", "alpha")
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         if not state:
@@ -99,28 +84,15 @@ class Adagrad(Optimizer):
 
     written_by = "addcdiv_"
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-2,
-        lr_decay: float = 0,
-        weight_decay: float = 0,
-        initial_accumulator_value: float = 0,
-        eps: float = 1e-10,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        check_not_negative(
-            lr=lr,
-            lr_decay=lr_decay,
-            weight_decay=weight_decay,
-            initial_accumulator_value=initial_accumulator_value,
-            eps=eps,
-        )
-        super().__init__(params, settings_of(locals(), eps="weight_decay"))
+    settings = (
+        "lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach, *,"
+        " maximize, differentiable, fused"
+    )
+    before: ClassVar[dict[str, str]] = {"eps": "weight_decay"}
+    not_negative = ("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
+
+    def begin(self, params: Any, settings: Group) -> None:
+        super().begin(params, settings)
         for group in self.param_groups:
             for parameter in group["params"]:
                 each = group["initial_accumulator_value"]
@@ -150,25 +122,17 @@ class Adadelta(Optimizer):
     Example: torch.optim.Adadelta([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 1.0,
-        rho: float = 0.9,
-        eps: float = 1e-6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        *,
-        capturable: bool = False,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        check_not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
-        if not 0.0 <= rho <= 1.0:
-            raise value_error(f"rho has to be from 0 to 1, and is {rho}")
-        super().__init__(
-            params, settings_of(locals(), foreach="differentiable", maximize="capturable")
-        )
+    settings = (
+        "lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach, *, capturable, maximize,"
+        " differentiable"
+    )
+    before: ClassVar[dict[str, str]] = {"foreach": "differentiable", "maximize": "capturable"}
+    not_negative = ("lr", "eps", "weight_decay")
+
+    def check(self, settings: Group) -> None:
+        super().check(settings)
+        if not 0.0 <= settings["rho"] <= 1.0:
+            raise value_error(f"rho has to be from 0 to 1, and is {settings['rho']}")
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         if not state:
@@ -196,22 +160,17 @@ class Rprop(Optimizer):
 
     written_by = "addcmul_"
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-2,
-        etas: tuple[float, float] = (0.5, 1.2),
-        step_sizes: tuple[float, float] = (1e-6, 50),
-        *,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        check_range("lr", number(lr))
+    settings = (
+        "lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable, foreach, maximize,"
+        " differentiable"
+    )
+    before: ClassVar[dict[str, str]] = {"capturable": ""}
+
+    def check(self, settings: Group) -> None:
+        super().check(settings)
+        etas = settings["etas"]
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise value_error(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        super().__init__(params, settings_of(locals(), capturable=""))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         if not state:

@@ -16,9 +16,7 @@ from gradcli.library.torch.optim.optimizer import (
     Optimizer,
     State,
     add_scaled,
-    check_range,
     number,
-    settings_of,
 )
 from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.linalg.products.matrix_products import product
@@ -179,20 +177,15 @@ class LBFGS(Optimizer):
     Example: torch.optim.LBFGS([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 1,
-        max_iter: int = 20,
-        max_eval: int | None = None,
-        tolerance_grad: float = 1e-7,
-        tolerance_change: float = 1e-9,
-        history_size: int = 100,
-        line_search_fn: str | None = None,
-    ) -> None:
-        check_range("lr", number(lr))
-        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
-        super().__init__(params, settings_of(locals()))
+    settings = (
+        "lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9,"
+        " history_size=100, line_search_fn=None"
+    )
+
+    def begin(self, params: Any, settings: Group) -> None:
+        if settings["max_eval"] is None:
+            settings["max_eval"] = settings["max_iter"] * 5 // 4
+        super().begin(params, settings)
         if len(self.param_groups) != 1:
             raise value_error("LBFGS doesn't support per-parameter options (parameter groups)")
 

@@ -16,7 +16,6 @@ from gradcli.library.torch.optim.optimizer import (
     State,
     number,
     scalar,
-    settings_of,
     stepped,
 )
 from gradcli.ops.binding.functions import methods, torch
@@ -37,26 +36,18 @@ class Adafactor(Optimizer):
     Example: torch.optim.Adafactor([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-2,
-        beta2_decay: float = -0.8,
-        eps: tuple[float | None, float] = (None, 1e-3),
-        d: float = 1.0,
-        weight_decay: float = 0.0,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-    ) -> None:
-        _check(lr, 0, "Learning rate")
-        if beta2_decay > 0:
-            raise value_error(f"beta2_decay should be <= 0 but is: {beta2_decay}")
-        _check(eps[0] or 0, 0, "epsilon1")
-        _check(eps[1], 0, "epsilon2")
-        _check(d, 1, "Clipping threshold d")
-        _check(weight_decay, 0, "weight_decay")
-        super().__init__(params, settings_of(locals()))
+    settings = (
+        "lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0, *, foreach, maximize"
+    )
+
+    def check(self, settings: Group) -> None:
+        _check(settings["lr"], 0, "Learning rate")
+        if settings["beta2_decay"] > 0:
+            raise value_error(f"beta2_decay should be <= 0 but is: {settings['beta2_decay']}")
+        _check(settings["eps"][0] or 0, 0, "epsilon1")
+        _check(settings["eps"][1], 0, "epsilon2")
+        _check(settings["d"], 1, "Clipping threshold d")
+        _check(settings["weight_decay"], 0, "weight_decay")
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         if not state:
@@ -113,28 +104,25 @@ class Muon(Optimizer):
 
     written_by = "mul_"
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-3,
-        weight_decay: float = 0.1,
-        momentum: float = 0.95,
-        nesterov: bool = True,
-        ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
-        eps: float = 1e-7,
-        ns_steps: int = 5,
-        adjust_lr_fn: str | None = None,
-    ) -> None:
-        _check(lr, 0, "Learning rate")
-        _check(momentum, 0, "momentum")
-        _check(weight_decay, 0, "weight decay")
-        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
-            raise value_error(f"Adjust learning rate function {adjust_lr_fn} is not supported")
-        if len(ns_coefficients) != 3:
+    settings = (
+        "lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,"
+        " ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-7, ns_steps=5, adjust_lr_fn=None"
+    )
+
+    def check(self, settings: Group) -> None:
+        _check(settings["lr"], 0, "Learning rate")
+        _check(settings["momentum"], 0, "momentum")
+        _check(settings["weight_decay"], 0, "weight decay")
+        kind = settings["adjust_lr_fn"]
+        if kind not in (None, "original", "match_rms_adamw"):
+            raise value_error(f"Adjust learning rate function {kind} is not supported")
+        if len(settings["ns_coefficients"]) != 3:
             raise value_error("Coefficients must be a tuple of exactly 3 values")
-        if ns_steps >= 100:
+        if settings["ns_steps"] >= 100:
             raise value_error("Number of steps must be less than 100 for computational efficiency")
-        super().__init__(params, settings_of(locals()))
+
+    def begin(self, params: Any, settings: Group) -> None:
+        super().begin(params, settings)
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.ndim != 2:

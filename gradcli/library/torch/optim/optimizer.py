@@ -152,22 +152,33 @@ def number(value: Any) -> float:
     return value.item() if isinstance(value, Tensor) else value
 
 
-def check_not_negative(**settings: Any) -> None:
-    """Raise E204 for the first setting below 0."""
-    for name, value in settings.items():
-        check_range(name, number(value))
+_FLAGS = {
+    "foreach": None,
+    "maximize": False,
+    "capturable": False,
+    "differentiable": False,
+    "fused": None,
+}
+"""The settings that most optimisers have, with their defaults."""
 
 
-def settings_of(arguments: Group, **before: str) -> Group:
-    """The settings among the arguments of an optimiser's `__init__`, its `locals()`. In
-    `param_groups` PyTorch has some before others that are arguments before them: `eps="rho"`; at
-    the end where the other is "".
-    """
-    names = [name for name in arguments_of(arguments) if name != "params"]
-    for name, other in before.items():
-        names.remove(name)
-        names.insert(names.index(other) if other else len(names), name)
-    return {name: arguments[name] for name in names}
+def _constructor(owner: str, settings: str, before: dict[str, str]) -> Callable[..., None]:
+    """The `__init__` of an optimiser with these settings."""
+    for flag, default in _FLAGS.items():
+        settings = settings.replace(f", {flag}", f", {flag}={default}")
+
+    def listed(arguments: Group) -> Group:
+        names = [name for name in arguments_of(arguments) if name != "params"]
+        for name, other in before.items():
+            names.remove(name)
+            names.insert(names.index(other) if other else len(names), name)
+        return {name: arguments[name] for name in names}
+
+    namespace: dict[str, Any] = {"listed": listed}
+    exec(f"def made(self, params, {settings}): self.begin(params, listed(locals()))", namespace)
+    made: Callable[..., None] = namespace["made"]
+    made.__name__, made.__qualname__ = "__init__", f"{owner}.__init__"
+    return made
 
 
 class Optimizer(Extensible, metaclass=Slotted):
@@ -179,9 +190,17 @@ class Optimizer(Extensible, metaclass=Slotted):
         state: the state of a parameter, by parameter.
         stepped: whether a step was taken since a schedule was made; None without a schedule.
         written_by: the op that changes a parameter first in PyTorch.
+        settings: the parameters of `__init__` after `params`; what stands without a default is one
+            of the flags that most optimisers have.
+        before: settings that PyTorch lists in `param_groups` before others that are parameters
+            before them, `eps="rho"`; at the end where the other is "".
+        not_negative: the settings that must not be below 0.
     """
 
     written_by: ClassVar[str] = "add_"
+    settings: ClassVar[str]
+    before: ClassVar[dict[str, str]] = {}
+    not_negative: ClassVar[tuple[str, ...]] = ("lr",)
 
     __slots__ = ("_hooks", "_lint", "_state_hooks", "defaults", "param_groups", "state", "stepped")
 
@@ -194,6 +213,22 @@ class Optimizer(Extensible, metaclass=Slotted):
         "state_dict step zero_grad"
     )
     settable_attributes: ClassVar[frozenset[str]] = frozenset({"defaults", "param_groups", "state"})
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "settings" in vars(cls):
+            made: Any = _constructor(cls.__name__, cls.settings, cls.before)
+            cls.__init__ = made  # type: ignore[method-assign]
+
+    def begin(self, params: Any, settings: Group) -> None:
+        """Check the settings, and take them as defaults."""
+        self.check(settings)
+        Optimizer.__init__(self, params, settings)
+
+    def check(self, settings: Group) -> None:
+        """Raise E204 for a setting out of range."""
+        for name in self.not_negative:
+            check_range(name, number(settings[name]))
 
     def __init__(self, params: Any, defaults: Group) -> None:
         if isinstance(params, Tensor):

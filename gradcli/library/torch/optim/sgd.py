@@ -12,13 +12,11 @@ from gradcli.library.torch.optim.optimizer import (
     Optimizer,
     State,
     add_scaled,
-    check_not_negative,
     decayed,
     number,
     scalar,
     scale,
     scaled_sum,
-    settings_of,
     stepped,
     zeros_like,
 )
@@ -32,24 +30,16 @@ class SGD(Optimizer):
     Example: torch.optim.SGD([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-3,
-        momentum: float = 0,
-        dampening: float = 0,
-        weight_decay: float = 0,
-        nesterov: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        check_not_negative(lr=lr, momentum=momentum, weight_decay=weight_decay)
-        if nesterov and (momentum <= 0 or dampening != 0):
+    settings = (
+        "lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize, foreach,"
+        " differentiable, fused"
+    )
+    not_negative = ("lr", "momentum", "weight_decay")
+
+    def check(self, settings: Group) -> None:
+        super().check(settings)
+        if settings["nesterov"] and (settings["momentum"] <= 0 or settings["dampening"] != 0):
             raise value_error("Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(params, settings_of(locals()))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         momentum = group["momentum"]
@@ -79,21 +69,11 @@ class ASGD(Optimizer):
 
     written_by = "mul_"
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-2,
-        lambd: float = 1e-4,
-        alpha: float = 0.75,
-        t0: float = 1e6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None:
-        check_not_negative(lr=lr, weight_decay=weight_decay)
-        super().__init__(params, settings_of(locals()))
+    settings = (
+        "lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach, maximize,"
+        " differentiable, capturable"
+    )
+    not_negative = ("lr", "weight_decay")
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         lr, lambd = number(group["lr"]), group["lambd"]
