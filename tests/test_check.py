@@ -13,6 +13,7 @@ import pytest
 from gradcli.running.arguments.options import Options
 from gradcli.running.moments import Moment, at_moments
 from gradcli.running.process.terminal import Terminal
+from gradcli.running.rerun import Rerun
 from gradcli.running.run import Run
 from tests.command_line import CommandLine
 
@@ -299,12 +300,50 @@ def test_what_would_take_long_is_checked_along_random_directions(
 
 
 def test_the_limit_of_time_is_for_the_whole_check(gradcli: CommandLine) -> None:
-    program = "for n in range(20000):\n    n * n\ny = (x ** 2).sum()"
+    # A program that decides by its input runs anew for each element.
+    program = "for n in range(20000):\n    n * n\nif x.sum() > 0:\n    n = 1\ny = (x ** 2).sum()"
     words = ["check", program, "x=ones(900)", "--elements", "900", "--timeout", "2"]
     shown = gradcli(*words)
     assert shown.code == 0, shown.err
     assert "of 900 elements" in shown.out
     assert "there was no time for the others" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("program", "most", "verdict"),
+    [
+        ("for _ in range(3):\n    v = v * 2\ny = (x * v).sum()", 6, "fine"),
+        ("h = x * 2\nh.tanh_()\ny = (h * h.detach()).sum()", 9, "wrong"),
+        ("y = (torch.dropout(x, 0.5, True) ** 2).sum()", 6, "fine"),
+        ("h = x * 2\nh[0] = 0.\ny = (h * h).sum()", 300, "fine"),
+        ("h = x * 2\nx.sum().item()\ny = (h * x.sum().item()).sum()", 300, "wrong"),
+        ("y = (x if x.sum() > 0 else x * 3).sum()", 300, "fine"),
+    ],
+    ids=["loop", "detached", "draw", "part", "number", "branch"],
+)
+def test_only_what_depends_on_the_inputs_is_computed_again(
+    gradcli: CommandLine, monkeypatch: pytest.MonkeyPatch, program: str, most: int, verdict: str
+) -> None:
+    """A program that takes numbers out of tensors runs anew, and one that writes to parts."""
+    runs, executed = [], Rerun._executed
+
+    def counted(rerun: Rerun, *rest: Any) -> Any:
+        runs.append(rest)
+        return executed(rerun, *rest)
+
+    monkeypatch.setattr(Rerun, "_executed", counted)
+    shown = gradcli("check", program, "x=[0.5, -0.3, 0.7, 0.2, 0.9, 0.4, 0.8]", "v:const=1")
+    assert f"x.grad  {verdict}" in shown.out
+    assert (len(runs) > 14) == (most == 300)
+    assert len(runs) <= most
+
+
+def test_values_that_a_lazy_layer_draws_over_are_no_wrong_gradient(gradcli: CommandLine) -> None:
+    program = "net = nn.LazyLinear(3)\np = net.weight\ny = (net(ones(2, 4)) * x).sum()"
+    shown = gradcli("check", program, "x=ones(3)")
+    assert shown.code == 0, shown.out
+    assert "p.grad" not in shown.out
+    assert "`p` cannot be moved from outside, and is not checked" in shown.err
 
 
 def test_a_norm_that_is_missing_is_named(gradcli: CommandLine) -> None:

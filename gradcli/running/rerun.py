@@ -189,6 +189,7 @@ class Rerun(Record):
         drawn: the elements that runs took of a recording since what they left was collected.
         rounds: the iterations of long loops that are recorded besides the first and the last; None
             for all.
+        forward_only: whether of a recording nothing runs behind the line that gives its output.
         passes: of names that are assigned more than once, how many assignments there are before the
             one that makes the leaf; of modules too.
     """
@@ -206,6 +207,7 @@ class Rerun(Record):
     parsed_in: str | None = None
     until: float | None = None
     rounds: frozenset[Rounds] | None = frozenset()
+    forward_only: bool = False
     passes: Mapping[str, int] = {}  # never written to
 
     @property
@@ -320,6 +322,8 @@ class Rerun(Record):
             if run.replay is not None:
                 run.replay.replace(early)
                 run.replay.leave_out_steps()
+                if self.forward_only:
+                    run.replay.end_at_output()
                 if options.focus is not None:
                     run.replay.focus(options.focus)
             if prepare is not None:
@@ -580,8 +584,10 @@ def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
     known: dict[int, list[tuple[Place, Tensor, Any]]] = {}
 
     def read(number: int, placed: dict[Place, Tensor]) -> None:
+        # A lazy layer draws over what it is given before its first call.
+        ready = [each for each in placed.items() if not is_uninitialized(each[1])]
         known[number] = [
-            (place, leaf, np.array(to_host(leaf.array), float)) for place, leaf in placed.items()
+            (place, leaf, np.array(to_host(leaf.array), float)) for place, leaf in ready
         ]
 
     again = rerun.execute(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -164,13 +165,36 @@ def program_text(path: str) -> str:
     return decoded(sys.stdin.buffer.read(), "stdin") if path == STDIN else read_program(path)
 
 
-def run_program(text: str, inputs: dict[str, Any]) -> dict[str, Any]:
-    """The arrays that names hold after a program ran on its own, from named arrays."""
+def run_program(
+    text: str,
+    inputs: dict[str, Any],
+    wanted: Collection[str] = (),
+    heard: Callable[[Any], None] | None = None,
+) -> dict[str, Any]:
+    """The arrays that names hold after a program ran on its own, from named arrays.
+
+    Args:
+        wanted: the names that are asked for, by default all: of a program with a statement to the
+            line the others are let go once they are read for the last time.
+        heard: called with the array that each statement assigns.
+    """
+    from gradcli.arrays.fusion.lazy import forced  # lazy: start-up: NumPy, after the text is read
     from gradcli.autograd.tensor import Tensor  # lazy: start-up: NumPy, after the text is read
 
     session = Session()
     for name, array in inputs.items():
         session.bind(name, Tensor(array))
-    for _ in session.run(text, "formulas"):
-        pass
+    last = {name: n for n, line in enumerate(text.split("\n"), 1) for name in _NAME.findall(line)}
+    read: dict[int, list[str]] = {}
+    for name in last.keys() - set(wanted) if wanted else ():
+        read.setdefault(last[name], []).append(name)
+    for result in session.run(text, "formulas"):
+        named = session.last_tensor() if heard is not None else None
+        if heard is not None and named is not None:
+            heard(forced(named[1].array))
+        for name in read.get(result.statement.span.line, ()):
+            session.values.pop(name, None)
     return {name: each.array for name, each in session.values.items() if type(each) is Tensor}
+
+
+_NAME = re.compile(r"[A-Za-z_]\w*")

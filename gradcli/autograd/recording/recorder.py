@@ -100,6 +100,8 @@ class Recorder(Listener):
         keeps: whether saved values outlive the backward pass that would free them, so that an
             explanation can read them. A second pass through such a node still raises E403.
         copied: what the events keep of an array; a copy, which later writes do not reach.
+        shares: whether nothing writes to the memory of a large array, so that what keeps the
+            elements of values keeps that.
         revived: whether the pass that an answer is about went through nodes that the program freed.
     """
 
@@ -107,6 +109,7 @@ class Recorder(Listener):
         super().__init__()
         self.keeps = keeps
         self.copied: Callable[[Any], Any] = own
+        self.shares = False
         self.revived = False
         self._freeing = False
         self._would_be_freed: WeakSet[Node] | set[Node] = WeakSet() if keeps else set()
@@ -195,7 +198,9 @@ class Recorder(Listener):
         """A gradient that was added to a leaf's `.grad`."""
         if self.events is not None:
             before, arrived = self._kept([old, incoming])
-            after = arrived if new is incoming else self._kept([new])[0]
+            after = arrived if old is None else self._kept([new])[0]
+            # The next gradient is added in place.
+            after = own(new) if after is new is not arrived else after
             self.events.append(Arrival(node, before, arrived, after))
 
     def _kept(self, gradients: Any) -> list[Any]:

@@ -36,6 +36,9 @@ from gradcli.trace.ir import (
     values_in,
 )
 
+_LARGE = 1 << 16
+"""Bytes beyond which the memory of an array may be shared: statistics that ops write are less."""
+
 _ITEM = Inline("{0}.item()", "item")
 _PRINT = Inline("print({0})", "print")
 _DRAW = Inline("{0}.draw()", "draw")
@@ -176,7 +179,10 @@ class TraceRecorder(Recorder):
         """A copy of what an array holds, if values keep one and it has elements."""
         if not self.arrays or isinstance(array, MetaArray):
             return None
-        return np.array(to_host(array))[()]
+        array = to_host(array)
+        if self.shares and array.nbytes > _LARGE:
+            return array
+        return np.array(array)[()]
 
     def _known(self, gradient: Any) -> Value | None:
         """The value whose memory a gradient shows, None where it is new."""

@@ -28,6 +28,7 @@ from gradcli.questions.check.check import (
 from gradcli.questions.check.check import check as compare
 from gradcli.questions.check.diagnosis import Clues, is_close
 from gradcli.questions.check.edits import Edit, edits, edits_of_backward
+from gradcli.questions.check.recomputed import recomputed
 from gradcli.questions.check.tell import (
     check_document,
     check_text,
@@ -74,30 +75,12 @@ def by_differences(
     seed = _own_seed(here, options)
     if seed is None:
         seed = _seed(here, options, generator)
-    inputs = {name: np.array(leaf.array, float) for name, leaf in here.leaves.items()}
-    inputs.update(rerun.beginnings(here))
-    rerun.execute(values=inputs, dtype="float64")
-    began = perf_counter()
-    moved = rerun.execute(values=inputs, dtype="float64")
-    a_run = perf_counter() - began
-    rerun.moments, current = moments_of(rerun, here)
-    inputs.update(current)
-    for name in moved.missed - rerun.moments.keys():
-        terminal.note(f"`{name}` cannot be moved from outside, and is not checked")
-        del inputs[name]
-    if options.wrt is not None:
-        inputs = {name: array for name, array in inputs.items() if name in options.wrt}
-    if not inputs:
-        raise _nothing_to_move(options)
-    _leave_out_draws(terminal, here, inputs)
-    inputs = _ahead_of_none(terminal, rerun, inputs)
+    # What is moved are numbers of the forward pass, and a large model's backward pass is dear.
+    rerun.forward_only = order == 1
+    inputs, a_run = _inputs(terminal, rerun, here, options)
     if order == 1:
-
-        def function(values: Mapping[str, Any]) -> float:
-            output = rerun.execute(values=values, dtype="float64").output
-            return np.nan if output is None else float((np.asarray(output.array) * seed).sum())
-
         gradients = here.gradients(seed)
+        function, a_run = _quickest(rerun, inputs, seed, a_run)
     else:
         directions = {
             name: generator.uniform(0.5, 1.5, leaf.array.shape)
@@ -111,6 +94,10 @@ def by_differences(
 
         gradients = here.slopes(seed, directions, second=True)
     checked = _compared(terminal, rerun, here, (function, gradients, inputs, most), a_run)
+    checked = _of_those_moved(terminal, rerun, checked, inputs)
+    if not checked:
+        raise _nothing_to_move(options)
+    rerun.forward_only = False
     failed = fails(worst(checked))
     wrong = [each.name for each in checked if each.verdict == WRONG]
     places = _suspects(rerun, wrong) if failed and order == 1 else []
@@ -125,11 +112,100 @@ def by_differences(
     return int(failed)
 
 
+def _inputs(
+    terminal: Terminal, rerun: Rerun, here: Executed, options: Options
+) -> tuple[dict[str, Any], float]:
+    """The inputs that can be moved, with their values, and the seconds that a run takes."""
+    inputs = {name: np.array(leaf.array, float) for name, leaf in here.leaves.items()}
+    inputs.update(rerun.beginnings(here))
+    if not rerun.is_large:
+        rerun.execute(values=inputs, dtype="float64")
+    began = perf_counter()
+    missed = rerun.execute(values=inputs, dtype="float64").missed
+    a_run = perf_counter() - began
+    rerun.moments, current = moments_of(rerun, here)
+    inputs.update(current)
+    for name in sorted(missed - rerun.moments.keys()):
+        terminal.note(_UNMOVED.format(name))
+        del inputs[name]
+    if options.wrt is not None:
+        inputs = {name: array for name, array in inputs.items() if name in options.wrt}
+    if not inputs:
+        raise _nothing_to_move(options)
+    _leave_out_draws(terminal, here, inputs)
+    return _ahead_of_none(terminal, rerun, inputs), a_run
+
+
+_UNMOVED = "`{}` cannot be moved from outside, and is not checked"
+
+
+def _of_those_moved(
+    terminal: Terminal, rerun: Rerun, checked: Sequence[Checked], inputs: Mapping[str, Any]
+) -> list[Checked]:
+    """What was checked, without the inputs whose values the program writes over before it uses
+    them, as a lazy layer does at its first call: no difference is seen of them.
+    """
+    still = [e for e in checked if e.verdict == WRONG and not any(n.numeric for n in e.elements)]
+    if not still or not all(each.name in inputs for each in still):
+        return list(checked)
+    names = {each.name for each in still}
+    there = rerun.execute(values=inputs, dtype="float64")
+    assert there.output is not None
+    graph = there.run.session.graph(there.output)
+    used = {id(node.leaf) for node in graph.nodes if node.leaf is not None}
+    unmoved = {name for name in names if id(there.leaves.get(name)) not in used}
+    for name in sorted(unmoved):
+        terminal.note(_UNMOVED.format(name))
+    return [each for each in checked if each.name not in unmoved]
+
+
+def _quickest(
+    rerun: Rerun, inputs: Mapping[str, Any], seed: Any, a_run: float
+) -> tuple[Callable[[Mapping[str, Any]], float], float]:
+    """What gives the output's number for values of the inputs, and the seconds that it takes: the
+    calls alone that lead from these to it, where they give what running the program does with all
+    inputs moved; else the program.
+    """
+
+    def run(values: Mapping[str, Any]) -> float:
+        output = rerun.execute(values=values, dtype="float64").output
+        return np.nan if output is None else float((np.asarray(output.array) * seed).sum())
+
+    again = recomputed(rerun.execute(values=inputs, dtype="float64", record="kept"))
+    if again is None:
+        return run, a_run
+
+    def function(values: Mapping[str, Any]) -> float:
+        moved = {name: each for name, each in values.items() if each is not inputs[name]}
+        return float((again(moved) * seed).sum())
+
+    generator = np.random.default_rng(2)
+    moved = {
+        name: array + _NUDGE * generator.uniform(-1, 1, array.shape) * (1 + np.abs(array))
+        for name, array in inputs.items()
+    }
+    try:
+        began = perf_counter()
+        number = function(moved)
+        seconds = perf_counter() - began
+        if not np.isclose(number, run(moved), rtol=_SAME, atol=_SAME, equal_nan=True):
+            return run, a_run
+    except GradcliError as error:
+        if error.exit_code == _OF_LIMITS:
+            raise
+        return run, a_run
+    return function, seconds
+
+
+_SAME = 1e-12
+"""How close two numbers in double precision are that differ by rounding."""
+
+
 def _first(terminal: Terminal, rerun: Rerun) -> Executed:
     """The first run, which says what all will take at least where that is long."""
     began = perf_counter()
     here = _executed(rerun)
-    fewest = _RUNS * (perf_counter() - began)
+    fewest = _FEWEST * (perf_counter() - began)
     if fewest > _TOLD and rerun.is_large:
         terminal.note(f"the program runs {_RUNS} times or more: at least {fewest:.0f} s")
     return here
@@ -159,8 +235,10 @@ def _ahead_of_none(terminal: Terminal, rerun: Rerun, inputs: Mapping[str, Any]) 
 
 _NUDGE = 1e-3
 
-_RUNS = 7
-"""So often a program runs at least until its gradients are checked along one direction."""
+_RUNS, _FEWEST = 4, 2.5
+"""So often a program runs at least, and how many times as long as the first all runs take: the
+others leave out the backward pass.
+"""
 
 
 def _compared(

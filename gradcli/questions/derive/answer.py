@@ -18,7 +18,7 @@ from gradcli.language.rounds import NotRecorded
 from gradcli.language.tree.syntax import Name
 from gradcli.questions.derive import tell as derivation
 from gradcli.questions.derive.conditions import conditions_of
-from gradcli.questions.derive.derive import agrees, derive
+from gradcli.questions.derive.derive import agrees, derive, run_formulas
 from gradcli.questions.derive.jacobians import jacobians, reach
 from gradcli.questions.derive.latex import latex
 from gradcli.questions.derive.program import is_pattern, is_written
@@ -31,6 +31,7 @@ from gradcli.running.arguments.name_uses import calls_in, free_names
 from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument
 from gradcli.running.lookup import missing_inputs
+from gradcli.running.recordings.focus import writes
 from gradcli.running.rerun import Rerun, moments_of, rerun_of
 from gradcli.running.run import Run
 from gradcli.running.source import Program, run_program
@@ -64,7 +65,9 @@ _SEED = 3
 def record_values(run: Run) -> None:
     """Let a run, before its program begins, be recorded with the elements of all its values."""
     state = run.session.interpreter.state
-    state.recorder = TraceRecorder(keeps=True, arrays=True)
+    state.recorder = recorder = TraceRecorder(keeps=True, arrays=True)
+    if run.replay is not None and not writes(run.replay.recording.program):
+        recorder.shares, recorder.copied = True, lambda array: array
     # A lazy array has no value to note down yet.
     state.lazy_from = 1 << 62
     record_provenance(run.session.interpreter)
@@ -462,14 +465,15 @@ def _other_gradient(
             gradients = there.gradients(seed)
         else:
             gradients = there.slopes(seed, {}, second=False)
-        values = run_program(lines, inputs)
+        wanted = derived.gradients.values()
+        values, largest = run_formulas(run_program, lines, inputs, wanted)
     except GradcliError:
         return None
     for name, called in derived.gradients.items():
         right, of_formulas = gradients.get(derived.paths.get(name, name)), values[called]
         if right is None or not np.isfinite(right).all():
             continue
-        if not agrees(of_formulas, right, 1e-3, values.values()):
+        if not agrees(of_formulas, right, 1e-3, largest):
             return name
     return None
 

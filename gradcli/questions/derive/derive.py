@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,10 @@ from gradcli.recorded.result import Result
 from gradcli.recorded.symbols.text import text_of
 from gradcli.state import active
 
-Program = Callable[[str, dict[str, Any]], dict[str, Any]]
-"""Runs a program of the language on inputs and gives the arrays that its names hold."""
+Program = Callable[..., dict[str, Any]]
+"""Runs a program of the language on inputs and gives the arrays that its names hold: the text, the
+inputs, the names that are wanted, and what hears of the array of each line.
+"""
 
 _CLOSE = {"float16": 1e-2, "bfloat16": 1e-1, "float64": 1e-9, "complex128": 1e-9}
 
@@ -150,10 +153,10 @@ def _check(derived: Derivation, run: Program) -> None:
     """Run the formulas, and raise E413 where they give other numbers than the engine."""
     program = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in derived.lines)
     try:
-        values = run(program, derived.inputs)
+        values, _ = run_formulas(run, program, derived.inputs, derived.gradients.values())
     except GradcliError as error:
         raise _disagreement(f"they cannot be run: {error.message}") from error
-    steps = [line.array for line in derived.lines]
+    steps = largest_of(line.array for line in derived.lines)
     for name, expected in derived.values.items():
         array = values.get(derived.gradients[name])
         close = _CLOSE.get(expected.dtype.name, 1e-4)
@@ -161,7 +164,33 @@ def _check(derived: Derivation, run: Program) -> None:
             raise _disagreement(f"that of {name} is another number than the engine's")
 
 
-def agrees(array: Any, expected: Any, close: float, steps: Iterable[Any]) -> bool:
+Largest = Mapping[np.dtype[Any], float]
+"""The largest number in the arrays of each dtype."""
+
+
+def largest_of(steps: Iterable[Any]) -> Largest:
+    """The largest finite number in the steps of a program, of each floating dtype."""
+    largest: dict[np.dtype[Any], float] = {}
+    for each in steps:
+        _enlarge(largest, each)
+    return largest
+
+
+def _enlarge(largest: dict[np.dtype[Any], float], array: Any) -> None:
+    if array.dtype.kind in "fc":
+        largest[array.dtype] = max(largest.get(array.dtype, 0.0), _largest(array))
+
+
+def run_formulas(
+    run: Program, program: str, inputs: dict[str, Any], wanted: Collection[str]
+) -> tuple[dict[str, Any], Largest]:
+    """Some of the arrays of a program of formulas, and the largest numbers of all."""
+    largest: dict[np.dtype[Any], float] = {}
+    values = run(program, inputs, set(wanted), partial(_enlarge, largest))
+    return values, largest
+
+
+def agrees(array: Any, expected: Any, close: float, steps: Largest) -> bool:
     """Whether two arrays are alike: to a part of the largest element, or to the rounding of the
     largest step on the way, which is left where terms cancel.
     """
@@ -169,7 +198,7 @@ def agrees(array: Any, expected: Any, close: float, steps: Iterable[Any]) -> boo
         return False
     room = close * max(_largest(expected), 1e-30)
     if expected.dtype.kind in "fc":
-        largest = max((_largest(each) for each in steps if each.dtype == expected.dtype), default=0)
+        largest = steps.get(expected.dtype, 0.0)
         room = max(room, _ROUNDINGS * float(np.finfo(expected.dtype).eps) * largest)
     return bool(np.allclose(array, expected, rtol=close, atol=room, equal_nan=True))
 

@@ -16,7 +16,7 @@ import numpy as np
 from gradcli.errors import GradcliError
 from gradcli.questions.derive.algebra.matrices import Matrices, argument
 from gradcli.questions.derive.algebra.numbers import number_of
-from gradcli.questions.derive.derive import Program, agrees
+from gradcli.questions.derive.derive import Program, agrees, largest_of
 from gradcli.questions.derive.program import Derivation, Line
 from gradcli.questions.derive.textbook import other_inputs
 from gradcli.recorded.symbols.substitution import rebuilt, substituted
@@ -452,7 +452,7 @@ def _holds(
             values = run(program, {key: array for key, array in point.items() if key != SEED})
         except GradcliError:
             return False
-        if not agrees(values[_FOUND], expected, 1e-3, values.values()):
+        if not agrees(values[_FOUND], expected, 1e-3, largest_of(values.values())):
             return False
     return True
 

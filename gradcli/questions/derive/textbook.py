@@ -10,24 +10,22 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.files.recording import MOST_DRAWN
 from gradcli.errors import GradcliError
 from gradcli.questions.derive.algebra.matrices import Matrices
 from gradcli.questions.derive.algebra.numbers import number_of
 from gradcli.questions.derive.algebra.products import simplified
 from gradcli.questions.derive.algebra.scalars import Scalars
-from gradcli.questions.derive.derive import agrees
+from gradcli.questions.derive.derive import Program, agrees, run_formulas
 from gradcli.questions.derive.program import MANY, Derivation, Line, is_sum
 from gradcli.recorded.symbols.substitution import rebuilt, substituted
 from gradcli.recorded.symbols.text import text_of
 from gradcli.recorded.symbols.tree import Call, Constant, Name, Operation, Symbol
-
-Program = Callable[[str, dict[str, Any]], dict[str, Any]]
-"""Runs a program of the language on inputs and gives the arrays that its names hold."""
 
 _AUTOMATIC = re.compile(r"t\d*")
 """The names of lines that the program has no name for."""
@@ -47,7 +45,9 @@ _MOST_PARTS_OF_MANY = 24
 """The same among many formulas, which what a loop adds up makes no shorter."""
 
 _POINTS = 2
-"""At how many inputs, beside those that were given, formulas are compared."""
+"""At how many inputs, beside those that were given, formulas are compared; those of millions of
+elements at one.
+"""
 
 _TRIES = 8
 """How many inputs are drawn to find these."""
@@ -61,7 +61,9 @@ def textbook(
     Args:
         in_domain: whether the program has a finite result at inputs.
     """
-    points = [derived.inputs, *islice(filter(in_domain, other_inputs(derived)), _POINTS)]
+    elements = sum(array.size for array in derived.inputs.values())
+    others = 1 if elements > MOST_DRAWN else _POINTS
+    points = [derived.inputs, *islice(filter(in_domain, other_inputs(derived)), others)]
     if not in_domain(derived.inputs):
         del points[0]
     exact = _simplest(derived, derived.lines, points, run)
@@ -102,12 +104,20 @@ def _simplest(
 
 def _measure(lines: list[Line], derived: Derivation, run: Program) -> None:
     """Note what the lines come to: a vector of one element may have become a number."""
+    former = {line.name: line.array for line in derived.lines}
+    measured: list[Any] = []
+
+    def note(array: Any) -> None:
+        before = former.get(lines[len(measured)].name)
+        same = before is not None and (before.shape, before.dtype) == (array.shape, array.dtype)
+        measured.append(before if same else array)
+
     try:
-        values = run(_text(lines), derived.inputs)
+        run(_text(lines), derived.inputs, set(derived.gradients.values()), note)
     except GradcliError:
         return
-    for line in lines:
-        line.array = values.get(line.name, line.array)
+    for line, array in zip(lines, measured, strict=True):
+        line.array = array
 
 
 def _without_guards(lines: list[Line]) -> tuple[list[Line], list[str]]:
@@ -267,23 +277,24 @@ def _agree(
     away from there too.
     """
     before, after = _text(derived.lines), _text(lines)
-    far = [_far(derived.inputs, factor) for factor in (100.0, -100.0)]
-    for number, point in enumerate([*points, *far]):
+    far = (_far(derived.inputs, factor) for factor in (100.0, -100.0))
+    for number, point in enumerate(chain(points, far)):
+        wanted = derived.gradients.values()
         try:
-            former = run(before, point)
+            former, largest = run_formulas(run, before, point, wanted)
         except GradcliError:
             continue
         try:
-            values = run(after, point)
+            values, _ = run_formulas(run, after, point, wanted)
         except GradcliError:
             return False
-        for name in derived.gradients.values():
+        for name in wanted:
             a, b = values.get(name), former[name]
             if a is None or a.dtype != b.dtype or a.shape != b.shape:
                 return False
             # In single precision a sum that cancels may have no digit in common with its value.
             if number < len(points) and not (
-                agrees(a, b, 1e-4, former.values())
+                agrees(a, b, 1e-4, largest)
                 or (number > 0 and _agree_in_double(name, before, after, point, run))
             ):
                 return False
@@ -301,10 +312,11 @@ def _agree_in_double(
         for each, array in point.items()
     }
     try:
-        former, latter = run(before, wide), run(after, wide)
+        former, largest = run_formulas(run, before, wide, [name])
+        latter, _ = run_formulas(run, after, wide, [name])
     except GradcliError:
         return False
-    return bool(agrees(latter[name], former[name], 1e-6, former.values()))
+    return bool(agrees(latter[name], former[name], 1e-6, largest))
 
 
 def _far(inputs: dict[str, Any], factor: float) -> dict[str, Any]:

@@ -137,7 +137,13 @@ def explain(
         has_numbers = recording.has_data and recording.is_small
         if asked.options.draws_shapes or (saved and not has_numbers):
             return show_graph(asked, show)
-    return show_explanation(asked, show)
+    return show_explanation(asked, show, _without_step)
+
+
+def _without_step(run: Run) -> None:
+    """Leave out the step of a recording's optimizer, which writes over what the graph saved."""
+    if run.replay is not None:
+        run.replay.leave_out_steps()
 
 
 def flow(asked: Asked) -> int:

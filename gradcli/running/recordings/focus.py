@@ -73,6 +73,12 @@ def focus_on(program: str, line: int, output: str) -> Focus | None:
     return Focus(line, frozenset(_needed(texts[:line], names)))
 
 
+def writes(program: str) -> bool:
+    """Whether a recording's program writes to a tensor in place ahead of its optimizers' steps."""
+    texts = (text for text in program.split("\n") if not _DATA.match(text))
+    return any(_WRITES.search(text) and not _OUTSIDE.match(text) for text in texts)
+
+
 def choosing_lines(program: str) -> frozenset[int]:
     """The lines that choose among values by a mask."""
     texts = program.split("\n")

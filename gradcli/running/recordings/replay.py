@@ -30,6 +30,7 @@ from gradcli.language.tree import syntax as tree
 from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.ops.binding.functions import methods
 from gradcli.record import Record
+from gradcli.running.recordings.focus import writes
 from gradcli.running.recordings.operations import (
     OPERATIONS,
     OtherInputsError,
@@ -213,8 +214,10 @@ class Replay:
         if shapes is not None:
             with session.running():
                 shapes.install()
-            if session.recorder is not None:
-                session.recorder.copied = lambda array: array
+        if session.recorder is not None:
+            # No line of a recording writes to a gradient on its way: `.grad` has its own memory.
+            session.recorder.copied = lambda array: array
+            session.recorder.shares = not writes(recording.program)
 
     def replace(self, values: Mapping[str, Any]) -> None:
         """Let what came from outside have other values, by name; then nothing is compared."""
@@ -286,6 +289,14 @@ class Replay:
                 self._left_out.add(number)
             elif lines[number - 1]:
                 break
+
+    def end_at_output(self) -> None:
+        """Leave out what stands behind the line that gives the output."""
+        lines = self.recording.program.split("\n")
+        assigned = re.compile(rf"(?:with [^:]*: )?{re.escape(self.recording.output)} = ")
+        last = max((n for n, line in enumerate(lines, 1) if assigned.match(line)), default=None)
+        if last is not None:
+            self._left_out.update(range(last + 1, len(lines) + 1))
 
     def focus(self, focus: Focus) -> None:
         """Run the lines alone that an operation needs."""
