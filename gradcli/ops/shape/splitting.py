@@ -54,6 +54,7 @@ def _split_entry(name: str, is_view: bool) -> Op:
         name,
         _cut,
         view=is_view,
+        keeps_layout=True,  # parts that are no views share the memory all the same
         outputs=("*",),
         self=lambda grads, self_sizes, sizes, dim: _rejoined(
             grads, _part_sizes(self_sizes, sizes, dim), dim, cat
