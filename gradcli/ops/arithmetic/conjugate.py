@@ -77,11 +77,4 @@ neg_view: Op = op(
     "_neg_view", lambda self: -self, view=True, self=lambda grad: -grad, raises=BY_KINDS
 )
 
-conj_physical: Op = pointwise("conj_physical", lambda self: np.conj(self), linear=True)
-
-conj_physical_written: Op = pointwise(
-    "conj_physical_",
-    conj_physical.forward,
-    node="ConjPhysicalBackward1",
-    self=conj_physical,
-)
+conj_physical: Op = pointwise("conj_physical", lambda self: np.conj(self), linear=True, written={})

@@ -85,7 +85,9 @@ def on_arrays(function: Function) -> Function:
         function = function.resolved()
     if type(function) is Op:  # arrays of half precision are never passed here
         forward = on_arrays(getattr(function.forward, "__wrapped__", function.forward))
-        vars(forward)["apply"] = forward
+        vars(forward)["apply"] = vars(forward)["written"] = (
+            forward  # its form in place has the same
+        )
         return forward
     if not isinstance(function, FunctionType):
         return function

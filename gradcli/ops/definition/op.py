@@ -113,6 +113,7 @@ class Op:
             `gradcli.ops.definition.doc.RAISES`. Compiled loops drop, delay and move only what no
             value makes raise, so it is `BY_VALUES` unless the entry says better.
         lint: warns of a slip that a node of it shows when it is made; None for most.
+        written: the op of its form in place, where PyTorch's has a node of its own.
         apply: records the op on tensors; generated when it is first called.
         compile: generates `apply`; installed by `gradcli.ops.codegen.apply`.
     """
@@ -155,7 +156,10 @@ class Op:
         "unread",
         "unsupported",
         "view",
+        "written",
     )
+
+    written: Op
 
     def __init__(
         self,
@@ -304,15 +308,31 @@ def op(name: str, forward: Function, **facts: Any) -> Op:
             inputs, in the order of `next_functions`; beside them
             `node`: the node's name, where it is not that of `node_name_of`;
             `constant`: tensor parameters without derivative (an index, a mask);
+            `written`: the rules of its form in place, where PyTorch's has a node of its own: they
+            take the result, for the operand is overwritten; empty where they are the entry's own;
             `half`: how float16 and bfloat16 are computed, one of the ways of
             `gradcli.ops.definition.half_precision`; each step rounds where it is not said;
             `doc, example, conventions`: the text of its page of help, see `OpDoc`.
     """
+    written = facts.pop("written", None)
     entry = Op(name, forward, **facts)
     key = name if name not in registry else f"{name}.{entry.node_name}"
     if key in registry:
         raise TypeError(f"{name}: there is an entry of this name and node already")
     registry[key] = entry
+    if written is not None:
+        entry.written = op(
+            f"{name}_",
+            entry.forward,
+            node=f"{entry.node_name[:-1]}1",
+            constant=tuple(each for each in entry.tensors if each not in entry.inputs),
+            pointwise=entry.pointwise,
+            floating=entry.floating,
+            keeps_layout=entry.keeps_layout,
+            unsupported=entry.unsupported,
+            raises=entry.raises,
+            **(written or entry.rules),
+        )
     return entry
 
 

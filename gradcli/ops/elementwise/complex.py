@@ -25,7 +25,6 @@ from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.arithmetic.conjugate import (
     conj,
     conj_physical,
-    conj_physical_written,
     negated,
     reflection_of,
 )
@@ -192,7 +191,7 @@ def conj_physical_function(input: Tensor) -> Tensor:
 
 
 expose_written(
-    "conj_physical", in_place("conj_physical", lambda self: conj_physical_written(self)), True
+    "conj_physical", in_place("conj_physical", lambda self: conj_physical.written(self)), True
 )
 
 

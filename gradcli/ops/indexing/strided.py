@@ -100,6 +100,7 @@ _as_strided: Op = op(
     # Several elements of a window may be one element of memory: their gradients add up.
     self=_strided_backward,
     raises=BY_KINDS,
+    written={},
 )
 
 
@@ -197,16 +198,6 @@ def as_strided_scatter(
     return _as_strided_scatter.apply(input, src, sizes, strides, offset)
 
 
-as_strided_written: Op = op(
-    "as_strided_",
-    _as_strided.forward,
-    node="AsStridedBackward1",
-    keeps_layout=True,
-    self=_strided_backward,
-    raises=BY_KINDS,
-)
-
-
 @method("as_strided_")
 def as_strided_in_place(
     self: Tensor, size: Any, stride: Any, storage_offset: int | None = None
@@ -214,7 +205,7 @@ def as_strided_in_place(
     """Give the tensor itself other sizes, strides and offset; see `as_strided`."""
     window = _checked_window(self, size, stride, storage_offset)
     writes.check_graph("as_strided_", self)
-    return writes.replace_layout(self, as_strided_written.apply(self, *window))
+    return writes.replace_layout(self, _as_strided.written.apply(self, *window))
 
 
 @method("fill_diagonal_")

@@ -21,7 +21,7 @@ from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import exp
 from gradcli.ops.nn.activations import activation
-from gradcli.ops.nn.piecewise_activations import check_slope
+from gradcli.ops.nn.piecewise_activations import checked_slope
 
 
 def _elu_array(self: Any, alpha: float, scale: float, input_scale: float) -> Any:
@@ -49,14 +49,6 @@ elu_backward: Op = pointwise(
     ),
 )
 
-_elu = pointwise(
-    "elu",
-    lambda self, alpha, scale, input_scale: in_single(_elu_array, self, alpha, scale, input_scale),
-    half=rounded_once,
-    self=elu_backward,
-)
-
-
 # The operand is a result and not called so: in a rule, `result` is what the op itself gives.
 elu_backward_of_result: Op = pointwise(
     "elu_backward.is_result",
@@ -74,14 +66,17 @@ elu_backward_of_result: Op = pointwise(
 )
 
 
-def _elu_written_rule(
-    grad: Any, result: Any, alpha: float, scale: float, input_scale: float
-) -> Any:
-    check_slope("elu_", alpha)
-    return elu_backward_of_result(grad, result, alpha, scale, input_scale)
-
-
-elu_written = pointwise("elu_", _elu.forward, node="EluBackward1", self=_elu_written_rule)
+_elu = pointwise(
+    "elu",
+    lambda self, alpha, scale, input_scale: in_single(_elu_array, self, alpha, scale, input_scale),
+    half=rounded_once,
+    self=elu_backward,
+    written={
+        "self": lambda grad, result, alpha, scale, input_scale: elu_backward_of_result(
+            grad, result, checked_slope("elu_", alpha), scale, input_scale
+        )
+    },
+)
 
 
 def _apply_elu(entry: Op, name: str, input: Tensor, alpha: float, scale: float) -> Tensor:
@@ -92,7 +87,7 @@ def _apply_elu(entry: Op, name: str, input: Tensor, alpha: float, scale: float) 
 @activation(
     "elu",
     inplace=True,
-    written=lambda input, alpha=1.0: _apply_elu(elu_written, "elu_", input, alpha, 1.0),
+    written=lambda input, alpha=1.0: _apply_elu(_elu.written, "elu_", input, alpha, 1.0),
 )
 def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """The input where it is positive, `alpha * (exp(input) - 1)` elsewhere.
@@ -110,7 +105,7 @@ _SELU_SCALE = 1.0507009873554805
     "selu",
     torch=True,
     inplace=True,
-    written=lambda input: _apply_elu(elu_written, "selu_", input, _SELU_ALPHA, _SELU_SCALE),
+    written=lambda input: _apply_elu(_elu.written, "selu_", input, _SELU_ALPHA, _SELU_SCALE),
 )
 def selu(input: Tensor) -> Tensor:
     """`elu` with the alpha and the scale that keep mean 0 and variance 1."""
@@ -126,15 +121,12 @@ _celu = pointwise(
     "celu",
     lambda self, alpha: in_single(_elu_array, self, alpha, 1.0, 1 / alpha),
     self=lambda grad, self, alpha: elu_backward(grad, self, alpha, 1.0, _inverse(alpha)),
+    written={
+        "self": lambda grad, result, alpha: elu_backward_of_result(
+            grad, result, checked_slope("celu_", alpha), 1.0, _inverse(alpha)
+        )
+    },
 )
-
-
-def _celu_written_rule(grad: Any, result: Any, alpha: float) -> Any:
-    check_slope("celu_", alpha)
-    return elu_backward_of_result(grad, result, alpha, 1.0, _inverse(alpha))
-
-
-celu_written = pointwise("celu_", _celu.forward, node="CeluBackward1", self=_celu_written_rule)
 
 
 def _apply_celu(entry: Op, name: str, input: Tensor, alpha: float) -> Tensor:
@@ -148,7 +140,7 @@ def _apply_celu(entry: Op, name: str, input: Tensor, alpha: float) -> Tensor:
     "celu",
     torch=True,
     inplace=True,
-    written=lambda input, alpha=1.0: _apply_celu(celu_written, "celu_", input, alpha),
+    written=lambda input, alpha=1.0: _apply_celu(_celu.written, "celu_", input, alpha),
 )
 @in_numpy(
     "def celu(x, alpha=1.0):\n"

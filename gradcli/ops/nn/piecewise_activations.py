@@ -91,12 +91,7 @@ def _threshold_array(self: Any, threshold: float, value: Any) -> Any:
     return choose(self <= threshold, value, self)[()]
 
 
-_threshold = pointwise("threshold", _threshold_array, self=threshold_backward)
-
-
-threshold_written = pointwise(
-    "threshold_", _threshold_array, node="ThresholdBackward1", self=_threshold.rules["self"]
-)
+_threshold = pointwise("threshold", _threshold_array, self=threshold_backward, written={})
 
 
 def _apply_threshold(entry: Op, name: str, input: Tensor, threshold: float, value: float) -> Tensor:
@@ -110,7 +105,7 @@ def _apply_threshold(entry: Op, name: str, input: Tensor, threshold: float, valu
     torch=True,
     inplace=True,
     written=lambda input, threshold, value: _apply_threshold(
-        threshold_written, "threshold_", input, threshold, value
+        _threshold.written, "threshold_", input, threshold, value
     ),
 )
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
@@ -144,13 +139,6 @@ leaky_relu_backward, rrelu_backward = (
     for name in ("leaky_relu_backward", "rrelu_with_noise_backward")
 )
 
-_leaky_relu = pointwise(
-    "leaky_relu",
-    lambda self, negative_slope: in_single(_leaky_array, self, negative_slope),
-    self=leaky_relu_backward,
-)
-
-
 _TRIGGERED = (
     "In-place {} backward calculation is triggered with a negative slope which is not supported."
     " This is caused by calling in-place forward function with a negative slope, please call"
@@ -164,9 +152,9 @@ _OVERWRITTEN = (
 )
 
 
-def check_slope(name: str, slope: float) -> None:
-    """Raise E409 for the derivative of an activation written in place that turns signs: it keeps
-    the result, which does not say then whether the input was negative.
+def checked_slope(name: str, slope: float) -> float:
+    """The slope of an activation written in place. Raises E409 for a derivative that turns signs:
+    the op keeps the result, which does not say then whether the input was negative.
     """
     if slope < 0:
         raise GradcliError(
@@ -175,19 +163,19 @@ def check_slope(name: str, slope: float) -> None:
             text=_OVERWRITTEN[name.startswith("leaky")],
             help=f"use {name[:-1]}()",
         )
+    return slope
 
 
 # Written in place it keeps the result, whose sign is the input's.
-def _leaky_written_rule(grad: Any, result: Any, negative_slope: float) -> Any:
-    check_slope("leaky_relu_", negative_slope)
-    return leaky_relu_backward(grad, result, negative_slope)
-
-
-leaky_relu_written = pointwise(
-    "leaky_relu_",
-    _leaky_relu.forward,
-    node="LeakyReluBackward1",
-    self=_leaky_written_rule,
+_leaky_relu = pointwise(
+    "leaky_relu",
+    lambda self, negative_slope: in_single(_leaky_array, self, negative_slope),
+    self=leaky_relu_backward,
+    written={
+        "self": lambda grad, result, negative_slope: leaky_relu_backward(
+            grad, result, checked_slope("leaky_relu_", negative_slope)
+        )
+    },
 )
 
 
@@ -200,7 +188,7 @@ def _leaky(entry: Op, name: str, input: Tensor, negative_slope: float) -> Tensor
     "leaky_relu",
     inplace=True,
     written=lambda input, negative_slope=0.01: _leaky(
-        leaky_relu_written, "leaky_relu_", input, negative_slope
+        _leaky_relu.written, "leaky_relu_", input, negative_slope
     ),
 )
 @in_numpy(
@@ -218,22 +206,12 @@ _rrelu = pointwise(
     "rrelu_with_noise",
     lambda self, lower, upper: in_row_order(in_single(_leaky_array, self, (lower + upper) / 2)),
     self=lambda grad, self, lower, upper: rrelu_backward(grad, self, (lower + upper) / 2),
+    written={
+        "self": lambda grad, result, lower, upper: rrelu_backward(
+            grad, result, checked_slope("rrelu_", (lower + upper) / 2)
+        )
+    },
 )
-
-
-def _rrelu_written_rule(grad: Any, result: Any, lower: float, upper: float) -> Any:
-    slope = (lower + upper) / 2
-    check_slope("rrelu_", slope)
-    return rrelu_backward(grad, result, slope)
-
-
-rrelu_written = pointwise(
-    "rrelu_with_noise_",
-    _rrelu.forward,
-    node="RreluWithNoiseBackward1",
-    self=_rrelu_written_rule,
-)
-
 
 rrelu_noisy_backward: Op = pointwise(
     "rrelu_with_noise_backward",
@@ -244,18 +222,12 @@ rrelu_noisy_backward: Op = pointwise(
     constant=("noise",),
 )
 
-rrelu_noisy, rrelu_noisy_written = (
-    pointwise(
-        name,
-        lambda self, noise: self * noise,
-        node=node,
-        self=rrelu_noisy_backward,
-        constant=("noise",),
-    )
-    for name, node in (
-        ("rrelu_with_noise", "RreluWithNoiseBackward0"),
-        ("rrelu_with_noise_", "RreluWithNoiseBackward1"),
-    )
+rrelu_noisy = pointwise(
+    "rrelu_with_noise",
+    lambda self, noise: self * noise,
+    self=rrelu_noisy_backward,
+    constant=("noise",),
+    written={},
 )
 
 
@@ -275,7 +247,7 @@ def _apply_rrelu(
         raise runtime_error("Lower bound should be less than or equal to the upper bound")
     check_floating(name, input)
     if training:
-        noisy = rrelu_noisy if entry is _rrelu else rrelu_noisy_written
+        noisy = rrelu_noisy if entry is _rrelu else rrelu_noisy.written
         return noisy.apply(input, Tensor(computed(_slopes, input.array, lower, upper)))
     return entry.apply(input, lower, upper)
 
@@ -285,7 +257,7 @@ def _apply_rrelu(
     torch=True,
     inplace=True,
     written=lambda input, lower=1 / 8, upper=1 / 3, training=False: _apply_rrelu(
-        rrelu_written, "rrelu_", input, lower, upper, training
+        _rrelu.written, "rrelu_", input, lower, upper, training
     ),
 )
 @effects(RANDOM)

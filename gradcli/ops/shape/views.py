@@ -311,6 +311,7 @@ unsqueeze: Op = op(
     self=lambda grad, dim: squeeze_dim(grad, dim),
     numpy="expand_dims",
     raises=BY_KINDS,
+    written={},
 )
 
 
@@ -402,16 +403,6 @@ def unsqueeze_function(input: Tensor, dim: int) -> Tensor:
     return unsqueeze.apply(input, normal_dim("unsqueeze", dim, input.array.ndim + 1))
 
 
-unsqueezed_in_place: Op = op(
-    "unsqueeze_",
-    lambda self, dim: _unsqueezed(self, dim),
-    node="UnsqueezeBackward1",
-    keeps_layout=True,
-    self=squeeze_dim,
-    raises=BY_KINDS,
-)
-
-
 @method("unsqueeze_")
 def unsqueeze_in_place(self: Tensor, dim: int) -> Tensor:
     """Put a dimension of size 1 into the tensor itself.
@@ -420,7 +411,7 @@ def unsqueeze_in_place(self: Tensor, dim: int) -> Tensor:
     """
     check_write("unsqueeze_", check_graph, unsqueeze_function, self, dim)
     dim = normal_dim("unsqueeze_", dim, self.array.ndim + 1)
-    return replace_layout(self, unsqueezed_in_place.apply(self, dim))
+    return replace_layout(self, unsqueeze.written.apply(self, dim))
 
 
 # --- turned dimensions --------------------------------------------------------------------------
@@ -432,6 +423,7 @@ transpose: Op = op(
     linear=True,
     numpy=".swapaxes",
     raises=BY_KINDS,
+    written={},
 )
 
 t: Op = op(
@@ -441,6 +433,7 @@ t: Op = op(
     linear=True,
     numpy="{head}.T",
     raises=BY_KINDS,
+    written={},
 )
 
 permute: Op = op(
@@ -449,23 +442,6 @@ permute: Op = op(
     view=True,
     self=lambda grad, dims: permute(grad, inverse_permutation(dims)),
     numpy=".transpose",
-    raises=BY_KINDS,
-)
-
-transposed_in_place: Op = op(
-    "transpose_",
-    lambda self, dim0, dim1: with_strides(self).swapaxes(dim0, dim1) if self.ndim else self,
-    node="TransposeBackward1",
-    keeps_layout=True,
-    self=transpose,
-    raises=BY_KINDS,
-)
-t_in_place: Op = op(
-    "t_",
-    lambda self: with_strides(self).T,
-    node="TBackward1",
-    keeps_layout=True,
-    self=t,
     raises=BY_KINDS,
 )
 
@@ -494,7 +470,7 @@ def _transposes_in_place(name: str) -> Function:
     def swap(self: Tensor, dim0: int, dim1: int) -> Tensor:
         check_graph(name, self)
         ndim = self.array.ndim
-        turned = transposed_in_place.apply(
+        turned = transpose.written.apply(
             self, normal_dim(name, dim0, ndim), normal_dim(name, dim1, ndim)
         )
         return replace_layout(self, turned)
@@ -530,7 +506,7 @@ def transpose_matrix_in_place(self: Tensor) -> Tensor:
     """Transpose the matrix itself."""
     _check_flat("t_", self)
     check_graph("t_", self)
-    return replace_layout(self, t_in_place.apply(self))
+    return replace_layout(self, t.written.apply(self))
 
 
 @function("permute", method=True)

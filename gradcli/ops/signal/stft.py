@@ -21,7 +21,6 @@ from gradcli.ops.shape.views import (
     squeeze_dim,
     squeeze_dim_in_place,
     transpose,
-    transposed_in_place,
     unsqueeze,
     view,
 )
@@ -102,7 +101,7 @@ def stft(
         result = complex_to_complex.apply(pieces, (2,), normalization, False)
     else:
         result = real_to_complex.apply(pieces, (2,), normalization, onesided is not False)
-    result = transposed_in_place.apply(result, 1, 2)
+    result = transpose.written.apply(result, 1, 2)
     return squeeze_dim_in_place.apply(result, 0) if ndim == 1 else result
 
 

@@ -159,6 +159,7 @@ _polygamma: Op = pointwise(
     floating=True,
     unsupported=COMPLEX,
     self=lambda grad, self, n: grad * _polygamma(self, n + 1),
+    written={},
 )
 
 
@@ -183,16 +184,7 @@ def polygamma_method(self: Tensor, n: int) -> Tensor:
     return polygamma(n, self)
 
 
-polygamma_written = pointwise(
-    "polygamma_",
-    _polygamma.forward,
-    node="PolygammaBackward1",
-    floating=True,
-    unsupported=_polygamma.unsupported,
-    self=_polygamma.rules["self"],
-    example="torch.polygamma(1, tensor([0.5, 1., 2.]))",
-)
-expose_written("polygamma", in_place("polygamma", polygamma_written.apply), False)
+expose_written("polygamma", in_place("polygamma", _polygamma.written.apply), False)
 
 
 # --- quotients with a hole ----------------------------------------------------------------------

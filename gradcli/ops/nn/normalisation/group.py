@@ -34,7 +34,7 @@ from gradcli.ops.nn.normalisation.formula import (
     normalised_by_channel,
 )
 from gradcli.ops.reduction.sum import mean_dims, sum_dims
-from gradcli.ops.shape.views import expand, reshape, unsqueezed_in_place
+from gradcli.ops.shape.views import expand, reshape, unsqueeze
 from gradcli.state import active
 
 # --- the gradient -------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def _step_by_step(
 
 def _summed(value: Any, dim: int) -> Any:
     """The sum over a dimension, of which one element stays."""
-    return unsqueezed_in_place(sum_dims(value, (dim,), False), dim)
+    return unsqueeze.written(sum_dims(value, (dim,), False), dim)
 
 
 def _through_statistics(of_variance: Any, of_mean: Any, values: Any, scale: float) -> Any:
