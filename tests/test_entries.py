@@ -50,6 +50,7 @@ def test_rules_and_inputs_of_an_entry_match(entry: Op) -> None:
 # --- no lists of ops elsewhere ------------------------------------------------------------------
 
 LISTS = {
+    "questions/blame/nonfinite.py": "what may leave a number out, through which blame looks",
     "questions/blame/rewrites.py": "which fix a pattern of the program has",
     "questions/derive/algebra/matrices.py": "functions that make one number of all elements",
     "questions/derive/algebra/shapes.py": "what a size of a result is made of",
