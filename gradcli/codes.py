@@ -119,3 +119,9 @@ WARNINGS: dict[str, Code] = {
     "W027": _warning("a replay that differs from the run"),
     "W028": _warning("a gradient keeps its graph alive", "differentiating"),
 }
+
+BY_TENSORS = frozenset({"E203", "E204", "E301", "E302", "E401", "E406", "E408"})
+"""The codes whose errors the shapes and dtypes of the tensors explain."""
+
+BY_OPERANDS = frozenset({"E202"})
+"""The codes whose errors the types of all operands explain."""

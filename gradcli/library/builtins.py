@@ -36,7 +36,14 @@ from gradcli.language.objects.classes.instance_attributes import attributes_of
 from gradcli.language.objects.classes.user_classes import OBJECT, UserClass, is_dunder
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.formatting import ascii_of, format_value
-from gradcli.language.objects.iteration import Iterator, bounded, drawing, ended_iteration, iterate
+from gradcli.language.objects.iteration import (
+    Iterator,
+    bounded,
+    drawing,
+    ended_iteration,
+    iterate,
+    side_by_side,
+)
 from gradcli.language.objects.methods import dict_of, set_of
 from gradcli.language.objects.operators import NUMBERS, binary, extreme, sort_values
 from gradcli.language.objects.repr import display, text
@@ -261,13 +268,14 @@ BUILTINS |= {each.__name__: each for each in (host.bin, host.hex, host.oct, host
 
 @_builtin
 def builtin_enumerate(iterable: Any, start: int = 0) -> Iterator:
-    return drawing("enumerate", host.enumerate(iterate(iterable), start), iterable)
+    return side_by_side("enumerate", host.enumerate(iterate(iterable), start), iterable)
 
 
 @_builtin
 def builtin_zip(*iterables: Any, strict: Any = False) -> Iterator:
     sources = [iterate(values) for values in iterables]
-    return drawing("zip", host.zip(*sources, strict=bool(strict)), *iterables)
+    made = drawing if strict else side_by_side
+    return made("zip", host.zip(*sources, strict=bool(strict)), *iterables)
 
 
 @_builtin

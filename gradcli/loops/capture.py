@@ -21,9 +21,8 @@ from gradcli.autograd.modes import EnableGrad, InferenceMode, NoGrad, SetGradEna
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.language.compiler.assignment import part_of
-from gradcli.language.compiler.base import HANDLERS, STORES, Evaluate, Store
+from gradcli.language.compiler.base import HANDLERS, STORES, Evaluate, Store, label_operands
 from gradcli.language.compiler.names import name_store
-from gradcli.language.compiler.operand_labels import label_operands
 from gradcli.language.functions.generators import Running
 from gradcli.language.objects.attributes import set_attribute
 from gradcli.language.objects.classes.descriptors import computes

@@ -18,7 +18,7 @@ from contextlib import contextmanager, redirect_stdout
 from functools import wraps
 from pathlib import Path
 from statistics import geometric_mean
-from time import thread_time
+from time import perf_counter, thread_time
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -57,9 +57,15 @@ class Spent(NamedTuple):
 
 
 class Clock:
-    """Counts the outermost calls of ops, and their seconds."""
+    """Counts the outermost calls of ops, and their seconds.
+
+    Attributes:
+        now: reads the time: that of the thread alone, which other processes do not disturb, or
+            where there are ops to time the one that is quicker to read.
+    """
 
     def __init__(self) -> None:
+        self.now = thread_time
         self.seconds = 0.0
         self.calls = 0
         self._runs = False
@@ -72,11 +78,11 @@ class Clock:
             if self._runs:
                 return op(*args, **kwargs)
             self._runs = True
-            began = thread_time()
+            began = self.now()
             try:
                 return op(*args, **kwargs)
             finally:
-                self.seconds += thread_time() - began
+                self.seconds += self.now() - began
                 self.calls += 1
                 self._runs = False
 
@@ -90,10 +96,10 @@ class Clock:
 
     def _of_calls(self, nothing: Callable[[Any, Any], None]) -> float:
         self.seconds = 0.0
-        began = thread_time()
+        began = self.now()
         for _ in range(_CALLS):
             nothing(1, 2)
-        return thread_time() - began - self.seconds
+        return self.now() - began - self.seconds
 
     @contextmanager
     def in_tables(self) -> Iterator[None]:
@@ -202,9 +208,9 @@ def spent(side: Side, setup: str, text: str, clock: Clock) -> Spent:
         gc.collect()
         gc.disable()  # the command line's thresholds are so high that it would not run either
         clock.seconds, clock.calls = 0.0, 0
-        began = thread_time()
+        began = clock.now()
         run()
-        seconds = thread_time() - began
+        seconds = clock.now() - began
         gc.enable()
 
     printed = side(setup, text, timed)
@@ -249,6 +255,8 @@ def measured(setup: str, text: str, times: int) -> tuple[dict[str, list[Spent]],
         side(setup, text, lambda run: run())
     found: dict[str, list[Spent]] = {name: [] for name in SIDES}
     with clock.in_tables():
+        if spent(by_cpython, setup, text, clock).calls:
+            clock.now = perf_counter
         for _ in range(times):
             for name, side in SIDES.items():
                 found[name].append(spent(side, setup, text, clock))

@@ -16,15 +16,16 @@ from gradcli.language.compiler.base import (
     compiles,
     label_operands,
 )
-from gradcli.language.compiler.names import name_delete
+from gradcli.language.compiler.names import GLOBAL, OWN, direct, is_direct, name_delete
 from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
+from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.objects.iteration import bounded, iterate
 from gradcli.language.objects.operators import changing
 from gradcli.language.objects.subscripts import delete_item, get_item, set_item
 from gradcli.language.objects.types import type_name
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run
-from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.language.tree.scopes import PARENT, Scope, Variables
 from gradcli.ops.binding.catalogue import inplace_operators, setters
 from gradcli.state import State
 
@@ -56,18 +57,6 @@ def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
     return run
 
 
-def _assign_own(name: str, value: Evaluate) -> Run:
-    """`name = value` for a variable of the running function: the commonest statement of a loop."""
-
-    def run(variables: Variables) -> None:
-        new = value(variables)
-        if type(new) is Tensor:
-            new.set_name(name)
-        variables[name] = new
-
-    return run
-
-
 @binds(tree.Attribute)
 def _attribute_store(c: Compiler, target: tree.Attribute, scope: Scope, assigned: bool) -> Store:
     """`owner.name = value`."""
@@ -75,15 +64,16 @@ def _attribute_store(c: Compiler, target: tree.Attribute, scope: Scope, assigned
     owner = c.expression(target.value, scope)
     name = target.name
     setter = setters.get(name)
+    (where, own), values = direct(c, target.value, scope), c.values
 
     def store_attribute(variables: Variables, value: Any) -> None:
-        receiver = owner(variables)
+        held = variables if where == OWN else values if where == GLOBAL else variables[PARENT]
+        receiver = held[own] if own in held else owner(variables)
         state.place = span
-        kind = type(receiver)
-        writes = getattr(kind, "language_writes", None)
+        writes = receiver.language_writes if isinstance(receiver, Instance) else None
         if writes is not None and name in writes:
             receiver.values[name] = value
-        elif kind is Tensor and setter is not None:
+        elif setter is not None and type(receiver) is Tensor:
             setter(receiver, value)
         else:
             set_attribute(receiver, name, value)
@@ -123,6 +113,8 @@ def _unpacking(c: Compiler, target: tree.Tuple | tree.List, scope: Scope, assign
             element = element.value
         stores.append(c.store(element, scope, assigned))
     count = len(stores)
+    names = [] if assigned and scope.is_program else _own_names(c, target, scope)
+    first, second = names if len(names) == 2 else ("", "")
 
     def store_each(variables: Variables, value: Any) -> None:
         if type(value) is tuple and len(value) == count:
@@ -130,6 +122,12 @@ def _unpacking(c: Compiler, target: tree.Tuple | tree.List, scope: Scope, assign
             parts: Sequence[Any] = value
         else:
             parts = unpacked(state, target, value)
+        if first:  # two names, the common case
+            one, other = parts
+            if type(one) is not Tensor and type(other) is not Tensor:
+                variables[first] = one
+                variables[second] = other
+                return
         for store, part in zip(stores, parts, strict=True):
             store(variables, part)
 
@@ -151,6 +149,13 @@ def _unpacking(c: Compiler, target: tree.Tuple | tree.List, scope: Scope, assign
             store(variables, part)
 
     return store_each if star < 0 else store_with_star
+
+
+def _own_names(c: Compiler, target: tree.Tuple | tree.List, scope: Scope) -> list[str]:
+    """The names of a target of nothing but the running code's own names; none for any other."""
+    if not c.binds_directly or not all(is_direct(each, scope) for each in target.elements):
+        return []
+    return [each.name for each in target.elements if isinstance(each, tree.Name)]
 
 
 def unpacked(state: State, target: tree.Tuple | tree.List, value: Any) -> list[Any]:

@@ -18,6 +18,7 @@ from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from gradcli.codes import BY_OPERANDS, BY_TENSORS
 from gradcli.errors import GradcliError
 from gradcli.language.objects.iteration import Iterator, drawing, enter, iterate
 from gradcli.language.tree import syntax as tree
@@ -72,7 +73,11 @@ def binds(*targets: type[tree.Syntax]) -> Callable[[Binder], Binder]:
 def label_operands(
     error: GradcliError, operands: Iterable[tuple[tree.Expression, Any]], operation: str
 ) -> None:
-    """Label the operands of an operation that failed with what they are."""
+    """Label the operands of an operation that failed with what they are, where the code of its
+    error is one that they explain; an error with a span was raised by an inner operation.
+    """
+    if error.span is not None or error.labels or error.code not in BY_TENSORS | BY_OPERANDS:
+        return
     from gradcli.language.compiler import operand_labels  # lazy: start-up
 
     operand_labels.label_operands(error, operands, operation)
@@ -236,10 +241,18 @@ class Compiler:
 
     def block(self, body: Sequence[tree.Statement], scope: Scope) -> Run:
         """The closure of statements in a row, which looks for signals only where one can end it."""
-        statements = [self.statement(statement, scope) for statement in body]
+        ends = control_flow(body)
+        plain = not ends and len(body) > 1 and type(self).statement is Compiler.statement
+        statements = [
+            # What an expression gives is not wanted, and is no end of a block.
+            self.expression(statement.value, scope)
+            if plain and isinstance(statement, tree.ExpressionStatement)
+            else self.statement(statement, scope)
+            for statement in body
+        ]
         if len(statements) == 1:
             return statements[0]
-        if not control_flow(body):
+        if not ends:
 
             def run(variables: Variables) -> None:
                 for statement in statements:

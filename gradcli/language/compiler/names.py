@@ -45,6 +45,27 @@ def is_direct(node: tree.Expression, scope: Scope) -> TypeGuard[tree.Name]:
     return distance == 0 or (distance is None and scope.is_program)
 
 
+NOWHERE = "\0"
+"""A name that nothing is bound to."""
+
+OWN, AROUND, GLOBAL = range(3)
+"""Where a name lives: among the running code's own variables, in the function around it, or in the
+program.
+"""
+
+
+def direct(c: Compiler, node: tree.Expression, scope: Scope) -> tuple[int, str]:
+    """Where a name lives that a closure may read by itself, without one more call, and the name;
+    `NOWHERE` for any other expression, and where a compiler is to see each of them.
+    """
+    if type(node) is not tree.Name or type(c).expression is not Compiler.expression:
+        return OWN, NOWHERE
+    distance = scope.distance(node.name)
+    if distance is None and node.name != "__file__":
+        return (OWN if scope.is_program else GLOBAL), node.name
+    return (distance, node.name) if distance in (OWN, AROUND) else (OWN, NOWHERE)
+
+
 def _program_name(c: Compiler, name: str, span: Span) -> Evaluate:
     values, predefined = c.values, c.predefined
     if name == "__file__":

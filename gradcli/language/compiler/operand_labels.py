@@ -11,18 +11,13 @@ from typing import Any
 
 from gradcli.arrays.backend import shape_of
 from gradcli.autograd.tensor import Tensor
+from gradcli.codes import BY_OPERANDS
 from gradcli.errors import GradcliError, Label
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.types import type_name
 from gradcli.language.tree import syntax as tree
 from gradcli.ops.definition.op import registry
 from gradcli.record import Record
-
-_TENSORS = frozenset({"E203", "E204", "E301", "E302", "E401", "E406", "E408"})
-"""The codes whose errors the shapes and dtypes of the tensors explain."""
-
-_ALL = frozenset({"E202"})
-"""The codes whose errors the types of all operands explain."""
 
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "**", "@"})
 
@@ -35,17 +30,13 @@ def label_operands(
 ) -> None:
     """Label the operands of the operation that raised an error, and say how shapes can be made to
     fit.
-
-    Args:
-        error: it is left alone if it has a span: it was raised by an inner operation.
     """
-    if error.span is not None or error.labels or error.code not in _TENSORS | _ALL:
-        return
     met = list(_flat(operands))
     shown = [
         (node, value)
         for node, value in met
-        if type(value) is Tensor or (error.code in _ALL and not isinstance(node, tree.Constant))
+        if type(value) is Tensor
+        or (error.code in BY_OPERANDS and not isinstance(node, tree.Constant))
     ]
     error.labels = tuple(
         Label(node.span, f"{_subject(node)} is {description(value)}")

@@ -185,11 +185,9 @@ class Function(Record):
                 variables = {names[0]: args[0], PARENT: self.parent}
             elif count == 2:
                 variables = {names[0]: args[0], names[1]: args[1], PARENT: self.parent}
-            elif count == 0:
-                variables = {PARENT: self.parent}
             else:
-                variables = dict(zip(names, args, strict=True))
-                variables[PARENT] = self.parent
+                variables = {PARENT: self.parent}
+                variables.update(zip(names, args))  # noqa: B905  `strict=` costs as much as it all
         else:
             variables = self.bind(args, kwargs)
         steps = self.steps
@@ -292,7 +290,8 @@ class Function(Record):
         count = len(args)
         if count > len(positional):
             return None
-        variables = dict(zip(positional, args, strict=False))
+        variables: Variables = {PARENT: self.parent}
+        variables.update(zip(positional, args))  # noqa: B905  as above
         left = positional[count:]
         for name in left:
             if name in kwargs:
@@ -301,10 +300,7 @@ class Function(Record):
                 variables[name] = defaults[name]
             else:
                 return None
-        if kwargs and not set(left).issuperset(kwargs):
-            return None
-        variables[PARENT] = self.parent
-        return variables
+        return None if kwargs and not kwargs.keys() <= {*left} else variables
 
     def _misfit(self, problem: str, in_python: str) -> GradcliError:
         signature = self.signature

@@ -8,7 +8,12 @@ from typing import Any
 
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.language.functions.calls import locate, too_many_calls
-from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
+from gradcli.language.limits import (
+    DEEPEST_CALL,
+    DEEPEST_HOST_CALL,
+    enter_host_call,
+    too_many_steps,
+)
 from gradcli.state import State
 
 Frame = Generator[Any, Any, "tuple[Any] | None"]
@@ -84,7 +89,9 @@ class Running:
             raise too_many_steps()
         if len(stack) >= DEEPEST_CALL:
             raise too_many_calls(self.name)
-        enter_host_call(steps)
+        if steps.nested >= DEEPEST_HOST_CALL:
+            enter_host_call(steps)  # which says so
+        steps.nested += 1
         own = len(handled)
         if self.kept:
             handled += self.kept

@@ -12,6 +12,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.hints.spelling import suggestion
+from gradcli.language.limits import PLAIN
 from gradcli.language.objects.classes.definition import (
     OF_COLLECTIONS,
     OF_OBJECT,
@@ -199,9 +200,13 @@ OPERATOR_METHODS: dict[str, Callable[..., Any]] = {
 def get_attribute(value: Any, name: str) -> Any:
     """`value.name`; raises E102 where the value has no such attribute in the language."""
     kind = type(value)
-    reads = getattr(kind, "language_reads", None)
-    if reads is not None and name in reads and name in value.values:
-        return value.values[name]
+    if isinstance(value, Instance):
+        reads = value.language_reads
+        if reads is not None and name in reads:
+            if name in value.values:
+                return value.values[name]
+            if type(reads[name]) in PLAIN:  # what the class binds, as it is
+                return reads[name]
     if kind is Tensor:
         getter = catalogue.properties.get(name)
         if getter is not None:
@@ -395,10 +400,11 @@ def unbound(host: type, name: str, function: Callable[..., Any]) -> Callable[...
 def set_attribute(value: Any, name: str, new: Any) -> None:
     """`value.name = new`; raises E102 where the language does not let a program set it."""
     kind = type(value)
-    writes = getattr(kind, "language_writes", None)
-    if writes is not None and name in writes:
-        value.values[name] = new
-        return
+    if isinstance(value, Instance):
+        writes = value.language_writes
+        if writes is not None and name in writes:
+            value.values[name] = new
+            return
     if kind is Tensor:
         setter = catalogue.setters.get(name)
         if setter is not None:

@@ -30,7 +30,7 @@ from gradcli.state import active
 
 class Iterator(Record):
     """An iterator of a kind; `depth` is how many iterators it draws from in a row, `values` are
-    what it draws from.
+    what it draws from, and `never_fails` says that the host raises nothing while it does.
     """
 
     kind: str
@@ -38,6 +38,7 @@ class Iterator(Record):
     depth: int = 0
     values: tuple[Any, ...] = ()
     number: int = 0
+    never_fails: bool = False
 
     def __iter__(self) -> HostIterator[Any]:
         return self.source
@@ -102,10 +103,20 @@ def ended_iteration(ended: StopIteration) -> GradcliError:
 
 def drawing(kind: str, source: HostIterator[Any], *values: Any) -> Iterator:
     """The iterator of a kind over `values`; raises E601 for too many in a row."""
-    depth = 1 + max((value.depth for value in values if type(value) is Iterator), default=0)
+    depth = 1
+    for value in values:
+        if type(value) is Iterator:
+            depth = max(depth, 1 + value.depth)
     if depth > DEEPEST_ITERATOR:
         raise too_deep("iterators")
     return Iterator(kind, source, depth, values)
+
+
+def side_by_side(kind: str, source: HostIterator[Any], *values: Any) -> Iterator:
+    """That of a kind which does nothing but draw from each of the values."""
+    iterator = drawing(kind, source, *values)
+    iterator.never_fails = _SEQUENCES.issuperset(map(type, values))
+    return iterator
 
 
 _SEQUENCES = frozenset({list, tuple, str, range})
@@ -127,7 +138,10 @@ def iterate(values: Any) -> HostIterator[Any]:
     kind = type(values)
     if kind in _SEQUENCES:
         return iter(values)
-    if kind is Iterator or kind in _CHANGING:
+    if kind is Iterator:
+        source: HostIterator[Any] = values.source
+        return source if values.never_fails else guarded(source)
+    if kind in _CHANGING:
         return guarded(iter(values))
     if not hasattr(kind, "__iter__"):
         raise type_error(

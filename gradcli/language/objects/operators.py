@@ -302,6 +302,8 @@ def identity(left: Any, right: Any) -> bool:
 def augmented(symbol: str, left: Any, right: Any) -> Any:
     """The value of `left symbol= right`; tensors, lists, sets and dicts change in place."""
     kind = type(left)
+    if kind in PLAIN or kind is tuple:
+        return binary(symbol, left, right)
     if kind is Tensor and symbol in catalogue.inplace_operators and not borders.is_array(right):
         try:
             return catalogue.inplace_operators[symbol](left, borders.number(right))

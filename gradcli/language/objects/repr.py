@@ -23,9 +23,11 @@ _PLAIN = frozenset({int, float, complex, bool, str, type(None), type(...), range
 
 def text(value: Any) -> str:
     """`str(value)`, which `print` writes."""
-    if type(value) is str:
-        return value
     kind = type(value)
+    if kind is str:
+        return str(value)
+    if kind in _PLAIN:
+        return display(value)
     if kind in HOST_TEXT:
         return str(value)
     if isinstance(value, GradcliError) and not hasattr(kind, "language_class"):

@@ -113,7 +113,8 @@ class LanguageType:
         """Whether a value is an instance; members of enumerations may be numbers or text too."""
         if isinstance(value, self.hosts):
             return True
-        return getattr(type(value), "language_also", None) in self.hosts
+        # Of the value: a name that a class lacks costs the host an exception.
+        return getattr(value, "language_also", None) in self.hosts
 
 
 _DERIVED = {

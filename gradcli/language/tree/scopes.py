@@ -206,4 +206,4 @@ def own_nodes(body: Iterable[tree.Syntax]) -> Iterator[tree.Syntax]:
             elif isinstance(node, tree.Class):
                 pending += [node.bases, node.decorators]
             else:
-                pending.extend(getattr(node, name) for name in node.fields)
+                pending += [getattr(node, name) for name in tree.parts_of(type(node))]

@@ -7,6 +7,7 @@ parts of the grammar's rule, in their order.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from gradcli.errors import Span
@@ -27,16 +28,22 @@ class Statement(Syntax):
     """What is executed."""
 
 
+@cache
+def parts_of(kind: type[Syntax]) -> tuple[str, ...]:
+    """The attributes of the nodes of a class that may hold other nodes, in order."""
+    return tuple(name for name in kind.fields if name != "span")
+
+
 def nodes_of(tree: Any) -> Iterator[Syntax]:
     """Every node of a tree or of trees in lists, outer ones first, without recursion."""
     waiting = [tree]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, (list, tuple)):
-            waiting += reversed(each)
-        elif isinstance(each, Syntax):
+        if isinstance(each, Syntax):
             yield each
-            waiting += [getattr(each, name) for name in reversed(each.fields)]
+            waiting += [getattr(each, name) for name in reversed(parts_of(type(each)))]
+        elif isinstance(each, (list, tuple)):
+            waiting += reversed(each)
 
 
 # ---- expressions and their parts ----

@@ -100,6 +100,9 @@ def bring_all(*table_names: str) -> None:
         import_module(family)
 
 
+_NO_NAMES: dict[str, str] = {}
+
+
 class Table(dict[str, Any]):
     """A table of names that behaves as if it were complete: looking up a name imports its family,
     iterating imports the families of all its names.
@@ -121,7 +124,11 @@ class Table(dict[str, Any]):
         raise KeyError(name)
 
     def __contains__(self, name: object) -> bool:
-        return dict.__contains__(self, name) or self.get(str(name), self) is not self
+        if dict.__contains__(self, name):
+            return True
+        if _index and name not in _index.get(self.name, _NO_NAMES):
+            return False  # most names of a program
+        return self.get(str(name), self) is not self
 
     def get(self, name: str, default: Any = None) -> Any:
         try:

@@ -11,6 +11,7 @@ from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label, runtime_error
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_operands
+from gradcli.language.compiler.names import GLOBAL, NOWHERE, OWN, direct
 from gradcli.language.functions.calls import Function, call_failed, for_op
 from gradcli.language.functions.calls import call as call_value
 from gradcli.language.limits import PLAIN
@@ -19,12 +20,12 @@ from gradcli.language.objects.attributes import Method, get_attribute
 from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.definition import Super
 from gradcli.language.objects.classes.descriptors import BoundMethod
-from gradcli.language.objects.classes.user_classes import UserClass
+from gradcli.language.objects.classes.user_classes import Instance, UserClass
 from gradcli.language.objects.exceptions import HOST_ERRORS
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.subscripts import get_item
-from gradcli.language.objects.types import check_kind
+from gradcli.language.objects.types import LanguageType, check_kind
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables
 from gradcli.ops.binding import catalogue
@@ -38,17 +39,19 @@ def attribute(c: Compiler, node: tree.Attribute, scope: Scope) -> Evaluate:
     state, span, name = c.state, node.span, node.name
     evaluate = c.expression(node.value, scope)
     getter = catalogue.properties.get(name)
+    (where, owner), values = direct(c, node.value, scope), c.values
 
     def read(variables: Variables) -> Any:
-        value = evaluate(variables)
+        held = variables if where == OWN else values if where == GLOBAL else variables[PARENT]
+        value = held[owner] if owner in held else evaluate(variables)
         state.place = span
-        kind = type(value)
-        reads = getattr(kind, "language_reads", None)
-        if reads is not None and name in reads:
-            own = value.values
-            if name in own:
-                return own[name]
-        elif kind is Tensor and getter is not None:
+        if isinstance(value, Instance):
+            reads = value.language_reads
+            if reads is not None and name in reads:
+                own = value.values
+                if name in own:
+                    return own[name]
+        elif getter is not None and type(value) is Tensor:
             return getter(value)
         return get_attribute(value, name)
 
@@ -61,10 +64,13 @@ def subscript(c: Compiler, node: tree.Subscript, scope: Scope) -> Evaluate:
     state, span = c.state, node.span
     evaluate = c.expression(node.value, scope)
     index = c.expression(node.index, scope)
+    (where, owner), values = direct(c, node.value, scope), c.values
+    at_name = _own(c, node.index, scope)
 
     def read(variables: Variables) -> Any:
-        value = evaluate(variables)
-        at = index(variables)
+        held = variables if where == OWN else values if where == GLOBAL else variables[PARENT]
+        value = held[owner] if owner in held else evaluate(variables)
+        at = variables[at_name] if at_name in variables else index(variables)
         state.place = span
         kind = type(value)
         try:
@@ -101,20 +107,23 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
     """`function(arguments)`."""
     if any(argument.name or argument.kind for argument in node.arguments):
         return _with_keywords(c, node, scope)
-    parts = [c.expression(argument.value, scope) for argument in node.arguments]
+    parts = [(c.expression(a.value, scope), _own(c, a.value, scope)) for a in node.arguments]
     if isinstance(node.function, tree.Attribute):
         return _method(c, node, node.function, _behind_receiver(parts), scope)
     arguments = _positional(parts)
-    if is_bare(node, scope, "super"):
-        return _super_call(c, node, scope)
-    for word in NAMES_IN_USE:
-        if is_bare(node, scope, word):
-            return _names_in_use(c, word, scope)
+    if not node.arguments:
+        if is_bare(node, scope, "super"):
+            return _super_call(c, node, scope)
+        for word in NAMES_IN_USE:
+            if is_bare(node, scope, word):
+                return _names_in_use(c, word, scope)
     state, span = c.state, node.span
     function = c.expression(node.function, scope)
+    (where, name), of_program = direct(c, node.function, scope), c.values
 
     def run(variables: Variables) -> Any:
-        called = function(variables)
+        held = variables if where == OWN else of_program if where == GLOBAL else variables[PARENT]
+        called = held[name] if name in held else function(variables)
         values = arguments(variables)
         state.place = span
         if type(called) is Function:
@@ -122,7 +131,11 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
         if FOREIGN and not FOREIGN.isdisjoint(map(type, values)):
             values = tuple(for_op(called, values))
         try:
-            return called.make(values) if type(called) is UserClass else called(*values)
+            if type(called) is UserClass:
+                return called.make(values)
+            if type(called) is LanguageType and called.construct is not None:
+                return called.construct(*values)
+            return called(*values)
         except Exception as error:
             return _failed(error, node, called, values)
 
@@ -193,37 +206,57 @@ def _not_callable(function: tree.Expression, called: Any) -> str | None:
     return None
 
 
-def _positional(arguments: list[Evaluate]) -> Evaluate:
+Part = tuple[Evaluate, str]
+"""The closure of an argument, and its name where that is one of the running code's own."""
+
+
+def _own(c: Compiler, node: tree.Expression, scope: Scope) -> str:
+    where, name = direct(c, node, scope)
+    return name if where == OWN else NOWHERE
+
+
+def _positional(arguments: list[Part]) -> Evaluate:
     """What evaluates the arguments to a tuple."""
     if not arguments:
         return lambda variables: ()
     if len(arguments) == 1:
-        (only,) = arguments
-        return lambda variables: (only(variables),)
+        ((only, name),) = arguments
+        return lambda variables: (variables[name] if name in variables else only(variables),)
     if len(arguments) == 2:
-        first, second = arguments
-        return lambda variables: (first(variables), second(variables))
-    return lambda variables: tuple([argument(variables) for argument in arguments])
+        (first, name), (second, other) = arguments
+        return lambda variables: (
+            variables[name] if name in variables else first(variables),
+            variables[other] if other in variables else second(variables),
+        )
+    return lambda variables: tuple(
+        [
+            variables[name] if name in variables else argument(variables)
+            for argument, name in arguments
+        ]
+    )
 
 
 _NO_RECEIVER: Any = object()
 
 
-def _behind_receiver(arguments: list[Evaluate]) -> Callable[[Any, Variables], tuple[Any, ...]]:
+def _behind_receiver(arguments: list[Part]) -> Callable[[Any, Variables], tuple[Any, ...]]:
     """What evaluates the arguments to a tuple, behind a receiver where there is one."""
     if not arguments:
         return lambda value, variables: () if value is _NO_RECEIVER else (value,)
     if len(arguments) == 1:
-        (only,) = arguments
+        ((only, name),) = arguments
 
         def one(value: Any, variables: Variables) -> tuple[Any, ...]:
-            argument = only(variables)
+            argument = variables[name] if name in variables else only(variables)
             return (argument,) if value is _NO_RECEIVER else (value, argument)
 
         return one
 
     def all_of(value: Any, variables: Variables) -> tuple[Any, ...]:
-        values = [argument(variables) for argument in arguments]
+        values = [
+            variables[name] if name in variables else argument(variables)
+            for argument, name in arguments
+        ]
         return tuple(values) if value is _NO_RECEIVER else (value, *values)
 
     return all_of
@@ -239,11 +272,13 @@ def _method(
     """`receiver.name(arguments)`: no bound method is made where a table holds the function."""
     state, span, name = c.state, node.span, target.name
     receiver = c.expression(target.value, scope)
+    (where, owner), of_program = direct(c, target.value, scope), c.values
     methods = catalogue.methods
     is_tensor_method = name in methods and name not in catalogue.properties
 
     def run(variables: Variables) -> Any:
-        value = receiver(variables)
+        held = variables if where == OWN else of_program if where == GLOBAL else variables[PARENT]
+        value = held[owner] if owner in held else receiver(variables)
         kind = type(value)
         called: Any
         if kind is Tensor and is_tensor_method:
@@ -252,7 +287,7 @@ def _method(
             called = METHODS[kind][name]
         else:
             state.place = target.span
-            reads = getattr(kind, "language_reads", None)
+            reads = value.language_reads if isinstance(value, Instance) else None
             called = None if reads is None else reads.get(name)
             if type(called) is not Function or name in value.values:
                 called = get_attribute(value, name)

@@ -8,7 +8,9 @@ from collections.abc import Generator
 from collections.abc import Iterator as HostIterator
 from typing import TYPE_CHECKING, Any
 
+from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
+from gradcli.language.compiler.names import NOWHERE, direct
 from gradcli.language.limits import check_text, enter_host_call, too_many_steps
 from gradcli.language.objects.exceptions import converted
 from gradcli.language.objects.formatting import convert, format_value
@@ -167,6 +169,7 @@ class _Clause(Record):
 
     iterable: Evaluate
     store: Store
+    name: str
     conditions: list[Evaluate]
     span: Span
 
@@ -180,6 +183,7 @@ def comprehension(c: Compiler, node: tree.Comprehension, scope: Scope) -> Evalua
             # The first iterable is evaluated outside, as in Python.
             c.expression(clause.iterable, inner if number else scope),
             c.store(clause.target, inner),
+            direct(c, clause.target, inner)[1],
             [c.test(condition, inner, None) for condition in clause.conditions],
             clause.iterable.span,
         )
@@ -203,7 +207,7 @@ def comprehension(c: Compiler, node: tree.Comprehension, scope: Scope) -> Evalua
 def _single(c: Compiler, clause: _Clause, element: Evaluate) -> Evaluate:
     """`[element for target in iterable if condition]`, the common case."""
     state, steps, iterate = c.state, c.steps, c.iterate
-    iterable, store = clause.iterable, clause.store
+    iterable, store, name = clause.iterable, clause.store, clause.name
     conditions, span = clause.conditions, clause.span
 
     def collect(variables: Variables) -> list[Any]:
@@ -215,7 +219,10 @@ def _single(c: Compiler, clause: _Clause, element: Evaluate) -> Evaluate:
             steps.left -= 1
             if steps.left < 0:
                 raise too_many_steps()
-            store(inside, value)
+            if name is NOWHERE or type(value) is Tensor:
+                store(inside, value)
+            else:
+                inside[name] = value
             for condition in conditions:
                 if not condition(inside):
                     break

@@ -118,7 +118,7 @@ def _function(
         texts["return"] = returns
 
     def make(variables: Variables) -> Any:
-        values = {name: default(variables) for name, default in defaults}
+        values = {name: default(variables) for name, default in defaults} if defaults else {}
         function = Function(name, signature, values, body, inside, run, variables, state, steps)
         if texts:
             function.annotate = values_of(c, texts, scope, variables)

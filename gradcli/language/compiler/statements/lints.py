@@ -64,13 +64,14 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
 def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     """A `for` loop; one that only calls models is watched as it begins."""
     run = blocks.for_statement(c, node, scope)
-    called = _evaluated(node)
-    if not called:
-        return run
     state = c.state
+    called: list[tree.Call] | None = None  # looked for where there are models
 
     def watched(variables: Variables) -> Any:
+        nonlocal called
         if state.modules and state.grad_enabled:
+            if called is None:
+                called = _evaluated(node)
             for call in called:
                 _check_evaluation(c, call, variables)
         return run(variables)

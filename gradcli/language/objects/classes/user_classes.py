@@ -40,6 +40,9 @@ class Instance:
     Attributes:
         number: its printed number, 0 until it is asked for.
         language_shared: whether a copy of it is it itself.
+        language_reads: names that an instance's own value in `values` comes first for, each with
+            what its class binds to it; None where reading an attribute is not as simple.
+        language_writes: names that are set there and nowhere else; None as before.
     """
 
     # No __slots__, which the host could not join with those of a base of ours.
@@ -48,14 +51,15 @@ class Instance:
     language_shared: ClassVar[bool] = False
     language_attributes: ClassVar[frozenset[str]] = frozenset()
     language_class: ClassVar[UserClass]
+    language_reads: ClassVar[dict[str, Any] | None] = None
+    language_writes: ClassVar[set[str] | None] = None
 
-    number: int
+    number: int = 0
     values: dict[str, Any]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Instance:
         instance = object.__new__(cls)
         instance.values = {}
-        instance.number = 0
         return instance
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -90,13 +94,10 @@ class UserClass(LanguageType):
         annotate: gives the values of the annotations in its body, None where there are none.
         fields: the names that its body annotates, with the text of the annotation.
 
-    What was found for a name is kept until the class, or one above it, changes. The host class has
-    two tables more, None where attributes are not simply what an instance has in `values`:
-    `language_reads`, names that an instance's own value comes first for, each with what the class
-    binds to it, and `language_writes`, names that are set there and nowhere else.
+    What was found for a name is kept until the class, or one above it, changes.
     """
 
-    __slots__ = ("_found", "_init", "_initialise", "annotate", "fields", "host", "names")
+    __slots__ = ("_found", "_init", "_initialise", "_new", "annotate", "fields", "host", "names")
 
     def __init__(
         self,
@@ -109,6 +110,7 @@ class UserClass(LanguageType):
         self._found: dict[str, Any] = {}
         self._init: Callable[..., Any] | None = None
         self._initialise: Callable[..., Any] | None = None
+        self._new: Callable[..., Any] | None = None
         self.fields = fields or {}
         self.annotate: Callable[[], dict[str, Any]] | None = None
         try:
@@ -142,7 +144,7 @@ class UserClass(LanguageType):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A new instance."""
-        new = getattr(self.host, "language_new", None)
+        new = self._new
         if new is None:
             instance = self.host.__new__(self.host, *args, **kwargs)
         else:
@@ -171,7 +173,7 @@ class UserClass(LanguageType):
     def _entering_init(self) -> Callable[..., Any]:
         """What enters the program's `__init__`; `_BY_CALL` where an instance is made otherwise."""
         enter: Callable[..., Any] | None = getattr(find_init(self.host), "invoke", None)
-        if enter is None or hasattr(self.host, "language_new"):
+        if enter is None or self._new is not None:
             enter = _BY_CALL
         self._initialise = enter
         return enter
@@ -195,8 +197,10 @@ class UserClass(LanguageType):
         """Forget what was found for the class and those that derive from it: it has changed."""
         host = self.host
         self._found, self._init, self._initialise = {}, None, None
-        host.language_reads = {} if _reads_plainly(host) else None
-        host.language_writes = set() if _writes_plainly(host) else None
+        self._new = getattr(host, "language_new", None)
+        if issubclass(host, Instance):
+            host.language_reads = {} if _reads_plainly(host) else None
+            host.language_writes = set() if _writes_plainly(host) else None
         for derived in host.__subclasses__():
             vars(derived)["language_class"].forget()
 
@@ -265,14 +269,14 @@ def _writes_plainly(host: Any) -> bool:
 
 def learn_read(value: Any, name: str, held: Any) -> None:
     """An instance's own value comes before `held`, which its class binds to the name."""
-    reads = getattr(type(value), "language_reads", None)
+    reads = value.language_reads if isinstance(value, Instance) else None
     if reads is not None and not hasattr(type(held), "language_class"):
         reads[name] = held
 
 
 def learn_write(value: Any, name: str, held: Any) -> None:
     """What an instance is given by the name goes into its `values`, whatever the class binds."""
-    writes = getattr(type(value), "language_writes", None)
+    writes = value.language_writes if isinstance(value, Instance) else None
     if writes is not None and not hasattr(type(held), "language_class"):
         writes.add(name)
 
