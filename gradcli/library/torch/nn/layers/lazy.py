@@ -91,7 +91,11 @@ class Lazy(Module):
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(0, *args, **kwargs)  # type: ignore[call-arg]
+        try:
+            super().__init__(0, *args, **kwargs)  # type: ignore[call-arg]
+        except TypeError as error:  # it names the class whose `__init__` it is
+            _, _, problem = str(error).partition(".")
+            raise TypeError(f"{type(self).__name__}.{problem}") from None
         for table, named in ((self._parameters, "Parameter"), (self._buffers, "Buffer")):
             for tensor in table.values():
                 if tensor is not None and tensor.ndim:
