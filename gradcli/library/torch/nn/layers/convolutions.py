@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import value_error
-from gradcli.language.objects.classes.extensible import arguments_of
 from gradcli.library.torch.nn.init import fans, kaiming_uniform_
 from gradcli.library.torch.nn.layer import (
     FUNCTIONS,
@@ -42,22 +41,21 @@ class _Convolution(Module):
     dimensions: ClassVar[int]
     transposed: ClassVar[bool] = False
 
-    def _set_up(
+    def __init__(
         self,
         in_channels: int,
         out_channels: int,
         kernel_size: Any,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
-        groups: int,
-        bias: bool,
-        padding_mode: str,
-        device: Any,
-        dtype: Any,
-        output_padding: Any = 0,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
-        """Check the settings, keep them, and make the parameters."""
+        super().__init__()
         if groups <= 0:
             raise value_error("groups must be a positive integer")
         for name, count in (("in_channels", in_channels), ("out_channels", out_channels)):
@@ -73,7 +71,7 @@ class _Convolution(Module):
         self.stride = _each(stride, count)
         self.padding = padding if isinstance(padding, str) else _each(padding, count)
         self.dilation = _each(dilation, count)
-        self.output_padding = _each(output_padding, count)
+        self.output_padding = _each(0, count)
         self.groups = groups
         self.padding_mode = padding_mode
         if isinstance(padding, str):
@@ -125,23 +123,6 @@ class _Forward(_Convolution):
     Example: nn.Conv2d(1, 2, 3)
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self._set_up(**arguments_of(locals()))
-
     def _sides(self) -> list[int]:
         """The padding of each side, last dimension first, as `pad` takes it."""
         padding = self.padding
@@ -187,10 +168,11 @@ class _Transposed(_Convolution):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__()
         if padding_mode != "zeros":
             raise value_error("a transposed convolution pads with zeros only")
-        self._set_up(**arguments_of(locals()))
+        sizes = (in_channels, out_channels, kernel_size, stride, padding, dilation)
+        super().__init__(*sizes, groups, bias, padding_mode, device, dtype)
+        self.output_padding = _each(output_padding, self.dimensions)
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         extra = self.output_padding if output_size is None else self._extra(input, output_size)

@@ -13,7 +13,6 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, shape_error, value_error
-from gradcli.language.objects.classes.extensible import arguments_of
 from gradcli.library.torch.nn.attributes import names
 from gradcli.library.torch.nn.layer import new_parameter, register, register_base
 from gradcli.library.torch.nn.layers.recurrent.cells import Recurrent, State
@@ -81,19 +80,22 @@ class _Layers(Recurrent):
     def flatten_parameters(self) -> None:
         """Nothing: it is for a GPU's kernels."""
 
-    def _set_up(
+    def __init__(
         self,
         input_size: int,
         hidden_size: int,
-        num_layers: int,
-        bias: bool,
-        batch_first: bool,
-        dropout: float,
-        bidirectional: bool,
-        proj_size: int,
-        device: Any,
-        dtype: Any,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
+        super().__init__()
+        if proj_size and self.states == 1:
+            raise value_error(f"{self._get_name()}() has no proj_size; LSTM has")
         if isinstance(dropout, bool) or not 0 <= dropout <= 1:
             raise value_error(
                 "dropout should be a number in range [0, 1] representing the probability of an"
@@ -353,39 +355,16 @@ class RNN(_Layers):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__()
         if nonlinearity not in ("tanh", "relu"):
             raise value_error(
                 f"Unknown nonlinearity {nonlinearity!r}. Select from 'tanh' or 'relu'."
             )
-        self.nonlinearity = nonlinearity
         shape = (input_size, hidden_size, num_layers)
-        self._set_up(*shape, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+        super().__init__(*shape, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+        self.nonlinearity = nonlinearity
 
 
-class _Gated(_Layers):
-    """Layers with gates, which `RNN` does without."""
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        if proj_size and self.states == 1:
-            raise value_error(f"{self._get_name()}() has no proj_size; LSTM has")
-        self._set_up(**arguments_of(locals()))
-
-
-class LSTM(_Gated):
+class LSTM(_Layers):
     """Long short-term memory: a cell that gates open and close.
 
     Example: nn.LSTM(2, 4)
@@ -395,7 +374,7 @@ class LSTM(_Gated):
     states: ClassVar[int] = 2
 
 
-class GRU(_Gated):
+class GRU(_Layers):
     """Gated recurrent units: the state is mixed with a new one.
 
     Example: nn.GRU(2, 4)
