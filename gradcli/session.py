@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from gradcli.autograd.recording.stopwatch import Stopwatch
     from gradcli.autograd.tensor import Tensor
     from gradcli.language.compiler.base import Compiler, HotLoop
+    from gradcli.language.compiler.statements.short_loops import HotClosure
+    from gradcli.language.functions.calls import Function
     from gradcli.language.interpreter import Interpreter
     from gradcli.language.tree.control_flow import Run
     from gradcli.language.tree.scopes import Scope
@@ -107,12 +109,14 @@ class Session:
     def interpreter(self) -> Interpreter:
         """The interpreter, made when it is first needed."""
         if self._interpreter is None:
+            from gradcli.language.compiler.statements.short_loops import Closures  # lazy: start-up
             from gradcli.language.interpreter import Interpreter  # lazy: start-up
             from gradcli.library import namespace  # lazy: start-up
 
             self._interpreter = Interpreter(self.state, self.emit, namespace)
             if self.compiles:
                 self._interpreter.make_hot_loop = _hot_loop
+                self.state.closure_calls = Closures(self._interpreter, _hot_closure)
             if self.record is not None:
                 self.state.recorder = self._recorder()
                 self.state.frames = {}
@@ -310,6 +314,15 @@ class Running:
         elif isinstance(error, Exception) and not isinstance(error, BrokenPipeError):
             # A broken pipe: whoever received what was emitted has gone.
             raise internal_error(error, self._place) from error
+
+
+def _hot_closure(interpreter: Any, function: Function, called: int) -> HotClosure:
+    """What compiles the calls of the functions with the body of one."""
+    from gradcli.loops import hot_loop  # lazy: start-up
+
+    hot = hot_loop.HotClosure(interpreter, function, called)
+    interpreter.hot_loops[id(function.statements)] = hot
+    return hot
 
 
 def _hot_loop(

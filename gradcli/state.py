@@ -106,6 +106,7 @@ class State:
         "batch",
         "born",
         "calls",
+        "closure_calls",
         "compiles",
         "data_replaced",
         "default_device",
@@ -164,6 +165,7 @@ class State:
         self.outermost: tuple[Any, int] | None = None
         self.stack: list[tuple[str, Span | None]] = []
         self.calls: list[Any] = []
+        self.closure_calls: Callable[[Any], Callable[[], Any]] | None = None
         self.module_count = 0
         self.modules: WeakValueDictionary[int, Any] | None = None
         self.values: dict[str, Any] = {}

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from gradcli.language.compiler.statements import blocks
-from gradcli.language.compiler.statements.short_loops import ShortLoop, may_pay
+from gradcli.language.compiler.statements import blocks, short_loops
+from gradcli.language.compiler.statements.short_loops import may_pay, pays
 from gradcli.session import Session
 from tests.late.loop import judged, run
 from tests.late.tables import TABLES
@@ -23,7 +23,7 @@ print(x, i)
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every loop of few iterations is compiled, and none for their number."""
-    monkeypatch.setattr(ShortLoop, "_pays", lambda self, nodes, transformed: True)
+    monkeypatch.setattr(short_loops, "pays", lambda *_: True)
     monkeypatch.setattr(blocks, "_MANY", 1 << 60)
 
 
@@ -58,7 +58,7 @@ def test_a_loop_that_begins_again_is_hot(always: None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "seconds", "nodes", "transformed", "pays"),
+    ("length", "seconds", "nodes", "transformed", "expected"),
     [
         (10, 5e-3, 100, True, True),  # a Hessian
         (10, 1e-3, 100, True, False),
@@ -74,14 +74,11 @@ def test_when_it_pays(
     seconds: float,
     nodes: int,
     transformed: bool,
-    pays: bool,
+    expected: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delitem(sys.modules, "gradcli.loops.hot_loop")
-    interpreter = Session(lambda event: None).interpreter
-    short = ShortLoop(interpreter, lambda _: None, lambda: length, lambda *_: (print, print, None))
-    short.done, short.seconds = 2, seconds
-    assert short._pays(nodes, transformed) is pays
+    assert pays(length - 2, seconds, nodes, transformed) is expected
 
 
 def test_what_is_heard_is_not_timed() -> None:

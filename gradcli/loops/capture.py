@@ -47,7 +47,13 @@ _ITEM = Inline("{0}.item()", "item", raises=False)
 
 
 class Capture(Reader):
-    """Compiles one iteration to closures that record it, and runs them."""
+    """Compiles one iteration to closures that record it, and runs them.
+
+    Attributes:
+        ended: the signal that it ended with, perhaps with symbols.
+    """
+
+    ended: Any = None
 
     def run(self, body: Sequence[Statement]) -> Any:
         """Run the body of the loop once; returns the signal that it ended with."""
@@ -56,12 +62,12 @@ class Capture(Reader):
         try:
             for name in self.plan.targets:
                 self._expect(name)
-            signal = run(self.variables)
+            self.ended = run(self.variables)
         finally:
             self.recorder.remove()
             for function, own in self._bodies.items():
                 function.body = own
-        return concrete(signal)
+        return concrete(self.ended)
 
     def computes(self) -> bool:
         """Whether the iteration does anything with tensors: compiling speeds up nothing else."""
@@ -288,7 +294,7 @@ class Capture(Reader):
                 self.local[id(variables)] = variables
             holder = self.holder(name, scope, variables)
             put(variables, concrete(value))
-            note = self.remember if id(holder) in self.local else self._note
+            note = self.remember if id(holder) in self.local else self.note
             note(self.place_of(holder, name), value)
 
         return store
@@ -339,11 +345,11 @@ class Capture(Reader):
         if self.is_local(owner):
             return
         if put is set_attribute:
-            self._note(Attribute(owner, at), value)
+            self.note(Attribute(owner, at), value)
         elif type(owner) in (list, dict) and type(at) in (int, str):
             if id(owner) in self.guard.contents:
                 self.refuse("a list or dict is gone through that the iteration changes")
-            self._note(Item(owner, at), value)
+            self.note(Item(owner, at), value)
             if "params" in owner:  # an optimizer reads it in its next step
                 self.attempt(self._set_now, owner, at, value)
         else:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gradcli.arrays.storage import InferenceStorage, Storage
-from gradcli.autograd.engine.accumulate import kept
 from gradcli.autograd.tensor import Tensor, meta_of, storage_of
 from gradcli.language.tree.scopes import Variables
 from gradcli.limits import Steps
 from gradcli.loops.capture import Capture
+from gradcli.loops.gradients import gradient_of
 from gradcli.loops.locations import Item, Location, Part
 from gradcli.loops.lower_backward import forget_values, is_setting
 from gradcli.loops.symbols import on_memory_of
@@ -146,7 +146,8 @@ class CompiledIteration:
         self.named, self.bases, self.counted, self.updated = named, bases, counted, updated
         self.remade = remade
         self.lasting = {each.storage for each in walk.guard.tensors if each.storage is not None}
-        self.unseen = dict.fromkeys(walk.gradients.unseen).keys()
+        arrived = [(leaf, leaf.grad) for leaf in walk.gradients.unseen]
+        self.unseen = {leaf: 0 if grad is None else grad.version for leaf, grad in arrived}
         self.leaves = [leaf for leaf in walk.guard.gradients if leaf not in self.unseen]
         self.optimizers, self.called = walk.optimizers, walk.called_as_is
         self.grown, self.generators = walk.grown, walk.recorder.generators
@@ -187,7 +188,9 @@ class CompiledIteration:
 
     def covers(self, other: CompiledIteration) -> bool:
         """Whether this one binds and forgets anew all that the other leaves unseen."""
-        return self is other or (other.names <= self.names and other.unseen <= self.unseen)
+        return self is other or (
+            other.names <= self.names and other.unseen.keys() <= self.unseen.keys()
+        )
 
     def disturbs(self, other: CompiledIteration) -> bool:
         """Whether this one changes what the other takes for constant."""
@@ -239,8 +242,9 @@ class CompiledIteration:
             location.store(variables, shown.tensor(former))
         for each in self.remade:
             each.location.store(variables, each.make(variables))
-        for leaf, array in zip(self.unseen, arrays[len(formers) :], strict=True):
-            meta_of(leaf).grad = Tensor(kept(array, leaf.array))
+        unseen = zip(self.unseen.items(), arrays[len(formers) :], strict=True)
+        for (leaf, version), array in unseen:
+            meta_of(leaf).grad = gradient_of(array, leaf.array, version)
 
     def release(self) -> None:
         """Let go of the recorded iteration's graphs: this one does not run any more."""

@@ -71,8 +71,12 @@ class NotSettled(Exception):
     """An iteration does not end as it began: the next one may."""
 
 
-def finish(walk: Capture, steps: int) -> CompiledIteration:
-    """The compiled form of an iteration that was captured; `steps` is what it counted."""
+def finish(
+    walk: Capture, steps: int, passes: Sequence[Callable[[Trace], Trace]]
+) -> CompiledIteration:
+    """The compiled form of an iteration that was captured, after some passes; `steps` is what it
+    counted.
+    """
     builder = walk.builder
     builder.span, builder.stack = None, ()
     _find_carried(walk)
@@ -100,7 +104,7 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
     listener = walk.recorder.former
     if listener is not None and listener.check is not None:
         trace = _watched(trace, listener.check)
-    trace = optimized(trace)
+    trace = optimized(trace, passes)
     late = raising_behind_effects(trace)
     if late is None:
         _mark_effects(trace, walk.state)

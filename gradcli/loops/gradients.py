@@ -17,6 +17,9 @@ from gradcli.trace.ir import GraphBreak, Inline, Kernel, Value, kind_of, same_bi
 _ARRIVE = Inline("{0}.grad = {1}({2}({3}, {4}))", "arrive")
 """A leaf is given its first gradient."""
 
+_ARRIVE_WRITTEN = Inline("{0}.grad = {1}({2}, {3}, {4})", "arrive")
+"""The same with one that has been written to, as when it was clipped."""
+
 _ARRIVE_AT = Inline("{0}({1}).grad = {2}({3}({4}, {5}))", "arrive")
 """A leaf that every iteration loads anew gets its gradient."""
 
@@ -173,9 +176,19 @@ class Gradients:
                 self.unseen[leaf] = gradient
                 continue
             array = builder.constant(leaf.array)
-            builder.effect(
-                _ARRIVE, [meta_of(leaf), Tensor, accumulate.kept, gradient, array], grad=[array]
-            )
+            arrives, operands = _ARRIVE, [meta_of(leaf), Tensor, accumulate.kept, gradient, array]
+            if leaf.grad is not None and leaf.grad.version:
+                arrives = _ARRIVE_WRITTEN
+                operands = [meta_of(leaf), gradient_of, gradient, array, leaf.grad.version]
+            builder.effect(arrives, operands, grad=[array])
+
+
+def gradient_of(gradient: Any, array: Any, version: int) -> Tensor:
+    """The gradient of a leaf with an array, which has been written to so often."""
+    tensor = Tensor(accumulate.kept(gradient, array))
+    if version:
+        storage_of(tensor).version = version
+    return tensor
 
 
 def _count_write(meta: TensorMeta) -> None:

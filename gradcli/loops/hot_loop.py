@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import Span
 from gradcli.language.compiler.base import Between, Iterations
 from gradcli.language.compiler.statements.blocks import Length
 from gradcli.language.tree import syntax as tree
@@ -17,15 +18,18 @@ from gradcli.loops.capture import Capture
 from gradcli.loops.compiled import Arrays, CompiledIteration, FailedInEffects
 from gradcli.loops.finishing import NotSettled, finish
 from gradcli.loops.guards import is_input
-from gradcli.loops.locations import analysed
+from gradcli.loops.locations import Returned, analysed
 from gradcli.loops.symbols import CHANGED
 from gradcli.loops.verify import Effects, same_effects
 from gradcli.loops.walk import expressions, statements  # noqa: F401  each handler registers itself
 from gradcli.state import active, is_unobserved
 from gradcli.trace.ir import GraphBreak, SideExit
+from gradcli.trace.passes import PASSES, SEPARATE_PASSES
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler
+    from gradcli.language.compiler.base import Compiler, Running
+    from gradcli.language.functions.calls import Function
+    from gradcli.trace.ir import Trace
 
 HOT_AFTER = 4
 """Interpreted iterations before one is captured: the first ones make what later ones find, as
@@ -61,6 +65,8 @@ class HotLoop:
     """A loop whose iterations may be compiled.
 
     Attributes:
+        kind: what it is called, and what it repeats.
+        passes: what the traces of its iterations go through.
         interpreted: how many iterations were interpreted since the last capture, or the beginning.
         attempts: how many more captures may turn out useless before the loop stays interpreted.
         paths: the ways through the body that are compiled, the last one that ran first.
@@ -71,6 +77,9 @@ class HotLoop:
         unsteady: how often a side exit was taken because a number had changed that was compiled as
             a constant, by the span of the expression that reads it.
     """
+
+    kind = "loop", "iteration"
+    passes: Sequence[Callable[[Trace], Trace]] = PASSES
 
     def __init__(
         self,
@@ -425,7 +434,7 @@ class HotLoop:
             self.attempts = 1
         if graph_break is None and signal in (None, CONTINUE):
             try:
-                self._add(finish(walk, before - steps.left))
+                self._add(finish(walk, before - steps.left, self.passes))
             except NotSettled:
                 self.attempts -= 1
             except GraphBreak as late:
@@ -494,3 +503,72 @@ class HotLoop:
             self._refuse()
         self._check(variables)
         return True
+
+
+class HotClosure(HotLoop):
+    """A function without arguments that an optimizer calls again and again, however often it is
+    defined anew: its calls are like the iterations of a loop whose body is its body.
+
+    It has been called already. Between two calls the optimizer changes the parameters, and looks at
+    gradients: nothing is computed once for several, and what a call leaves is shown. Where the
+    program may have run, guards are looked at too.
+
+    Attributes:
+        begins: whether the program may have run since the last call.
+    """
+
+    kind = "closure", "call"
+    passes = SEPARATE_PASSES
+
+    def __init__(self, interpreter: Running, function: Function, called: int) -> None:
+        body = function.statements
+        first, last = body[0].span, body[-1].span
+        span = Span(first.source, first.start, last.end)
+        node = tree.While(span, tree.Constant(span, True), body, [])
+        super().__init__(interpreter.compiler, node, function.scope, self._interpreted, False)
+        self.plan = self.plan._replace(leaves=True, anew=frozenset())
+        self.begins = True
+        self.interpreted_count = called
+        self._own = function.body
+        self._ended: Any = None
+        self._runs = False
+
+    def call(self, function: Function) -> Any:
+        """Call it."""
+        if self._runs:  # inside itself
+            return function()
+        own, function.body = function.body, self._call
+        self._own, self._runs = own, True
+        try:
+            return function()
+        finally:
+            function.body, self._runs = own, False
+
+    def _call(self, variables: Variables) -> Any:
+        """Run the body with these variables, in whichever way."""
+        self.between = Between.ANYTHING if self.begins else Between.COUNTED
+        self.begins, self._ended = False, None
+        for path in self.paths:
+            path.entered = False
+        ended = self._run_iteration(variables)
+        if Returned.name in variables:
+            return (variables.pop(Returned.name),)
+        return self._ended or ended
+
+    def _interpreted(self, variables: Variables) -> Any:
+        ended = self._own(variables)
+        if ended is not None:
+            variables[Returned.name] = ended[0]
+        return ended
+
+    def _walked(self, walk: Capture) -> Any:
+        """Run the call that is captured: of its own variables only the result outlives it."""
+        ended = super()._walked(walk)
+        if walk.broken is not None or type(ended) is not tuple:
+            return ended
+        for key in [key for key in walk.stored if key[0] == "own"]:
+            del walk.stored[key]
+        value = ended[0]
+        walk.note(Returned(value.name if type(value) is Tensor else None), walk.ended[0])
+        self._ended = ended
+        return None

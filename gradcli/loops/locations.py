@@ -46,6 +46,33 @@ class Name:
         (variables if self.holder is None else self.holder).pop(self.name, None)
 
 
+class Returned:
+    """What a call returns, kept among its variables until it ends.
+
+    Attributes:
+        tensor_name: what a tensor is called there, None for no name.
+    """
+
+    __slots__ = ("tensor_name",)
+
+    name = "return"  # which no variable is called
+    key: Key = ("own", name)
+
+    def __init__(self, tensor_name: str | None) -> None:
+        self.tensor_name = tensor_name
+
+    def read(self, variables: Variables) -> Any:
+        return variables[self.name]
+
+    def store(self, variables: Variables, value: Any) -> None:
+        if type(value) is Tensor and self.tensor_name is not None:
+            value.set_name(self.tensor_name)
+        variables[self.name] = value
+
+    def remove(self, variables: Variables) -> None:
+        variables.pop(self.name, None)
+
+
 class Attribute:
     """An attribute of an object."""
 
@@ -87,7 +114,7 @@ class Item:
         self.owner.pop(self.at, None)  # of a dict: a list has all items that can be set
 
 
-Location = Name | Attribute | Item
+Location = Name | Returned | Attribute | Item
 
 
 class Part:

@@ -24,15 +24,33 @@ if TYPE_CHECKING:
 def check_optimizer(optimizer: Any) -> None:
     """Raise GraphBreak unless it is one of torch.optim's and its `step` is the one of them all."""
     kind = type(optimizer)
-    if (
-        not kind.__module__.startswith("gradcli.library.torch.optim.")
-        or not isinstance(optimizer, optimizer_class())
-        or kind.step is not optimizer_class().step
-        or kind._step is not optimizer_class()._step
-        or kind.zero_grad is not optimizer_class().zero_grad
-        or any(optimizer._hooks)
-    ):
+    if not _zeroes_as_all(optimizer) or kind.step is not optimizer_class().step:
         raise GraphBreak("this optimizer does not step as they all do")
+    if kind._step is not optimizer_class()._step:
+        raise GraphBreak(
+            f"`step` of {kind.__name__} evaluates its closure as often as it finds fit",
+            "the calls of the closure are compiled by themselves",
+        )
+    if any(optimizer._hooks):
+        raise GraphBreak("an optimizer with hooks")
+
+
+def _zeroes_as_all(optimizer: Any) -> bool:
+    """Whether an optimizer is one of torch.optim's, and its `zero_grad` the one of them all."""
+    kind = type(optimizer)
+    return (
+        kind.__module__.startswith("gradcli.library.torch.optim.")
+        and isinstance(optimizer, optimizer_class())
+        and kind.zero_grad is optimizer_class().zero_grad
+    )
+
+
+def parameter_lists(optimizer: Optimizer) -> list[Any]:
+    """What `zero_grad()` of an optimizer takes for constant."""
+    parts: list[Any] = [optimizer.param_groups]
+    for group in optimizer.param_groups:
+        parts += [group, group["params"], *group["params"]]
+    return parts
 
 
 def parts_of(optimizer: Optimizer) -> list[Any]:
@@ -70,7 +88,8 @@ def _kind(value: Any) -> Any:
 def gradients_of(target: Any) -> list[Tensor]:
     """The tensors whose gradients `zero_grad()` of an optimizer or a module forgets."""
     if isinstance(target, optimizer_class()):
-        check_optimizer(target)
+        if not _zeroes_as_all(target):
+            raise GraphBreak("this optimizer does not forget gradients as they all do")
         return [parameter for _, parameter in parameters_of(target)]
     if isinstance(target, module_class()) and (type(target).zero_grad is module_class().zero_grad):
         return list(target.parameters())

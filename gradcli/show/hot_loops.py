@@ -33,22 +33,22 @@ def _is_inside(loop: HotLoop, other: HotLoop) -> bool:
 
 def _explained(loop: HotLoop, style: Style) -> list[str]:
     whole = loop.compiled_count + loop.interpreted_count
-    head = _head(loop.node.span)
+    head, (kind, repeated) = _head(loop.node.span), loop.kind
     notes: tuple[str, ...] = ()
     marks = [Mark(head, "", primary=True)]
     broken, help = loop.broken, None
     if loop.compiled_count:
-        title = f"loop: {counted(loop.compiled_count, 'iteration')} of {whole} compiled"
+        title = f"{kind}: {counted(loop.compiled_count, repeated)} of {whole} compiled"
         notes = (_facts(loop),)
     else:
-        title = f"loop: {counted(whole, 'iteration')} interpreted"
+        title = f"{kind}: {counted(whole, repeated)} interpreted"
     if broken is not None and not loop.paths:
         place = broken.span or head
         reason = f"{broken.reason} [{broken.code}]"
         same = (place.start, place.end) == (loop.node.span.start, loop.node.span.end)
         marks = [Mark(head if same else place, reason, primary=True)]
         if not same and place.line != head.line:
-            marks.append(Mark(head, "in this loop", primary=False))
+            marks.append(Mark(head, f"in this {kind}", primary=False))
         help = broken.hint
     return [style.paint(title, "note"), *body(marks, notes, help, style)]
 

@@ -16,7 +16,7 @@ their ops, and compiled code exits for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -32,9 +32,9 @@ FREE = Inline("{0} = None", "free")
 """Frees the memory of a value."""
 
 
-def optimized(trace: Trace) -> Trace:
-    """A trace after all passes, in their order."""
-    return reduce(lambda result, each: each(result), PASSES, trace)
+def optimized(trace: Trace, passes: Sequence[Callable[[Trace], Trace]] | None = None) -> Trace:
+    """A trace after some passes, or all, in their order."""
+    return reduce(lambda result, each: each(result), passes or PASSES, trace)
 
 
 # --- what may raise -------------------------------------------------------------------------------
@@ -305,3 +305,6 @@ def _overlap(arrays: Sequence[Any], others: Sequence[Any]) -> bool:
 
 PASSES = (raising_first, without_dead, without_copies, invariants_out, outputs_late, memory_reused)
 """All passes, in the order in which they run."""
+
+SEPARATE_PASSES = (raising_first, without_dead, without_copies, memory_reused)
+"""Those of a trace each of whose runs begins and ends by itself."""

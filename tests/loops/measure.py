@@ -8,20 +8,14 @@ from __future__ import annotations
 import re
 import sys
 from time import process_time
-from unittest import mock
 
-from gradcli.language.compiler.statements import blocks, short_loops
 from tests.loops.kinds import KINDS, STEPS
 from tests.running import Outcome, run
 
 
 def outcome_of(program: str, compiled: bool) -> Outcome:
     """What a program does, with or without compilation."""
-    with (
-        mock.patch.object(blocks, "_MANY", blocks._MANY if compiled else 1 << 60),
-        mock.patch.object(short_loops, "FEWEST", short_loops.FEWEST if compiled else 1 << 60),
-    ):
-        outcome = run(program)
+    outcome = run(program, compiles=compiled)
     assert outcome.error is None, outcome.error
     return outcome
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.autograd.engine import backward
@@ -12,7 +13,13 @@ from gradcli.language.tree import syntax as tree
 from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import context_class, module_class, optimizer_class
 from gradcli.loops.lower_backward import write_backward
-from gradcli.loops.optimizers import check_optimizer, gradients_of, parts_of, write_step
+from gradcli.loops.optimizers import (
+    check_optimizer,
+    gradients_of,
+    parameter_lists,
+    parts_of,
+    write_step,
+)
 from gradcli.loops.walk.operation import Callee, Handlers, host_call
 from gradcli.ops.creation import tensor_methods
 from gradcli.trace.ir import GraphBreak, Inline, same
@@ -94,7 +101,7 @@ def _zero_grad(walk: Capture, callee: Callee) -> Any:
     """`optimizer.zero_grad()`, `model.zero_grad()`."""
     if callee.positional or any(each is not True for each in callee.keywords.values()):
         walk.refuse("`zero_grad` that fills gradients with zeros", "leave set_to_none as it is")
-    _rely_on(walk, callee.receiver)
+    _rely_on(walk, callee.receiver, parameter_lists)
 
     def record() -> None:
         for tensor in gradients_of(callee.receiver):
@@ -104,11 +111,11 @@ def _zero_grad(walk: Capture, callee: Callee) -> Any:
     return _without_recorder(walk, callee)
 
 
-def _rely_on(walk: Capture, target: Any) -> None:
+def _rely_on(walk: Capture, target: Any, parts: Callable[[Any], list[Any]]) -> None:
     if isinstance(target, module_class()):
         walk.rely_on_module(target)
     elif id(target) not in walk.local:
-        walk.guard.rely_on(lambda: parts_of(target))
+        walk.guard.rely_on(lambda: parts(target))
 
 
 def _optimizer_step(walk: Capture, callee: Callee) -> Any:
@@ -123,7 +130,7 @@ def _optimizer_step(walk: Capture, callee: Callee) -> Any:
     if walk.broken is not None:
         return walk.evaluate(callee.operation, callee.operands)
     loss = None if closure is None else _closed(walk, closure)
-    _rely_on(walk, optimizer)
+    _rely_on(walk, optimizer, parts_of)
 
     def record() -> None:
         walk.builder.updated += write_step(walk.gradients, optimizer)

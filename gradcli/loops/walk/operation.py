@@ -10,7 +10,7 @@ from operator import itemgetter
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from gradcli.autograd.modes import GradMode
+from gradcli.autograd.modes import GradMode, is_grad_enabled
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.base import HANDLERS, Compiler, Evaluate, Store
 from gradcli.language.functions.calls import Function
@@ -153,7 +153,8 @@ def host_call(walk: Capture, callee: Callee) -> Any:
     elif isinstance(value, (tuple, list)):
         _check_parts(walk, callee, value)
     elif isinstance(value, (int, float, str)) and not (
-        type(callee.receiver) is Tensor and callee.name in _SIZES
+        (type(callee.receiver) is Tensor and callee.name in _SIZES)
+        or callee.function is is_grad_enabled  # a mode, which is guarded
     ):
         walk.refuse(f"`{_shown(callee)}` gives a value that may be another one in every iteration")
     elif value is None and recorder.write_count == writes:

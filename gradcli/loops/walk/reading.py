@@ -557,7 +557,7 @@ class Reader(Compiler):
         if type(value) in (list, dict, set) and id(value) not in self.local:
             self.refuse("a list, dict or set from outside the iteration changes")
 
-    def _note(self, place: Location, value: Any) -> None:
+    def note(self, place: Location, value: Any) -> None:
         """A place that outlives the iteration holds a value now."""
         self.stored[place.key] = place, value
         self.remember(place, value)

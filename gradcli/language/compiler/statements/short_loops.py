@@ -1,18 +1,22 @@
-"""Loops of few iterations, each of which takes long: whether compiling those that are left pays."""
+"""Loops of few iterations, each of which takes long, and closures that optimizers call: whether
+compiling what is left of them pays.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcli.language.tree.control_flow import Run
-from gradcli.language.tree.scopes import Variables
+from gradcli.language.tree.scopes import Variables, names_around
 from gradcli.state import is_unobserved
 
 if TYPE_CHECKING:
     from gradcli.language.compiler.base import Iterations, RunAlike, Running
+    from gradcli.language.functions.calls import Function
     from gradcli.state import State
 
 FEWEST = 10
@@ -45,14 +49,28 @@ def may_pay(interpreter: Running, length: int) -> bool:
     )
 
 
-class ShortLoop:
-    """Interprets the iterations of a loop, until it is known what one takes.
+def pays(left: int, seconds: float, nodes: int, transformed: bool) -> bool:
+    """Whether compiling pays for so many iterations that are left.
 
     To capture an iteration and to verify the compiled one takes as long as interpreting several,
     and of the time that interpreting takes compiled code saves a part. Both were measured: for
-    programs of `torch.func` 2 iterations and almost all, for others 11 and two fifths. Where the
-    saving on the iterations that are left is the larger, they are compiled. Either way they give
-    the same.
+    programs of `torch.func` 2 iterations and almost all, for others 11 and two fifths.
+
+    Args:
+        seconds, nodes: what one takes, and how many nodes it makes.
+        transformed: whether a transform of `torch.func` runs in it.
+    """
+    of_transform, of_others = (2, 0.95, _PER_NODE_OF_TRANSFORM), (11, 0.4, _PER_NODE)
+    costs, share, most = of_transform if transformed else of_others
+    interpreting = min(seconds, most * nodes)
+    loading = _LOADED if "gradcli.loops.hot_loop" in sys.modules else _LOADING
+    saved = left * share * interpreting
+    return saved > costs * interpreting + 2 * (seconds - interpreting) + loading
+
+
+class ShortLoop:
+    """Interprets the iterations of a loop, until it is known what one takes; where it pays, those
+    that are left are compiled. Either way they give the same.
 
     Attributes:
         length: how many iterations there are, as far as is known now.
@@ -94,7 +112,8 @@ class ShortLoop:
             return signal
         self.seconds = min(self.seconds, seconds)
         self.is_timed = self.done < _TIMED and self._compiled() == compiled
-        if self._pays(state.sequence_nr - nodes, state.transform_count > transforms):
+        left, made = self.length() - self.done, state.sequence_nr - nodes
+        if pays(left, self.seconds, made, state.transform_count > transforms):
             self._begin(variables)
         return signal
 
@@ -106,17 +125,92 @@ class ShortLoop:
         """How many iterations of any loop ran compiled: an iteration with such has little left."""
         return sum(each.compiled_count for each in self.loops.values())
 
-    def _pays(self, nodes: int, transformed: bool) -> bool:
-        """Whether compiling pays for iterations that make so many nodes."""
-        of_transform, of_others = (2, 0.95, _PER_NODE_OF_TRANSFORM), (11, 0.4, _PER_NODE)
-        costs, share, most = of_transform if transformed else of_others
-        interpreting = min(self.seconds, most * nodes)
-        loading = _LOADED if "gradcli.loops.hot_loop" in sys.modules else _LOADING
-        saved = (self.length() - self.done) * share * interpreting
-        return saved > costs * interpreting + 2 * (self.seconds - interpreting) + loading
-
     def _begin(self, variables: Variables) -> None:
         done = self.done
         self.is_timed = False
         begun = self.begin_hot(variables, lambda: self.length() - done, done)
         self.body, self.leave, self.alike = begun
+
+
+_HOT_AFTER = 256
+"""Calls after which a closure is compiled, whatever they take."""
+
+
+class HotClosure(Protocol):
+    """A closure whose calls may run as compiled code (`gradcli/loops`).
+
+    Attributes:
+        begins: whether code of the program may have run since its last call.
+    """
+
+    begins: bool
+
+    def call(self, function: Function) -> Any:
+        """Call a function with its body."""
+
+
+MakeHotClosure = Callable[["Running", "Function", int], HotClosure]
+"""What makes a hot closure of a function that was called so often."""
+
+
+class Closures:
+    """The functions without arguments that optimizers call again and again, by their bodies: one
+    may be defined anew for each step.
+    """
+
+    def __init__(self, interpreter: Running, make_hot: MakeHotClosure) -> None:
+        self.interpreter = interpreter
+        self.make_hot = make_hot
+        self.known: dict[int, Closure] = {}
+
+    def __call__(self, function: Function) -> Callable[[], Any]:
+        """What calls a function, compiled where that pays, as long as no code of the program runs
+        between the calls.
+        """
+        interpreter, body = self.interpreter, function.statements
+        if (
+            interpreter.long_loops is not None
+            or interpreter.state.recorder is not None
+            or names_around(function.parent) is not interpreter.values
+        ):
+            return function
+        known = self.known.get(id(body))
+        if known is None:
+            known = self.known[id(body)] = Closure(interpreter, body, self.make_hot)
+        elif known.hot is not None:
+            known.hot.begins = True
+        return partial(known.call, function)
+
+
+class Closure:
+    """One of them. How often it will be called nobody knows: as often again as it was.
+
+    Attributes:
+        body: the statements, whose identity tells it from others.
+        called: how often it was called before it was hot.
+        seconds: the least that a call took.
+    """
+
+    def __init__(self, interpreter: Running, body: Any, make_hot: MakeHotClosure) -> None:
+        self.interpreter = interpreter
+        self.body = body
+        self.make_hot = make_hot
+        self.called, self.seconds = 0, float("inf")
+        self.hot: HotClosure | None = None
+
+    def call(self, function: Function) -> Any:
+        """Call it."""
+        if self.hot is not None:
+            return self.hot.call(function)
+        state = self.interpreter.state
+        nodes, transforms = state.sequence_nr, state.transform_count
+        begun = perf_counter()
+        result = function()
+        self.seconds = min(self.seconds, perf_counter() - begun)
+        self.called += 1
+        made, transformed = state.sequence_nr - nodes, state.transform_count > transforms
+        if self.called >= _HOT_AFTER or (
+            self.called >= FEWEST and pays(self.called, self.seconds, made, transformed)
+        ):
+            self.hot = self.make_hot(self.interpreter, function, self.called)
+        return result

@@ -11,6 +11,7 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, value_error
+from gradcli.language.functions.calls import Function
 from gradcli.library.torch.optim.optimizer import (
     Group,
     Optimizer,
@@ -22,6 +23,7 @@ from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.linalg.products.matrix_products import product
 from gradcli.ops.shape.joining import cat_function
 from gradcli.record import Record
+from gradcli.state import active
 
 _DECREASE = 1e-4
 """The least required decrease, as a fraction of that which the first slope predicts."""
@@ -196,6 +198,9 @@ class LBFGS(Optimizer):
                 "LBFGS.step() needs a closure, which computes the loss and its gradients",
                 text="LBFGS.step() missing 1 required positional argument: 'closure'",
             )
+        calls = active.state.closure_calls
+        if calls is not None and type(closure) is Function:
+            closure = calls(closure)
         with NoGrad():
             return _Step(self.param_groups[0], self.state, closure).run()
 
