@@ -791,6 +791,16 @@ def test_a_graph_that_the_program_freed(capsys: pytest.CaptureFixture[str]) -> N
     assert shown.code == 0, shown.err
 
 
+def test_a_view_that_a_write_made_unusable(capsys: pytest.CaptureFixture[str]) -> None:
+    program = (
+        "w = torch.ones(2, 2, requires_grad=True)\nwith torch.no_grad(): row = w[0]\n"
+        "with torch.no_grad(): row.fill_(0)\nz = (w * 0).sum()\ny = z / z"
+    )
+    shown = CommandLine(capsys)("blame", program)
+    assert "0 / 0 has no value" in shown.out, shown.err
+    assert shown.code == 1
+
+
 _HALVED = """\
 torch.manual_seed(0)
 net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LayerNorm(4)).half()

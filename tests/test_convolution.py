@@ -191,6 +191,14 @@ print(m.grad)
     assert printed(program) == "tensor([[0., 0.],\n        [2., 2.]])"
 
 
+def test_a_padding_row_gets_nothing_of_a_gradient_that_is_nan() -> None:
+    program = """
+(F.embedding(tensor([1, 0]), m, padding_idx=0) * math.nan).sum().backward()
+print(m.grad)
+"""
+    assert printed(program) == "tensor([[0., 0.],\n        [nan, nan]])"
+
+
 def test_the_gradient_of_a_convolution_is_differentiable() -> None:
     program = """
 x = torch.arange(9.0).reshape(1, 1, 3, 3).requires_grad_()

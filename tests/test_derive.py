@@ -165,6 +165,12 @@ def test_a_number_is_reduced_over_its_only_dimension(gradcli: CommandLine) -> No
     assert (shown.code, "softmax" in shown.out) == (0, True), shown.err
 
 
+def test_the_diagonal_of_a_matrix_that_is_computed(gradcli: CommandLine) -> None:
+    shown = gradcli("derive", "y = ((s * 2).diag() ** 3).sum()", "s=[[1, 2], [3, 4]]")
+    assert shown.code == 0, shown.err
+    assert "diagonal_scatter(" in shown.out
+
+
 def test_a_long_chain_is_refused_a_matrix_at_once(gradcli: CommandLine) -> None:
     """Each of its lines is put into the next once."""
     chain = "e = x * a\nfor i in range(90): e = e.log()\ne = e.mean()"

@@ -426,6 +426,29 @@ _WHY += [
         ("only rows that were looked up get a gradient, and that of padding_idx none",),
     ),
     Row(
+        "why net.weight.trains",
+        "net = torch.nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "for _ in range(3):\n    loss = net(torch.ones(2)).sum()\n    loss.backward()\n"
+        "    net.weight.grad = None\n    opt.step()",
+        ("net.weight.trains = False", "is cleared before a step() can use it"),
+    ),
+    Row(
+        "why net.weight.trains",
+        "net = torch.nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "for _ in range(3):\n    loss = net(torch.ones(2)).sum()\n    loss.backward()\n"
+        "    opt.step()\n    net.weight.grad = None",
+        ("net.weight.trains = True", "a gradient arrived and was used"),
+        ("untried",),
+    ),
+    Row(
+        "why net.weight.grad",
+        "data = torch.ones(2).requires_grad_()\nnet = torch.nn.Linear(2, 1)\n"
+        "net.weight = torch.nn.Parameter(torch.ones(1, 2), requires_grad=False)\n"
+        "loss = net(data).sum()\nloss.backward()",
+        ("net.weight is frozen",),
+        ("this says which parameters require grad",),
+    ),
+    Row(
         "why net.weight.grad",
         "net = torch.nn.Linear(2, 1)\nwith torch.no_grad():\n    h = net(torch.ones(2))\n"
         "loss = h.sum()\nloss.backward()",

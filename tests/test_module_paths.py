@@ -271,6 +271,19 @@ def test_flow_finds_gradients_that_vanish(gradcli: CommandLine) -> None:
     assert 0 < gains["net.2.weight"] < 1
     healthy = "net = torch.nn.Linear(2, 1)\nloss = net(torch.ones(3, 2)).sum()"
     assert "vanish" not in gradcli("explain", "--flow", healthy).out
+    # Queries and keys of an attention that looks everywhere alike have next to no gradients.
+    attention = (
+        "from torch import nn\ntorch.manual_seed(0)\nclass Block(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n"
+        "        self.query, self.key = nn.Linear(8, 8), nn.Linear(8, 8)\n"
+        "        self.value = nn.Linear(8, 8)\n        for each in (self.query, self.key):\n"
+        "            nn.init.normal_(each.weight, std=1e-5)\n"
+        "            nn.init.zeros_(each.bias)\n"
+        "    def forward(self, x):\n        scores = self.query(x) @ self.key(x).mT\n"
+        "        return x + F.softmax(scores, -1) @ self.value(x)\n"
+        "net = nn.Sequential(Block(), Block())\nloss = (net(torch.randn(5, 8)) ** 2).sum()\n"
+    )
+    assert "vanish" not in gradcli("explain", "--flow", attention).out
 
 
 def test_a_gain_is_the_norm_of_the_weight_where_the_layer_only_scales(

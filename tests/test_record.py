@@ -170,6 +170,13 @@ def test_blame_finds_the_row_that_is_masked_whole(gradcli: CommandLine) -> None:
         assert part in shown.out
 
 
+def test_a_parameter_that_an_earlier_step_ruined(gradcli: CommandLine) -> None:
+    told = " ".join(gradcli("blame", recording("ruined")).out.split())
+    assert "net.weight holds nan" in told
+    assert "no cure in this step: the parameter was so before it" in told
+    assert "`gradcli record --at first-nonfinite` records the step" in told
+
+
 @pytest.mark.parametrize("lines", [3, 100])
 @pytest.mark.parametrize("name", ["row", "slope"])
 def test_of_a_large_recording_what_leads_to_the_first_number_is_run(

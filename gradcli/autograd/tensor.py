@@ -411,6 +411,16 @@ def refuse_transformed(what: str, text: str | None = None) -> None:
         raise runtime_error(f"{what} inside a function that torch.func transforms", text=text)
 
 
+def is_usable_leaf(tensor: Tensor) -> bool:
+    """Whether a tensor is a leaf; not a view which a write to its memory made unusable, and which
+    raises E405.
+    """
+    try:
+        return tensor.is_leaf
+    except GradcliError:
+        return False
+
+
 def refresh(tensor: Tensor) -> None:
     """Bring `grad_fn` and `requires_grad` of a view up to date with the writes to its base."""
     meta = tensor.meta

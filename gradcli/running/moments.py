@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.layout.meta import MetaArray
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, is_usable_leaf
 from gradcli.language.compiler.base import Running
 from gradcli.language.long_loops import LoopCompiler
 from gradcli.language.tree import control_flow
@@ -143,7 +143,7 @@ def leaves(run: Run) -> Iterator[tuple[str, Tensor]]:
     for name, value in run.session.state.names().items():
         held = enumerate(value) if type(value) in (list, tuple) else ()
         for called, each in [(name, value), *((f"{name}[{n}]", each) for n, each in held)]:
-            is_leaf = type(each) is Tensor and each.is_leaf and each.requires_grad
+            is_leaf = type(each) is Tensor and is_usable_leaf(each) and each.requires_grad
             if is_leaf and _has_elements(each):
                 yield called, each
 

@@ -17,7 +17,7 @@ from gradcli.arrays.dtypes import boolean
 from gradcli.arrays.files.recording import MOST_DRAWN
 from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.recording.recorder import Arrival, Step
-from gradcli.autograd.tensor import Tensor, gradient_edge
+from gradcli.autograd.tensor import Tensor, gradient_edge, is_usable_leaf
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.language.rounds import (
     NotRecorded,
@@ -549,8 +549,8 @@ def leaves_of(run: Run) -> Arrays:
         name: to_host(value.array)
         for name, value in run.session.values.items()
         if type(value) is Tensor
-        and value.is_leaf
         and (value.dtype.is_floating_point or value.dtype is boolean)
+        and is_usable_leaf(value)
     }
 
 

@@ -41,7 +41,8 @@ def _added_rows(
     where = indices.reshape(-1)
     rows = wide(grad_output).reshape(where.size, grad_output.shape[-1])
     if padding_idx >= 0:
-        rows = rows * (where != padding_idx)[:, None]
+        # NaN times 0 is NaN, and a padding row gets nothing.
+        rows = np.where((where != padding_idx)[:, None], rows, rows.dtype.type(0))
     if scale_by_freq:
         rows = rows / np.bincount(where, minlength=num_weights)[where][:, None]
     table = zeros(rows, (num_weights, rows.shape[1]))
@@ -55,13 +56,12 @@ def _added_rows_decomposed(
     """`_added_rows`, step by step."""
     where = reshape(indices, (-1,))
     rows = reshape(grad_output, (-1, int(grad_output.shape[-1])))
-    weights = np.ones(where.array.size, rows.array.dtype)
-    if padding_idx >= 0:
-        weights *= where.array != padding_idx
+    if padding_idx >= 0 and (where.array == padding_idx).any():
+        rows = masked_fill_number(rows, reshape(where == padding_idx, (-1, 1)), 0)
     if scale_by_freq:
-        weights /= np.bincount(where.array, minlength=num_weights)[where.array]
-    if not (weights == 1).all():
-        rows = rows * Tensor(weights[:, None])
+        weights = 1 / np.bincount(where.array, minlength=num_weights)[where.array]
+        if not (weights == 1).all():
+            rows = rows * Tensor(weights[:, None].astype(rows.array.dtype))
     return index_add(zeros(rows, (num_weights, int(rows.shape[1]))), 0, where, rows)
 
 

@@ -56,6 +56,12 @@ _HINTS = {
 """What is said of kinds for which a finite number would be wrong."""
 
 
+_EARLIER = (
+    "no cure in this step: the parameter was so before it; `gradcli record --at first-nonfinite`"
+    " records the step that made it so, and `--watch` finds it in a run of any length"
+)
+"""The same of a parameter in a recording."""
+
 _COMPUTED = {
     "division by zero": "no cure: the divisor is computed, and 0 by itself or by rounding; mask it"
     " before you divide, or rewrite what rounds",
@@ -135,6 +141,9 @@ def hint(blamed: Blamed) -> str:
     of_op = f"{blamed.cause}, {name_of(blamed.nonfinite).removeprefix('log_')}"
     said = _HINTS.get(of_op) or (_COMPUTED.get(blamed.cause) if blamed.computed else None)
     said = said or (_HINTS.get(f"{blamed.cause}, float64") if blamed.too_large else None)
+    place = blamed.nonfinite.place
+    if blamed.cause == "from a parameter" and place is not None and place.origin:
+        said = _EARLIER
     said = said or _HINTS.get(blamed.cause)
     if said is None and blamed.untried:
         said = f"no rewrite was tried: {blamed.untried}"

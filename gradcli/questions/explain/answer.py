@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd import naming
 from gradcli.autograd.recording.recorder import apart
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, is_usable_leaf
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.rounds import arrivals_of
 from gradcli.questions.explain import tell_ledger_extras as rendering
@@ -134,7 +134,7 @@ def _leaves_in(values: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:
     waiting.sort(key=lambda pair: type(pair[1]) is Tensor)
     while waiting:
         name, value = waiting.pop(0)
-        if type(value) is Tensor and value.is_leaf and value.requires_grad:
+        if type(value) is Tensor and is_usable_leaf(value) and value.requires_grad:
             if id(value) not in seen:
                 yield name, value
             seen.add(id(value))

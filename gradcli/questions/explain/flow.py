@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -193,7 +194,7 @@ def finding(rows: Sequence[Flow], events: Sequence[Event], passes: int = 1) -> s
         said.append(f"{dead} are 0 everywhere")
     positive = [row for row in rows if row.norm and np.isfinite(row.norm)]
     # Weights of different sizes compare by element; biases are another kind.
-    weights = sorted([row for row in positive if len(row.shape) > 1] or positive, key=_element)
+    weights = _of_blocks([row for row in positive if len(row.shape) > 1] or positive)
     if weights and _element(weights[0]) < _VANISHING * _element(weights[-1]):
         nodes = {e.node.node_name for e in events if isinstance(e, Step)}
         instead = next((text for name, text in _SQUASHING.items() if name in nodes), "")
@@ -210,6 +211,22 @@ def finding(rows: Sequence[Flow], events: Sequence[Event], passes: int = 1) -> s
             " clip_grad_norm_() before step() bounds them"
         )
     return "; ".join(said)
+
+
+_NUMBERED = re.compile(r"(.*(?:\.\d+|\[\d+\]))\.")
+
+
+def _of_blocks(rows: Sequence[Flow]) -> list[Flow]:
+    """The row of each numbered block of a model with the largest elements, from the smallest of
+    them: an attention's queries and keys have small gradients where others of it have not.
+    """
+    largest: dict[str, Flow] = {}
+    for row in rows:
+        numbered = _NUMBERED.match(row.name)
+        block = row.name if numbered is None else numbered[1]
+        if block not in largest or _element(largest[block]) < _element(row):
+            largest[block] = row
+    return sorted(largest.values(), key=_element)
 
 
 def _held_before(events: Sequence[Event]) -> int:

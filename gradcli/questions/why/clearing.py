@@ -61,6 +61,45 @@ def is_before(run: Recorded, first: Evaluation, place: Span | None) -> bool:
     return False
 
 
+_STEPS = re.compile(r"(?:\.step|\brecorded_step)\b")
+
+
+def was_used(run: Recorded, place: Span | None) -> bool:
+    """Whether a `step()` ran while the gradients of a backward pass were there, of a tensor whose
+    gradient was cleared at a place.
+    """
+    if place is None:
+        return True
+    has_gradient, steps = False, 0
+    for evaluation in run.provenance.evaluations:
+        node = evaluation.node
+        called = node.function.span.text if isinstance(node, tree.Call) else ""
+        if place.start <= node.span.start and node.span.end <= place.end:
+            has_gradient = False
+        elif called.endswith("backward"):
+            has_gradient = True
+        elif _STEPS.search(called):
+            # A closure that is given to step() runs the pass inside it.
+            given = [each.value for each in evaluation.parts[1:]]
+            if has_gradient or any(not isinstance(each, (Optimizer, str)) for each in given):
+                return True
+            steps += 1
+    if steps:
+        return False
+    # The steps behind the last pass of a recording may have been left out.
+    for statement in run.program:
+        text = statement.span.text
+        if statement.span.start <= place.start < statement.span.end:
+            has_gradient = False
+        elif ".backward(" in text:
+            has_gradient = True
+        elif _STEPS.search(text):
+            if has_gradient:
+                return True
+            steps += 1
+    return not steps
+
+
 def _within(evaluation: Evaluation) -> Iterator[Evaluation]:
     """The evaluations inside one, at any depth, each once: what one round made is a part of all
     that came of it.

@@ -25,6 +25,7 @@ from gradcli.questions.why.clearing import (
     assignment_to_grad,
     clearing_call,
     is_before,
+    was_used,
     written,
 )
 from gradcli.questions.why.detachments import (
@@ -114,8 +115,12 @@ def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
         passes = passes and bool(gradient.value.array.any())
     reason, places = gradient.reason, gradient.detachments
     if gradient.kind == "cleared" and tensor.version:
-        passes, reason = True, "a gradient arrived and was used, and was cleared afterwards"
-        places = [Detachment(each.place, each.text) for each in places]
+        passes = was_used(run, places[0].place if places else None)
+        reason = "a gradient arrived and was used, and was cleared afterwards"
+        if not passes:
+            reason = "each gradient that arrives is cleared before a step() can use it"
+        help = None if passes else "clear it behind step(), or ahead of backward()"
+        places = [Detachment(each.place, each.text, help) for each in places]
     elif not passes and (optimizer := decayed(run, tensor)) is not None:
         passes = True
         reason = (
@@ -147,6 +152,10 @@ def _requires_grad(run: Recorded, name: str, tensor: Tensor) -> Why:
     return without_grad(run, question, name, tensor)
 
 
+_MOST_NAMES = 4
+"""Leaves that are named as those from which no way leads on."""
+
+
 def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why:
     """The answer for a tensor that does not require grad."""
     held = buffer(name, tensor, question.rpartition(".")[2])
@@ -170,6 +179,8 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
         named = [(leaf, leaf.name) for leaf in flow.tensors() if id(leaf) in leaves]
         every = {called for _, called in named if called}
         names = sorted({called for leaf, called in named if called and leaf.is_leaf} or every)
+        if len(names) > _MOST_NAMES:
+            names[_MOST_NAMES - 1 :] = [f"{len(names) - _MOST_NAMES + 1} more"]
         source = f" from {' and '.join(names)}" if names else ""
         reason = f"every way to {name}{source} leaves the graph"
         return Why(question, False, "cut", reason, detachments)

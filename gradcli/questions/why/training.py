@@ -121,7 +121,8 @@ def _freezing(run: Recorded, tensor: Tensor) -> list[Span]:
             (own if holds else others).append(statement.span)
     for each in run.provenance.evaluations:
         called = each.node.function if isinstance(each.node, tree.Call) else None
-        if isinstance(called, tree.Attribute) and called.name == "requires_grad_":
+        is_of_flag = isinstance(called, tree.Attribute) and called.name == "requires_grad_"
+        if is_of_flag and not re.search(r"\((True|requires_grad=True)?\)$", each.node.span.text):
             (own if _has(each.value, tensor) else others).append(each.node.span)
     return list(dict.fromkeys(own or others))
 

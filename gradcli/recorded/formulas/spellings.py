@@ -134,7 +134,8 @@ def _along(name: str) -> Writer:
 def _arguments(name: str, *parameters: str) -> Writer:
     def write(bound: Bound, _shape: tuple[int, ...]) -> Symbol:
         defaults = signature(catalogue.methods[name]).parameters
-        values = [bound[each] for each in parameters]
+        # `diag` of a matrix has no dimensions: they are those of the method's defaults.
+        values = [bound[each] if each in bound else defaults[each].default for each in parameters]
         for each in reversed(parameters[1:]):
             default = defaults[each].default if each in defaults else Parameter.empty
             if isinstance(values[-1], Symbol) or values[-1] != default:
