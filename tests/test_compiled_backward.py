@@ -13,7 +13,7 @@ from gradcli.show.diagnostics.human import diagnostic
 from gradcli.trace.printer import text_of
 from tests.running import run
 
-SETUP = """
+TENSORS = """
 w = torch.linspace(-1, 1, 6).reshape(2, 3).requires_grad_()
 b = torch.tensor([0.5, -0.25, 1.], requires_grad=True)
 s = torch.tensor(0.7, requires_grad=True)
@@ -204,7 +204,7 @@ def outcome(program: str, after: int, monkeypatch: pytest.MonkeyPatch) -> tuple[
     """What a program prints and how it fails where a pass is written after so many."""
     monkeypatch.setattr(compiled, "_AFTER", after)
     monkeypatch.setattr(compiled, "_sites", {})
-    result = run(SETUP + program)
+    result = run(TENSORS + program)
     return result.stdout, "" if result.error is None else diagnostic(result.error)
 
 

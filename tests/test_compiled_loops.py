@@ -18,14 +18,11 @@ from gradcli.trace import codegen
 from tests.random_loops import random_loop
 from tests.random_training import random_training
 from tests.running import Outcome, run
+from tests.test_compiled_backward import TENSORS
 
-SETUP = """
+SETUP = f"""
 import torch.nn.functional as F
-w = torch.linspace(-1, 1, 6).reshape(2, 3).requires_grad_()
-b = torch.tensor([0.5, -0.25, 1.], requires_grad=True)
-s = torch.tensor(0.7, requires_grad=True)
-x = torch.tensor([[1., -2.], [0.25, 3.], [2., 1.5]])
-v = torch.tensor([0.75, -1.25, 0.5])
+{TENSORS}
 classes = torch.tensor([2, 0, 1])
 parameters = [w, b, s]
 losses = []

@@ -16,6 +16,7 @@ from gradcli.autograd.recording.stopwatch import Stopwatch
 from gradcli.session import Session
 from gradcli.show.pictures.modules import module_title
 from tests.running import invoke
+from tests.test_folding import BLOCKS
 
 PROGRAMS = {
     "scalars": ["e = (a + b) * d", "a=2", "b=3", "d=4"],
@@ -196,20 +197,6 @@ def test_a_file_holds_the_page(tmp_path: Path) -> None:
     file = tmp_path / "e.html"
     assert invoke(*PROGRAMS["scalars"], "-o", str(file), "-q").code == 0
     assert file.read_text("utf-8") == invoke(*PROGRAMS["scalars"], "--format", "html").stdout
-
-
-BLOCKS = """
-class Block(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.inner = torch.nn.Linear(4, 4)
-
-    def forward(self, x):
-        return x + self.inner(x.relu())
-
-net = torch.nn.Sequential(torch.nn.Linear(2, 4), *[Block() for _ in range(5)])
-y = net(torch.ones(3, 2)).sum()
-"""
 
 
 def test_modules_are_titled_by_class_and_arguments_and_equal_ones_are_one_box() -> None:

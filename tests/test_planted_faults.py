@@ -58,6 +58,15 @@ def shown_alone(self: compiled.Shown, former: Tensor) -> Tensor:
 
 Fault = tuple[Any, str, Callable[..., Any], str]
 
+_DIVIDES = """
+d = torch.tensor([1, 2])
+left = torch.tensor([5, 100])
+for i in range(120):
+    left -= torch.tensor([0, 1])
+    q = d // left
+print(q)
+"""
+
 FAULTS: dict[str, Fault] = {
     "a number that reaches what does not record it": (
         reading.Reader,
@@ -208,27 +217,13 @@ for i in range(120):
         verify.Effects,
         "undo",
         nothing,
-        """
-d = torch.tensor([1, 2])
-left = torch.tensor([5, 100])
-for i in range(120):
-    left -= torch.tensor([0, 1])
-    q = d // left
-print(q)
-""",
+        _DIVIDES,
     ),
     "an effect behind which something may fail": (
         finishing,
         "raising_behind_effects",
         nothing,
-        """
-d = torch.tensor([1, 2])
-left = torch.tensor([5, 100])
-for i in range(120):
-    left -= torch.tensor([0, 1])
-    q = d // left
-print(q)
-""",
+        _DIVIDES,
     ),
     "random numbers that are drawn again": (
         compiled.CompiledIteration,
