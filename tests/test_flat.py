@@ -142,6 +142,11 @@ LOOPS = {
         "q, k, v = (x[:, :3, None] * w[:1]).view(1, 2, 3, 3).repeat(3, 1, 1, 1).unbind(0)\n"
         "    y = F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True).sum()"
     ),
+    "solved": (
+        "m = x.t() @ x + w.diag_embed() ** 2 + torch.eye(4)\n"
+        "    y = torch.cholesky_solve(w[:, None], torch.linalg.cholesky(m)).sum()"
+        " + torch.linalg.solve(m, w).sum()"
+    ),
     "drawn": "y = (torch.randn_like(x) * w).sum() + x[torch.randint(0, 6, (3,))].mean() * w.sum()",
     "drawn, and another way late": (
         "i = torch.randint(-step // 130, 6, (3,)); y = (x[i] * w * torch.rand(4)).sum()"
@@ -186,7 +191,10 @@ PROGRAMS = {
 } | {name: LOOP.format(body=body) for name, body in LOOPS.items()}
 
 
-WHOLE = ["tanh", "norm", "batch norm", "images", "windows that leave some out", "looked up"]
+WHOLE = [
+    *("tanh", "norm", "batch norm", "images", "windows that leave some out", "looked up"),
+    *("attended", "solved"),
+]
 """Those whose iterations leave no function of arrays to Python."""
 
 

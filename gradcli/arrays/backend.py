@@ -71,6 +71,11 @@ def new_zeros(array: Any, shape: Sequence[int], dtype: Any = None) -> Any:
     return module_of(array).zeros(shape, array.dtype if dtype is None else dtype)
 
 
+def in_order(array: Any) -> Any:
+    """An array whose elements lie in row order without gaps, itself where they do already."""
+    return array if array.flags.c_contiguous else array.copy("C")
+
+
 def module_on(device: Device) -> Any:
     """The same for a device, as `located` gives it."""
     if device.type == "cpu":

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.flat.recorded import NotFlat, ReadAttribute, Recorded, Tape, plain, target
-from gradcli.arrays.flat.steps import call
+from gradcli.arrays.flat.steps import call, each_into, into
+from gradcli.arrays.layout.strides import copied_as_it_lies
 from gradcli.arrays.native import dispatch
 from gradcli.arrays.random.generator import Generator
 from gradcli.arrays.threads import on_one_thread
@@ -74,7 +75,7 @@ def flattened(trace: Trace, generators: Sequence[Generator] = ()) -> Trace:
     body: list[Instruction] = []
     compared: set[Any] = set()
     segment = _Segment(constants, compared, generators)
-    with _unchanged(trace, generators), on_one_thread():  # what is worth more runs on more
+    with _unchanged(trace, generators):
         for number, instruction in enumerate(trace.instructions):
             if segment.add(instruction):
                 continue
@@ -219,18 +220,21 @@ class _Segment:
             self.instructions.append(instruction)
             return True
         for plainly in (False, True):
-            if self._record(instruction, plainly):
+            self.tape.plainly = plainly
+            if self._record(self._write_down, instruction):
                 self.instructions.append(instruction)
                 return True
+        if self._record(self._write_call, instruction):
+            self.instructions.append(instruction)
+            return True
         return False
 
-    def _record(self, instruction: Instruction, plainly: bool) -> bool:
+    def _record(self, write: Callable[[Instruction], None], instruction: Instruction) -> bool:
         tape = self.tape
         steps, inputs, known = len(tape.steps), len(self.inputs), len(self.known)
         changed = tape.changed
-        tape.plainly = plainly
         try:
-            self._write_down(instruction)
+            write(instruction)
         except (Exception, SideExit):  # whatever it does with an array that it was not made for
             del tape.steps[steps:], self.inputs[inputs:]
             while len(self.known) > known:
@@ -266,7 +270,7 @@ class _Segment:
             self.tape.changes()
         # `out`, memory that an operand does not need any more, is left out: steps have their own.
         operands = [self._operand(each) for each in instruction.inputs]
-        with dispatch.replaced(self.kernels):
+        with dispatch.replaced(self.kernels), on_one_thread():
             result = function(*operands)
         if isinstance(result, (np.ndarray, np.generic)) and not [*_recorded_in(operands)]:
             result = self.tape.filled(result)  # what is made of nothing is the same in every run
@@ -277,6 +281,39 @@ class _Segment:
             _compare(function, operands, results, steps)
             if not any(each[0] in _TESTS for each in steps):  # the steps follow from the kinds
                 self.compared.add(kinds)
+
+    def _write_call(self, instruction: Instruction) -> None:
+        """Write down a function of arrays as one step that calls it: one that is worth several
+        threads, or computes in memory of its own.
+        """
+        op = instruction.op
+        if not isinstance(op, Kernel) or op.raises or instruction.effects or self.tape.changed:
+            raise NotFlat(op)
+        operands = [self._operand(each) for each in instruction.inputs]
+        if any(isinstance(each.array, np.generic) for each in instruction.reads):
+            raise NotFlat("a number of an array's type")
+        given = plain(operands)
+        result = op.function(*given)
+        parts = result if op.several else [result]
+        made = [self._copied(each, given) for each in parts]
+        outs = [None if each is None else each.array for each in made]
+        step = (
+            each_into(outs, op.function, *given)
+            if op.several
+            else into(outs[0], op.function, *given)
+        )
+        self.tape.steps.append(step)
+        self._keep(instruction, made if op.several else made[0])
+
+    def _copied(self, part: Any, operands: Sequence[Any]) -> Recorded | None:
+        """Memory for a result of a function that is called in every run."""
+        if part is None:
+            return None
+        if isinstance(part, np.generic):
+            part = np.asarray(part)
+        if type(part) is not np.ndarray or part.nbytes > LARGEST or _shares(part, operands):
+            raise NotFlat("a result that is lazy, large or a view")
+        return self.tape.record(part.copy("K"))
 
     def _keep(self, instruction: Instruction, result: Any) -> list[Recorded]:
         """Take the results of an instruction for known; the arrays among them."""
@@ -348,7 +385,13 @@ class _Segment:
         otherwise = code.function(head, body, "compiled loop")
         memory = [self.known[value].array for value in self.inputs]
         read_again = {value for each in again for value in each.reads}
-        shown = [v for v in leaving if v not in read_again and not wanted.computes(v, end)]
+        shown = [
+            value
+            for value in leaving
+            if value not in read_again
+            and not wanted.computes(value, end)
+            and _is_copied(value.array)
+        ]
         takers: list[Any] = [
             _turns(self.known[value].array, value.array)
             if value in shown
@@ -397,11 +440,10 @@ class _Segment:
             if type(self.known[value]) is Recorded:
                 array = self.known[value].array
                 others = [*outside, *[self.known[each].array for each in leaving]]
-                shares = any(np.may_share_memory(array, each) for each in others)
-                if not shares and np.array(array, order="K").strides == value.array.strides:
+                if not any(np.may_share_memory(array, each) for each in others):
                     leaving.append(value)
                     continue
-            instruction = made[value]
+            instruction = made[value]  # of a view: else it would read what was written since
             if instruction.effects or isinstance(instruction.op, Inline):
                 return None, []
             again.append(instruction)
@@ -444,7 +486,16 @@ def _taker(array: Any, value: Value) -> Callable[[], Any]:
     """What gives a value of its own of an array that the next run overwrites."""
     if isinstance(value.array, np.generic):
         return partial(array.__getitem__, ())
-    return partial(array.copy, "K")
+    if _is_copied(value.array):
+        return partial(array.copy, "K")
+    # Dimensions of one element have strides that a copy forgets.
+    lying = np.lib.stride_tricks.as_strided(array, array.shape, value.array.strides)
+    return partial(copied_as_it_lies, lying)
+
+
+def _is_copied(array: Any) -> bool:
+    """Whether a copy lies in memory as the array does."""
+    return bool(np.array(array, order="K").strides == array.strides)
 
 
 def _kernel_on_tape(tape: Tape, name: str, kernel: Callable[..., None]) -> Callable[..., None]:
@@ -546,6 +597,13 @@ def _check_same(arrays: Sequence[Any], expected: Sequence[Any]) -> None:
             raise NotFlat("another shape or dtype")
         if not same_bits(np.ascontiguousarray(one), np.ascontiguousarray(other)):
             raise NotFlat("other bits")
+
+
+def _shares(array: Any, operands: Any) -> bool:
+    """Whether an array may lie in the memory of any in a list, and lists in it."""
+    if isinstance(operands, (list, tuple)):
+        return any(_shares(array, each) for each in operands)
+    return isinstance(operands, np.ndarray) and np.may_share_memory(array, operands)
 
 
 def _lies_like(array: Any, other: Any) -> bool:

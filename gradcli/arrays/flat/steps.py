@@ -29,8 +29,26 @@ def into(out: Any, function: Callable[..., Any], *arguments: Any, **named: Any) 
     return "call", partial(_compute, out, partial(function, *arguments, **named)), ()
 
 
+def each_into(outs: Sequence[Any], function: Callable[..., Any], *arguments: Any) -> Step:
+    """The same for a function of several results, those of None left out."""
+    return "call", partial(_compute_each, outs, partial(function, *arguments)), ()
+
+
 def _compute(out: Any, function: Callable[[], Any]) -> None:
-    result = np.asarray(function())
+    _set(out, function())
+
+
+def _compute_each(outs: Sequence[Any], function: Callable[[], Any]) -> None:
+    results = function()
+    if len(results) != len(outs):
+        raise OtherShape
+    for out, result in zip(outs, results, strict=True):
+        if out is not None:
+            _set(out, result)
+
+
+def _set(out: Any, result: Any) -> None:
+    result = np.asarray(result)
     if result.shape != out.shape or result.dtype != out.dtype:
         raise OtherShape
     out[...] = result

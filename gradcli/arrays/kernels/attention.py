@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import module_of
+from gradcli.arrays.backend import module_of, new_empty
 from gradcli.arrays.kernels import in_c
 from gradcli.arrays.threads import in_turns
 
@@ -22,7 +22,7 @@ Heads = tuple[slice, slice]
 
 def attended(query: Any, key: Any, value: Any, mask: Any, scale: float) -> Any:
     """`softmax(query @ key.mT * scale + mask) @ value`; zeros where nothing is attended to."""
-    out = module_of(query).empty((*query.shape[:3], value.shape[3]), query.dtype)
+    out = new_empty(query, (*query.shape[:3], value.shape[3]))
     blocks = _blocks(key, value, mask)
 
     def attend(heads: Heads) -> None:
@@ -41,11 +41,10 @@ def attention_gradients(
     """The gradients of `attended` in query, key and value, from that of its result `out`. The heads
     of a position are adjacent in memory.
     """
-    xp = module_of(query)
     of_query, of_key, of_value = gradients = [
-        xp.empty(
-            (each.shape[0], each.shape[2], each.shape[1], each.shape[3]), query.dtype
-        ).swapaxes(1, 2)
+        new_empty(query, (each.shape[0], each.shape[2], each.shape[1], each.shape[3])).swapaxes(
+            1, 2
+        )
         for each in (query, key, value)
     ]
 

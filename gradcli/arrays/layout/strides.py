@@ -22,6 +22,9 @@ from gradcli.arrays.dtypes import DType, cast
 from gradcli.arrays.flat.recorded import HOST_ARRAYS, Recorded
 from gradcli.arrays.gpu.array import ARRAYS
 
+_LAID_OUT = ARRAYS | {Recorded}
+"""The types of what has elements in memory, unlike numbers and what is computed when it is read."""
+
 
 class _Memory:
     """Another window on an array's memory, in the form that NumPy makes arrays from."""
@@ -127,7 +130,7 @@ def in_row_order(array: Any) -> Any:
     """The array in row order without gaps, as some of PyTorch's kernels lay out their results for
     every layout of their operands.
     """
-    if type(array) not in ARRAYS or array.ndim < 2 or array.flags.c_contiguous:
+    if type(array) not in _LAID_OUT or array.ndim < 2 or array.flags.c_contiguous:
         return array
     return array.copy()
 
@@ -157,7 +160,7 @@ def copied_in_order(array: Any) -> Any:
 def cast_in_order(value: Any, dtype: DType) -> Any:
     """`dtypes.cast`, with the layout of `copied_in_order`."""
     converted = cast(value, dtype)
-    if type(value) not in ARRAYS or converted is value:
+    if type(value) not in _LAID_OUT or converted is value:
         return converted
     return laid_out_like(value, converted)
 

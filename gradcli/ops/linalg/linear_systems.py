@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import module_of, on_the_host
+from gradcli.arrays.backend import in_order, module_of, on_the_host
 from gradcli.arrays.layout.strides import row_strides, window
 from gradcli.arrays.native.dispatch import kernel
 from gradcli.autograd.tensor import Tensor
@@ -296,7 +296,7 @@ def substituted(triangle: Any, right: Any, upper: bool, unit: bool = False) -> A
     """
     batch = np.broadcast_shapes(triangle.shape[:-2], right.shape[:-2])
     size = triangle.shape[-1]
-    solution = np.broadcast_to(right, (*batch, *right.shape[-2:])).copy()
+    solution = np.broadcast_to(right, (*batch, *right.shape[-2:])).copy("C")
     if solution.size:
         _substitute(np.broadcast_to(triangle, (*batch, size, size)), solution, upper, unit)
     return solution
@@ -310,8 +310,8 @@ def _substitute(triangle: Any, solution: Any, upper: bool, unit: bool) -> None:
         if in_c is None:
             _substitute_together(triangle, solution, upper, unit)
         else:
-            whole = np.ascontiguousarray(solution)
-            in_c(np.ascontiguousarray(triangle), whole, size, columns, upper, unit)
+            whole = in_order(solution)
+            in_c(in_order(triangle), whole, size, columns, upper, unit)
             solution[...] = whole
     else:
         halves = slice(0, size // 2), slice(size // 2, size)

@@ -7,7 +7,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from gradcli.arrays.backend import new_empty, new_zeros
+from gradcli.arrays.backend import in_order, new_empty, new_zeros
 from gradcli.arrays.layout.strides import window
 from gradcli.record import Record
 
@@ -100,7 +100,7 @@ class Windows(Record):
 
     def columns(self, array: Any, counts: Sizes) -> Any:
         """The windows of an array (N, C, *sizes), as (N, C, elements of a window, windows)."""
-        padded = _in_order(self.pad(array, counts))
+        padded = in_order(self.pad(array, counts))
         outer = padded.ndim - len(counts)
         strides = [stride // padded.itemsize for stride in padded.strides]
         along = [
@@ -121,9 +121,4 @@ class Windows(Record):
         skip = (slice(None),) * len(leading)
         for place, where in self.elements(counts):
             padded[where] += columns[(*skip, *place)]
-        return _in_order(padded[self.inner(sizes)])
-
-
-def _in_order(array: Any) -> Any:
-    """An array whose elements lie in row order, itself where they do already."""
-    return array if array.flags.c_contiguous else array.copy("C")
+        return in_order(padded[self.inner(sizes)])
