@@ -81,6 +81,38 @@ def test_two_optimizers_make_two_windows(
     assert f"D.0.weight.trains = {trains}" in gradcli("why", "D[0].weight", path).out
 
 
+_RECURRENT = """import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.LSTM(4, 4), nn.GRU(4, 4), nn.LSTM(4, 4)
+
+    def forward(self, x):
+        hidden, _ = self.a(x)
+        gated, last = self.b(hidden)
+        out, (h, c) = self.c(gated)
+        kept, state = self.a(out)
+        return kept.sum() + last.sum() + h.sum() + c.mean() + state[0].sum()
+
+Net()(torch.randn(2, 3, 4)).backward()
+"""
+
+
+def test_results_of_recurrent_layers_have_the_programs_names(python: str, tmp_path: Path) -> None:
+    script, path = tmp_path / "recurrent.py", str(tmp_path / "recurrent.gradrun")
+    script.write_text(_RECURRENT)
+    assert process("record", "--python", python, "-o", path, str(script)).code == 0
+    called = re.findall(r"^(.*) = (?:lstm|gru)\(", Recording(path).program, re.M)
+    assert called == [
+        "hidden, lstm_1, lstm_2",
+        "gated, last",
+        "out, h, c",
+        "kept, state_1, state_2",
+    ]
+
+
 SMALL = {
     "hooks of modules": (
         """net = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1))

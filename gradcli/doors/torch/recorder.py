@@ -371,6 +371,8 @@ def _use_of(code: Any, at: int) -> Any:
             continue
         if each.opname == "UNPACK_SEQUENCE" and not names:
             wanted = each.arg or 0
+        elif each.opname == "UNPACK_SEQUENCE":  # `out, (h, c) = …`
+            wanted += (each.arg or 1) - 1
         elif each.opname.startswith(_STORES):
             held = each.argval if isinstance(each.argval, tuple) else (each.argval,)
             names += [str(name) for name in held]
@@ -2281,7 +2283,7 @@ class Recorder:
                 if type(use) is tuple:
                     if not is_internal:
                         names = use
-                    elif code.co_name in HANDING_ON:
+                    elif code.co_name in HANDING_ON or (use == RESULT and file.endswith(RECURRENT)):
                         use = PASSED
             if not is_internal:
                 frames.append((code, frame.f_lasti))
@@ -2315,6 +2317,9 @@ STARTING = (
 
 HANDING_ON = ("inner", "_call_impl", "handle_torch_function")
 """Functions of PyTorch's that give a name to what they return."""
+
+RECURRENT, RESULT = os.path.join("nn", "modules", "rnn.py"), ("result",)
+"""The file of PyTorch's whose modules return the parts of what an op gives, and its name there."""
 
 UNRECORDED_CHECKPOINT = "checkpoint(use_reentrant=True)"
 """What an op is under in a checkpoint with re-entry none of whose inputs requires grad."""
@@ -3083,6 +3088,9 @@ class Writer:
                 hint = hints[place]
             elif len(hints) == 1 and len(fresh) == 1:
                 hint = hints[0]
+            elif 1 < len(hints) < len(results):  # `out, state = lstm(x)`: a tuple is the rest
+                rest = f"{short}_" if hints[-1] == "_" else f"{hints[-1]}_{place}"
+                hint = hints[place] if place < len(hints) - 1 else rest
             else:
                 hint = f"{hints[0]}_{place}" if hints else f"{short}_"
             each.hint = hint
