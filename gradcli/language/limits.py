@@ -40,7 +40,7 @@ DEEPEST_HOST_CALL = 400
 Each `sorted(key=…)`, `map` or generator expression takes its share of the C stack.
 """
 
-_HOST_ITERATIONS = 16
+HOST_ITERATIONS = 16
 """Values that the host goes through in the time of one iteration of a loop of a program."""
 
 _HOST_COPIES = 256
@@ -61,7 +61,7 @@ def too_many_steps() -> GradcliError:
 
 def charge(values: int) -> None:
     """Count what the host goes through in one go as steps; raises E605 where they are used up."""
-    charge_steps(values // _HOST_ITERATIONS)
+    charge_steps(values // HOST_ITERATIONS)
 
 
 def charge_copy(values: int) -> None:
@@ -116,7 +116,7 @@ def check_nesting(value: Any) -> None:
     kind = type(value)
     if kind in PLAIN:
         return
-    if kind is tuple and len(value) < _HOST_ITERATIONS and PLAIN.issuperset(map(type, value)):
+    if kind is tuple and len(value) < HOST_ITERATIONS and PLAIN.issuperset(map(type, value)):
         return  # a key of a dict, most often: nothing lies in it, and it is too short to count
     if not _is_container(kind):
         return

@@ -18,7 +18,7 @@ from contextlib import contextmanager, redirect_stdout
 from functools import wraps
 from pathlib import Path
 from statistics import geometric_mean
-from time import perf_counter, thread_time
+from time import thread_time
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -57,15 +57,11 @@ class Spent(NamedTuple):
 
 
 class Clock:
-    """Counts the outermost calls of ops, and their seconds.
-
-    Attributes:
-        now: reads the time: that of the thread alone, which other processes do not disturb, or
-            where there are ops to time the one that is quicker to read.
+    """Counts the outermost calls of ops, and their seconds: those of the thread alone, which other
+    processes disturb little.
     """
 
     def __init__(self) -> None:
-        self.now = thread_time
         self.seconds = 0.0
         self.calls = 0
         self._runs = False
@@ -78,11 +74,11 @@ class Clock:
             if self._runs:
                 return op(*args, **kwargs)
             self._runs = True
-            began = self.now()
+            began = thread_time()
             try:
                 return op(*args, **kwargs)
             finally:
-                self.seconds += self.now() - began
+                self.seconds += thread_time() - began
                 self.calls += 1
                 self._runs = False
 
@@ -96,10 +92,10 @@ class Clock:
 
     def _of_calls(self, nothing: Callable[[Any, Any], None]) -> float:
         self.seconds = 0.0
-        began = self.now()
+        began = thread_time()
         for _ in range(_CALLS):
             nothing(1, 2)
-        return self.now() - began - self.seconds
+        return thread_time() - began - self.seconds
 
     @contextmanager
     def in_tables(self) -> Iterator[None]:
@@ -208,9 +204,9 @@ def spent(side: Side, setup: str, text: str, clock: Clock) -> Spent:
         gc.collect()
         gc.disable()  # the command line's thresholds are so high that it would not run either
         clock.seconds, clock.calls = 0.0, 0
-        began = clock.now()
+        began = thread_time()
         run()
-        seconds = clock.now() - began
+        seconds = thread_time() - began
         gc.enable()
 
     printed = side(setup, text, timed)
@@ -255,8 +251,6 @@ def measured(setup: str, text: str, times: int) -> tuple[dict[str, list[Spent]],
         side(setup, text, lambda run: run())
     found: dict[str, list[Spent]] = {name: [] for name in SIDES}
     with clock.in_tables():
-        if spent(by_cpython, setup, text, clock).calls:
-            clock.now = perf_counter
         for _ in range(times):
             for name, side in SIDES.items():
                 found[name].append(spent(side, setup, text, clock))

@@ -189,7 +189,8 @@ class Function(Record):
                 variables = {PARENT: self.parent}
                 variables.update(zip(names, args))  # noqa: B905  `strict=` costs as much as it all
         else:
-            variables = self.bind(args, kwargs)
+            simple = self._bound_simply(args, kwargs) if count >= 0 else None
+            variables = self.bind(args, kwargs) if simple is None else simple
         steps = self.steps
         steps.left -= 1
         if steps.left < 0:
@@ -237,10 +238,6 @@ class Function(Record):
         """The variables that a call starts with."""
         signature = self.signature
         positional = signature.positional
-        if signature.simple >= 0 and not signature.by_position:
-            variables = self._bound_simply(args, kwargs)
-            if variables is not None:
-                return variables
         if len(args) > len(positional) and not signature.rest:
             raise self._misfit(
                 f"takes {_count(len(positional))} by position and got {len(args)}",
@@ -285,14 +282,15 @@ class Function(Record):
         return variables
 
     def _bound_simply(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Variables | None:
-        """Those of a call whose arguments fit parameters of the plain kind; None for any other."""
-        positional, defaults = self.signature.positional, self.defaults
-        count = len(args)
-        if count > len(positional):
+        """Those of a call whose arguments fit parameters by position; None for any other."""
+        signature, defaults = self.signature, self.defaults
+        left = signature.positional[len(args) :]
+        if len(args) > signature.simple or (
+            kwargs and (signature.by_position or not kwargs.keys() <= {*left})
+        ):
             return None
         variables: Variables = {PARENT: self.parent}
-        variables.update(zip(positional, args))  # noqa: B905  as above
-        left = positional[count:]
+        variables.update(zip(signature.positional, args))  # noqa: B905  as above
         for name in left:
             if name in kwargs:
                 variables[name] = kwargs[name]
@@ -300,7 +298,7 @@ class Function(Record):
                 variables[name] = defaults[name]
             else:
                 return None
-        return None if kwargs and not kwargs.keys() <= {*left} else variables
+        return variables
 
     def _misfit(self, problem: str, in_python: str) -> GradcliError:
         signature = self.signature
@@ -398,7 +396,7 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         called, kwargs = _with_out(function, kwargs)
     else:
         called = function
-    if FOREIGN:
+    if FOREIGN and (kwargs or not FOREIGN.isdisjoint(map(type, args))):
         args = for_op(function, args)
         kwargs = dict(zip(kwargs, for_op(function, tuple(kwargs.values())), strict=True))
     for name in kwargs:

@@ -14,6 +14,7 @@ from typing import Any
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.limits import (
     DEEPEST_ITERATOR,
+    HOST_ITERATIONS,
     charge,
     check_collection,
     check_nesting,
@@ -165,8 +166,10 @@ def bounded(values: Any) -> Iterable[Any]:
     kind = type(values)
     if kind in _SIZED:
         length = length_of(values)
-        check_collection(length)
-        charge(length)
+        if length > active.state.limits.elements:
+            check_collection(length)
+        if length >= HOST_ITERATIONS:
+            charge(length)
         sized: Iterable[Any] = values
         return sized
     if kind is Iterator:

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from gradcli.errors import GradcliError, type_error, value_error
-from gradcli.language.limits import charge_copy, check_collection, check_nesting, check_text
+from gradcli.language.limits import PLAIN, charge_copy, check_collection, check_nesting, check_text
 from gradcli.language.objects.formatting import Fields
 from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.operators import sort_values
@@ -235,8 +235,9 @@ def set_of(values: Any) -> set[Any]:
     if type(values) in (set, frozenset):
         return set(values)
     items = list(bounded(values))
-    for item in items:
-        check_key(item)
+    if not PLAIN.issuperset(map(type, items)):
+        for item in items:
+            check_key(item)
     return set(items)
 
 
