@@ -200,10 +200,6 @@ def _itself(name: str, kernel: dispatch.Kernel) -> dispatch.Kernel:
     return kernel
 
 
-_OF_REDUCTIONS = {"axis", "dtype", "initial", "keepdims"}
-"""What a reduction that has steps may be told."""
-
-
 def _step_of(ufunc: np.ufunc, operands: Sequence[Any], out: Any) -> Step | None:
     if ufunc is np.matmul:
         return product(operands[0], operands[1], out)

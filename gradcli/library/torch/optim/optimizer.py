@@ -163,7 +163,9 @@ _FLAGS = {
 
 
 def _constructor(owner: str, settings: str, before: dict[str, str]) -> Callable[..., None]:
-    """The `__init__` of an optimiser with these settings."""
+    """The `__init__` of an optimiser with these settings, made of text so that Python's own errors
+    about arguments are those of a function that was written.
+    """
     for flag, default in _FLAGS.items():
         settings = settings.replace(f", {flag}", f", {flag}={default}")
 
