@@ -14,6 +14,7 @@ from gradcli.language.compiler.statements import blocks, short_loops
 from gradcli.limits import Limits
 from gradcli.loops import hot_loop as hot
 from gradcli.loops.compiled import CompiledIteration
+from gradcli.session import Session
 from gradcli.trace import codegen
 from tests.random_loops import random_loop
 from tests.random_training import random_training
@@ -2507,3 +2508,23 @@ print(loss)
     assert outer.compiled_count == 0
     assert outer.broken is not None
     assert inner.compiled_count > 200
+
+
+def test_what_went_through_a_graph_that_is_gone_says_so() -> None:
+    """An error ends a loop, and a later statement calls what a compiled iteration made."""
+    session = Session(lambda event: None)
+    program = """
+import torch
+x = torch.ones(3)
+for n in range(100):
+    rest = torch.tensor(7) // torch.tensor(90 - n)
+    out, pull = torch.func.vjp(torch.tanh, x)
+    x = x - 0.01 * pull(out)[0]
+"""
+    errors = []
+    for each in (program, "pull(out)"):
+        with pytest.raises(GradcliError) as caught:
+            list(session.run(each, "program"))
+        errors.append(caught.value)
+    assert [each.code for each in errors] == ["E206", "E403"]
+    assert errors[1].help == "run the program with --no-compiled-loops"

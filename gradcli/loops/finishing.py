@@ -294,15 +294,16 @@ def _check_named(walk: Capture, place: Location, value: Tensor) -> None:
     own = place.name if isinstance(place, Name) and place.holder is None else None
     if own in walk.plan.tested:
         raise GraphBreak(f"`{own}`, by which the loop goes on, is a tensor", "use its item()")
-    if _is_unread(walk, place):
+    keeps_graph = value.grad_fn is not None and holds_values(value.grad_fn, walk.since)
+    is_leaf = value.grad_fn is None and value.grad is not None
+    if not (keeps_graph or is_leaf) or _is_unread(walk, place):
         return
-    if value.grad_fn is not None and holds_values(value.grad_fn, walk.since):
-        raise GraphBreak(
-            f"the graph of {_name(place)} outlives the iteration: no backward pass has freed it",
-            "compute what needs no gradient under `torch.no_grad()`",
-        )
-    if value.grad_fn is None and value.grad is not None:
+    if is_leaf:
         raise GraphBreak(f"{_name(place)} is a new leaf with a gradient in every iteration")
+    raise GraphBreak(
+        f"the graph of {_name(place)} outlives the iteration: no backward pass has freed it",
+        "compute what needs no gradient under `torch.no_grad()`",
+    )
 
 
 def _is_unread(walk: Capture, place: Location) -> bool:
@@ -354,5 +355,5 @@ def _text(walk: Capture, place: Location, value: Any, operands: list[Operand]) -
     if kind is Symbol or kind is Tensor or kind in _PLAIN:
         return builder.written(value, operands)
     if id(value) in walk.local or kind.__name__ in ("Function", "Iterator", "Walk"):
-        raise GraphBreak(f"{_name(place)} holds a {kind.__name__} of the iteration")
+        raise GraphBreak(f"{_name(place)} holds a {kind.__name__.lower()} of the iteration")
     return builder.written(value, operands)

@@ -211,7 +211,7 @@ def pull_call(walk: Capture, callee: Callee) -> Any:
     if type(value) is FunctionType:
         walk.hold_pull(value, callee.node.span)
     elif walk.broken is None and not _is_heard(walk, value):
-        walk.refuse(f"what `{_shown(callee)}` gives was not recorded")
+        walk.refuse(f"`{_shown(callee)}` is given what goes back through the iteration's graph")
     return value
 
 
