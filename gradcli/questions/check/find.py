@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -12,8 +13,9 @@ import numpy as np
 
 from gradcli.arrays.files.data_file import DataFile
 from gradcli.arrays.files.reading import read
+from gradcli.arrays.storage import return_freed_memory
 from gradcli.autograd.recording.recorder import Event, Step
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError, Source
 from gradcli.language.parser.parser import parse_expression
 from gradcli.questions.check.check import (
@@ -80,6 +82,8 @@ def by_differences(
     inputs, a_run = _inputs(terminal, rerun, here, options)
     if order == 1:
         gradients = here.gradients(seed)
+        if rerun.is_large:
+            _let_go(here)
         function, a_run = _quickest(rerun, inputs, seed, a_run)
     else:
         directions = {
@@ -110,6 +114,15 @@ def by_differences(
     )
     terminal.answer(shown, options.format)
     return int(failed)
+
+
+def _let_go(executed: Executed) -> None:
+    """Give back what a large run keeps beside its graph, and what runs before it left."""
+    for leaf in executed.leaves.values():
+        meta_of(leaf).grad = None
+    executed.run.session.recorder.events = None
+    gc.collect()
+    return_freed_memory()
 
 
 def _inputs(
