@@ -72,7 +72,7 @@ class NotSettled(Exception):
 
 
 def finish(
-    walk: Capture, steps: int, passes: Sequence[Callable[[Trace], Trace]]
+    walk: Capture, steps: int, passes: Sequence[Callable[[Trace], Trace]] | None
 ) -> CompiledIteration:
     """The compiled form of an iteration that was captured, after some passes; `steps` is what it
     counted.

@@ -24,7 +24,7 @@ from gradcli.loops.verify import Effects, same_effects
 from gradcli.loops.walk import expressions, statements  # noqa: F401  each handler registers itself
 from gradcli.state import active, is_unobserved
 from gradcli.trace.ir import GraphBreak, SideExit
-from gradcli.trace.passes import PASSES, SEPARATE_PASSES
+from gradcli.trace.passes import SEPARATE_PASSES
 
 if TYPE_CHECKING:
     from gradcli.language.compiler.base import Compiler, Running
@@ -66,7 +66,7 @@ class HotLoop:
 
     Attributes:
         kind: what it is called, and what it repeats.
-        passes: what the traces of its iterations go through.
+        passes: what the traces of its iterations go through, None for all passes.
         interpreted: how many iterations were interpreted since the last capture, or the beginning.
         attempts: how many more captures may turn out useless before the loop stays interpreted.
         paths: the ways through the body that are compiled, the last one that ran first.
@@ -79,7 +79,7 @@ class HotLoop:
     """
 
     kind = "loop", "iteration"
-    passes: Sequence[Callable[[Trace], Trace]] = PASSES
+    passes: Sequence[Callable[[Trace], Trace]] | None = None
 
     def __init__(
         self,
