@@ -322,6 +322,7 @@ class Rerun(Record):
             if run.replay is not None:
                 run.replay.replace(early)
                 run.replay.leave_out_steps()
+                run.replay.share_memory(run.session.recorder)
                 if self.forward_only:
                     run.replay.end_at_output()
                 if options.focus is not None:

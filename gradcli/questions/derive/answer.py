@@ -31,7 +31,6 @@ from gradcli.running.arguments.name_uses import calls_in, free_names
 from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument
 from gradcli.running.lookup import missing_inputs
-from gradcli.running.recordings.focus import writes
 from gradcli.running.rerun import Rerun, moments_of, rerun_of
 from gradcli.running.run import Run
 from gradcli.running.source import Program, run_program
@@ -66,8 +65,8 @@ def record_values(run: Run) -> None:
     """Let a run, before its program begins, be recorded with the elements of all its values."""
     state = run.session.interpreter.state
     state.recorder = recorder = TraceRecorder(keeps=True, arrays=True)
-    if run.replay is not None and not writes(run.replay.recording.program):
-        recorder.shares, recorder.copied = True, lambda array: array
+    if run.replay is not None:
+        run.replay.share_memory(recorder)
     # A lazy array has no value to note down yet.
     state.lazy_from = 1 << 62
     record_provenance(run.session.interpreter)

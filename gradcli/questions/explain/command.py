@@ -144,6 +144,7 @@ def _without_step(run: Run) -> None:
     """Leave out the step of a recording's optimizer, which writes over what the graph saved."""
     if run.replay is not None:
         run.replay.leave_out_steps()
+        run.replay.share_memory(run.session.recorder)
 
 
 def flow(asked: Asked) -> int:

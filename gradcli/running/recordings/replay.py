@@ -42,6 +42,7 @@ from gradcli.running.recordings.shapes import SMALL, Shapes
 
 if TYPE_CHECKING:
     from gradcli.arrays.files.recording import Check, Recording
+    from gradcli.autograd.recording.recorder import Recorder
     from gradcli.language.tree.syntax import Statement
     from gradcli.running.recordings.focus import Focus
     from gradcli.session import Session
@@ -214,10 +215,8 @@ class Replay:
         if shapes is not None:
             with session.running():
                 shapes.install()
-        if session.recorder is not None:
-            # No line of a recording writes to a gradient on its way: `.grad` has its own memory.
-            session.recorder.copied = lambda array: array
-            session.recorder.shares = not writes(recording.program)
+            if session.recorder is not None:
+                session.recorder.copied = lambda array: array
 
     def replace(self, values: Mapping[str, Any]) -> None:
         """Let what came from outside have other values, by name; then nothing is compared."""
@@ -280,6 +279,13 @@ class Replay:
         last.pop(self.recording.output.partition(".")[0], None)
         for name, number in last.items():
             self._ends.setdefault(number, []).append(name)
+
+    def share_memory(self, recorder: Recorder) -> None:
+        """Let what is recorded of the program alone keep arrays, and no copies: no line of it
+        writes to a gradient on its way, `.grad` has memory of its own.
+        """
+        recorder.copied = lambda array: array
+        recorder.shares = not writes(self.recording.program)
 
     def leave_out_steps(self) -> None:
         """Leave out the optimizers' steps behind the last pass."""
