@@ -502,6 +502,9 @@ def _kernel_on_tape(tape: Tape, name: str, kernel: Callable[..., None]) -> Calla
     signature = str(kernel.__doc__).partition("(")[2]
 
     def run(*arguments: Any) -> None:
+        if Recorded not in map(type, arguments):  # it is part of another step, or of a constant
+            kernel(*arguments)
+            return
         given = [
             target(each) if letter.isupper() and each is not None else plain(each)
             for letter, each in zip(signature, arguments, strict=False)

@@ -24,7 +24,6 @@ from gradcli.arrays.flat.steps import (
     reduced,
     taken,
 )
-from gradcli.arrays.native import dispatch
 
 
 class NotFlat(Exception):
@@ -87,8 +86,7 @@ class Tape:
 
     def ufunc(self, ufunc: np.ufunc, operands: Sequence[Any], out: Any, **named: Any) -> Any:
         """Call a ufunc, or what is called as one; its results."""
-        with dispatch.replaced(_itself):
-            result = ufunc(*operands, out=out, **named)
+        result = ufunc(*operands, out=out, **named)
         if ufunc.nout > 1:
             results = tuple(map(np.asarray, result))
             self.steps.append(call(ufunc, *operands, out=results, **named))
@@ -193,11 +191,6 @@ class Tape:
         counted = int(np.count_nonzero(array))
         self.steps.append(("nonzero", array, counted))
         return counted
-
-
-def _itself(name: str, kernel: dispatch.Kernel) -> dispatch.Kernel:
-    """A kernel that is called within a step is none of its own."""
-    return kernel
 
 
 def _step_of(ufunc: np.ufunc, operands: Sequence[Any], out: Any) -> Step | None:

@@ -30,6 +30,7 @@
  * one's elements in the others by turns, so that those of a run stand until the run after the next. */
 
 enum { MOST_OPERANDS = 6, MOST_DIMENSIONS = 8, CORE = 3, BETWEEN_SIGNALS = 64 };
+enum { LONG = 1 << 17 }; /* bytes of a step's arrays from which on it gives the lock away */
 
 typedef void (*Loop)(char **pointers, const Py_ssize_t *sizes, const Py_ssize_t *strides, void *data);
 
@@ -434,7 +435,7 @@ static int run_step(const Step *step)
     switch (step->kind) {
     case LOOP:
     case KERNEL_CALL:
-        if (step->much < MUCH) return compute(step);
+        if (step->much < LONG) return compute(step);
         state = PyEval_SaveThread();
         holds = compute(step);
         PyEval_RestoreThread(state);
