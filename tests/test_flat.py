@@ -135,6 +135,13 @@ LOOPS = {
     "softmax": "y = (torch.softmax(x * w, 1) * torch.log_softmax(x + w, 0)).sum()",
     "choices": "y = torch.where(x > w, x * w, w.abs()).clamp(-1, 1).sum()",
     "places": "y = x[t % 4, t] @ x[:, 1] * w[t[:2]].sum()",
+    "picked": "y = (x[torch.arange(6), t] * w[t]).sum() + x[t, t].prod() * w.prod()",
+    "picked, and from the end late": (
+        "i = t - step // 130 * 3; y = (x[torch.arange(6), i] * w.sum()).sum() + w[i].prod()"
+    ),
+    "placed": (
+        "y = F.cross_entropy(x * w, t, weight=w.detach() ** 2) + F.nll_loss(x * w, t - step // 130)"
+    ),
     "norms": "y = F.normalize(x * w, dim=1).sum() + torch.linalg.norm(w) + w.std()",
     "joined": "y = torch.cat([x, w[None]], 0).cumsum(0).prod(1).sum()",
     "in place": "v = x * 2; v.mul_(3); v += 1; y = (v * w).sum()",
@@ -238,6 +245,7 @@ def _is_program(instruction: Any) -> bool:
 
 one, two = np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)
 wide, fixed = np.ones((2, 3)), np.broadcast_to(np.float32(1), (2, 3))
+some, where = np.zeros(2, np.float32), np.zeros(2, np.int64)
 floats = np.add.types.index("ff->f")
 
 REFUSED: dict[str, Any] = {
@@ -288,6 +296,12 @@ REFUSED: dict[str, Any] = {
     "rows of an empty array": ("take", one[:0], np.zeros(2, np.int64), one),
     "rows that do not lie in a row": ("take", one.T, np.zeros(2, np.int64), one),
     "more positions than rows": ("take", one, np.zeros(3, np.int64), one),
+    "positions of another width": ("pick", one, some, *[np.zeros(2, np.int32)] * 2),
+    "too few positions": ("pick", one, some, where),
+    "positions of another shape": ("pick", one, some, where, where[:1]),
+    "elements of another dtype": ("place", one, np.zeros(2), where, where),
+    "places that cannot be written": ("place", fixed, some, where, where),
+    "elements that cannot be written": ("pick", one, fixed[0, :2], where, where),
     "rows of another dtype": ("take", one, np.zeros(2, np.int64), one.astype(np.int32)),
 }
 """Steps that are none."""
@@ -348,6 +362,21 @@ def test_a_program_that_cannot_go_on_is_left_to_the_function() -> None:
     assert other(np.ones(3, np.float32))[0].tolist() == [1, 1, 1]
     with pytest.raises(ValueError, match="arguments"):
         other()
+
+
+@built
+@pytest.mark.parametrize("at", [(-1, 0), (0, 3), (2, 0)])
+@pytest.mark.parametrize("step", ["pick", "place"])
+def test_positions_that_are_not_there_end_a_run(step: str, at: tuple[int, int]) -> None:
+    whole, values = np.arange(6, dtype=np.float32).reshape(2, 3), np.full(1, 9, np.float32)
+    rows, columns = np.array([1]), np.array([2])
+    program = CORE.Program(
+        ((step, whole, values, rows, columns),), (), (values.copy, whole.copy), lambda: "ended"
+    )
+    number, _ = program()
+    assert (number[0], whole[1, 2]) == ((5, 5) if step == "pick" else (9, 9))
+    rows[0], columns[0] = at
+    assert program() == "ended"
 
 
 @built

@@ -20,6 +20,8 @@ from gradcli.arrays.flat.steps import (
     copied,
     elementwise,
     into,
+    picked,
+    placed,
     product,
     reduced,
     taken,
@@ -217,6 +219,9 @@ def _steps_of_reduction(
     return reduced(ufunc, array, axes, first, out.reshape(shape))
 
 
+_NUMBERS = (bool, int, float, np.generic)
+
+
 class Recorded(NDArrayOperatorsMixin):
     """An array on a tape.
 
@@ -288,7 +293,21 @@ class Recorded(NDArrayOperatorsMixin):
             if ... not in key:
                 key = (*key, ...)  # a view, even of one element
             return self.tape.record(self.array[plain(key)])
-        return self.tape.function(getitem, self, key)
+        positions = self._positions(key)
+        if not positions:
+            return self.tape.function(getitem, self, key)
+        result = np.array(self.array[positions])
+        step = picked(self.array, positions, result)
+        self.tape.steps.append(step or into(result, getitem, self.array, positions))
+        return self.tape.record(result)
+
+    def _positions(self, key: Any) -> tuple[Any, ...]:
+        """The positions of an index that has some along each dimension, where a step may find that
+        one is not there; () for others.
+        """
+        parts = plain(key) if isinstance(key, tuple) else (plain(key),)
+        own = not (self.tape.plainly or self.tape.changed) and len(parts) == self.array.ndim
+        return parts if own and all(type(each) is np.ndarray for each in parts) else ()
 
     def __setitem__(self, key: Any, value: Any) -> None:
         tape, value, key = self.tape, plain(value), plain(key)
@@ -298,12 +317,17 @@ class Recorded(NDArrayOperatorsMixin):
             if value is not view and not _is_one(value, view):
                 tape.steps.append(self._assigned(view, value))
             return
+        step, positions = None, self._positions(key)
+        if positions and isinstance(value, _NUMBERS):
+            step = placed(self.array, positions, np.asarray(value, self.array.dtype))
+        elif positions and type(value) is np.ndarray:
+            step = placed(self.array, positions, value)
         self.array[key] = value
-        tape.steps.append(call(self.array.__setitem__, key, value))
+        tape.steps.append(step or call(self.array.__setitem__, key, value))
 
     def _assigned(self, view: Any, value: Any) -> Step:
         """Assign to all of a view; the step that does so."""
-        if isinstance(value, (bool, int, float, np.generic)):
+        if isinstance(value, _NUMBERS):
             value = np.asarray(value, view.dtype)
         view[...] = value
         if type(value) is np.ndarray and not np.may_share_memory(value, view):
@@ -343,7 +367,8 @@ class Recorded(NDArrayOperatorsMixin):
     def take(self, indices: Any, axis: int | None = None) -> Recorded:
         positions = plain(indices)
         result = np.asarray(self.array.take(positions, axis))
-        step = taken(self.array, positions, result) if axis == 0 and not self.tape.plainly else None
+        own = axis == 0 and not (self.tape.plainly or self.tape.changed)
+        step = taken(self.array, positions, result) if own else None
         self.tape.steps.append(step or into(result, np.take, self.array, positions, axis))
         return self.tape.record(result)
 

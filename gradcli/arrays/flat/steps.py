@@ -70,6 +70,30 @@ def taken(array: Any, positions: Any, out: Any) -> Step | None:
     return "take", array, positions, out
 
 
+def picked(array: Any, positions: Sequence[Any], out: Any) -> Step | None:
+    """Read the elements at positions along each dimension; None for indices of other kinds."""
+    return _at_positions("pick", array, positions, out)
+
+
+def placed(array: Any, positions: Sequence[Any], values: Any) -> Step | None:
+    """Write values to the elements at positions along each dimension, one after another."""
+    if values.dtype != array.dtype or np.may_share_memory(array, values):
+        return None
+    shape = np.broadcast_shapes(*[each.shape for each in positions])
+    return _at_positions("place", array, positions, np.broadcast_to(values, shape))
+
+
+def _at_positions(name: str, array: Any, positions: Sequence[Any], values: Any) -> Step | None:
+    fits = len(positions) == array.ndim <= _MOST_POSITIONS and array.dtype.isnative
+    if not fits or any(each.dtype != np.int64 for each in positions):
+        return None
+    return name, array, values, *[np.broadcast_to(each, values.shape) for each in positions]
+
+
+_MOST_POSITIONS = 3
+"""Dimensions of the arrays whose elements a step takes by positions."""
+
+
 def elementwise(ufunc: np.ufunc, operands: Sequence[Any], out: Any) -> Step | None:
     """The loop of a ufunc over operands of its dtypes, arrays and numbers; None where NumPy casts
     them, or copies those that overlap.

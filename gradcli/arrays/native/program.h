@@ -9,6 +9,9 @@
  *   ("copy", array, out)               of one shape, and one dtype or float32 and float64
  *   ("take", array, positions, out)    rows of the array, one for each of the positions, which must be
  *                                      there; all three lie in a row, the positions are of 64 bits
+ *   ("pick", array, out, positions, …) the elements at positions of 64 bits along each dimension, which
+ *                                      must be there; all but the array are of one shape
+ *   ("place", array, values, positions, …)    the same the other way: values are written to them
  *   ("call", function, argument, …)    whatever else; its result is left alone
  *   ("advance", function, argument, …) the same, of what it changes beside memory
  *   ("same", array, bytes)             the elements must be these
@@ -44,7 +47,7 @@ typedef struct {
     const char *name, *types;
 } UFunc;
 
-typedef enum { LOOP, KERNEL_CALL, COPY, WIDEN, NARROW, CALL, SAME, NONZERO, EQUAL, IS, IDLE, COUNT, SET, READ, PUT, TAKE, CHANGES } StepKind;
+typedef enum { LOOP, KERNEL_CALL, COPY, WIDEN, NARROW, CALL, SAME, NONZERO, EQUAL, IS, IDLE, COUNT, SET, READ, PUT, TAKE, PICK, PLACE, CHANGES } StepKind;
 
 typedef struct {
     StepKind kind;
@@ -243,6 +246,25 @@ static int take_copy(Step *step, PyObject *from, PyObject *to)
     return wrong ? mistake("a copy of another shape or dtype") : 0;
 }
 
+/* Take dimensions of a copy together that lie in a row on both sides. */
+static void join_dimensions(Step *step)
+{
+    int last = 0;
+    for (int d = 1; d < step->rank; d++) {
+        int in_a_row = 1;
+        for (int k = 0; k < 2; k++)
+            in_a_row = in_a_row && step->apart[last][k] == step->sizes[d] * step->apart[d][k];
+        if (in_a_row) {
+            step->sizes[last] *= step->sizes[d];
+        } else {
+            last++;
+            step->sizes[last] = step->sizes[d];
+        }
+        memcpy(step->apart[last], step->apart[d], sizeof step->apart[d]);
+    }
+    if (step->rank) step->rank = last + 1;
+}
+
 static int take_same(Step *step, PyObject *array, PyObject *bytes)
 {
     Py_buffer view;
@@ -291,6 +313,41 @@ static int take_rows(Step *step)
     return views[2].len == step->inner[0] * step->bytes ? 0 : mistake("rows of another shape");
 }
 
+/* Take an array, the elements that are read or written, and their positions. */
+static int take_elements(Step *step, PyObject *described, int writes)
+{
+    Py_ssize_t dimensions = PyTuple_Size(described) - 3;
+    Py_buffer whole, view;
+    if (look(PyTuple_GetItem(described, 1), &whole, writes) < 0) return -1;
+    int wrong = whole.ndim != dimensions;
+    step->kind = writes ? PLACE : PICK;
+    step->bytes = whole.itemsize;
+    step->pointers[MOST_OPERANDS - 1] = whole.buf;
+    for (Py_ssize_t d = 0; d < dimensions && !wrong; d++) {
+        step->inner[d] = whole.shape[d];
+        step->strides[d] = whole.strides[d];
+    }
+    for (int k = 0; k <= dimensions && !wrong; k++) {
+        if (look(PyTuple_GetItem(described, 2 + k), &view, k == 0 && !writes) < 0) {
+            PyBuffer_Release(&whole);
+            return -1;
+        }
+        if (k) wrong = view.ndim != step->rank || view.itemsize != 8 || !strchr("lq", *view.format);
+        else wrong = strcmp(view.format, whole.format) != 0;
+        if (!k) step->rank = view.ndim;
+        step->pointers[k] = view.buf;
+        for (int d = 0; d < step->rank && !wrong; d++) {
+            wrong = k && view.shape[d] != step->sizes[d];
+            step->sizes[d] = view.shape[d];
+            step->apart[d][k] = view.strides[d];
+        }
+        PyBuffer_Release(&view);
+    }
+    PyBuffer_Release(&whole);
+    step->operands = 1 + (int)dimensions;
+    return wrong ? mistake("no elements, or no positions") : 0;
+}
+
 static int take_step(Step *step, PyObject *described)
 {
     static const struct {
@@ -299,7 +356,8 @@ static int take_step(Step *step, PyObject *described)
     } FORMS[] = {{"loop", 4, 9}, {"product", 6, 6}, {"kernel", 2, 18}, {"copy", 3, 3}, {"same", 3, 3},
                  {"call", 3, 3}, {"equal", 4, 4}, {"is", 4, 4}, {"idle", 3, 3}, {"count", 4, 4},
                  {"advance", 3, 3}, {"changes", 1, 1}, {"nonzero", 3, 3}, {"set", 4, 4},
-                 {"read", 4, 4}, {"put", 5, 5}, {"take", 4, 4}};
+                 {"read", 4, 4}, {"put", 5, 5}, {"take", 4, 4}, {"pick", 4, 3 + CORE},
+                 {"place", 4, 3 + CORE}};
     enum { COUNT_OF_FORMS = sizeof FORMS / sizeof *FORMS };
     if (!PyTuple_Check(described) || PyTuple_Size(described) < 1) return mistake("no step");
     PyObject *name = PyTuple_GetItem(described, 0);
@@ -314,7 +372,10 @@ static int take_step(Step *step, PyObject *described)
     case 0: return take_loop(step, described, 1);
     case 1: return take_loop(step, described, 2);
     case 2: return take_kernel(step, described);
-    case 3: return take_copy(step, step->parts[0], step->parts[1]);
+    case 3:
+        if (take_copy(step, step->parts[0], step->parts[1]) < 0) return -1;
+        join_dimensions(step);
+        return 0;
     case 4: return take_same(step, step->parts[0], step->parts[1]);
     case 5:
     case 10: step->kind = CALL; return PyTuple_Check(step->parts[1]) ? 0 : mistake("no arguments");
@@ -330,6 +391,8 @@ static int take_step(Step *step, PyObject *described)
         if (PyList_Check(step->parts[2]) && PyList_Size(step->parts[2]) == 1) return 0;
         return mistake("no list of one");
     case 16: return take_rows(step);
+    case 17:
+    case 18: return take_elements(step, described, form == 18);
     default: step->kind = COUNT; return 0;
     }
 }
@@ -370,6 +433,10 @@ static void copy_elements(char *to, const char *from, const Step *step, int dime
     if (dimension + 1 < step->rank) {
         for (Py_ssize_t k = 0; k < size; k++)
             copy_elements(to + k * there, from + k * here, step, dimension + 1);
+    } else if (step->kind == WIDEN && here == sizeof(float) && there == sizeof(double)) {
+        for (Py_ssize_t k = 0; k < size; k++) ((double *)to)[k] = ((const float *)from)[k];
+    } else if (step->kind == NARROW && here == sizeof(double) && there == sizeof(float)) {
+        for (Py_ssize_t k = 0; k < size; k++) ((float *)to)[k] = (float)((const double *)from)[k];
     } else if (step->kind == WIDEN) {
         for (Py_ssize_t k = 0; k < size; k++)
             *(double *)(to + k * there) = *(const float *)(from + k * here);
@@ -394,6 +461,28 @@ static int copy_rows(const Step *step)
         if (at[k] < 0 || at[k] >= step->sizes[0]) return 0;
         memcpy(step->pointers[2] + k * step->bytes, step->pointers[0] + at[k] * step->bytes, (size_t)step->bytes);
     }
+    return 1;
+}
+
+/* Read or write elements; 0 where a position is not there. */
+static int copy_picked(const Step *step)
+{
+    Py_ssize_t at[MOST_DIMENSIONS] = {0};
+    char *pointers[MOST_OPERANDS];
+    for (int d = 0; d < step->rank; d++)
+        if (step->sizes[d] == 0) return 1;
+    memcpy(pointers, step->pointers, sizeof pointers);
+    do {
+        char *element = step->pointers[MOST_OPERANDS - 1];
+        for (int d = 0; d + 1 < step->operands; d++) {
+            int64_t place;
+            memcpy(&place, pointers[1 + d], sizeof place);
+            if (place < 0 || place >= step->inner[d]) return 0;
+            element += place * step->strides[d];
+        }
+        if (step->kind == PICK) memcpy(pointers[0], element, (size_t)step->bytes);
+        else memcpy(element, pointers[0], (size_t)step->bytes);
+    } while (advance(step, at, pointers));
     return 1;
 }
 
@@ -447,6 +536,8 @@ static int run_step(const Step *step)
     case NONZERO: return count_true(step) == step->inner[0];
     case CHANGES: return 1;
     case TAKE: return copy_rows(step);
+    case PICK:
+    case PLACE: return copy_picked(step);
     case COUNT: return set_to_sum(step, PyObject_GetAttr(step->parts[0], step->parts[1]), step->parts[2]);
     case READ:
         found = PyObject_GetAttr(step->parts[0], step->parts[1]);
