@@ -300,6 +300,7 @@ REFUSED: dict[str, Any] = {
     "too few positions": ("pick", one, some, where),
     "positions of another shape": ("pick", one, some, where, where[:1]),
     "elements of another dtype": ("place", one, np.zeros(2), where, where),
+    "integers that are added": ("add", np.zeros(2, int), np.zeros(2, int), where),
     "places that cannot be written": ("place", fixed, some, where, where),
     "elements that cannot be written": ("pick", one, fixed[0, :2], where, where),
     "rows of another dtype": ("take", one, np.zeros(2, np.int64), one.astype(np.int32)),
@@ -366,15 +367,17 @@ def test_a_program_that_cannot_go_on_is_left_to_the_function() -> None:
 
 @built
 @pytest.mark.parametrize("at", [(-1, 0), (0, 3), (2, 0)])
-@pytest.mark.parametrize("step", ["pick", "place"])
-def test_positions_that_are_not_there_end_a_run(step: str, at: tuple[int, int]) -> None:
+@pytest.mark.parametrize(("step", "left"), [("pick", (5, 5)), ("place", (9, 9)), ("add", (9, 14))])
+def test_positions_that_are_not_there_end_a_run(
+    step: str, left: tuple[int, int], at: tuple[int, int]
+) -> None:
     whole, values = np.arange(6, dtype=np.float32).reshape(2, 3), np.full(1, 9, np.float32)
     rows, columns = np.array([1]), np.array([2])
     program = CORE.Program(
         ((step, whole, values, rows, columns),), (), (values.copy, whole.copy), lambda: "ended"
     )
     number, _ = program()
-    assert (number[0], whole[1, 2]) == ((5, 5) if step == "pick" else (9, 9))
+    assert (number[0], whole[1, 2]) == left
     rows[0], columns[0] = at
     assert program() == "ended"
 

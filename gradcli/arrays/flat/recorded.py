@@ -270,10 +270,18 @@ class Recorded(NDArrayOperatorsMixin):
         if method == "accumulate" and out is None:
             return tape.function(ufunc.accumulate, *operands, **named)
         if method == "at":
+            step = self._added(operands) if ufunc is np.add else None
             ufunc.at(*operands)
-            tape.steps.append(call(ufunc.at, *operands))
+            tape.steps.append(step or call(ufunc.at, *operands))
             return None
         raise NotFlat(f"{ufunc}.{method}")
+
+    def _added(self, operands: Sequence[Any]) -> Step | None:
+        """The step of `np.add.at`."""
+        array, key, values = operands
+        positions = self.tape.record(array)._positions(key)
+        floats = array.dtype in (np.float32, np.float64) and type(values) is np.ndarray
+        return placed(array, positions, values, "add") if positions and floats else None
 
     def __array_function__(
         self, function: Any, types: Any, arguments: Sequence[Any], named: dict[str, Any]

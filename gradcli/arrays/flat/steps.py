@@ -75,12 +75,14 @@ def picked(array: Any, positions: Sequence[Any], out: Any) -> Step | None:
     return _at_positions("pick", array, positions, out)
 
 
-def placed(array: Any, positions: Sequence[Any], values: Any) -> Step | None:
-    """Write values to the elements at positions along each dimension, one after another."""
+def placed(array: Any, positions: Sequence[Any], values: Any, name: str = "place") -> Step | None:
+    """Write values to the elements at positions along each dimension, one after another; or "add"
+    them.
+    """
     if values.dtype != array.dtype or np.may_share_memory(array, values):
         return None
     shape = np.broadcast_shapes(*[each.shape for each in positions])
-    return _at_positions("place", array, positions, np.broadcast_to(values, shape))
+    return _at_positions(name, array, positions, np.broadcast_to(values, shape))
 
 
 def _at_positions(name: str, array: Any, positions: Sequence[Any], values: Any) -> Step | None:

@@ -12,6 +12,7 @@
  *   ("pick", array, out, positions, …) the elements at positions of 64 bits along each dimension, which
  *                                      must be there; all but the array are of one shape
  *   ("place", array, values, positions, …)    the same the other way: values are written to them
+ *   ("add", array, values, positions, …)      and are added to them, floats or doubles one after another
  *   ("call", function, argument, …)    whatever else; its result is left alone
  *   ("advance", function, argument, …) the same, of what it changes beside memory
  *   ("same", array, bytes)             the elements must be these
@@ -47,7 +48,7 @@ typedef struct {
     const char *name, *types;
 } UFunc;
 
-typedef enum { LOOP, KERNEL_CALL, COPY, WIDEN, NARROW, CALL, SAME, NONZERO, EQUAL, IS, IDLE, COUNT, SET, READ, PUT, TAKE, PICK, PLACE, CHANGES } StepKind;
+typedef enum { LOOP, KERNEL_CALL, COPY, WIDEN, NARROW, CALL, SAME, NONZERO, EQUAL, IS, IDLE, COUNT, SET, READ, PUT, TAKE, PICK, PLACE, ADD, CHANGES } StepKind;
 
 typedef struct {
     StepKind kind;
@@ -314,13 +315,16 @@ static int take_rows(Step *step)
 }
 
 /* Take an array, the elements that are read or written, and their positions. */
-static int take_elements(Step *step, PyObject *described, int writes)
+static int take_elements(Step *step, PyObject *described, StepKind kind)
 {
+    int writes = kind != PICK;
     Py_ssize_t dimensions = PyTuple_Size(described) - 3;
     Py_buffer whole, view;
     if (look(PyTuple_GetItem(described, 1), &whole, writes) < 0) return -1;
-    int wrong = whole.ndim != dimensions;
-    step->kind = writes ? PLACE : PICK;
+    int wrong = whole.ndim != dimensions ||
+                (kind == ADD && strcmp(whole.format, "f") != 0 && strcmp(whole.format, "d") != 0);
+    wrong = wrong || (uintptr_t)whole.buf % (size_t)whole.itemsize;
+    step->kind = kind;
     step->bytes = whole.itemsize;
     step->pointers[MOST_OPERANDS - 1] = whole.buf;
     for (Py_ssize_t d = 0; d < dimensions && !wrong; d++) {
@@ -333,7 +337,7 @@ static int take_elements(Step *step, PyObject *described, int writes)
             return -1;
         }
         if (k) wrong = view.ndim != step->rank || view.itemsize != 8 || !strchr("lq", *view.format);
-        else wrong = strcmp(view.format, whole.format) != 0;
+        else wrong = strcmp(view.format, whole.format) != 0 || (uintptr_t)view.buf % (size_t)view.itemsize;
         if (!k) step->rank = view.ndim;
         step->pointers[k] = view.buf;
         for (int d = 0; d < step->rank && !wrong; d++) {
@@ -357,7 +361,7 @@ static int take_step(Step *step, PyObject *described)
                  {"call", 3, 3}, {"equal", 4, 4}, {"is", 4, 4}, {"idle", 3, 3}, {"count", 4, 4},
                  {"advance", 3, 3}, {"changes", 1, 1}, {"nonzero", 3, 3}, {"set", 4, 4},
                  {"read", 4, 4}, {"put", 5, 5}, {"take", 4, 4}, {"pick", 4, 3 + CORE},
-                 {"place", 4, 3 + CORE}};
+                 {"place", 4, 3 + CORE}, {"add", 4, 3 + CORE}};
     enum { COUNT_OF_FORMS = sizeof FORMS / sizeof *FORMS };
     if (!PyTuple_Check(described) || PyTuple_Size(described) < 1) return mistake("no step");
     PyObject *name = PyTuple_GetItem(described, 0);
@@ -391,8 +395,9 @@ static int take_step(Step *step, PyObject *described)
         if (PyList_Check(step->parts[2]) && PyList_Size(step->parts[2]) == 1) return 0;
         return mistake("no list of one");
     case 16: return take_rows(step);
-    case 17:
-    case 18: return take_elements(step, described, form == 18);
+    case 17: return take_elements(step, described, PICK);
+    case 18: return take_elements(step, described, PLACE);
+    case 19: return take_elements(step, described, ADD);
     default: step->kind = COUNT; return 0;
     }
 }
@@ -464,7 +469,7 @@ static int copy_rows(const Step *step)
     return 1;
 }
 
-/* Read or write elements; 0 where a position is not there. */
+/* Read, write or add elements; 0 where a position is not there. */
 static int copy_picked(const Step *step)
 {
     Py_ssize_t at[MOST_DIMENSIONS] = {0};
@@ -481,7 +486,9 @@ static int copy_picked(const Step *step)
             element += place * step->strides[d];
         }
         if (step->kind == PICK) memcpy(pointers[0], element, (size_t)step->bytes);
-        else memcpy(element, pointers[0], (size_t)step->bytes);
+        else if (step->kind == PLACE) memcpy(element, pointers[0], (size_t)step->bytes);
+        else if (step->bytes == sizeof(float)) *(float *)element += *(const float *)pointers[0];
+        else *(double *)element += *(const double *)pointers[0];
     } while (advance(step, at, pointers));
     return 1;
 }
@@ -537,7 +544,8 @@ static int run_step(const Step *step)
     case CHANGES: return 1;
     case TAKE: return copy_rows(step);
     case PICK:
-    case PLACE: return copy_picked(step);
+    case PLACE:
+    case ADD: return copy_picked(step);
     case COUNT: return set_to_sum(step, PyObject_GetAttr(step->parts[0], step->parts[1]), step->parts[2]);
     case READ:
         found = PyObject_GetAttr(step->parts[0], step->parts[1]);
