@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from gradcli.loops import hot_loop
 from tests.late import __main__ as command
 from tests.late.issue import HEAD, PROGRAMS
 from tests.late.loop import Late, Verdict, judged, run, sample
@@ -102,5 +103,6 @@ def test_the_command_tells_of_what_differs() -> None:
 def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["tests.late", "--table", "random", "--count", "2", "--seed", "1"]
     monkeypatch.setattr(sys, "argv", words)
+    monkeypatch.setattr(hot_loop, "FLAT_AFTER", hot_loop.FLAT_AFTER)  # the command sets it
     assert command.main() in (0, 1)
     assert capsys.readouterr().out.startswith("random: 2 loops, ")
