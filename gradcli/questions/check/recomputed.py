@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.autograd.recording.instructions import WRITE, Call
+from gradcli.autograd.recording.instructions import Call, source_of
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.definition.op import Op
@@ -19,7 +19,7 @@ from gradcli.record import Record
 from gradcli.running.rerun import Executed
 from gradcli.session import Session
 from gradcli.state import active
-from gradcli.trace.ir import ALIAS, Effect, Operand, Value, values_in
+from gradcli.trace.ir import Effect, Operand, Value, values_in
 
 _DECIDES = (Effect.READS, Effect.CHECKS)
 """What an instruction does by which the program may take another path for other values."""
@@ -93,7 +93,7 @@ class Recomputed:
     def _read(self, operand: Operand, known: Mapping[int, Tensor]) -> Any:
         """An operand with its tensors: those that were computed again, or of the recorded run."""
         if isinstance(operand, Value):
-            value = _origin(operand)
+            value = source_of(operand)
             again = known.get(value.number)
             if again is not None:
                 return again
@@ -109,7 +109,7 @@ class Recomputed:
 def _with_ends(steps: Sequence[_Step], output: Value) -> list[_Step]:
     """Steps that say which values no later one reads."""
     last = {
-        _origin(value).number: number
+        source_of(value).number: number
         for number, step in enumerate(steps)
         for value in values_in(step.call.operands.values())
     }
@@ -130,7 +130,7 @@ def recomputed(executed: Executed) -> Recomputed | None:
     known = recorder.known(executed.output)
     if known is None:
         return None
-    output = _origin(known)
+    output = source_of(known)
     names = {id(leaf): name for name, leaf in executed.leaves.items()}
     tensors = zip(recorder.values, recorder.tensors, strict=True)
     all_leaves = {v.number: names[id(t)] for v, t in tensors if t is not None and id(t) in names}
@@ -142,7 +142,7 @@ def recomputed(executed: Executed) -> Recomputed | None:
     instructions = recorder.trace.instructions
     end = max((n for n, each in enumerate(instructions) if id(each) in calls), default=-1)
     for instruction in instructions[: end + 1]:
-        read = (depends.get(_origin(each).number, _NONE) for each in instruction.reads)
+        read = (depends.get(source_of(each).number, _NONE) for each in instruction.reads)
         sources = _NONE.union(*read)
         if not sources:
             continue
@@ -173,21 +173,11 @@ def _leading_to(output: Value, leaves: Mapping[int, str]) -> tuple[dict[int, Cal
             used[value.number] = leaves[value.number]
         elif isinstance(value.maker, Call):
             calls[id(value.maker)] = value.maker
-            for each in map(_origin, value.maker.reads):
+            for each in map(source_of, value.maker.reads):
                 if each.number not in seen:
                     seen.add(each.number)
                     stack.append(each)
     return calls, used
-
-
-def _origin(value: Value) -> Value:
-    """The value that aliases of it and writes of it lead back to."""
-    while value.maker is not None and value.maker.op in (ALIAS, WRITE):
-        before = value.maker.inputs[-1]
-        if not isinstance(before, Value):
-            break  # an array or a number was written
-        value = before
-    return value
 
 
 def _is_whole(call: Call) -> bool:

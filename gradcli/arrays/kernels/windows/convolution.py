@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import new_empty, new_zeros
+from gradcli.arrays.backend import in_order, new_empty, new_zeros
 from gradcli.arrays.kernels import in_c
 from gradcli.arrays.kernels.windows.windows import Sizes, Windows
 from gradcli.arrays.layout.strides import window
@@ -98,7 +98,7 @@ class Columns:
             for number, (_, where) in enumerate(self.windows.elements(self.counts)):
                 padded[where] += pieces[:, number]
         inside = padded[self.windows.inner(self.sizes)]
-        return inside.swapaxes(0, 1).copy("C")
+        return in_order(inside.swapaxes(0, 1))
 
     def placed(self, output: Any) -> Any:
         """An output (N, O, *counts) as rows (O, N * length): zero where there is no window."""
