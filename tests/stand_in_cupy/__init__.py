@@ -210,6 +210,8 @@ class ndarray(NDArrayOperatorsMixin):  # CuPy's name
 def _array(host: Any) -> ndarray:
     made = ndarray.__new__(ndarray)
     made.host = np.asarray(host)
+    if made.host.dtype.char in "gG":
+        raise ValueError(f"Unsupported dtype {made.host.dtype}")
     return made
 
 

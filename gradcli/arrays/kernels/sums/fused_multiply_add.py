@@ -18,11 +18,15 @@ _EXTENDED = np.dtype(np.longdouble)
 _HOST = (*HOST_ARRAYS, np.generic)
 
 
+def _wide(array: Any) -> Any:
+    """The next wider format than an array's. A GPU has none wider than double."""
+    return _EXTENDED if array.dtype is _DOUBLE and type(array) is not GPUArray else _DOUBLE
+
+
 def widened(number: Any, array: Any) -> Any:
     """A number, or numbers, rounded to an array's format, in the next wider one."""
     if isinstance(number, HOST_ARRAYS):
-        wide = _EXTENDED if array.dtype is _DOUBLE else _DOUBLE
-        return number.astype(array.dtype, copy=False).astype(wide)
+        return number.astype(array.dtype, copy=False).astype(_wide(array))
     if array.dtype is _DOUBLE:
         return number if type(array) is GPUArray else np.longdouble(number)
     return np.float64(array.dtype.type(number))
@@ -33,8 +37,7 @@ def multiply_add_wide(total: Any, term: Any, factor: Any) -> Any:
 
     Cast by hand, since a ufunc on operands of two formats takes several times as long.
     """
-    # A GPU has no wider format than double.
-    wide = _EXTENDED if total.dtype is _DOUBLE and type(total) is not GPUArray else _DOUBLE
+    wide = _wide(total)
     result = term.astype(wide) * factor
     if result.shape != total.shape:
         return result + total.astype(wide)
