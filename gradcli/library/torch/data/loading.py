@@ -5,6 +5,7 @@ random.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, ClassVar
 
 import numpy as np
@@ -103,20 +104,21 @@ class RandomSampler(Sampler):
         _check_positive("num_samples", self.num_samples)
 
     def __iter__(self) -> Iterator[int]:
-        generator, wanted = self.generator, self.num_samples
+        generator = self.generator
         if generator is None:
             generator = Generator()
             generator.manual_seed(draw_seed(None))
         count = len(self.data_source)
         part = 32 if self.replacement else count
-        while wanted > 0:
-            size = min(wanted, part)
+        whole, rest = divmod(self.num_samples, part)
+        # PyTorch draws an order for the rest where there is none too: a generator of the program's
+        # has moved by it when the next epoch begins.
+        for size in (*repeat(part, whole), rest):
             charge_steps(size)
             if self.replacement:
                 yield from _numbers("randint", count, (size,), generator=generator)
             else:
                 yield from _numbers("randperm", count, generator=generator)[:size]
-            wanted -= size
 
     def __len__(self) -> int:
         return self.num_samples
