@@ -180,17 +180,17 @@ def check_scores(name: str, input: Tensor, node_name: str) -> None:
 
 
 def check_logarithm(node: Node) -> None:
-    """Warn (W022) of a logarithm of what rounds to 0 or overflows first."""
+    """Warn (W022) of a logarithm of what can round to 0 or overflow first."""
     inner = node.next_nodes[0]
     inner_name = "" if inner is None else inner.node_name
     name = node.node_name.removesuffix("Backward0").lower()
     if inner_name in _LOGARITHMS and name == "log":
         what, instead = _LOGARITHMS[inner_name]
     elif inner_name == "ExpBackward0" and name == "log1p":
-        what, instead = "exp overflows", "softplus(x)"
+        what, instead = "exp can overflow", "softplus(x)"
     elif inner is not None and name == "log" and _is_exp_inside(inner):
         of_sum = inner_name.startswith("Sum")
-        what, instead = "exp overflows", "logsumexp(x, dim)" if of_sum else "softplus(x)"
+        what, instead = "exp can overflow", "logsumexp(x, dim)" if of_sum else "softplus(x)"
     else:
         return
     active.state.warn(
@@ -203,8 +203,8 @@ def check_logarithm(node: Node) -> None:
 
 
 _LOGARITHMS = {
-    "SoftmaxBackward0": ("softmax rounds to 0", "log_softmax(x, dim)"),
-    "SigmoidBackward0": ("sigmoid rounds to 0", "logsigmoid(x)"),
+    "SoftmaxBackward0": ("softmax can round to 0", "log_softmax(x, dim)"),
+    "SigmoidBackward0": ("sigmoid can round to 0", "logsigmoid(x)"),
 }
 
 
