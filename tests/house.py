@@ -45,7 +45,7 @@ do not see each other.
 
 INSIDE = {
     "arrays": "files kernels fusion random layout gpu flat native",
-    "arrays.kernels": "windows linalg special sums",
+    "arrays.kernels": "windows linalg special",
     "autograd": "custom inplace recording engine",
     "cli": "commands documents sweep",
     "doors": "torch notebook agents editors python",

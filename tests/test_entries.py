@@ -55,9 +55,8 @@ LISTS = {
     "questions/derive/algebra/matrices.py": "functions that make one number of all elements",
     "questions/derive/algebra/shapes.py": "what a size of a result is made of",
     "questions/derive/algebra/reading.py": "odd functions, by which a sign is taken out of a call",
-    "recorded/formulas/public_calls.py": "functions of other names; grows with no pointwise op",
+    "recorded/formulas/written_instructions.py": "functions of other names; no pointwise op",
     "recorded/formulas/spellings.py": "what the language writes for views, indices and reductions",
-    "recorded/formulas/spellings_of_windows.py": "the same for what has windows",
     "questions/explain/kinks.py": "a function for each, which looks at the numbers of a run",
     "recorded/symbols/notation.py": "names that Python reads otherwise",
     "recorded/symbols/tree.py": "names of conditions; it knows no ops",
@@ -65,7 +64,7 @@ LISTS = {
     "library/torch/func/forward.py": "what PyTorch has no forward mode for, recorded from it",
     "questions/derive/latex.py": "LaTeX's own commands",
     "show/page/computing.py": "what the page runs on the numbers of elements",
-    "questions/why/origins.py": "views, through which the line that set a value is looked for",
+    "questions/why/zeros.py": "views, through which the line that set a value is looked for",
 }
 """The files that list six ops or more by name, and why that is no fact of their entries."""
 

@@ -25,7 +25,7 @@ from tests.running import run
 
 OF_ITS_OWN = {
     "build_backend.py": "the wheel",
-    "running/arguments/shell_completion.py": "the shell's own completion of file names",
+    "running/arguments/click_options.py": "the shell's own completion of file names",
     "repl/dot_commands/inspect.py": "the picture that `.show` opens",
     "repl/dot_commands/session.py": "the name behind `.read`, behind the check of it",
     "cli/group.py": "the folders of questions",

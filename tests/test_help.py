@@ -352,7 +352,7 @@ def test_completion_of_files_behind_a_name(
     monkeypatch.chdir(str(tmp_path))
     with open("data.npy", "wb"):
         pass
-    from gradcli.running.arguments.shell_completion import values
+    from gradcli.running.arguments.click_options import values
 
     asked = click.Context(gradcli), click.Argument(["words"]), "x=@da"
     assert [item.value for item in values(*asked)] == ["x=@data.npy"]

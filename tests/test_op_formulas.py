@@ -23,8 +23,7 @@ from gradcli.questions.derive.numpy_code import NumpyWriter, Unspoken
 from gradcli.questions.derive.program import Derivation
 from gradcli.questions.derive.tell import numpy_text
 from gradcli.recorded.formulas.rules import derivative_formulas
-from gradcli.recorded.gradients import Gradient
-from gradcli.recorded.result import Result
+from gradcli.recorded.result import Gradient, Result
 from gradcli.running.source import run_program
 from gradcli.session import Session
 from tests.op_table.check import graph_of

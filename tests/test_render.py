@@ -11,8 +11,7 @@ import pytest
 from gradcli.autograd.graph import Graph
 from gradcli.errors import GradcliError, Label, Source, Span, Warned
 from gradcli.recorded.annotated_graph import AnnotatedGraph
-from gradcli.recorded.gradients import Gradient
-from gradcli.recorded.result import Result
+from gradcli.recorded.result import Gradient, Result
 from gradcli.session import Session
 from gradcli.show.diagnostics.human import diagnostic, usage_error, warning
 from gradcli.show.graph.steps import next_functions, repeats, steps

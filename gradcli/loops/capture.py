@@ -27,7 +27,7 @@ from gradcli.language.functions.generators import Running
 from gradcli.language.objects.attributes import set_attribute
 from gradcli.language.objects.classes.descriptors import computes
 from gradcli.language.objects.iteration import VIEWS, Iterator, drawing, enter, iterate
-from gradcli.language.objects.subscripts import set_item
+from gradcli.language.objects.operators import set_item
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables

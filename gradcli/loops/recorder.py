@@ -15,7 +15,7 @@ from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import type_error
-from gradcli.language.objects.subscripts import get_item
+from gradcli.language.objects.operators import get_item
 from gradcli.loops.gradients import Gradients
 from gradcli.loops.lower_backward import is_setting
 from gradcli.loops.symbols import (

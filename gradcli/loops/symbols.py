@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays.dtypes import DType
-from gradcli.arrays.fusion.write_barrier import write_barrier
+from gradcli.arrays.fusion.lazy import write_barrier
 from gradcli.arrays.layout.sizes import Device, Size
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.batched import BatchedArray

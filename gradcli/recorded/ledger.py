@@ -21,9 +21,8 @@ from gradcli.record import Record
 from gradcli.recorded.formulas.rules import derivative_formulas
 from gradcli.recorded.formulas.written_instructions import opened
 from gradcli.recorded.names import Operands, arguments_of
-from gradcli.recorded.symbols.public import public
-from gradcli.recorded.symbols.substitution import substituted
-from gradcli.recorded.symbols.tree import Constant, Opaque, Symbol
+from gradcli.recorded.symbols.notation import public
+from gradcli.recorded.symbols.tree import Constant, Opaque, Symbol, substituted
 
 
 class Share(Record):

@@ -13,8 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Warned
 from gradcli.language.objects.repr import display
 from gradcli.ops.binding.functions import torch
-from gradcli.recorded.gradients import NONE, Gradient, has_infinity, has_nan
-from gradcli.recorded.result import Result
+from gradcli.recorded.result import NONE, Gradient, Result, has_infinity, has_nan
 from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument, evaluate
 from gradcli.running.arguments.words import UsageError, not_in_program

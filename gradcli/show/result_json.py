@@ -14,9 +14,8 @@ from gradcli.autograd.graph import Edge, Graph, GraphNode
 from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
-from gradcli.recorded.gradients import Gradient
-from gradcli.recorded.result import Result
-from gradcli.show.diagnostics import findings
+from gradcli.recorded.result import Gradient, Result
+from gradcli.show.diagnostics import human
 from gradcli.show.diagnostics.json import error_object
 from gradcli.show.style import escaped
 
@@ -136,7 +135,7 @@ def _node(node: GraphNode) -> dict[str, Any]:
 
 def span_object(span: Span | None) -> dict[str, Any]:
     """Source text and its position, as entries of a JSON object."""
-    entries = findings.span_object(span)
+    entries = human.span_object(span)
     if span is None:
         del entries["file"]
     return entries

@@ -9,9 +9,8 @@ import numpy as np
 
 from gradcli.arrays.backend import address_of, device_of
 from gradcli.arrays.fusion import lazy
-from gradcli.arrays.fusion.lazy import Pointwise, Sum, forced
+from gradcli.arrays.fusion.lazy import Pointwise, Sum, forced, hold, write_barrier
 from gradcli.arrays.fusion.plan import FusedPlan
-from gradcli.arrays.fusion.write_barrier import hold, write_barrier
 from gradcli.state import active
 
 

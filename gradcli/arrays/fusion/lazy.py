@@ -7,8 +7,8 @@ thread per core. Values are those of the unfused ops, bit for bit; sums differ i
 additions.
 
 A LazyArray stands in for an ndarray wherever one is read: NumPy's functions, indexing, attributes
-and assignment compute it first. A write to memory that a plan still reads is announced by
-`gradcli.arrays.fusion.write_barrier`, which lets the plan keep the old values.
+and assignment compute it first. A write to memory that a plan still reads is announced at
+the write barrier, which gives the plan a copy of the old values.
 """
 
 from __future__ import annotations
@@ -16,14 +16,48 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, ClassVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from gradcli.arrays.backend import module_of
+from gradcli.arrays.backend import device_of, module_of
 from gradcli.arrays.fusion.tile_kernels import cast_tile, choose_tile, copy_tile
-from gradcli.arrays.fusion.write_barrier import held, hold
 from gradcli.state import active
+
+# --- the write barrier ----------------------------------------------------------------------------
+
+
+def hold(array: Any) -> None:
+    """Register a lazy array whose memory plans read, so that a write leaves them the old values."""
+    if active.state.pending_readers is None:
+        active.state.pending_readers = WeakValueDictionary()
+    active.state.pending_readers[id(array.value)] = array
+
+
+def held(array: Any) -> Any:
+    """The registered lazy array of an ndarray, None if no plan reads it."""
+    readers = active.state.pending_readers
+    reader = None if readers is None else readers.get(id(array))
+    return None if reader is None or reader.value is not array else reader
+
+
+def write_barrier(array: Any) -> None:
+    """Copy the values that plans read from an ndarray's memory, which is about to be
+    overwritten.
+    """
+    readers = active.state.pending_readers
+    if not readers:
+        return
+    device = device_of(array)
+    for key, reader in list(readers.items()):
+        if device_of(reader.value) == device and np.may_share_memory(reader.value, array):
+            reader.value = reader.value.copy()
+            del readers[key]
+
+
+# --- lazy arrays ----------------------------------------------------------------------------------
+
 
 LONGEST_CHAIN = 60
 """The longest chain of ops in one plan; the next op computes it first."""

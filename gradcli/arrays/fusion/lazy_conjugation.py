@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import address_of
-from gradcli.arrays.fusion.write_barrier import write_barrier
+from gradcli.arrays.fusion.lazy import write_barrier
 from gradcli.arrays.layout.strides import window
 
 Reflection = tuple[bool, bool]

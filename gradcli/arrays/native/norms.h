@@ -1,5 +1,5 @@
 /* Layer norm and batch norm. The rows of layer norm are taken in the order of PyTorch's kernels,
- * which work on eight lanes (gradcli/arrays/kernels/layer_norm.py); other sums are kept in float64. */
+ * which work on eight lanes (gradcli/arrays/kernels/row_reductions.py); other sums are kept in float64. */
 
 enum { LOCAL(LANES) = 8, LOCAL(SHORT) = 64 };
 

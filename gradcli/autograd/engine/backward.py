@@ -16,8 +16,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.layout.strides import copied_as_it_lies
 from gradcli.autograd.engine import accumulate
-from gradcli.autograd.engine.engine import Root, Target, run_backward
-from gradcli.autograd.engine.identity_map import IdentityMap
+from gradcli.autograd.engine.engine import IdentityMap, Root, Target, run_backward
 from gradcli.autograd.node import Node, extra_of
 from gradcli.autograd.tensor import (
     AccumulateGrad,

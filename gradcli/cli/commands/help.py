@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from gradcli.language.hints.spelling import closest
-from gradcli.running.arguments.shell_completion import topics
+from gradcli.running.arguments.click_options import topics
 from gradcli.running.arguments.words import COMMANDS, PROGRAM, UNLISTED, unknown
 from gradcli.running.process.terminal import Terminal
 from gradcli.show.help.pages import names, overview, page

@@ -12,9 +12,9 @@ from gradcli.running.arguments.click_options import (
     PROGRAM_LINES,
     options_of,
     terminal_of,
+    values,
     with_options,
 )
-from gradcli.running.arguments.shell_completion import values
 from gradcli.running.arguments.words import PROGRAM
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gradcli.running.arguments.shell_completion import ops
+from gradcli.running.arguments.click_options import ops
 from gradcli.running.arguments.words import unknown
 from gradcli.running.process.terminal import Terminal
 from gradcli.show.help.pages import names

@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from gradcli.cli.documents.batch import batch, files_and_arguments, run_file
-from gradcli.running.arguments.click_options import options_of, terminal_of, with_options
+from gradcli.running.arguments.click_options import options_of, terminal_of, values, with_options
 from gradcli.running.arguments.files import STDIN
-from gradcli.running.arguments.shell_completion import values
 from gradcli.running.arguments.words import SCRIPT, UsageError, check_stdin
 from gradcli.running.process.terminal import Terminal
 

@@ -20,8 +20,7 @@ from gradcli.language.compiler.names import GLOBAL, OWN, direct, is_direct, name
 from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
 from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.objects.iteration import bounded, iterate
-from gradcli.language.objects.operators import changing
-from gradcli.language.objects.subscripts import delete_item, get_item, set_item
+from gradcli.language.objects.operators import changing, delete_item, get_item, set_item
 from gradcli.language.objects.types import type_name
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run

@@ -37,8 +37,9 @@ from gradcli.language.objects.methods import (
     VALUES,
     formatting,
     inherited_method,
+    method_of_type,
+    method_of_value,
 )
-from gradcli.language.objects.python_methods import method_of_type, method_of_value
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import (
     TYPE,

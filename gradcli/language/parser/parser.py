@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 from gradcli.errors import GradcliError, Source, Span, SyntaxErrors
-from gradcli.language.parser.actions import expressions, literals, statements
+from gradcli.language.parser.actions import expressions, statements
 from gradcli.language.parser.actions.statements import (
     DEPTH_LIMIT,
     PLACED,
@@ -173,7 +173,7 @@ def find_builder(name: str) -> Callable[..., Any]:
     """What builds the tree of a rule: the function of its name, its row in `NODES`, or the class
     of the node.
     """
-    for room in (expressions, statements, literals):
+    for room in (expressions, statements, expressions):
         builder: Callable[..., Any] | None = getattr(room, name, None)
         if builder is not None:
             return builder

@@ -19,8 +19,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import DType
-from gradcli.arrays.fusion.lazy import forced
-from gradcli.arrays.fusion.write_barrier import write_barrier
+from gradcli.arrays.fusion.lazy import forced, write_barrier
 from gradcli.autograd.tensor import Tensor, refresh, storage_of
 from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.language.limits import charge, check_collection, too_deep

@@ -11,8 +11,16 @@ from gradcli.language.functions.calls import call
 from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
 from gradcli.language.objects.iteration import bounded
-from gradcli.language.objects.operators import augmented, binary, contains, identity, unary
-from gradcli.language.objects.subscripts import delete_item, get_item, set_item
+from gradcli.language.objects.operators import (
+    augmented,
+    binary,
+    contains,
+    delete_item,
+    get_item,
+    identity,
+    set_item,
+    unary,
+)
 from gradcli.language.objects.types import called
 
 _NAMES = {symbol: f"{name}_" if iskeyword(name) else name for symbol, name in ARITHMETIC.items()}

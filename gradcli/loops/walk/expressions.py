@@ -9,8 +9,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.language.compiler.base import HANDLERS, Evaluate
 from gradcli.language.compiler.expressions.operations import end_of_step
-from gradcli.language.objects.operators import HOST_OPERATORS, contains, tensor_operator
-from gradcli.language.objects.subscripts import get_item
+from gradcli.language.objects.operators import HOST_OPERATORS, contains, get_item, tensor_operator
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.language.tree.syntax import Expression

@@ -11,8 +11,7 @@ from gradcli.language.compiler.assignment import part_of
 from gradcli.language.compiler.statements.blocks import for_statement
 from gradcli.language.compiler.statements.definitions import function_of
 from gradcli.language.objects.attributes import get_attribute, set_attribute
-from gradcli.language.objects.operators import augmented
-from gradcli.language.objects.subscripts import get_item, set_item
+from gradcli.language.objects.operators import augmented, get_item, set_item
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables

@@ -8,13 +8,12 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import DTYPES, narrowed, widened
-from gradcli.arrays.kernels.sums.fused_multiply_add import multiply_add
+from gradcli.arrays.kernels.sums import multiply_add
 from gradcli.arrays.scalars import checked_cast
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, runtime_error
 from gradcli.ops.codegen.promotion import NUMBERS, check_alpha
-from gradcli.ops.definition.half_precision import is_half
-from gradcli.ops.definition.op import Function
+from gradcli.ops.definition.op import Function, is_half
 from gradcli.state import active
 
 _GROUP = 32

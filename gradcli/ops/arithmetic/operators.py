@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.fusion.write_barrier import write_barrier
+from gradcli.arrays.fusion.lazy import write_barrier
 from gradcli.arrays.storage import Storage
-from gradcli.autograd.inplace.aliasing import check_memory
-from gradcli.autograd.inplace.writes import is_recorded
+from gradcli.autograd.inplace.writes import check_memory, is_recorded
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.ops.arithmetic.arithmetic import (
     add,

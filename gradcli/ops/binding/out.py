@@ -13,8 +13,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.layout.strides import laid_out_like
 from gradcli.autograd.batched import BatchedArray
-from gradcli.autograd.inplace.aliasing import check_memory
-from gradcli.autograd.inplace.writes import write
+from gradcli.autograd.inplace.writes import check_memory, write
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
 from gradcli.ops.binding.results import ReturnType, named

@@ -14,8 +14,7 @@ from gradcli.arrays.layout.strides import cast_in_order
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, runtime_error, type_error, value_error
 from gradcli.ops.codegen.runtime import check_devices, type_name, wrong_operand
-from gradcli.ops.definition.half_precision import is_half
-from gradcli.ops.definition.op import Function
+from gradcli.ops.definition.op import Function, is_half
 from gradcli.state import active
 
 _LEAST, _MOST = -(2**63), 2**64 - 1

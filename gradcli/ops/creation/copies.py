@@ -22,11 +22,11 @@ from gradcli.arrays.layout.strides import (
 from gradcli.arrays.scalars import checked_cast
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.inplace import writes
-from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.inplace.writes import (
     check_captured,
     check_graph,
     check_inplace,
+    check_memory,
     is_recorded,
     overwrite,
     write,

@@ -19,9 +19,8 @@ from gradcli.arrays.layout.strides import laid_out_like
 from gradcli.arrays.scalars import as_zero_dim, checked_cast
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, type_error
-from gradcli.ops.binding.arguments import number_in
+from gradcli.ops.binding.arguments import number_in, one_by_one, sizes_of
 from gradcli.ops.binding.catalogue import function, method
-from gradcli.ops.binding.dims import one_by_one, sizes_of
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.settings import by_rows
 from gradcli.ops.definition.doc import describe, in_numpy

@@ -28,8 +28,8 @@ from gradcli.arrays.scalars import finfo, iinfo
 from gradcli.arrays.threads import over_tiles
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error, value_error
+from gradcli.ops.binding.arguments import one_by_one
 from gradcli.ops.binding.catalogue import function, modules
-from gradcli.ops.binding.dims import one_by_one
 from gradcli.ops.creation.fill import (
     check_count,
     checked_dtype,

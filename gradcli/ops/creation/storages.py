@@ -11,8 +11,7 @@ import numpy as np
 
 from gradcli.arrays.backend import address_of, device_of
 from gradcli.arrays.dtypes import of_array
-from gradcli.arrays.fusion.lazy import forced
-from gradcli.arrays.fusion.write_barrier import write_barrier
+from gradcli.arrays.fusion.lazy import forced, write_barrier
 from gradcli.arrays.layout.sizes import Device
 from gradcli.autograd.inplace.views import extent
 from gradcli.autograd.tensor import Tensor, refuse_batched, storage_of

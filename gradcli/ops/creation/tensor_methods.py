@@ -23,7 +23,8 @@ from gradcli.autograd.tensor import (
     storage_of,
 )
 from gradcli.errors import GradcliError, index_error, runtime_error, shape_error, type_error
-from gradcli.ops.arithmetic.conjugate import lazy_conjugation_of
+from gradcli.ops.arithmetic.arithmetic import lazy_conjugation_of
+from gradcli.ops.binding.arguments import normal_dim
 from gradcli.ops.binding.catalogue import (
     function,
     method,
@@ -32,7 +33,6 @@ from gradcli.ops.binding.catalogue import (
     setters,
     tensor_property,
 )
-from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import detach
 from gradcli.ops.creation.settings import CHANNELS_LAST
 from gradcli.ops.definition.doc import GRAD, READS, STATE, effects

@@ -10,13 +10,12 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import complex128, float64
-from gradcli.arrays.kernels.sums.fused_multiply_add import multiply_add
+from gradcli.arrays.kernels.sums import multiply_add
 from gradcli.autograd.inplace.writes import check_captured, check_inplace, write
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error
-from gradcli.ops.arithmetic.arithmetic import div, reciprocal, zeros_like
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj, div, reciprocal, zeros_like
 from gradcli.ops.arithmetic.half_precision import factor_of_dtype
 from gradcli.ops.binding.arguments import (
     check_no_complex_number,
@@ -30,8 +29,7 @@ from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.creation.copies import to
 from gradcli.ops.definition.doc import WIDE, Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, NOT_FLOATING, dtype_names
-from gradcli.ops.definition.half_precision import numbers_rounded, rounded_once
-from gradcli.ops.definition.op import pointwise
+from gradcli.ops.definition.op import numbers_rounded, pointwise, rounded_once
 from gradcli.ops.elementwise.comparison import logical_and
 from gradcli.ops.elementwise.power import power
 from gradcli.ops.elementwise.unary import exp

@@ -16,8 +16,7 @@ from gradcli.ops.binding.arguments import check_number, expose_of_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
-from gradcli.ops.definition.half_precision import rounded_once
-from gradcli.ops.definition.op import op, pointwise
+from gradcli.ops.definition.op import op, pointwise, rounded_once
 from gradcli.ops.elementwise.comparison import isnan, logical_and, logical_not, logical_or, where
 from gradcli.ops.indexing.masks import masked_fill_number
 

@@ -10,15 +10,13 @@ import numpy as np
 from gradcli.arrays.layout.strides import copied_in_order, in_row_order
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
-from gradcli.ops.arithmetic.arithmetic import with_number, zeros_like
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj, with_number, zeros_like
 from gradcli.ops.binding.catalogue import function, in_place, inplace_operators, operators
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.doc import WIDE, Hazard
 from gradcli.ops.definition.dtype_support import dtype_names
-from gradcli.ops.definition.half_precision import float16_rounded_once, rounded_once
-from gradcli.ops.definition.op import pointwise
+from gradcli.ops.definition.op import float16_rounded_once, pointwise, rounded_once
 from gradcli.ops.definition.refs import imaginary_part, logical_and, real_part
 from gradcli.ops.definition.refs import where as _where  # `where` is what they call of NumPy
 from gradcli.ops.elementwise.unary import is_complex, log

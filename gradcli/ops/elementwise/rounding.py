@@ -16,8 +16,7 @@ from gradcli.arrays.dtypes import of_array
 from gradcli.arrays.scalars import finfo
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, runtime_error
-from gradcli.ops.arithmetic.arithmetic import zeros_like
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj, zeros_like
 from gradcli.ops.binding.arguments import (
     check_floating,
     check_real,
@@ -29,8 +28,7 @@ from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import BY_KINDS, STEPS
 from gradcli.ops.definition.dtype_support import NOT_FLOATING, check_dtype, dtype_names
-from gradcli.ops.definition.half_precision import rounded_once
-from gradcli.ops.definition.op import Op, op, pointwise
+from gradcli.ops.definition.op import Op, op, pointwise, rounded_once
 from gradcli.ops.elementwise.comparison import isfinite, where
 from gradcli.ops.elementwise.power import power
 

@@ -16,20 +16,20 @@ from gradcli.arrays.kernels import half_precision, vector_math
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error
-from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj, no_derivative, zeros_like
 from gradcli.ops.binding.arguments import check_real, in_single
 from gradcli.ops.binding.catalogue import expose, expose_written, in_place
 from gradcli.ops.definition.doc import Hazard, Test
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
-from gradcli.ops.definition.half_precision import (
+from gradcli.ops.definition.lints import check_logarithm
+from gradcli.ops.definition.op import (
+    Op,
     bfloat16_rounded_once,
     by_kernel,
     is_half,
+    pointwise,
     rounded_once,
 )
-from gradcli.ops.definition.lints import check_logarithm
-from gradcli.ops.definition.op import Op, pointwise
 
 # --- exponentials -------------------------------------------------------------------------------
 

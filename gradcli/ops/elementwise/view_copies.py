@@ -10,8 +10,8 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
+from gradcli.ops.binding.arguments import normal_dim
 from gradcli.ops.binding.catalogue import function, methods
-from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.op import Function, Op, op, registry

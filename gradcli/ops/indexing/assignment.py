@@ -11,13 +11,12 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.layout.strides import copied_as_it_lies, overlaps_itself
 from gradcli.arrays.scalars import as_zero_dim
 from gradcli.autograd.batched import BatchedArray
-from gradcli.autograd.inplace.aliasing import check_apart, check_parts
-from gradcli.autograd.inplace.writes import check_graph, write
+from gradcli.autograd.inplace.writes import check_apart, check_graph, check_parts, write
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.arguments import normal_dim
 from gradcli.ops.binding.catalogue import function, operators
-from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import check_tensor, type_name
 from gradcli.ops.creation.copies import copy_, fill_
 from gradcli.ops.definition.doc import BY_KINDS

@@ -13,16 +13,15 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of, to_host
-from gradcli.arrays.kernels.sums.cascade_sum import wide
+from gradcli.arrays.kernels.sums import wide
 from gradcli.arrays.layout.strides import copied_in_rows
 from gradcli.arrays.scalars import checked_cast, checked_number
 from gradcli.autograd.inplace.writes import check_distinct, check_graph
 from gradcli.autograd.tensor import Tensor, alias
 from gradcli.errors import GradcliError, dtype_error, index_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
-from gradcli.ops.binding.arguments import checked_values
+from gradcli.ops.binding.arguments import checked_values, normal_dim
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import check_tensor, wrong_operand
 from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op, op

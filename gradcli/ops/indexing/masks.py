@@ -12,8 +12,7 @@ from gradcli.arrays.fusion.tile_kernels import choose
 from gradcli.arrays.layout.sizes import sizes_apart
 from gradcli.arrays.layout.strides import laid_out_like, overlaps_itself
 from gradcli.arrays.scalars import checked_number
-from gradcli.autograd.inplace.aliasing import check_parts
-from gradcli.autograd.inplace.writes import check_distinct, check_graph, check_inplace
+from gradcli.autograd.inplace.writes import check_distinct, check_graph, check_inplace, check_parts
 from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import dtype_error, index_error, shape_error, type_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros

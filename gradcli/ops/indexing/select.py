@@ -14,14 +14,12 @@ from gradcli.arrays.fusion.executor import assign
 from gradcli.arrays.layout.strides import copied_in_order, copied_in_rows, overlaps_itself
 from gradcli.arrays.scalars import checked_cast
 from gradcli.autograd.batched import shared
-from gradcli.autograd.inplace.aliasing import check_apart
-from gradcli.autograd.inplace.writes import check_graph, write
+from gradcli.autograd.inplace.writes import check_apart, check_graph, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, index_error, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.arguments import check_tensors, checked_values
+from gradcli.ops.binding.arguments import check_tensors, checked_values, normal_dim
 from gradcli.ops.binding.catalogue import function, in_place, method
-from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import check_tensor
 from gradcli.ops.creation.copies import row_order
 from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS

@@ -19,8 +19,8 @@ from gradcli.autograd.inplace.writes import base_array, write
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.arguments import sizes_of
 from gradcli.ops.binding.catalogue import function, method
-from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import copy_, fill_, row_order
 from gradcli.ops.creation.fill import plain_number

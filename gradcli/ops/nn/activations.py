@@ -22,12 +22,10 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import add, div, sub
 from gradcli.ops.arithmetic.half_precision import is_unrecorded_half, rounded_rule
-from gradcli.ops.binding.arguments import check_floating, check_not_integral, in_single
+from gradcli.ops.binding.arguments import check_floating, check_not_integral, in_single, normal_dim
 from gradcli.ops.binding.catalogue import function, in_place, methods, modules
-from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.definition.doc import BY_KINDS, in_numpy
-from gradcli.ops.definition.half_precision import by_kernel, rounded_once
-from gradcli.ops.definition.op import Function, Op, op, pointwise
+from gradcli.ops.definition.op import Function, Op, by_kernel, op, pointwise, rounded_once
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import abs_op, exp, log1p, sigmoid, tanh
 from gradcli.ops.shape.joining import cat

@@ -11,13 +11,12 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import float32
 from gradcli.arrays.kernels.attention import attended, attention_gradients
-from gradcli.arrays.kernels.sums.cascade_sum import wide
+from gradcli.arrays.kernels.sums import wide
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
-from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
+from gradcli.ops.binding.arguments import check_same_dtype, check_tensors, normal_dim
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.creation.copies import cast_to_floating
 from gradcli.ops.definition.doc import BY_KINDS, RANDOM

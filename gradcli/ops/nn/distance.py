@@ -11,9 +11,8 @@ from gradcli.autograd.batched import change_values
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import div, no_derivative, zeros_like
-from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype
+from gradcli.ops.binding.arguments import Dims, check_not_integral, check_same_dtype, normal_dims
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.dims import Dims, normal_dims
 from gradcli.ops.creation.copies import clone, contiguous, to
 from gradcli.ops.definition.doc import BY_KINDS, Hazard
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.kernels.sums.cascade_sum import wide
+from gradcli.arrays.kernels.sums import wide
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import dtype_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import add, mul

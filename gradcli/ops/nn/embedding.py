@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.kernels.sums.cascade_sum import wide
+from gradcli.arrays.kernels.sums import wide
 from gradcli.autograd.inplace.writes import check_data, overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor, storage_of

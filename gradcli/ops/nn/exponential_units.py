@@ -16,8 +16,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
 from gradcli.ops.binding.arguments import check_floating, in_single
 from gradcli.ops.definition.doc import in_numpy
-from gradcli.ops.definition.half_precision import rounded_once
-from gradcli.ops.definition.op import Op, pointwise
+from gradcli.ops.definition.op import Op, pointwise, rounded_once
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import exp
 from gradcli.ops.nn.activations import activation

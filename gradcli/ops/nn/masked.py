@@ -12,8 +12,8 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
+from gradcli.ops.binding.arguments import normal_dim
 from gradcli.ops.binding.catalogue import function, modules
-from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.functions import linalg, methods, torch
 from gradcli.ops.definition.doc import describe
 

@@ -30,8 +30,7 @@ from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.creation.random import uniform_array
 from gradcli.ops.definition.doc import BY_KINDS, RANDOM, effects, in_numpy
 from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
-from gradcli.ops.definition.half_precision import is_half, rounded_once
-from gradcli.ops.definition.op import Op, op, pointwise
+from gradcli.ops.definition.op import Op, is_half, op, pointwise, rounded_once
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.nn.activations import activation
 from gradcli.ops.shape.views import view

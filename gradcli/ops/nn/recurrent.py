@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.arrays.kernels.recurrent import lstm_layer, lstm_layer_gradients
-from gradcli.arrays.kernels.sums.cascade_sum import wide
+from gradcli.arrays.kernels.sums import wide
 from gradcli.autograd.engine import backward
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.functions import methods

@@ -19,21 +19,19 @@ from gradcli.arrays.kernels.row_reductions import (
     powers_of,
     weights,
 )
-from gradcli.arrays.kernels.sums.cascade_sum import LARGEST, wide
+from gradcli.arrays.kernels.sums import LARGEST, wide
 from gradcli.arrays.threads import over_tiles
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic.arithmetic import div, neg
-from gradcli.ops.binding.arguments import check_floating
+from gradcli.ops.binding.arguments import check_floating, normal_dim
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.creation.random import generator_of, shaped
 from gradcli.ops.definition.doc import BY_KINDS, RANDOM, Hazard
-from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.lints import implicit_dim
-from gradcli.ops.definition.op import Op, op
+from gradcli.ops.definition.op import Op, by_kernel, op, rounded_once
 from gradcli.ops.elementwise.unary import exp
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.state import active

@@ -14,21 +14,19 @@ from gradcli.arrays.dtypes import DType
 from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.kernels.in_c import running_sums
-from gradcli.arrays.kernels.sums.cascade_sum import LARGEST, lane_product, wide, wider
+from gradcli.arrays.kernels.sums import LARGEST, lane_product, wide, wider
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import ones, sub, zeros, zeros_like
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj, ones, sub, zeros, zeros_like
+from gradcli.ops.binding.arguments import normal_dim
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.copies import to
 from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, check_dtype, dtype_names
-from gradcli.ops.definition.half_precision import rounded_once
-from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.definition.op import Function, Op, op, rounded_once
 from gradcli.ops.elementwise.binary import logaddexp_array
 from gradcli.ops.elementwise.comparison import logical_xor, where
 from gradcli.ops.elementwise.unary import abs_op, exp, is_complex, log

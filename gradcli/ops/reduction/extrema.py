@@ -14,13 +14,11 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, index_error, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.arguments import check_tensors
-from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims
+from gradcli.ops.binding.arguments import Dims, check_tensors, normal_dim, normal_dims
 from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
-from gradcli.ops.definition.half_precision import rounded_once
-from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.definition.op import Function, Op, op, rounded_once
 from gradcli.ops.elementwise.clamp import maximum, minimum
 from gradcli.ops.elementwise.comparison import logical_and, logical_or
 from gradcli.ops.indexing.gather import scatter_tensor

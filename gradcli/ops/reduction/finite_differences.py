@@ -9,8 +9,8 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import add, div, div_number, mul
+from gradcli.ops.binding.arguments import normal_dims
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.dims import normal_dims
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.shape.joining import cat
 from gradcli.ops.shape.slicing import narrow, select, slice_op

@@ -12,9 +12,8 @@ from gradcli.arrays.backend import moved
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import mul, mul_number
-from gradcli.ops.binding.arguments import check_floating, check_tensors, checked_values
+from gradcli.ops.binding.arguments import check_floating, check_tensors, checked_values, normal_dim
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.functions import methods
 from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import CHECKS, READS, describe, effects

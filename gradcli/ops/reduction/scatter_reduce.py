@@ -11,13 +11,12 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.kernels.sums.cascade_sum import wide
+from gradcli.arrays.kernels.sums import wide
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros, zeros_like
-from gradcli.ops.binding.arguments import check_floating, check_tensors, listed
+from gradcli.ops.binding.arguments import check_floating, check_tensors, listed, normal_dim
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import cast_to
 from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES
 from gradcli.ops.definition.dtype_support import COMPLEX, NOTHING, check_dtype, dtype_names

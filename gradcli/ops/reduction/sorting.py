@@ -15,14 +15,13 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of, on_the_host, to_host
 from gradcli.arrays.kernels import selection
 from gradcli.arrays.kernels.in_c import largest_of_rows, sorted_rows
-from gradcli.arrays.kernels.sums.cascade_sum import wide
+from gradcli.arrays.kernels.sums import wide
 from gradcli.arrays.layout.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import dtype_error, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative
-from gradcli.ops.binding.arguments import check_real, check_tensors
+from gradcli.ops.binding.arguments import check_real, check_tensors, normal_dim
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import named
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, READS

@@ -9,10 +9,10 @@ import numpy as np
 
 from gradcli.arrays.backend import on_the_host
 from gradcli.arrays.kernels import selection
-from gradcli.arrays.kernels.sums.cascade_sum import mean_and_squares, squares_about, wide
+from gradcli.arrays.kernels.sums import mean_and_squares, squares_about, wide
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.binding.dims import normal_dim, normal_dims
+from gradcli.ops.binding.arguments import normal_dim, normal_dims
 from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import BY_KINDS, Hazard, describe, in_numpy
 from gradcli.ops.definition.dtype_support import (
@@ -21,9 +21,8 @@ from gradcli.ops.definition.dtype_support import (
     check_floating_dtype,
     dtype_names,
 )
-from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.lints import check_freedom
-from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.definition.op import Function, Op, op, rounded_once
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.reduction.extrema import check_not_empty, picked, put_selected, shared_evenly
 from gradcli.ops.reduction.sum import (

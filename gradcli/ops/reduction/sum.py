@@ -20,7 +20,7 @@ from gradcli.arrays.dtypes import DType
 from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.fusion.lazy import LAZY, LONG
 from gradcli.arrays.kernels import vector_math
-from gradcli.arrays.kernels.sums.cascade_sum import (
+from gradcli.arrays.kernels.sums import (
     LARGEST,
     MANY,
     Step,
@@ -33,10 +33,9 @@ from gradcli.autograd.engine import accumulate
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, shape_error, type_error
-from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.arguments import NUMPY_NAMES, check_tensors
+from gradcli.ops.arithmetic.arithmetic import conj
+from gradcli.ops.binding.arguments import NUMPY_NAMES, Dims, check_tensors, normal_dims, sizes_of
 from gradcli.ops.binding.catalogue import CastTo, autocasting, function, in_place, methods, modules
-from gradcli.ops.binding.dims import Dims, normal_dims, sizes_of
 from gradcli.ops.binding.functions import torch
 from gradcli.ops.codegen.promotion import EVERYDAY, NATIVE_SCALARS
 from gradcli.ops.codegen.runtime import type_name

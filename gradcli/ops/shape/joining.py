@@ -13,8 +13,8 @@ from gradcli.arrays.layout.strides import in_row_order, in_suggested_format
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.arguments import normal_dim
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.functions import torch
 from gradcli.ops.codegen.runtime import listed
 from gradcli.ops.definition.doc import BY_KINDS

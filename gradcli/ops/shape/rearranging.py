@@ -12,9 +12,15 @@ from gradcli.arrays.layout.strides import copied_in_order, laid_out_like
 from gradcli.autograd.inplace.writes import check_graph
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, index_error, runtime_error, shape_error
-from gradcli.ops.binding.arguments import check_tensors, plain_integer
+from gradcli.ops.binding.arguments import (
+    check_tensors,
+    normal_dim,
+    normal_dims,
+    one_by_one,
+    plain_integer,
+    sizes_of,
+)
 from gradcli.ops.binding.catalogue import function, method
-from gradcli.ops.binding.dims import normal_dim, normal_dims, one_by_one, sizes_of
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.op import Op, op

@@ -11,10 +11,9 @@ import numpy as np
 from gradcli.arrays.layout.sizes import sizes_apart
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error
-from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.arguments import check_same_dtype
+from gradcli.ops.arithmetic.arithmetic import conj
+from gradcli.ops.binding.arguments import Dims, check_same_dtype, normal_dim, normal_dims, sizes_of
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims, sizes_of
 from gradcli.ops.codegen.runtime import listed
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.definition.op import Function

@@ -14,8 +14,8 @@ from gradcli.arrays.layout.strides import sliced, with_strides
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, index_error, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.arguments import FromTheEnd, normal_dim
 from gradcli.ops.binding.catalogue import function, method
-from gradcli.ops.binding.dims import FromTheEnd, normal_dim
 from gradcli.ops.definition.doc import BY_KINDS, NEVER
 from gradcli.ops.definition.op import Op, op
 

@@ -10,9 +10,8 @@ from gradcli.arrays.layout.strides import sliced
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, index_error, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.arguments import listed
+from gradcli.ops.binding.arguments import listed, normal_dim, sizes_of
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.dims import normal_dim, sizes_of
 from gradcli.ops.definition.doc import BATCH, BY_KINDS, READS, describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.joining import cat, stack

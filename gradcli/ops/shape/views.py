@@ -17,8 +17,8 @@ from gradcli.arrays.layout.strides import window, with_strides
 from gradcli.autograd.inplace.writes import check_graph, replace_layout
 from gradcli.autograd.tensor import Tensor, alias
 from gradcli.errors import GradcliError, dtype_error, shape_error
+from gradcli.ops.binding.arguments import Dims, normal_dim, normal_dims, one_by_one, sizes_of
 from gradcli.ops.binding.catalogue import check_write, function, method
-from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims, one_by_one, sizes_of
 from gradcli.ops.codegen.promotion import NATIVE_SCALARS
 from gradcli.ops.creation.copies import row_order
 from gradcli.ops.creation.fill import checked_dtype

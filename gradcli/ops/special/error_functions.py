@@ -16,7 +16,7 @@ from gradcli.arrays.kernels.in_c import elementwise
 from gradcli.arrays.kernels.special import error_function, gamma
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj
 from gradcli.ops.binding.arguments import (
     check_no_complex_number,
     check_real,
@@ -27,8 +27,15 @@ from gradcli.ops.binding.arguments import (
 from gradcli.ops.binding.catalogue import expose, expose_written, function, in_place, method
 from gradcli.ops.definition.doc import SCALAR, Hazard, describe
 from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
-from gradcli.ops.definition.half_precision import by_kernel, numbers_rounded, rounded_once
-from gradcli.ops.definition.op import Function, Op, node_name_of, pointwise
+from gradcli.ops.definition.op import (
+    Function,
+    Op,
+    by_kernel,
+    node_name_of,
+    numbers_rounded,
+    pointwise,
+    rounded_once,
+)
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.elementwise.unary import cos, exp, log, sin
 from gradcli.ops.indexing.masks import masked_fill_number

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.kernels import half_precision
-from gradcli.arrays.kernels.special import gamma, incomplete_gamma
+from gradcli.arrays.kernels.special import gamma
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative
@@ -17,8 +17,7 @@ from gradcli.ops.binding.arguments import check_no_complex_number, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import WIDE, describe
 from gradcli.ops.definition.dtype_support import COMPLEX, NOT_FLOATING, dtype_names
-from gradcli.ops.definition.half_precision import by_kernel
-from gradcli.ops.definition.op import Op, pointwise
+from gradcli.ops.definition.op import Op, by_kernel, pointwise
 from gradcli.ops.elementwise.unary import exp, log
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.views import unsqueeze
@@ -49,7 +48,7 @@ def _no_shape(name: str) -> Any:
 
 igamma: Op = pointwise(
     "igamma",
-    _in_the_first_dtype(incomplete_gamma.gammainc),
+    _in_the_first_dtype(gamma.gammainc),
     floating=True,
     unsupported=NOT_FLOATING,
     self=_no_shape("igamma"),
@@ -59,7 +58,7 @@ igamma: Op = pointwise(
 
 igammac: Op = pointwise(
     "igammac",
-    _in_the_first_dtype(incomplete_gamma.gammaincc),
+    _in_the_first_dtype(gamma.gammaincc),
     floating=True,
     unsupported=NOT_FLOATING,
     self=_no_shape("igammac"),

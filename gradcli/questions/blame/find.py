@@ -1,27 +1,247 @@
-"""`blame`: finds the first NaN or infinity that reaches the output or a gradient."""
+"""`blame`: finds the first NaN or infinity that reaches the output or a gradient.
+
+The run around the number says of its cause: the matrix that has equal eigenvalues, the small
+constant that half precision rounds to 0, what grows from round to round.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.recording.recorder import Step
 from gradcli.autograd.tensor import Tensor
-from gradcli.questions.blame.contexts import explain_by_context
+from gradcli.language.tree import syntax as tree
+from gradcli.questions.blame.causes import name_of, number_text
 from gradcli.questions.blame.finding import Blame, Blamed, Mask
 from gradcli.questions.blame.nonfinite import (
     BACKWARD,
     DATA,
+    FORWARD,
     MET,
     SEED,
     FirstNonFinite,
     Watch,
     is_finite,
 )
-from gradcli.recorded.patterns import returns_of
+from gradcli.recorded.patterns import around, call_of, returns_of
 from gradcli.recorded.recorded_run import Recorded
 
 if TYPE_CHECKING:
+    from gradcli.errors import Span
     from gradcli.recorded.result import Result
+
+
+# --- contexts -------------------------------------------------------------------------------------
+
+
+_FEWEST = 6
+"""So many results of one operation, each larger than the one before it, are growth."""
+
+_FEWEST_ROUNDS = 3
+"""The same for the rounds of a training that diverges."""
+
+_GROWTH = 1.2
+"""By how much each of them is larger at least."""
+
+_CLOSE = 1e-5
+"""Eigenvalues are equal whose distance is this part of the largest."""
+
+
+def explain_by_context(run: Recorded, blamed: Blamed) -> None:
+    """Let a number that is not finite say what the run around it shows of its cause."""
+    nonfinite = blamed.nonfinite
+    cause = (
+        _determinant(run, nonfinite)
+        or _equal_eigenvalues(run, nonfinite)
+        or _nothing_to_add(run, nonfinite)
+    )
+    if cause is not None:
+        blamed.cause, blamed.text = cause
+    lost = _lost(run, nonfinite)
+    if lost is not None:
+        blamed.text += f"; {lost} in {nonfinite.dtype}"
+    blamed.computed = _is_computed(run, nonfinite)
+    if blamed.cause == "overflow" and blamed.diverges and not nonfinite.stepped:
+        # What diverges has grown for rounds; a formula may overflow in a later one by itself.
+        blamed.diverges = blamed.diverges if _growth(run, nonfinite, _FEWEST_ROUNDS) else ()
+    elif blamed.cause == "overflow" and not blamed.diverges:
+        blamed.grows = _growth(run, nonfinite, _FEWEST) or _growth_before(run, nonfinite)
+
+
+def _is_computed(run: Recorded, nonfinite: FirstNonFinite) -> bool:
+    """Whether an operand that holds a zero is the result of an operation."""
+    call = next((e for e in run.recorder.calls if e.output is nonfinite.output), None)
+    operands = [] if call is None else call.arguments.values()
+    computed = [e for e in operands if type(e) is Tensor and e.grad_fn is not None]
+    return any(not np.asarray(to_host(forced(each.array))).all() for each in computed)
+
+
+def _determinant(run: Recorded, nonfinite: FirstNonFinite) -> tuple[str, str] | None:
+    """What a `logdet` without a value is taken of."""
+    chain = [] if nonfinite.place is None else around(run.program, nonfinite.place)
+    if not chain or call_of(chain[0], "logdet") is None or nonfinite.phase == BACKWARD:
+        return None
+    called = next((e for e in run.recorder.calls if e.span is nonfinite.place), None)
+    matrices = [] if called is None else _matrices(called.arguments.values())
+    if not matrices:
+        return None
+    signs = np.linalg.slogdet(matrices[0].astype(float))[0]
+    nonfinite.phase, nonfinite.called, nonfinite.op = FORWARD, "logdet", None
+    nonfinite.operands = []
+    if (signs < 0).any():
+        least = number_text(np.min(np.linalg.det(matrices[0].astype(float))))
+        text = f"the determinant is negative, {least}, and has no logarithm"
+        return "log of a negative", text
+    return "log of zero", "the matrix is singular: its determinant is 0, and the logarithm -inf"
+
+
+def _equal_eigenvalues(run: Recorded, nonfinite: FirstNonFinite) -> tuple[str, str] | None:
+    """The eigenvalues or singular values that are equal, where a decomposition has no slope."""
+    name = name_of(nonfinite)
+    if nonfinite.phase != BACKWARD or name not in ("linalg_eigh", "linalg_svd"):
+        return None
+    call = None if nonfinite.node is None else run.recorder.call_of.get(nonfinite.node)
+    matrices = [] if call is None else _matrices(call.arguments.values())
+    if not matrices:
+        return None
+    array = matrices[0].astype(float)
+    kind, vectors, values = "eigenvalues", "eigenvectors", np.linalg.svd(array)[1]
+    if name == "linalg_eigh":
+        values = np.linalg.eigvalsh(array)
+    else:
+        kind, vectors = "singular values", "singular vectors"
+    values = np.sort(values, axis=-1).reshape(-1, values.shape[-1])
+    gaps = np.diff(values, axis=-1)
+    if not gaps.size or gaps.min() > _CLOSE * max(float(np.abs(values).max()), 1e-30):
+        return None
+    row, column = np.unravel_index(int(gaps.argmin()), gaps.shape)
+    pair = [number_text(each) for each in values[row, column : column + 2]]
+    return f"equal {kind}", (
+        f"the {kind} {pair[0]} and {pair[1]} are equal: which {vectors} belong to them is open,"
+        " and those have no derivative"
+    )
+
+
+def _matrices(values: Any) -> list[Any]:
+    arrays = [np.asarray(to_host(forced(e.array))) for e in values if type(e) is Tensor]
+    return [e for e in arrays if e.ndim >= 2 and e.dtype.kind == "f" and np.isfinite(e).all()]
+
+
+def _nothing_to_add(run: Recorded, nonfinite: FirstNonFinite) -> tuple[str, str] | None:
+    """A logsumexp of nothing but -inf, whose slopes divide 0 by 0."""
+    call = None if nonfinite.node is None else run.recorder.call_of.get(nonfinite.node)
+    if call is None or name_of(nonfinite) != "logsumexp" or type(call.output) is not Tensor:
+        return None
+    if not np.isneginf(np.asarray(to_host(forced(call.output.array)))).any():
+        return None
+    text = "all that logsumexp adds up there is exp(-inf) = 0: its slopes divide 0 by 0"
+    return "nothing but -inf", text
+
+
+def _lost(run: Recorded, nonfinite: FirstNonFinite) -> str | None:
+    """What half precision makes of a small constant in the expression: `1e-8 is 0`, `1 - 1e-6 is
+    1`.
+    """
+    if nonfinite.dtype.char != "e" or nonfinite.place is None:
+        return None
+    for whole in around(run.program, nonfinite.place)[:1]:
+        for each in tree.nodes_of(whole):
+            value = each.value if isinstance(each, tree.Constant) else None
+            if isinstance(value, float) and value and not np.float16(value):
+                return f"{each.span.text} is 0"
+            if isinstance(each, tree.Binary) and len(each.rest) == 1:
+                first, (operator, second) = each.first, each.rest[0]
+                a, b = (getattr(side, "value", None) for side in (first, second))
+                if operator == "-" and a == 1 and isinstance(b, float) and np.float16(1 - b) == 1:
+                    return f"{each.span.text} is 1"
+    return None
+
+
+def _growth(run: Recorded, nonfinite: FirstNonFinite, fewest: int) -> str:
+    """How what goes round grows until it overflows, "" where it does not."""
+    sizes: list[float] = []
+    if nonfinite.phase == BACKWARD and nonfinite.node is not None:
+        name = nonfinite.node.node_name
+        for event in run.recorder.events or ():
+            if isinstance(event, Step) and event.node.node_name == name:
+                if _is_there(event.node.place, nonfinite.place):
+                    sizes.append(_size(event.grads))
+                if event.node is nonfinite.node:
+                    break
+    else:
+        sizes = _sizes_of_rounds(run, nonfinite.op, nonfinite.place, nonfinite.output)[:-1]
+        ratio = _ratio(sizes, fewest)
+        return f"{ratio}-fold" if ratio else ""
+    ratio = _ratio(sizes, fewest)
+    return f"the gradient grows {ratio}-fold" if ratio else ""
+
+
+def _sizes_of_rounds(run: Recorded, op: Any, place: Span | None, output: Any) -> list[float]:
+    """The largest elements that an op gave at a place in each round, up to an output of it."""
+    sizes: list[float] = []
+    for call in run.recorder.calls:
+        if call.op is op and _is_there(call.span, place):
+            sizes.append(_size([call.output]))
+            if call.output is output:
+                break
+    return sizes
+
+
+def _growth_before(run: Recorded, nonfinite: FirstNonFinite) -> str:
+    """How the operand of an op behind a loop grew in that, "" where it did not."""
+    made_by = {id(call.output): call for call in run.recorder.calls}
+    failed = made_by.get(id(nonfinite.output))
+    for operand in () if failed is None else failed.arguments.values():
+        maker = made_by.get(id(operand))
+        if maker is not None:
+            sizes = _sizes_of_rounds(run, maker.op, maker.span, maker.output)
+            ratio = _ratio(sizes, _FEWEST)
+            if ratio:
+                return f"{ratio}-fold"
+    return ""
+
+
+def _ratio(sizes: Sequence[float], fewest: int) -> str:
+    """By how much the last sizes grow from one to the next, "" where one does not."""
+    last = sizes[-fewest:]
+    ratios = [b / a if a else 0.0 for a, b in pairwise(last)]
+    if len(last) < fewest or min(ratios) < _GROWTH:
+        return ""
+    return f"{float(np.prod(ratios)) ** (1 / len(ratios)):.2g}"
+
+
+def _is_there(place: Span | None, wanted: Span | None) -> bool:
+    """Whether two places are one: those of a recording, where each round has lines of its own, by
+    the user's line and what is read there.
+    """
+    if place is None or wanted is None or place is wanted:
+        return place is wanted
+    return bool(wanted.origin) and place.origin == wanted.origin and _shares(place, wanted)
+
+
+def _shares(place: Span, wanted: Span) -> bool:
+    """Whether two lines of a recording read the same parameters, as the rounds of one cell do."""
+    paths = [set(_PATH.findall(each.text)) for each in (place, wanted)]
+    return paths[0] == paths[1]
+
+
+_PATH = re.compile(r"\b\w+(?:\[\d+\])*(?:\.\w+(?:\[\d+\])*)+")
+
+
+def _size(values: Sequence[Any]) -> float:
+    arrays = [np.asarray(to_host(forced(getattr(e, "array", e)))) for e in values if e is not None]
+    sizes = [float(np.abs(e).max()) for e in arrays if e.size and e.dtype.kind == "f"]
+    return max(sizes, default=0.0)
+
+
+# --- finding --------------------------------------------------------------------------------------
 
 
 def spoilt_of(result: Result) -> list[str]:

@@ -19,7 +19,7 @@ from gradcli.questions.blame.nonfinite import BACKWARD, DATA, FORWARD, FirstNonF
 from gradcli.questions.blame.tell import SCHEMA, blamed_object, facts, growth_text, hint
 from gradcli.recorded.watched import NonFinite, Place, Watched
 from gradcli.show.answer import Answer
-from gradcli.show.diagnostics.findings import finding, wrapped
+from gradcli.show.diagnostics.human import finding, wrapped
 from gradcli.show.style import Style, block, counted, escaped
 
 _MOST_NAMES = 4

@@ -22,7 +22,7 @@ from gradcli.questions.check.check import (
     worst,
 )
 from gradcli.questions.why.suspects import Suspect
-from gradcli.show.diagnostics.findings import finding, span_object, wrapped
+from gradcli.show.diagnostics.human import finding, span_object, wrapped
 from gradcli.show.style import PLAIN, Style, one_line
 
 SCHEMA = "gradcli.check/1"

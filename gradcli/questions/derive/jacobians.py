@@ -19,7 +19,6 @@ from gradcli.questions.derive.algebra.numbers import number_of
 from gradcli.questions.derive.derive import Program, agrees, largest_of
 from gradcli.questions.derive.program import Derivation, Line
 from gradcli.questions.derive.textbook import other_inputs
-from gradcli.recorded.symbols.substitution import rebuilt, substituted
 from gradcli.recorded.symbols.text import text_of
 from gradcli.recorded.symbols.tree import (
     Call,
@@ -30,6 +29,8 @@ from gradcli.recorded.symbols.tree import (
     Name,
     Operation,
     Symbol,
+    rebuilt,
+    substituted,
 )
 
 SEED = "seed"

@@ -29,8 +29,16 @@ from gradcli.record import Record
 from gradcli.recorded.formulas.memory import read_at, shared_positions, written_at
 from gradcli.recorded.formulas.spellings import Unwritten, dtype_argument
 from gradcli.recorded.formulas.written_instructions import written
-from gradcli.recorded.symbols.substitution import rebuilt, substituted
-from gradcli.recorded.symbols.tree import Call, Constant, Item, Name, Operation, Symbol
+from gradcli.recorded.symbols.tree import (
+    Call,
+    Constant,
+    Item,
+    Name,
+    Operation,
+    Symbol,
+    rebuilt,
+    substituted,
+)
 from gradcli.trace.ir import Value, values_in
 
 _LONGEST = 60

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import GradcliError
+from gradcli.questions.derive.latex import elided
 from gradcli.questions.derive.numpy_code import JaxWriter, NumpyWriter, Unspoken
 from gradcli.questions.derive.program import Derivation, Line, shortest, without_expression
-from gradcli.questions.derive.recurrence import elided
-from gradcli.recorded.symbols.substitution import rebuilt
 from gradcli.recorded.symbols.text import text_of
-from gradcli.recorded.symbols.tree import Call, Constant, Name, Symbol
+from gradcli.recorded.symbols.tree import Call, Constant, Name, Symbol, rebuilt
 from gradcli.show.result_json import number
 
 _CLOSE = {"float16": "1e-2", "bfloat16": "1e-1", "float64": "1e-9", "complex128": "1e-9"}

@@ -23,9 +23,16 @@ from gradcli.questions.derive.algebra.products import simplified
 from gradcli.questions.derive.algebra.scalars import Scalars
 from gradcli.questions.derive.derive import Program, agrees, run_formulas
 from gradcli.questions.derive.program import MANY, Derivation, Line, is_sum
-from gradcli.recorded.symbols.substitution import rebuilt, substituted
 from gradcli.recorded.symbols.text import text_of
-from gradcli.recorded.symbols.tree import Call, Constant, Name, Operation, Symbol
+from gradcli.recorded.symbols.tree import (
+    Call,
+    Constant,
+    Name,
+    Operation,
+    Symbol,
+    rebuilt,
+    substituted,
+)
 
 _AUTOMATIC = re.compile(r"t\d*")
 """The names of lines that the program has no name for."""

@@ -1,8 +1,10 @@
-"""Tables of derivatives: the Jacobian of an output, the gradients of its rows, the Hessian."""
+"""Tables of derivatives: the Jacobian of an output, the gradients of its rows, the Hessian;
+as text, and as JSON, schema `gradcli.derivatives/1`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import value_error
 from gradcli.record import Record
+from gradcli.show.result_json import number
 
 JACOBIAN, ROWS, HESSIAN = "jacobian", "rows", "hessian"
 
@@ -113,9 +116,56 @@ def _row(array: Any, row: int) -> Any:
 def _gradients(output: Tensor, inputs: list[Tensor], seeds: list[Any]) -> list[Any]:
     """For each input the gradients from all seeds, each as a row; zeros where none arrives."""
     rows = [np.zeros((len(seeds), leaf.array.size), leaf.array.dtype) for leaf in inputs]
-    for number, seed in enumerate(seeds):
+    for place, seed in enumerate(seeds):
         gradients = grad(output, inputs, Tensor(seed), retain_graph=True, allow_unused=True)
         for values, gradient in zip(rows, gradients, strict=True):
             if gradient is not None:
-                values[number] = np.asarray(to_host(gradient.array)).reshape(-1)
+                values[place] = np.asarray(to_host(gradient.array)).reshape(-1)
     return rows
+
+
+# --- told -----------------------------------------------------------------------------------------
+
+
+SCHEMA = "gradcli.derivatives/1"
+
+
+def tables_text(tables: Sequence[Table]) -> str:
+    """The tables, one below the other, with the elements that they are of in their margins."""
+    return "\n".join(map(_text, tables))
+
+
+def _text(table: Table) -> str:
+    corner = f"∂{table.of}/∂{table.by}"
+    if table.after:
+        corner = f"∂²{table.of}/∂{table.after}∂{table.by}"
+    cells = [[f"{value:.6g}" for value in row] for row in table.values.tolist()]
+    grid = [
+        [corner, *table.columns],
+        *([label, *row] for label, row in zip(table.rows, cells, strict=True)),
+    ]
+    widths = [max(len(line[place]) for line in grid) for place in range(len(grid[0]))]
+    lines = []
+    for head, *rest in grid:
+        shown = (text.rjust(width) for text, width in zip(rest, widths[1:], strict=True))
+        lines.append("  ".join([head.ljust(widths[0]), *shown]).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def tables_document(kind: str, layout: str, tables: Sequence[Table]) -> dict[str, Any]:
+    """The tables as a JSON object."""
+    return {
+        "schema": SCHEMA,
+        "kind": kind,
+        "layout": layout,
+        "tables": [
+            {
+                "of": table.of,
+                "by": [table.after, table.by] if table.after else table.by,
+                "rows": table.rows,
+                "columns": table.columns,
+                "values": number(table.values),
+            }
+            for table in tables
+        ],
+    }

@@ -17,7 +17,7 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.recording.recorder import Arrival, Event, Step
 from gradcli.autograd.tensor import AccumulateGrad, Tensor
 from gradcli.record import Record
-from gradcli.recorded.gradients import Gradient
+from gradcli.recorded.result import Gradient
 
 _VANISHING, _EXPLODING = 1e-3, 1e3
 """Not healthy: an element of a weight's gradient beside the largest weight's, and a norm."""

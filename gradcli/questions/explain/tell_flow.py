@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.arrays.files.json import spelled
 from gradcli.questions.explain.flow import Flow
-from gradcli.show.diagnostics.findings import wrapped
+from gradcli.show.diagnostics.human import wrapped
 
 SCHEMA = "gradcli.flow/1"
 

@@ -13,7 +13,7 @@ from gradcli.questions.explain.tell_flow import share_text
 from gradcli.record import Record
 from gradcli.recorded.watched import Place, Table, Watched
 from gradcli.show.answer import Answer
-from gradcli.show.diagnostics.findings import wrapped
+from gradcli.show.diagnostics.human import wrapped
 from gradcli.show.style import counted, escaped
 
 SCHEMA = "gradcli.watch/1"

@@ -20,14 +20,6 @@ from gradcli.language.provenance import targets_of
 from gradcli.language.tree import syntax as tree
 from gradcli.library.torch.nn.paths import module_paths
 from gradcli.library.torch.optim.optimizer import Optimizer
-from gradcli.questions.why.clearing import (
-    assigned_value,
-    assignment_to_grad,
-    clearing_call,
-    is_before,
-    was_used,
-    written,
-)
 from gradcli.questions.why.detachments import (
     Detachment,
     beside,
@@ -46,9 +38,15 @@ from gradcli.questions.why.edits import (
 )
 from gradcli.questions.why.finding import Why
 from gradcli.questions.why.gradients import (
+    assigned_value,
+    assignment_to_grad,
+    clearing_call,
     constant_gradient,
+    is_before,
     returned_by_grad,
     unrecorded_gradients,
+    was_used,
+    written,
 )
 from gradcli.questions.why.training import (
     buffer,
@@ -63,10 +61,10 @@ from gradcli.questions.why.training import (
     skipped_hooks,
 )
 from gradcli.questions.why.zeros import EVERYWHERE, faded, zeros_of
-from gradcli.recorded.gradients import NO_SHAPE, STRUCTURAL_ZERO, ZERO
 from gradcli.recorded.hooks import hook_calls
 from gradcli.recorded.patterns import holds, returns_of
 from gradcli.recorded.recorded_run import Recorded, graph_of, path_to
+from gradcli.recorded.result import NO_SHAPE, STRUCTURAL_ZERO, ZERO
 
 if TYPE_CHECKING:
     from gradcli.autograd.recording.instructions import BackwardPass

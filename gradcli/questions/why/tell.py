@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.questions.why.finding import Why
-from gradcli.show.diagnostics.findings import finding, span_object, wrapped
+from gradcli.show.diagnostics.human import finding, span_object, wrapped
 from gradcli.show.diagnostics.snippet import location
 from gradcli.show.graph.nodes import leaf_text, source_of, title, value_text
 from gradcli.show.result_json import number

@@ -13,7 +13,7 @@ from gradcli.arrays.files.writing import replace
 from gradcli.errors import GradcliError, Source, SyntaxErrors
 from gradcli.language.hints.spelling import closest
 from gradcli.language.objects.repr import display
-from gradcli.recorded.gradients import Gradient
+from gradcli.recorded.result import Gradient
 from gradcli.recorded.walk import Walk
 from gradcli.repl.dot_commands.line import Line
 from gradcli.running.arguments.files import RECORDING, program_in, read_program

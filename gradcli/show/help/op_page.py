@@ -31,9 +31,8 @@ from gradcli.ops.lookup import (
 )
 from gradcli.recorded.formulas.rules import derivative_formulas, forward_formula
 from gradcli.recorded.symbols.notation import OPERATORS, SIGNS
-from gradcli.recorded.symbols.substitution import substituted
 from gradcli.recorded.symbols.text import text_of
-from gradcli.recorded.symbols.tree import Call, Name, Symbol
+from gradcli.recorded.symbols.tree import Call, Name, Symbol, substituted
 from gradcli.session import Session
 
 _HEAD = 10

@@ -24,7 +24,7 @@ from gradcli.language.objects.classes.user_classes import Instance, UserClass
 from gradcli.language.objects.exceptions import HOST_ERRORS
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS
-from gradcli.language.objects.subscripts import get_item
+from gradcli.language.objects.operators import get_item
 from gradcli.language.objects.types import LanguageType, check_kind
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.autograd.engine import backward
-from gradcli.autograd.inplace.aliasing import check_memory
+from gradcli.autograd.inplace.writes import check_memory
 from gradcli.autograd.modes import name_of
 from gradcli.autograd.tensor import Tensor, with_history
 from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error

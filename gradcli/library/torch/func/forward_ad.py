@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from weakref import WeakSet
 
 from gradcli.arrays.layout.strides import strides_of
-from gradcli.autograd.inplace.aliasing import check_places
+from gradcli.autograd.inplace.writes import check_places
 from gradcli.autograd.node import Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
 from gradcli.errors import GradcliError, attribute_error, runtime_error, type_error, value_error

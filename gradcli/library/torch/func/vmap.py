@@ -16,7 +16,6 @@ from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.library.torch.func.batching import (  # noqa: F401  (the rules)
     indexing,
     layers,
-    products,
     shapes,
 )
 from gradcli.library.torch.func.batching.interpreter import Interpreter

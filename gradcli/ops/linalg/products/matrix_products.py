@@ -20,14 +20,13 @@ from gradcli.arrays.layout.sizes import sizes_apart
 from gradcli.arrays.layout.strides import laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, index_error, shape_error
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj
 from gradcli.ops.arithmetic.half_precision import check_factor, factor_of_dtype
 from gradcli.ops.binding.catalogue import expose
 from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import not_defined
-from gradcli.ops.definition.half_precision import by_kernel, rounded_once_alike
-from gradcli.ops.definition.op import Op, op
+from gradcli.ops.definition.op import Op, by_kernel, op, rounded_once_alike
 from gradcli.ops.shape.views import not_expanded, reshape, t, transpose
 
 Sizes = tuple[int, ...]

@@ -8,20 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.kernels.sums.cascade_sum import wide, wider
+from gradcli.arrays.kernels.sums import wide, wider
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import add, mul, zeros
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import add, conj, mul, zeros
 from gradcli.ops.binding.arguments import (
     check_not_integral,
     check_same_dtype,
     check_tensors,
     listed,
+    normal_dims,
 )
 from gradcli.ops.binding.catalogue import expose, function
-from gradcli.ops.binding.dims import normal_dims
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import dtype_names

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.kernels.sums.fused_multiply_add import is_fused, multiply_add
+from gradcli.arrays.kernels.sums import is_fused, multiply_add
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, index_error, runtime_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.arguments import check_number, check_same_dtype, check_tensors
+from gradcli.ops.arithmetic.arithmetic import conj, zeros
+from gradcli.ops.binding.arguments import check_number, check_same_dtype, check_tensors, normal_dim
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import copy_
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names

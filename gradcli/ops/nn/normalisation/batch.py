@@ -9,8 +9,7 @@ import numpy as np
 
 from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.kernels import in_c
-from gradcli.arrays.kernels.sums.cascade_sum import wide
-from gradcli.arrays.kernels.sums.fused_multiply_add import multiply_add
+from gradcli.arrays.kernels.sums import multiply_add, wide
 from gradcli.arrays.kernels.windows.windows import Windows
 from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor

@@ -14,16 +14,14 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.kernels import half_precision
-from gradcli.arrays.kernels.sums.cascade_sum import LARGEST, wide
-from gradcli.arrays.kernels.sums.fused_multiply_add import multiply_add
+from gradcli.arrays.kernels.sums import LARGEST, multiply_add, wide
 from gradcli.arrays.layout.strides import in_suggested_format
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype, check_tensors
 from gradcli.ops.definition.doc import BY_KINDS, WRITES
-from gradcli.ops.definition.half_precision import Way, by_kernel, rounded_once
-from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.definition.op import Function, Op, Way, by_kernel, op, rounded_once
 from gradcli.ops.elementwise.unary import sqrt
 from gradcli.ops.reduction.sum import mean_dims, sum_dims
 from gradcli.ops.shape.views import expand, reshape

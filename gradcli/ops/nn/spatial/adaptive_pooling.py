@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.kernels.sums.cascade_sum import wide
+from gradcli.arrays.kernels.sums import wide
 from gradcli.arrays.kernels.windows.windows import Sizes
 from gradcli.arrays.layout.strides import channels_are_last, in_format_of_images
 from gradcli.autograd.tensor import Tensor

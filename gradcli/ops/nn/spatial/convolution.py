@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import narrowed, widened
-from gradcli.arrays.kernels.sums.cascade_sum import wide
+from gradcli.arrays.kernels.sums import wide
 from gradcli.arrays.kernels.windows.convolution import convolve, input_gradient, weight_gradient
 from gradcli.arrays.kernels.windows.windows import Sizes, Windows
 from gradcli.arrays.layout.strides import in_format_of
@@ -24,8 +24,7 @@ from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BY_KINDS, SAMPLES, describe, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
-from gradcli.ops.definition.half_precision import rounded_once
-from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.definition.op import Function, Op, op, rounded_once
 from gradcli.ops.elementwise.complex import view_as_real
 from gradcli.ops.nn.spatial.numpy_forms import CONVOLUTION, TRANSPOSED_CONVOLUTION
 from gradcli.ops.nn.spatial.padding import constant_pad

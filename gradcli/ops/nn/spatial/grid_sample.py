@@ -24,9 +24,8 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import fmod_number, zeros, zeros_like
-from gradcli.ops.binding.arguments import check_floating, check_same_dtype
+from gradcli.ops.binding.arguments import check_floating, check_same_dtype, sizes_of
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.creation.copies import cast_to, detach
 from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.op import Op, op

@@ -13,9 +13,8 @@ from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, type_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.arguments import check_filled
+from gradcli.ops.binding.arguments import check_filled, sizes_of
 from gradcli.ops.binding.catalogue import autocasting, function
-from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import copy_
 from gradcli.ops.definition.doc import BY_KINDS

@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.arrays.backend import new_zeros
 from gradcli.arrays.kernels import in_c
-from gradcli.arrays.kernels.sums.cascade_sum import wide
+from gradcli.arrays.kernels.sums import wide
 from gradcli.arrays.kernels.windows.max_pool import largest_of_windows
 from gradcli.arrays.kernels.windows.windows import Sizes, Windows
 from gradcli.arrays.layout.strides import (
@@ -24,9 +24,8 @@ from gradcli.arrays.layout.strides import (
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import mul, zeros
-from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors
+from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors, out_of_range
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.dims import out_of_range
 from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, LAST, SAMPLES, describe, in_numpy
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported, dtype_names
 from gradcli.ops.definition.op import Function, Op, op

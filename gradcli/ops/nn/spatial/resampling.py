@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.kernels.sums.cascade_sum import wide
+from gradcli.arrays.kernels.sums import wide
 from gradcli.arrays.layout.strides import in_suggested_format
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, shape_error, type_error, value_error

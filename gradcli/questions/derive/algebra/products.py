@@ -10,9 +10,8 @@ from fractions import Fraction
 from itertools import permutations
 
 from gradcli.questions.derive.algebra.numbers import constant, factors_of, is_fraction, number_of
-from gradcli.recorded.symbols.substitution import rebuilt
 from gradcli.recorded.symbols.text import text_of
-from gradcli.recorded.symbols.tree import Call, Constant, Item, Name, Operation, Symbol
+from gradcli.recorded.symbols.tree import Call, Constant, Item, Name, Operation, Symbol, rebuilt
 
 _LINEAR = frozenset(
     {

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 from gradcli.questions.derive.algebra.numbers import PI, constant, factors_of, number_of
-from gradcli.questions.derive.algebra.polynomials import TooLarge
-from gradcli.questions.derive.algebra.quotients import (
+from gradcli.questions.derive.algebra.polynomials import (
     Quotient,
+    TooLarge,
     of_name,
     of_number,
     total_of,

@@ -11,15 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from gradcli.questions.derive.algebra.polynomials import TooLarge
+from gradcli.questions.derive.algebra.polynomials import Quotient, TooLarge, of_name, with_quotients
 from gradcli.questions.derive.algebra.products import simplified
-from gradcli.questions.derive.algebra.quotients import Quotient, of_name, with_quotients
 from gradcli.questions.derive.algebra.reading import Atoms
 from gradcli.questions.derive.algebra.writing import Writer, cost
 from gradcli.recorded.symbols.notation import is_elementwise
-from gradcli.recorded.symbols.substitution import rebuilt
 from gradcli.recorded.symbols.text import text_of
-from gradcli.recorded.symbols.tree import Call, Constant, Name, Operation, Symbol
+from gradcli.recorded.symbols.tree import Call, Constant, Name, Operation, Symbol, rebuilt
 
 _MOST_FORMS = 24
 """How many quotients the identities may make of one."""

@@ -8,9 +8,10 @@ from functools import reduce
 
 from gradcli.questions.derive.algebra import polynomials
 from gradcli.questions.derive.algebra.numbers import constant, is_fraction, number_of
-from gradcli.questions.derive.algebra.polynomials import Monomial, Polynomial
-from gradcli.questions.derive.algebra.quotients import (
+from gradcli.questions.derive.algebra.polynomials import (
     Factor,
+    Monomial,
+    Polynomial,
     Quotient,
     multiplied_out,
     of_name,

@@ -19,7 +19,7 @@ from gradcli.library.torch.func.batching.looping import by_own_rule, level_of, l
 from gradcli.library.torch.func.batching.rules import At, behind, key_of, rule_of, warn_of
 from gradcli.library.torch.func.levels import described
 from gradcli.library.torch.func.structure import leaves
-from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.binding.arguments import normal_dim
 from gradcli.ops.creation.copies import copy_
 from gradcli.ops.definition.op import Op
 from gradcli.ops.shape.reshaping import movedim

@@ -17,7 +17,7 @@ from gradcli.library.torch.func.batching.frame import Frame
 from gradcli.library.torch.func.derivatives import vjp
 from gradcli.library.torch.func.structure import leaves, mapped, rebuilt, same_form, spec_of
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.binding.arguments import normal_dim
 from gradcli.ops.definition.doc import RANDOM
 from gradcli.ops.shape.joining import stack_function
 from gradcli.ops.shape.slicing import select

@@ -1,4 +1,6 @@
-"""Cascade sums: floating arrays added in PyTorch's order on a CPU, so that the last bits agree.
+"""Sums as PyTorch's kernels round them: cascade sums, in its order on a CPU, so that the last bits
+agree, and fused multiply-adds, total + factor · term with one rounding.
+
 
 PyTorch reads a sum as rows by columns, where the reduced dimensions are rows. Contiguous elements
 are added in lanes, as many as a 32-byte register holds; a long column is added in four interleaved
@@ -18,6 +20,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.flat.recorded import HOST_ARRAYS
+from gradcli.arrays.gpu.array import GPUArray
 from gradcli.arrays.layout.strides import outermost_first
 
 Step = Callable[[Any], Any]
@@ -341,3 +344,57 @@ def squares_about(mean: Any, values: Any) -> Any:
     difference = every.astype(np.float64) - np.float64(mean)
     squares = difference * difference
     return np.add.accumulate(squares)[-1] if len(squares) else np.float64(0)
+
+
+# --- fused multiply-add ---------------------------------------------------------------------------
+
+
+_DOUBLE = np.dtype(np.float64)
+_EXTENDED = np.dtype(np.longdouble)
+_HOST = (*HOST_ARRAYS, np.generic)
+
+
+def _wide(array: Any) -> Any:
+    """The next wider format than an array's. A GPU has none wider than double."""
+    return _EXTENDED if array.dtype is _DOUBLE and type(array) is not GPUArray else _DOUBLE
+
+
+def widened(number: Any, array: Any) -> Any:
+    """A number, or numbers, rounded to an array's format, in the next wider one."""
+    if isinstance(number, HOST_ARRAYS):
+        return number.astype(array.dtype, copy=False).astype(_wide(array))
+    if array.dtype is _DOUBLE:
+        return number if type(array) is GPUArray else np.longdouble(number)
+    return np.float64(array.dtype.type(number))
+
+
+def multiply_add_wide(total: Any, term: Any, factor: Any) -> Any:
+    """total + term · factor, a widened number or an array, in the wider format.
+
+    Cast by hand, since a ufunc on operands of two formats takes several times as long.
+    """
+    wide = _wide(total)
+    result = term.astype(wide) * factor
+    if result.shape != total.shape:
+        return result + total.astype(wide)
+    result += total.astype(wide)
+    return result
+
+
+def is_fused(total: Any, term: Any) -> bool:
+    """Whether PyTorch's kernels round total + factor · term once: both are single or double."""
+    return (
+        isinstance(total, _HOST)
+        and isinstance(term, _HOST)
+        and total.dtype is term.dtype
+        and total.dtype.kind == "f"
+        and total.dtype.itemsize > 2
+    )
+
+
+def multiply_add(total: Any, term: Any, factor: Any) -> Any:
+    """total + term · factor, rounded once where PyTorch does so."""
+    if not is_fused(total, term):
+        return total + term * factor
+    wide = multiply_add_wide(total, term, widened(factor, total))
+    return wide.astype(total.dtype)[()]

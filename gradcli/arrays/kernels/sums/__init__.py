@@ -1,1 +1,0 @@
-"""Sums in PyTorch's order, variances, norms, fused multiply-add."""
