@@ -9,8 +9,8 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from gradcli.doors.notebook.magics import load_ipython_extension as load_ipython_extension
-from gradcli.doors.python.functions import Text
 from gradcli.doors.python.host import GradcliWarning as GradcliWarning
+from gradcli.doors.python.inputs import Text
 from gradcli.doors.python.program import Compiled as Compiled
 from gradcli.doors.python.program import compile as compile
 from gradcli.doors.python.questions import Answer as Answer

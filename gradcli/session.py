@@ -302,7 +302,7 @@ class Running:
             if error.span is None:
                 error.span = self._place
             if error.modules:
-                from gradcli.library.torch.nn.paths import note_layer  # lazy: start-up: few errors
+                from gradcli.library.torch.nn.traversal import note_layer  # lazy: start-up
 
                 note_layer(error)
         elif isinstance(error, MemoryError):

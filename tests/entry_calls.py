@@ -15,7 +15,7 @@ import numpy as np
 import tests.op_table
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.engine.backward import grad
-from gradcli.autograd.recording.listeners import Listener
+from gradcli.autograd.recording.recorder import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.definition.op import Op

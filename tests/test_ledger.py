@@ -14,8 +14,7 @@ from gradcli.autograd.graph import Graph
 from gradcli.autograd.recording.recorder import Recorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.recorded.ledger import Row as LedgerRow
-from gradcli.recorded.ledger import Sum, Visit, ledger
-from gradcli.recorded.worked_element import worked_element
+from gradcli.recorded.ledger import Sum, Visit, ledger, worked_element
 from gradcli.state import State, active
 from tests.command_line import CommandLine
 from tests.op_table.check import differentiable, leaf

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from gradcli.autograd.recording import stopwatch
-from gradcli.autograd.recording.listeners import Listener
+from gradcli.autograd.recording.recorder import Listener
 from gradcli.autograd.recording.stopwatch import Stopwatch
 from gradcli.session import Session
-from gradcli.show.pictures.modules import module_title
+from gradcli.show.pictures.picture import module_title
 from tests.running import invoke
 from tests.test_folding import BLOCKS
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.node import Node
-from gradcli.autograd.recording.listeners import Listener
+from gradcli.autograd.recording.recorder import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
 from gradcli.state import active

@@ -268,15 +268,15 @@ def imported(module: Module, name: str) -> Any:
 
 
 def _name_parameters() -> None:
-    from gradcli.library.torch.nn import paths  # lazy: start-up: where it is used
+    from gradcli.library.torch.nn import traversal  # lazy: start-up: where it is used
 
-    paths.name_parameters()
+    traversal.name_parameters()
 
 
 def _module_paths() -> dict[int, tuple[str, Any]]:
-    from gradcli.library.torch.nn import paths  # lazy: start-up: where it is used
+    from gradcli.library.torch.nn import traversal  # lazy: start-up: where it is used
 
-    return paths.module_paths()
+    return traversal.module_paths()
 
 
 naming.name_parameters = _name_parameters

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.arrays.layout.strides import in_row_order
 from gradcli.autograd.batched import BatchedArray
-from gradcli.autograd.recording.listeners import Listener
+from gradcli.autograd.recording.recorder import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import type_error
 from gradcli.language.objects.operators import get_item

@@ -8,8 +8,8 @@ from typing import Any
 
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
-from gradcli.autograd.recording.instructions import Call
 from gradcli.autograd.recording.recorder import Arrival, Event, Step
+from gradcli.autograd.recording.trace_recorder import Call
 from gradcli.autograd.tensor import Tensor
 from gradcli.recorded.ledger import last_pass
 

@@ -15,8 +15,7 @@ from gradcli.language.tree import syntax as tree
 from gradcli.record import Record
 
 if TYPE_CHECKING:
-    from gradcli.autograd.recording.instructions import Call
-    from gradcli.autograd.recording.trace_recorder import TraceRecorder
+    from gradcli.autograd.recording.trace_recorder import Call, TraceRecorder
     from gradcli.errors import Span
     from gradcli.language.provenance import Evaluation, Provenance
 

@@ -22,8 +22,7 @@ from gradcli.show.graph.markup import dot, mermaid
 from gradcli.show.page.computing import comparisons
 from gradcli.show.page.document import Times, page_document, times_of
 from gradcli.show.page.page import page
-from gradcli.show.pictures.modules import Path, module_name
-from gradcli.show.pictures.picture import Picture, part_counts, picture_of
+from gradcli.show.pictures.picture import Path, Picture, module_name, part_counts, picture_of
 from gradcli.show.pictures.svg import LaidOut, laid_out, svg
 
 if TYPE_CHECKING:

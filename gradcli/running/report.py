@@ -24,8 +24,8 @@ from gradcli.show.style import block, one_line
 
 if TYPE_CHECKING:
     from gradcli.autograd.graph import Graph, GraphNode
-    from gradcli.autograd.recording.instructions import Call
     from gradcli.autograd.recording.recorder import Differentiated, Recorder
+    from gradcli.autograd.recording.trace_recorder import Call
     from gradcli.recorded.annotated_graph import AnnotatedGraph
     from gradcli.session import Session
     from gradcli.show.style import Style
@@ -290,7 +290,7 @@ def parameters_of(session: Session) -> list[tuple[str, Tensor]]:
     """Every parameter of the session's modules with its path."""
     if not session.state.modules:
         return []
-    from gradcli.library.torch.nn.paths import named_parameters  # lazy: start-up: torch.nn
+    from gradcli.library.torch.nn.traversal import named_parameters  # lazy: start-up: torch.nn
 
     with session.running():
         return list(named_parameters())
@@ -466,7 +466,7 @@ def trace_text(
 
 def module_titles() -> dict[str, str]:
     """What the modules of the session at work are titled, by their paths."""
-    from gradcli.show.pictures.modules import module_title  # lazy: start-up: few such graphs
+    from gradcli.show.pictures.picture import module_title  # lazy: start-up: few such graphs
 
     return {path: module_title(module) for path, module in naming.module_paths().values()}
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.recorded.ledger import Row, Share, Visit
+from gradcli.recorded.ledger import Row, Share, Visit, worked_element
 from gradcli.recorded.result import Result
-from gradcli.recorded.worked_element import worked_element
 from gradcli.show.result_json import number, output_object, span_object
 
 SCHEMA = "gradcli.ledger/1"

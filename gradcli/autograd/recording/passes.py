@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.autograd.recording.listeners import Listener
-from gradcli.autograd.recording.recorder import Recorder
+from gradcli.autograd.recording.recorder import Listener, Recorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.record import Record
 from gradcli.state import active

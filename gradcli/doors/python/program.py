@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
-from gradcli.doors.python.functions import Text, text_of
 from gradcli.doors.python.host import Host, pass_on, raising
 from gradcli.doors.python.inputs import (
     SETTINGS,
     Settings,
+    Text,
     arguments_of,
     check_used,
     names_in,
     options_of,
     split,
+    text_of,
 )
 from gradcli.doors.python.questions import asked_of, host_of
 from gradcli.doors.python.result import Result

@@ -8,9 +8,16 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from gradcli.doors.python.functions import Text, text_of
 from gradcli.doors.python.host import Host, pass_on, raising
-from gradcli.doors.python.inputs import arguments_of, check_used, names_in, options_of, split
+from gradcli.doors.python.inputs import (
+    Text,
+    arguments_of,
+    check_used,
+    names_in,
+    options_of,
+    split,
+    text_of,
+)
 from gradcli.errors import Warned
 from gradcli.questions.blame import command as blaming
 from gradcli.questions.check import command as checking

@@ -11,8 +11,17 @@ import numpy as np
 from gradcli.arrays.backend import located, to_host
 from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.files.data_file import DataFile, is_shape
-from gradcli.arrays.files.pickled import BadPickleError, Call, Global, Persistent, pickled
-from gradcli.arrays.files.torch_archive import STORAGES, read_archive, unwritable, write_archive
+from gradcli.arrays.files.pickled import (
+    STORAGES,
+    BadPickleError,
+    Call,
+    Global,
+    Persistent,
+    pickled,
+    read_archive,
+    unwritable,
+    write_archive,
+)
 from gradcli.arrays.files.writing import replace
 from gradcli.arrays.layout.sizes import Device, Size
 from gradcli.arrays.storage import Storage

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.autograd.recording.listeners import Listener
+from gradcli.autograd.recording.recorder import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.arguments import normal_dim
 from gradcli.ops.binding.catalogue import function, methods

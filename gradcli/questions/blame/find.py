@@ -18,8 +18,7 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.recording.recorder import Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.tree import syntax as tree
-from gradcli.questions.blame.causes import name_of, number_text
-from gradcli.questions.blame.finding import Blame, Blamed, Mask
+from gradcli.questions.blame.finding import Blame, Blamed, Mask, name_of, number_text
 from gradcli.questions.blame.nonfinite import (
     BACKWARD,
     DATA,

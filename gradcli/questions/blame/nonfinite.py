@@ -15,7 +15,7 @@ from gradcli.arrays.backend import has_values, to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd import naming
 from gradcli.autograd.batched import unbatched
-from gradcli.autograd.recording.listeners import Listener
+from gradcli.autograd.recording.recorder import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import target_names

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from gradcli.errors import Span
 from gradcli.language.tree import syntax as tree
-from gradcli.questions.blame.causes import name_of
-from gradcli.questions.blame.finding import Blamed, Rewrite
+from gradcli.questions.blame.finding import Blamed, Rewrite, name_of
 from gradcli.questions.blame.nonfinite import DATA, FirstNonFinite
 from gradcli.questions.blame.stable_forms import RULES, Definitions, shifted, stable
 from gradcli.recorded.patterns import (

@@ -6,8 +6,7 @@ from typing import Any
 
 from gradcli.arrays.files.json import spelled
 from gradcli.errors import Label
-from gradcli.questions.blame.causes import name_of, number_text
-from gradcli.questions.blame.finding import Blame, Blamed, Fix
+from gradcli.questions.blame.finding import Blame, Blamed, Fix, name_of, number_text
 from gradcli.questions.blame.nonfinite import BACKWARD, DATA, MET, SEED
 from gradcli.show.diagnostics.human import finding, span_object, wrapped
 from gradcli.show.diagnostics.snippet import location

@@ -11,8 +11,7 @@ import numpy as np
 
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.autograd.recording.instructions import Call, source_of
-from gradcli.autograd.recording.trace_recorder import TraceRecorder
+from gradcli.autograd.recording.trace_recorder import Call, TraceRecorder, source_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.definition.op import Op
 from gradcli.record import Record

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays.backend import to_host
-from gradcli.autograd.recording.instructions import source_of
-from gradcli.autograd.recording.trace_recorder import TraceRecorder
+from gradcli.autograd.recording.trace_recorder import TraceRecorder, source_of
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.language.parser.parser import parse_program
 from gradcli.language.provenance import record_provenance

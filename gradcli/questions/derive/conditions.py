@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.autograd.recording.instructions import source_of
-from gradcli.autograd.recording.trace_recorder import TraceRecorder
+from gradcli.autograd.recording.trace_recorder import TraceRecorder, source_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Source
 from gradcli.language.parser.parser import parse_program

@@ -12,8 +12,7 @@ import numpy as np
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.layout.meta import MetaArray
 from gradcli.autograd.engine.backward import grad
-from gradcli.autograd.recording.instructions import source_of
-from gradcli.autograd.recording.trace_recorder import UPDATE, TraceRecorder
+from gradcli.autograd.recording.trace_recorder import UPDATE, TraceRecorder, source_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.questions.derive.program import (

@@ -19,9 +19,8 @@ import numpy as np
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.dtypes import of_array
 from gradcli.autograd.custom.function import FunctionCall
-from gradcli.autograd.recording.instructions import Call as OpCall
-from gradcli.autograd.recording.instructions import source_of
-from gradcli.autograd.recording.trace_recorder import UPDATE, TraceRecorder
+from gradcli.autograd.recording.trace_recorder import UPDATE, TraceRecorder, source_of
+from gradcli.autograd.recording.trace_recorder import Call as OpCall
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.questions.derive.simplify import Simplification

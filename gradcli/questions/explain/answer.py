@@ -11,13 +11,19 @@ from gradcli.autograd.recording.recorder import apart
 from gradcli.autograd.tensor import Tensor, is_usable_leaf
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.rounds import arrivals_of
-from gradcli.questions.explain import tell_ledger_extras as rendering
+from gradcli.questions.explain import tell_ledger as rendering
 from gradcli.questions.explain.derivatives import tables, tables_document, tables_text
-from gradcli.questions.explain.flow import finding, flows, in_use, passes_of
+from gradcli.questions.explain.flow import (
+    finding,
+    flow_document,
+    flow_text,
+    flows,
+    in_use,
+    passes_of,
+)
 from gradcli.questions.explain.kinks import kinks as kinks_of
 from gradcli.questions.explain.kinks import unexamined
 from gradcli.questions.explain.paths import paths_to
-from gradcli.questions.explain.tell_flow import flow_document, flow_text
 from gradcli.questions.explain.tell_ledger import ledger_table, ledger_text
 from gradcli.record import Record
 from gradcli.recorded.ledger import last_pass, ledger

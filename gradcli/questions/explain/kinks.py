@@ -12,8 +12,8 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.custom.context import FunctionNode
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
-from gradcli.autograd.recording.instructions import Call
 from gradcli.autograd.recording.recorder import Event, Step
+from gradcli.autograd.recording.trace_recorder import Call
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.record import Record

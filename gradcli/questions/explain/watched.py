@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.files.json import spelled
-from gradcli.questions.explain.tell_flow import share_text
+from gradcli.questions.explain.flow import share_text
 from gradcli.record import Record
 from gradcli.recorded.watched import Place, Table, Watched
 from gradcli.show.answer import Answer

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label, Span
 from gradcli.language.tree import syntax as tree
-from gradcli.library.torch.nn.paths import name_parameters
+from gradcli.library.torch.nn.traversal import name_parameters
 from gradcli.questions.why.find import why, without_grad
 from gradcli.recorded.patterns import holds
 from gradcli.running.run import Run

@@ -13,12 +13,11 @@ from gradcli.arrays.backend import is_uninitialized
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
-from gradcli.autograd.recording.listeners import Listener
-from gradcli.autograd.recording.recorder import Arrival, Step
+from gradcli.autograd.recording.recorder import Arrival, Listener, Step
 from gradcli.autograd.tensor import AccumulateGrad, Tensor, gradient_edge
 from gradcli.language.provenance import targets_of
 from gradcli.language.tree import syntax as tree
-from gradcli.library.torch.nn.paths import module_paths
+from gradcli.library.torch.nn.traversal import module_paths
 from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.questions.why.detachments import (
     Detachment,
@@ -67,7 +66,7 @@ from gradcli.recorded.recorded_run import Recorded, graph_of, path_to
 from gradcli.recorded.result import NO_SHAPE, STRUCTURAL_ZERO, ZERO
 
 if TYPE_CHECKING:
-    from gradcli.autograd.recording.instructions import BackwardPass
+    from gradcli.autograd.recording.trace_recorder import BackwardPass
     from gradcli.errors import Span
     from gradcli.language.provenance import Evaluation
     from gradcli.recorded.dataflow import Flow

@@ -10,7 +10,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.provenance import targets_of
 from gradcli.language.tree import syntax as tree
 from gradcli.library.torch.nn.module import Module
-from gradcli.library.torch.nn.paths import module_paths
+from gradcli.library.torch.nn.traversal import module_paths
 from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.questions.why.detachments import Detachment
 from gradcli.questions.why.edits import (

@@ -20,8 +20,8 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
-from gradcli.autograd.recording.instructions import Write
 from gradcli.autograd.recording.recorder import Arrival, Step
+from gradcli.autograd.recording.trace_recorder import Write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
 from gradcli.language.provenance import Evaluation
@@ -36,7 +36,7 @@ from gradcli.state import active
 from gradcli.trace.ir import Value
 
 if TYPE_CHECKING:
-    from gradcli.autograd.recording.instructions import Call
+    from gradcli.autograd.recording.trace_recorder import Call
     from gradcli.errors import Span
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.autograd.recording.instructions import Call as OpCall
+from gradcli.autograd.recording.trace_recorder import Call as OpCall
 from gradcli.errors import GradcliError
 from gradcli.ops.binding import catalogue
 from gradcli.ops.definition.op import Op, registry

@@ -121,7 +121,7 @@ def _compare(run: Run, gradients: list[tuple[str, Tensor | None]]) -> None:
     """Show a table of gradients where one of them has several elements."""
     held = [(name, to_host(each.array)) for name, each in gradients if each is not None]
     if any(array.size > 1 for _, array in held):
-        from gradcli.questions.explain.tell_flow import (  # lazy: command: likewise
+        from gradcli.questions.explain.flow import (  # lazy: command: likewise
             gradients_table,
         )
         from gradcli.running.plots import terminal_kind  # lazy: command: after the gradients

@@ -17,7 +17,7 @@ from weakref import ref
 import numpy as np
 
 from gradcli.arrays.fusion.lazy import LAZY
-from gradcli.autograd.recording.listeners import Listener
+from gradcli.autograd.recording.recorder import Listener
 from gradcli.autograd.tensor import Tensor
 
 SMALL = 4096

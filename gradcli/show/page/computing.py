@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.graph import GraphNode
-from gradcli.autograd.recording.instructions import Call
+from gradcli.autograd.recording.trace_recorder import Call
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.definition.op import Op
 from gradcli.record import Record

@@ -27,8 +27,7 @@ from gradcli.show.graph.labels import norm_text
 from gradcli.show.graph.nodes import source_text
 from gradcli.show.ledger_json import ledger_document
 from gradcli.show.page.computing import COARSE, MOST_COMPUTED, is_plain, recipe
-from gradcli.show.pictures.modules import Path, module_name, own_parts
-from gradcli.show.pictures.picture import Arrow, Box, Picture
+from gradcli.show.pictures.picture import Arrow, Box, Path, Picture, module_name, own_parts
 from gradcli.show.result_json import number
 from gradcli.show.style import escaped
 

@@ -10,8 +10,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from gradcli.autograd.graph import Graph, GraphNode
-from gradcli.autograd.recording.instructions import Call, Write
-from gradcli.autograd.recording.trace_recorder import UPDATE, TraceRecorder
+from gradcli.autograd.recording.trace_recorder import UPDATE, Call, TraceRecorder, Write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.ops.definition.doc import READS

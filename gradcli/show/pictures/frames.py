@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from gradcli.record import Record
 from gradcli.show.pictures.layout import TIGHT, Layout, Link, layered, upward
-from gradcli.show.pictures.modules import Path
-from gradcli.show.pictures.picture import Picture
+from gradcli.show.pictures.picture import Path, Picture
 
 MARGIN = 14.0
 """Free space inside a frame, pixels as all lengths here."""

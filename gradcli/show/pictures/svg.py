@@ -10,8 +10,7 @@ from gradcli.record import Record
 from gradcli.show.graph.labels import path_text
 from gradcli.show.pictures.frames import Placed, Sizes, placed
 from gradcli.show.pictures.layout import ROOMY, TIGHT
-from gradcli.show.pictures.modules import module_name
-from gradcli.show.pictures.picture import Arrow, Box, Picture
+from gradcli.show.pictures.picture import Arrow, Box, Picture, module_name
 from gradcli.show.style import columns, escaped
 
 FONT = 12.0

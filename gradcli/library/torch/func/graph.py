@@ -16,7 +16,7 @@ from gradcli.autograd.custom.function import FunctionCall
 from gradcli.autograd.engine.backward import GradientEdge, get_gradient_edge
 from gradcli.autograd.hooks import Pack, Unpack, register_hook, unchanging
 from gradcli.autograd.node import Node, RemovableHandle
-from gradcli.autograd.recording.listeners import Listener
+from gradcli.autograd.recording.recorder import Listener
 from gradcli.autograd.tensor import Tensor, gradient_edge, storage_of
 from gradcli.errors import GradcliError, assertion_error, runtime_error, type_error, value_error
 from gradcli.ops.binding.catalogue import function, modules
