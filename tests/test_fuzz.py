@@ -12,10 +12,11 @@ from tests.fuzz.commands import COMMANDS
 from tests.fuzz.inputs import KINDS, Input, input_of
 
 
-def test_a_short_run() -> None:
-    outcome = running.fuzz(seed=1, first=0, count=300, seconds=None)
+@pytest.mark.parametrize("count", [100, pytest.param(600, marks=pytest.mark.sweep)])
+def test_a_short_run(count: int) -> None:
+    outcome = running.fuzz(seed=1, first=0, count=count, seconds=None)
     assert [str(failure) for failure in outcome.failures] == []
-    assert sum(outcome.counts.values()) == 300
+    assert sum(outcome.counts.values()) == count
 
 
 def test_inputs_follow_from_seed_and_number() -> None:

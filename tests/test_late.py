@@ -14,8 +14,8 @@ from tests.late.issue import HEAD, PROGRAMS
 from tests.late.loop import Late, Verdict, judged, run, sample
 from tests.late.tables import TABLES
 
-COUNTS = {"ops": 30, "settings": 25, "failing": 35, "functions": 32, "reading": 25, "random": 15}
-"""How many programs of each table run here; with `-m sweep`, twice as many."""
+COUNTS = {"ops": 15, "settings": 12, "failing": 18, "functions": 12, "reading": 12, "random": 8}
+"""How many programs of each table run here; with `-m sweep`, four times as many."""
 
 
 def shown(verdicts: list[Verdict]) -> str:
@@ -26,7 +26,7 @@ def shown(verdicts: list[Verdict]) -> str:
     )
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.sweep)])
 @pytest.mark.parametrize("name", TABLES)
 def test_compiled_as_interpreted(name: str, times: int) -> None:
     verdicts = [judged(late) for late in TABLES[name].programs(count=times * COUNTS[name])]

@@ -4,7 +4,6 @@ others where an answer needs them; the answer is what it is where all are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from gradcli.questions.why import command as why_command
 from gradcli.questions.why import trial
 from gradcli.running import rerun
 from tests.command_line import CommandLine
+from tests.rows import each_row
 
 _FIT = """\
 torch.manual_seed(0)
@@ -26,7 +26,7 @@ y = x.sum(1)
 w = torch.zeros(3, requires_grad=True)
 b = torch.zeros(3, requires_grad=True)
 opt = torch.optim.SGD([w, b], lr=RATE)
-for step in range(300):
+for step in range(110):
     opt.zero_grad()
     z = x @ w
     CHANGE
@@ -43,7 +43,7 @@ while True:
     w.grad = None
     loss = w ** 2
     loss.backward()
-    if i == 200:
+    if i == 110:
         break
 """
 
@@ -52,10 +52,10 @@ from torch.utils.data import DataLoader
 w = torch.tensor([1., 2.], requires_grad=True)
 opt = torch.optim.Adam([w], lr=0.01)
 rows = torch.randn(40, 2)
-for epoch in range(20):
+for epoch in range(12):
     for batch in DataLoader(rows, batch_size=4):
         loss = (batch @ w).exp().mean()
-        if epoch == 15:
+        if epoch == 9:
             loss = loss * (w - w).norm()
         opt.zero_grad()
         loss.backward()
@@ -70,17 +70,17 @@ def _fit(change: str = "pass", rate: float = 0.01) -> str:
 PROGRAMS = {
     "fits": _fit(),
     "diverges": _fit(rate=0.05),
-    "has a root at 0": _fit("z = (z - z).sqrt() if step == 200 else z"),
-    "reaches another tensor once": _fit("z = z + b.sum() if step == 150 else z"),
+    "has a root at 0": _fit("z = (z - z).sqrt() if step == 90 else z"),
+    "reaches another tensor once": _fit("z = z + b.sum() if step == 80 else z"),
     "masks": _fit("z = torch.where(z > 0, z, torch.full_like(z, -torch.inf).exp())"),
-    "fails": _fit("assert step < 180"),
+    "fails": _fit("assert step < 100"),
     "stops": _STOPPED,
     "is nested": _NESTED,
     "is asked of what follows": _fit() + "final = ((x @ w - y) ** 2).mean()\n",
     "differentiates once in the middle": _fit(
-        "kept = (w ** 2).sum() if step == 150 else None\n    if kept is not None: kept.backward()"
+        "kept = (w ** 2).sum() if step == 80 else None\n    if kept is not None: kept.backward()"
     ),
-    "keeps a tensor from the middle": _fit("kept = z if step == 150 else w")
+    "keeps a tensor from the middle": _fit("kept = z if step == 80 else w")
     + "final = kept.sum()\n",
     "goes backward twice": _fit("(z * 0.5).sum().backward(retain_graph=True)"),
     "keeps a running average": _fit("late = z.detach() * 0.1 + (late * 0.9 if step else 0)")
@@ -88,36 +88,40 @@ PROGRAMS = {
     "decides by its input": """\
 w = torch.tensor([0.5, 0.25], requires_grad=True)
 v = w.detach().clone()
-for step in range(200):
+for step in range(110):
     v = v * 0.99 if v[0] > 0.1 else v
 final = (w * v).sum()
 """,
     "writes to its input before the last rounds": """\
 w = torch.tensor([0.5, 0.25], requires_grad=True)
-for step in range(200):
+for step in range(110):
     with torch.no_grad():
         w.mul_(0.99)
-    if step == 100:
+    if step == 50:
         late = (w * w).sum()
 final = (w ** 3).sum()
 """,
 }
 
 
-@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
-@pytest.mark.parametrize(
-    "question",
-    [["blame"], ["why", "w.grad"], ["why", "b.grad"], ["explain", "--flow"], ["derive"]],
-    ids=" ".join,
-)
+QUESTIONS = ["blame", "why w.grad", "why b.grad", "explain --flow", "derive"]
+
+ASKED = [(name, question) for question in QUESTIONS for name in PROGRAMS]
+"""Each question of every program: these are odd in number, so that every second row has each
+program, and each question.
+"""
+
+
+@each_row(("name", "question"), ASKED, size=3, every=2)
 def test_the_answer_is_that_of_a_whole_recording(
-    program: str,
-    question: Sequence[str],
+    name: str,
+    question: str,
     gradcli: CommandLine,
     monkeypatch: pytest.MonkeyPatch,
     here: Path,
 ) -> None:
-    (here / "loop.py").write_text(f"import torch\n{program}")
+    (here / "loop.py").write_text(f"import torch\n{PROGRAMS[name]}")
+    words = question.split()
     unheard: list[LongLoops] = []
     heard = rounds.record_rounds
 
@@ -127,31 +131,31 @@ def test_the_answer_is_that_of_a_whole_recording(
         assert loops is not None
         unheard.append(loops)
 
-    for module, name in (
+    for module, constant in (
         (blame_command, "_SECONDS"),
         (blame_command, "_SECONDS_OF_LONG"),
         (why_command, "_LONGEST"),
         (trial, "_SECONDS"),
     ):
-        monkeypatch.setattr(module, name, 60.0)  # what is tried does not depend on the machine
+        monkeypatch.setattr(module, constant, 60.0)  # what is tried does not depend on the machine
     monkeypatch.setattr(answer, "record_rounds", counted)
-    quick = gradcli(*question, "loop.py")
+    quick = gradcli(*words, "loop.py")
     assert any(each.unheard for each in unheard)
     for module in (answer, rerun, why_command):
         monkeypatch.setattr(
             module, "record_rounds", lambda interpreter, wanted: heard(interpreter, None)
         )
-    whole = gradcli(*question, "loop.py")
+    whole = gradcli(*words, "loop.py")
     assert (quick.code, quick.out, quick.err) == (whole.code, whole.out, whole.err)
 
 
-_AT_7000 = """\
+_AT_1400 = """\
 import torch
 x = torch.linspace(0.1, 1.0, 8)
 w = torch.tensor([0.5, 0.0], requires_grad=True)
 b = torch.tensor(0.0, requires_grad=True)
 opt = torch.optim.SGD([w, b], lr=0.1)
-for step in range(10000):
+for step in range(2000):
     y = w[0] * x + w[1]
     CHANGE
     loss = ((y - 3 * x - 1) ** 2).mean()
@@ -166,28 +170,28 @@ for step in range(10000):
     [
         (
             ["blame"],
-            "y = y + (w[0] * float(step - 6999)).log() * 0 if step == 6999 else y",
-            "in round 7000 of the loop at",
+            "y = y + (w[0] * float(step - 1399)).log() * 0 if step == 1399 else y",
+            "in round 1400 of the loop at",
         ),
         (
             ["blame", "--json"],
-            "peak = torch.nan_to_num(torch.tensor(1.0) / (7000 - step), posinf=1.0)",
-            '"number": 7001',
+            "peak = torch.nan_to_num(torch.tensor(1.0) / (1400 - step), posinf=1.0)",
+            '"number": 1401',
         ),
         (["why", "b.grad"], "y = y + b if step != 0 else y", "b.grad = tensor("),
         (["why", "b.grad"], "y = y + b if step == 0 else y", "b.grad = None"),
-        (["explain", "--flow"], "pass", "the last of 10000 backward passes"),
+        (["explain", "--flow"], "pass", "the last of 2000 backward passes"),
         (
             ["explain", "--flow"],
             "y.sum().backward(retain_graph=True)",
-            "the last of 20000 backward passes",
+            "the last of 4000 backward passes",
         ),
     ],
 )
 def test_the_answer_lies_in_the_middle_of_a_long_loop(
     question: list[str], change: str, told: str, gradcli: CommandLine, here: Path
 ) -> None:
-    (here / "loop.py").write_text(_AT_7000.replace("CHANGE", change))
+    (here / "loop.py").write_text(_AT_1400.replace("CHANGE", change))
     shown = gradcli(*question, "loop.py")
     assert told in " ".join(shown.out.split()), shown.out
 

@@ -357,7 +357,7 @@ def test_as_in_python(row: Row, level: str) -> None:
 
 
 @built
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", sampled(LEVELS, 2))
 def test_conversions_keep_every_bit(level: str) -> None:
     """All 65,536 of float16; and for each pattern of 19 bits of float32, of 16 for bfloat16, what
     lies next to it, next to the middle of it and the following, and in that middle. Among these are

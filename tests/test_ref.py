@@ -46,25 +46,29 @@ def _declared() -> Iterator[str]:
 def _used(stub: str) -> set[str]:
     """What the package takes from a module: `NAME`, and `NAME.ATTRIBUTE` of the names."""
     used: set[str] = set()
+    name = stub.rpartition(".")[2]
     for path in files():
-        tree = parsed(path)
+        if name not in path.read_text("utf-8"):
+            continue
+        nodes = list(ast.walk(parsed(path)))
+        imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
         given = {
             alias.asname or alias.name: alias.name
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom) and node.module == stub
+            for node in imports
+            if node.module == stub
             for alias in node.names
         }
         whole = any(
-            isinstance(node, ast.ImportFrom)
-            and any(f"{node.module}.{alias.name}" == stub for alias in node.names)
-            for node in ast.walk(tree)
+            f"{node.module}.{alias.name}" == stub for node in imports for alias in node.names
         )
+        if not given and not whole:
+            continue
         used.update(given.values())
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 if node.value.id in given:
                     used.add(f"{given[node.value.id]}.{node.attr}")
-                elif whole and node.value.id == stub.rpartition(".")[2]:
+                elif whole and node.value.id == name:
                     used.add(node.attr)
     return used
 
