@@ -10,8 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gradcli.show.pictures.frames import Placed, Sizes, placed
-from gradcli.show.pictures.layout import Link, layered
+from gradcli.show.pictures.layout import Link, Placed, Sizes, layered, placed
 from gradcli.show.pictures.picture import Arrow, Box, Picture, Row
 from tests.running import invoke
 

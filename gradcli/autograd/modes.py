@@ -73,7 +73,22 @@ class GradMode:
         return resumed
 
 
-class NoGrad(GradMode):
+class _Fixed(GradMode):
+    """A mode that the class names."""
+
+    __slots__ = ()
+
+    records: ClassVar[bool]
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        """The mode; `@torch.no_grad` without parentheses gives the function in it."""
+        return object.__new__(cls) if function is None else cls()(function)
+
+    def __init__(self) -> None:
+        super().__init__(self.records)
+
+
+class NoGrad(_Fixed):
     """`torch.no_grad()`: nothing is recorded.
 
     Example: torch.no_grad()
@@ -82,16 +97,10 @@ class NoGrad(GradMode):
     __slots__ = ()
 
     language_name = "torch.autograd.grad_mode.no_grad"
-
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        """The mode; `@torch.no_grad` without parentheses gives the function in it."""
-        return object.__new__(cls) if function is None else cls()(function)
-
-    def __init__(self) -> None:
-        super().__init__(False)
+    records = False
 
 
-class EnableGrad(GradMode):
+class EnableGrad(_Fixed):
     """`torch.enable_grad()`: operations are recorded, also inside `no_grad`.
 
     Example: torch.enable_grad()
@@ -100,13 +109,7 @@ class EnableGrad(GradMode):
     __slots__ = ()
 
     language_name = "torch.autograd.grad_mode.enable_grad"
-
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        """The mode, or the function in it, as for `no_grad`."""
-        return object.__new__(cls) if function is None else cls()(function)
-
-    def __init__(self) -> None:
-        super().__init__(True)
+    records = True
 
 
 class SetGradEnabled(GradMode):

@@ -16,9 +16,8 @@ from gradcli.language.limits import check_collection
 from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.repr import display as representation
 from gradcli.language.objects.types import called, check_kind, define, names
-from gradcli.library.drawing.arguments import numbers, words_of
+from gradcli.library.drawing.arguments import MAPS, color_map, numbers, words_of
 from gradcli.library.drawing.axes import Artist, Axes
-from gradcli.library.drawing.maps import MAPS, color_map
 from gradcli.library.drawing.undrawn import Anything, Undrawn, not_drawn, undrawn
 from gradcli.library.python.system.pathlib import Path
 from gradcli.record import Record

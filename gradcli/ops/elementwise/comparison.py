@@ -402,25 +402,23 @@ def where_method(self: Any, condition: Tensor, other: Any) -> Tensor:
 
 
 _NO_INTEGERS = dtype_names("float", "complex", "bool")
-gcd = pointwise(
-    "gcd",
-    lambda self, other: np.gcd(self, other),
-    unsupported=_NO_INTEGERS,
-    doc="The greatest common divisor of integers.",
-    example="torch.gcd(tensor([3, 1, 2]), tensor([6, 4, 3]))",
-    loop=SCALAR,
-)
-lcm = pointwise(
-    "lcm",
-    lambda self, other: np.lcm(self, other),
-    unsupported=_NO_INTEGERS,
-    doc="The least common multiple of integers.",
-    example="torch.lcm(tensor([3, 1, 2]), tensor([6, 4, 3]))",
-    loop=SCALAR,
-)
-for _entry in (gcd, lcm):
-    expose_of_tensors(_entry, inplace_function=True)
 
+
+def _of_integers(ufunc: Any, doc: str) -> None:
+    name = ufunc.__name__
+    entry = pointwise(
+        name,
+        lambda self, other: ufunc(self, other),
+        unsupported=_NO_INTEGERS,
+        doc=doc,
+        example=f"torch.{name}(tensor([3, 1, 2]), tensor([6, 4, 3]))",
+        loop=SCALAR,
+    )
+    expose_of_tensors(entry, inplace_function=True)
+
+
+_of_integers(np.gcd, "The greatest common divisor of integers.")
+_of_integers(np.lcm, "The least common multiple of integers.")
 
 _NEITHER_ORDERED = dtype_names("bool", "complex", raises="RuntimeError")
 

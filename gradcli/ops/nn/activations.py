@@ -20,8 +20,7 @@ from gradcli.arrays.kernels.in_c import elementwise
 from gradcli.arrays.layout.strides import in_row_order, laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import add, div, sub
-from gradcli.ops.arithmetic.half_precision import is_unrecorded_half, rounded_rule
+from gradcli.ops.arithmetic.arithmetic import add, div, is_unrecorded_half, rounded_rule, sub
 from gradcli.ops.binding.arguments import check_floating, check_not_integral, in_single, normal_dim
 from gradcli.ops.binding.catalogue import function, in_place, methods, modules
 from gradcli.ops.definition.doc import BY_KINDS, in_numpy

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 from gradcli.record import Record
 from gradcli.show.graph.labels import path_text
-from gradcli.show.pictures.frames import Placed, Sizes, placed
-from gradcli.show.pictures.layout import ROOMY, TIGHT
+from gradcli.show.pictures.layout import ROOMY, TIGHT, Placed, Sizes, placed
 from gradcli.show.pictures.picture import Arrow, Box, Picture, module_name
 from gradcli.show.style import columns, escaped
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.language.drawing import COLORS, Mark, Panel, Plot
 from gradcli.language.drawing import panel as empty_panel
-from gradcli.library.drawing.maps import rgb
+from gradcli.library.drawing.arguments import rgb
 from gradcli.show.plots.scales import (
     Scale,
     color_range,

@@ -68,6 +68,14 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 # --- drawn --------------------------------------------------------------------------------------
 
 
+def _drawn(name: str, draw: Any, tensor: Tensor, generator: Any, *parameters: float) -> Tensor:
+    """The tensor, overwritten with numbers of a distribution."""
+    check_data(name, tensor)
+    home = tensor.device.type
+    overwrite(tensor, draw(name, tensor.array.shape, tensor.dtype, generator, *parameters, home))
+    return tensor
+
+
 @function("uniform_", module="torch.nn.init")
 @effects(RANDOM, WRITES)
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
@@ -75,11 +83,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
     Example: nn.init.uniform_(tensor([0.5, 1., 2.]))
     """
-    check_data("uniform_", tensor)
-    shape = tensor.array.shape
-    home = tensor.device.type
-    overwrite(tensor, uniform_array("uniform_", shape, tensor.dtype, generator, a, b, home))
-    return tensor
+    return _drawn("uniform_", uniform_array, tensor, generator, a, b)
 
 
 @function("normal_", module="torch.nn.init")
@@ -89,11 +93,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 
     Example: nn.init.normal_(tensor([0.5, 1., 2.]))
     """
-    check_data("normal_", tensor)
-    shape = tensor.array.shape
-    home = tensor.device.type
-    overwrite(tensor, normal_array("normal_", shape, tensor.dtype, generator, mean, std, home))
-    return tensor
+    return _drawn("normal_", normal_array, tensor, generator, mean, std)
 
 
 @function("xavier_uniform_", "glorot_uniform_", module="torch.nn.init")

@@ -36,7 +36,7 @@ from gradcli.errors import (
 from gradcli.language.objects.classes.extensible import Extensible, Slotted, arguments_of
 from gradcli.library.torch.nn.attributes import Attributes, is_initialised, kind_of, names, shown
 from gradcli.library.torch.nn.module import clear_grad
-from gradcli.ops.arithmetic.half_precision import with_multiple
+from gradcli.ops.arithmetic.arithmetic import with_multiple
 from gradcli.ops.creation.copies import to
 from gradcli.state import active
 
