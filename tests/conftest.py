@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import gradcli.state
+from gradcli.language.functions import hot_bodies
 from gradcli.state import State
 from tests.command_line import CommandLine
 from tests.rows import Size, fresh
@@ -92,6 +93,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="defer pointwise operations on arrays of N elements and more; 1 for all of them",
     )
 
+    parser.addoption(
+        "--written-after",
+        type=int,
+        metavar="N",
+        help="write functions of programs as the host's after N calls; 0 for all of them",
+    )
+
     parser.addoption("--apart", action="store_true", help="a test for each row of a long table")
 
 
@@ -100,6 +108,13 @@ def _lazy_from(request: pytest.FixtureRequest) -> None:
     elements = request.config.getoption("--lazy-from")
     if elements is not None:
         gradcli.state.LAZY_FROM = elements
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _written_after(request: pytest.FixtureRequest) -> None:
+    calls = request.config.getoption("--written-after")
+    if calls is not None:
+        hot_bodies.HOT_AFTER = calls
 
 
 @pytest.fixture(name="python")

@@ -50,7 +50,7 @@ INSIDE = {
     "cli": "commands documents sweep",
     "doors": "torch notebook agents editors python",
     "language": "compiler functions objects parser hints tree",
-    "language.compiler": "statements expressions",
+    "language.compiler": "written statements expressions",
     "language.parser": "actions errors",
     "library": "drawing numpy python torch",
     "library.python": "reports system numbers classes",

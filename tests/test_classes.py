@@ -176,7 +176,7 @@ print(m.register(), m.is_initialized(), m)
     assert cls.host.__mro__[1] is Instance
     assert set(vars(cls.host)) <= {
         "__slots__", "__module__", "__doc__", "language_class", "language_reads",
-            "language_slots", "language_writes",
+            "language_slots", "language_watchers", "language_writes",
     }  # fmt: skip
     assert issubclass(values["M"].host, Module)
     assert "register" not in vars(values["M"].host)

@@ -23,7 +23,7 @@ from gradcli.language.compiler.statements import (  # noqa: F401
     handling,
     lints,
 )
-from gradcli.language.functions.calls import locate
+from gradcli.language.functions.calls import Signature, locate
 from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.exceptions import caught
 from gradcli.language.parser.parser import parse_expression, parse_program
@@ -114,6 +114,19 @@ class Interpreter:
     def evaluate(self, source: Source) -> Any:
         """The value of a text that is one expression, such as that of `NAME=VALUE`."""
         return self._run(parse_expression(source))
+
+    def write_body(
+        self,
+        compiler: Compiler,
+        signature: Signature,
+        defaults: list[str],
+        body: list[tree.Statement],
+        scope: Scope,
+    ) -> Callable[..., Any] | None:
+        """The body of a hot function as a function of the host's; None where that cannot be."""
+        from gradcli.language.compiler.written.bodies import written  # lazy: start-up
+
+        return written(compiler, signature, defaults, body, scope)
 
     def module_beside(self, name: str) -> Module | None:
         """The module of a file beside the script, which runs when it is first imported, or of a

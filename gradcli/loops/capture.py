@@ -66,7 +66,7 @@ class Capture(Reader):
         finally:
             self.recorder.remove()
             for function, own in self._bodies.items():
-                function.body = own
+                function.enter_by(own)
         return concrete(self.ended)
 
     def computes(self) -> bool:

@@ -537,12 +537,13 @@ class HotClosure(HotLoop):
         """Call it."""
         if self._runs:  # inside itself
             return function()
-        own, function.body = function.body, self._call
+        own = function.enter_by(self._call)
         self._own, self._runs = own, True
         try:
             return function()
         finally:
-            function.body, self._runs = own, False
+            function.enter_by(own)
+            self._runs = False
 
     def _call(self, variables: Variables) -> Any:
         """Run the body with these variables, in whichever way."""

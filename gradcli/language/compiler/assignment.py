@@ -131,20 +131,7 @@ def _unpacking(c: Compiler, target: tree.Tuple | tree.List, scope: Scope, assign
             store(variables, part)
 
     def store_with_star(variables: Variables, value: Any) -> None:
-        state.place = span
-        _parts(value)
-        parts = list(bounded(value))
-        after = count - star - 1
-        if len(parts) < count - 1:
-            raise GradcliError(
-                "E303",
-                f"at least {count - 1} values are needed, and there are {len(parts)}",
-                text="not enough values to unpack"
-                f" (expected at least {count - 1}, got {len(parts)})",
-            )
-        end = len(parts) - after
-        parts = [*parts[:star], parts[star:end], *parts[end:]]
-        for store, part in zip(stores, parts, strict=True):
+        for store, part in zip(stores, with_star(state, target, star, value), strict=True):
             store(variables, part)
 
     return store_each if star < 0 else store_with_star
@@ -170,6 +157,25 @@ def unpacked(state: State, target: tree.Tuple | tree.List, value: Any) -> list[A
         message = f"{count} values are needed, and there are {number}"
         raise GradcliError("E303", message, text=text)
     return parts
+
+
+def with_star(state: State, target: tree.Tuple | tree.List, star: int, value: Any) -> list[Any]:
+    """The parts of a value for the elements of a target, of which the one at `star` takes a list of
+    all that the others leave.
+    """
+    state.place = target.span
+    count = len(target.elements)
+    _parts(value)
+    parts = list(bounded(value))
+    after = count - star - 1
+    if len(parts) < count - 1:
+        raise GradcliError(
+            "E303",
+            f"at least {count - 1} values are needed, and there are {len(parts)}",
+            text=f"not enough values to unpack (expected at least {count - 1}, got {len(parts)})",
+        )
+    end = len(parts) - after
+    return [*parts[:star], parts[star:end], *parts[end:]]
 
 
 def _parts(value: Any) -> Any:

@@ -168,6 +168,16 @@ class Running(Protocol):
     def module_beside(self, name: str) -> Module | None:
         """The module of a file beside the script."""
 
+    def write_body(
+        self,
+        compiler: Compiler,
+        signature: Any,
+        defaults: list[str],
+        body: list[tree.Statement],
+        scope: Scope,
+    ) -> Callable[..., Any] | None:
+        """The body of a hot function as a function of the host's."""
+
 
 class Compiler:
     """Compiles for one interpreter, whose values and state the closures share.
@@ -238,6 +248,9 @@ class Compiler:
 
     binds_directly = True
     """Whether a variable of the running code may be bound without `store`, which is faster."""
+
+    reads_directly = True
+    """Whether a closure may read one by itself."""
 
     def block(self, body: Sequence[tree.Statement], scope: Scope) -> Run:
         """The closure of statements in a row, which looks for signals only where one can end it."""

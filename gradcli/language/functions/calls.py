@@ -10,6 +10,7 @@ from typing import Any
 from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
+from gradcli.language.functions.hot_bodies import HotBody
 from gradcli.language.hints.spelling import closest
 from gradcli.language.limits import (
     DEEPEST_CALL,
@@ -81,6 +82,8 @@ class Function(Record):
 
     Attributes:
         statements: its body as it is written; `body` is the same, compiled.
+        run: the body as a function of the host's, of this function and its arguments by position,
+            of which there are `least` to `most`; -1 where it is not written so.
     """
 
     name: str
@@ -96,6 +99,10 @@ class Function(Record):
     wrapped: Any = None
     stored: dict[str, Any] | None = None
     annotate: Callable[[], dict[str, Any]] | None = None
+    hot: HotBody | None = None
+    run: Any = None
+    least: int = 0
+    most: int = -1
 
     language_attributes = frozenset({"__defaults__", "__kwdefaults__", "__name__"})
     language_qualified = True
@@ -176,6 +183,8 @@ class Function(Record):
 
     def invoke(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Run the body; raises E201 for arguments that do not fit, E601 for deep nesting."""
+        if self.least <= len(args) <= self.most and not kwargs:
+            return self.run(self, *args)
         signature = self.signature
         count = signature.simple
         variables: Variables
@@ -191,6 +200,11 @@ class Function(Record):
         else:
             simple = self._bound_simply(args, kwargs) if count >= 0 else None
             variables = self.bind(args, kwargs) if simple is None else simple
+        if self.hot is not None:
+            if self.most < 0:
+                self.hot.called(self)
+            if self.most >= 0:
+                return self.run(self, *[variables[name] for name in signature.positional])
         steps = self.steps
         steps.left -= 1
         if steps.left < 0:
@@ -212,6 +226,16 @@ class Function(Record):
             stack.pop()
             state.place = place
         return None if ended is None else ended[0]
+
+    def enter_by(self, body: Run) -> Run:
+        """Run a body from now on, as written where it is the function's own; gives the former."""
+        former, self.body = self.body, body
+        hot = self.hot
+        if hot is not None and hot.run is not None and hot.body is body:
+            self.run, self.least, self.most = hot.run, hot.least, hot.most
+        else:
+            self.most = -1
+        return former
 
     def positional_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments by position, defaults included; raises E201 for a misfit."""

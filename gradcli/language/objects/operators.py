@@ -27,7 +27,11 @@ from gradcli.language.limits import (
 from gradcli.language.objects import borders
 from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.descriptors import MISSING, bound
-from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
+from gradcli.language.objects.classes.special_methods import (
+    ARITHMETIC,
+    COMPARISONS,
+    SPECIAL_METHODS,
+)
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.iteration import bounded, check_key
@@ -44,7 +48,7 @@ NUMBERS = frozenset({int, float, bool, complex})
 _SEQUENCES = (list, tuple)
 _JOINED = (str, *_SEQUENCES)
 
-_HASHING = frozenset({dict, set, frozenset, type({}.keys())})
+HASHING = frozenset({dict, set, frozenset, type({}.keys())})
 """What finds an element by its hash."""
 
 _CHARACTERS = 16
@@ -249,6 +253,32 @@ def _method(symbol: str, reflected: bool) -> str:
     return f"__{_SWAPPED.get(name, name) if reflected else name}__"
 
 
+def written_operator(symbol: str, kind: type) -> Any:
+    """The function of the program's that an object of a class has for an arithmetic operator, None
+    where there is no such, or what the host checks it for.
+    """
+    if not hasattr(kind, "language_class"):
+        return None
+    name = f"__{ARITHMETIC[symbol]}__"
+    method = getattr(kind, name, None)
+    function = getattr(method, "function", None)
+    return function if hasattr(function, "invoke") and SPECIAL_METHODS[name] is object else None
+
+
+def from_the_right(symbol: str, left: Any, right: Any) -> Any:
+    """What the object on the right does for an operator that the left one declines; raises the
+    host's TypeError.
+    """
+    method = getattr(type(right), _method(symbol, True), None)
+    value = NotImplemented
+    if method is not None and type(right) is not type(left):
+        value = method(right, left)
+    if value is NotImplemented:
+        names = f"'{type(left).__name__}' and '{type(right).__name__}'"
+        raise TypeError(f"unsupported operand type(s) for {symbol}: {names}")
+    return value
+
+
 def own_operator(symbol: str, left: Any, right: Any) -> Callable[[], Any] | None:
     """What an object of the program's does for an operator with a tensor; None if nothing."""
     for reflected, own, other in ((False, left, right), (True, right, left)):
@@ -279,7 +309,7 @@ def contains(element: Any, container: Any) -> bool:
             return False
         element = int(element)
     try:
-        if kind in _HASHING:  # it looks at what has the same hash alone, which was let in
+        if kind in HASHING:  # it looks at what has the same hash alone, which was let in
             check_key(element)
             return element in container
         if kind in _SEQUENCES and type(element) in PLAIN:  # which is no container's equal

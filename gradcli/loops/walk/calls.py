@@ -9,6 +9,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.compiler.base import Evaluate
 from gradcli.language.compiler.expressions.calling import NAMES_IN_USE, is_bare
+from gradcli.language.compiler.over_operands import Operation
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.attributes import Module as Namespace
@@ -26,7 +27,6 @@ from gradcli.loops.walk.engine_calls import ENGINE_CALLS, is_schedule
 from gradcli.loops.walk.operation import (
     Callee,
     Handlers,
-    Operation,
     host_call,
     is_of_pull,
     pull_call,

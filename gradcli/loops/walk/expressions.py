@@ -9,6 +9,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.language.compiler.base import HANDLERS, Evaluate
 from gradcli.language.compiler.expressions.operations import end_of_step
+from gradcli.language.compiler.over_operands import Operation
 from gradcli.language.objects.operators import HOST_OPERATORS, contains, get_item, tensor_operator
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
@@ -16,7 +17,6 @@ from gradcli.language.tree.syntax import Expression
 from gradcli.loops.capture import RECORDED, Capture
 from gradcli.loops.symbols import NUMBERS, Symbol, concrete, holds_tensor, is_symbolic
 from gradcli.loops.walk.calls import call
-from gradcli.loops.walk.operation import Operation
 from gradcli.trace.ir import GraphBreak, Inline, placeholder
 
 

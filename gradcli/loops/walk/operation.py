@@ -6,19 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from operator import itemgetter
 from types import FunctionType
 from typing import Any, NamedTuple
 
 from gradcli.autograd.modes import GradMode, is_grad_enabled
 from gradcli.autograd.tensor import Tensor
-from gradcli.language.compiler.base import HANDLERS, Compiler, Evaluate, Store
+from gradcli.language.compiler.over_operands import Operation
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree import syntax as tree
-from gradcli.language.tree.scopes import Scope, Variables
-from gradcli.language.tree.syntax import Expression, Statement
+from gradcli.language.tree.scopes import Variables
 from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import distribution_class, module_class, walk_class
 from gradcli.loops.lower_backward import is_setting
@@ -27,59 +25,6 @@ from gradcli.loops.walk.reading import functions_in
 
 _DERIVATIVES = "gradcli.library.torch.func.derivatives"
 """Where functions that go through a graph of their own are made, as `vjp` gives one."""
-
-_STORED = "="
-"""The name of what an assignment stores, among its operands; no variable has it, or a number."""
-
-
-class _OverOperands(Compiler):
-    """Compiles an operation to a closure over its operands by their numbers, in place of names."""
-
-    def __init__(self, compiler: Compiler, operands: Sequence[Expression] | None) -> None:
-        super().__init__(compiler.interpreter)
-        self.values = compiler.values
-        self.are_known = operands is not None
-        self.operands = list(operands or ())
-
-    def expression(self, node: Expression, scope: Scope) -> Evaluate:
-        number = next((n for n, each in enumerate(self.operands) if each is node), None)
-        if number is None:
-            if self.are_known:
-                return HANDLERS[type(node)](self, node, scope)
-            number = len(self.operands)
-            self.operands.append(node)
-        return itemgetter(str(number))
-
-    def store(self, target: Expression, scope: Scope, assigned: bool = False) -> Store:
-        return lambda operands, value: operands.__setitem__(_STORED, value)
-
-
-class Operation:
-    """What the interpreter makes of an expression, or of an assignment, whose operands have been
-    evaluated: called with their values it gives the result, with the errors, places and labels of
-    the program.
-
-    Attributes:
-        operands: the nodes of the operands; where none are passed, what the node's handler
-            evaluates, in its order.
-    """
-
-    def __init__(
-        self,
-        compiler: Compiler,
-        node: Expression | Statement,
-        scope: Scope,
-        operands: Sequence[Expression] | None = None,
-    ) -> None:
-        over = _OverOperands(compiler, operands)
-        self.node: Any = node
-        self._run = HANDLERS[type(node)](over, node, scope)
-        self.operands = over.operands
-
-    def __call__(self, *values: Any) -> Any:
-        operands = {str(number): value for number, value in enumerate(values)}
-        result = self._run(operands)
-        return operands.get(_STORED, result)
 
 
 class Callee(NamedTuple):

@@ -179,7 +179,7 @@ class Reader(Compiler):
             self._returned = signal[0], concrete(signal[0])
             return (self._returned[1],)
 
-        function.body = body
+        function.enter_by(body)
 
     def new_function(
         self, function: Function, make: Callable[[Variables], Any], variables: Variables

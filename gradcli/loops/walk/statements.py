@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.assignment import part_of
+from gradcli.language.compiler.over_operands import Operation
 from gradcli.language.compiler.statements.blocks import for_statement
 from gradcli.language.compiler.statements.definitions import function_of
 from gradcli.language.objects.attributes import get_attribute, set_attribute
@@ -19,7 +20,6 @@ from gradcli.language.tree.syntax import Expression
 from gradcli.loops.capture import RECORDED, Capture
 from gradcli.loops.symbols import Symbol
 from gradcli.loops.walk.expressions import as_operand, check_defaults, operate
-from gradcli.loops.walk.operation import Operation
 
 
 def _assign(walk: Capture, node: tree.Assign, scope: Scope) -> Run:

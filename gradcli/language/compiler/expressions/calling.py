@@ -30,7 +30,7 @@ from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.functions import operators
-from gradcli.state import active
+from gradcli.state import State, active
 
 
 @compiles(tree.Attribute)
@@ -128,16 +128,7 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
         state.place = span
         if type(called) is Function:
             return called.invoke(values, {})
-        if FOREIGN and not FOREIGN.isdisjoint(map(type, values)):
-            values = tuple(for_op(called, values))
-        try:
-            if type(called) is UserClass:
-                return called.make(values)
-            if type(called) is LanguageType and called.construct is not None:
-                return called.construct(*values)
-            return called(*values)
-        except Exception as error:
-            return _failed(error, node, called, values)
+        return finished_call(node, called, values)
 
     return run
 
@@ -171,7 +162,7 @@ def _names_in_use(c: Compiler, word: str, scope: Scope) -> Evaluate:
     return names
 
 
-def _failed(error: Exception, node: tree.Call, called: Any, values: Iterable[Any]) -> Any:
+def failed(error: Exception, node: tree.Call, called: Any, values: Iterable[Any]) -> Any:
     """Raise what a program sees of the failure of a call with positional arguments, the operands
     labelled; the result for one example after the other, where it reads the values of one.
     """
@@ -236,19 +227,20 @@ def _positional(arguments: list[Part]) -> Evaluate:
     )
 
 
-_NO_RECEIVER: Any = object()
+NO_RECEIVER: Any = object()
+"""In place of the receiver where a function is called that is no method."""
 
 
 def _behind_receiver(arguments: list[Part]) -> Callable[[Any, Variables], tuple[Any, ...]]:
     """What evaluates the arguments to a tuple, behind a receiver where there is one."""
     if not arguments:
-        return lambda value, variables: () if value is _NO_RECEIVER else (value,)
+        return lambda value, variables: () if value is NO_RECEIVER else (value,)
     if len(arguments) == 1:
         ((only, name),) = arguments
 
         def one(value: Any, variables: Variables) -> tuple[Any, ...]:
             argument = variables[name] if name in variables else only(variables)
-            return (argument,) if value is _NO_RECEIVER else (value, argument)
+            return (argument,) if value is NO_RECEIVER else (value, argument)
 
         return one
 
@@ -257,7 +249,7 @@ def _behind_receiver(arguments: list[Part]) -> Callable[[Any, Variables], tuple[
             variables[name] if name in variables else argument(variables)
             for argument, name in arguments
         ]
-        return tuple(values) if value is _NO_RECEIVER else (value, *values)
+        return tuple(values) if value is NO_RECEIVER else (value, *values)
 
     return all_of
 
@@ -275,6 +267,7 @@ def _method(
     (where, owner), of_program = direct(c, target.value, scope), c.values
     methods = catalogue.methods
     is_tensor_method = name in methods and name not in catalogue.properties
+    find = method_finder(state, target)
 
     def run(variables: Variables) -> Any:
         held = variables if where == OWN else of_program if where == GLOBAL else variables[PARENT]
@@ -286,27 +279,53 @@ def _method(
         elif kind in METHODS and name in METHODS[kind]:
             called = METHODS[kind][name]
         else:
-            state.place = target.span
-            reads = value.language_reads if isinstance(value, Instance) else None
-            called = None if reads is None else reads.get(name)
-            if type(called) is not Function or name in value.values:
-                called = get_attribute(value, name)
-                if type(called) is BoundMethod:
-                    value, called = called.receiver, called.function
-                else:
-                    value = _NO_RECEIVER
+            called, value = find(value)
         values = arguments(value, variables)
         state.place = span
-        if type(called) is Function:
-            return called.invoke(values, {})
-        if FOREIGN and not FOREIGN.isdisjoint(map(type, values)):
-            values = tuple(for_op(called, values))
-        try:
-            return called(*values)
-        except Exception as error:
-            return _failed(error, node, called, values)
+        return finished_call(node, called, values)
 
     return run
+
+
+def method_finder(state: State, target: tree.Attribute) -> Callable[[Any], tuple[Any, Any]]:
+    """What finds the function that `value.name(…)` calls, and its receiver."""
+    span, name = target.span, target.name
+    methods = catalogue.methods
+    is_tensor_method = name in methods and name not in catalogue.properties
+
+    def find(value: Any) -> tuple[Any, Any]:
+        kind = type(value)
+        if kind is Tensor and is_tensor_method:
+            return methods[name], value
+        if kind in METHODS and name in METHODS[kind]:
+            return METHODS[kind][name], value
+        state.place = span
+        reads = value.language_reads if isinstance(value, Instance) else None
+        called = None if reads is None else reads.get(name)
+        if type(called) is Function and name not in value.values:
+            return called, value
+        called = get_attribute(value, name)
+        if type(called) is BoundMethod:
+            return called.function, called.receiver
+        return called, NO_RECEIVER
+
+    return find
+
+
+def finished_call(node: tree.Call, called: Any, values: tuple[Any, ...]) -> Any:
+    """Call what a call's function gave with its arguments, a method with its receiver first."""
+    if type(called) is Function:
+        return called.invoke(values, {})
+    if FOREIGN and not FOREIGN.isdisjoint(map(type, values)):
+        values = tuple(for_op(called, values))
+    try:
+        if type(called) is UserClass:
+            return called.make(values)
+        if type(called) is LanguageType and called.construct is not None:
+            return called.construct(*values)
+        return called(*values)
+    except Exception as error:
+        return failed(error, node, called, values)
 
 
 def _with_keywords(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:

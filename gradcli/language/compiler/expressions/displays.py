@@ -24,6 +24,7 @@ from gradcli.record import Record
 if TYPE_CHECKING:
     from gradcli.errors import Span
     from gradcli.limits import Steps
+    from gradcli.state import State
 
 
 def _elements(c: Compiler, elements: list[tree.Expression], scope: Scope) -> Evaluate:
@@ -118,21 +119,26 @@ def dict_display(c: Compiler, node: tree.Dict, scope: Scope) -> Evaluate:
 def formatted_string(c: Compiler, node: tree.FormattedString, scope: Scope) -> Evaluate:
     """An f-string."""
     state = c.state
-    parts = [part if isinstance(part, str) else _field(c, part, scope) for part in node.parts]
+    parts = [part if isinstance(part, str) else field(c, part, scope) for part in node.parts]
     span = node.span
 
     def write(variables: Variables) -> str:
         pieces = [part if isinstance(part, str) else part(variables) for part in parts]
         state.place = span
-        length = sum(map(len, pieces))
-        if length > state.limits.elements:
-            check_text(length)
-        return "".join(pieces)
+        return joined(state, pieces)
 
     return write
 
 
-def _field(c: Compiler, node: tree.Replacement, scope: Scope) -> Evaluate:
+def joined(state: State, pieces: list[str]) -> str:
+    """The text of an f-string; raises E602 for one that is too long."""
+    length = sum(map(len, pieces))
+    if length > state.limits.elements:
+        check_text(length)
+    return "".join(pieces)
+
+
+def field(c: Compiler, node: tree.Replacement, scope: Scope) -> Evaluate:
     """`{value!conversion:format}`; `{value=}` shows its own text and the value's repr."""
     state, span, debug = c.state, node.span, node.debug
     conversion = node.conversion or ("r" if debug and node.format is None else "")

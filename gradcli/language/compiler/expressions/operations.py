@@ -64,7 +64,7 @@ def operation(
 ) -> Evaluate:
     """One binary operator; names with a value are read right here."""
     left = c.expression(left_node, scope)
-    if is_direct(left_node, scope):
+    if c.reads_directly and is_direct(left_node, scope):
         if type(right_node) is tree.Constant:
             return _name_and_constant(c.state, symbol, left_node, left, right_node, span)
         right = c.expression(right_node, scope)
@@ -228,6 +228,38 @@ def _otherwise(
     raise failure from error
 
 
+def own_first(
+    state: State,
+    symbol: str,
+    nodes: tuple[tree.Expression, tree.Expression],
+    span: Span,
+    otherwise: operators.Operation,
+) -> operators.Operation:
+    """An arithmetic operator that enters the method of an object of the program's as a function is
+    entered, where that comes first in Python too: no class derives from the object's.
+    """
+    left_node, right_node = nodes
+
+    def run(left: Any, right: Any) -> Any:
+        kind = type(left)
+        method = operators.written_operator(symbol, kind)
+        if method is None or type(right) is Tensor:
+            return otherwise(left, right)
+        other = type(right)
+        if other is not kind and issubclass(other, kind):
+            return otherwise(left, right)
+        state.place = span
+        try:
+            value = method.invoke((left, right), {})
+            if value is NotImplemented:
+                value = operators.from_the_right(symbol, left, right)
+            return value
+        except _FAILURES as error:
+            return _otherwise(error, symbol, (left_node, left), (right_node, right))
+
+    return run
+
+
 def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
     """Many operators in a row, in a loop: ten thousand terms need no recursion."""
     state = c.state
@@ -296,7 +328,7 @@ def comparison(c: Compiler, node: tree.Comparison, scope: Scope) -> Evaluate:
             same = symbol == "is"
             return lambda variables: (one(variables) is other(variables)) is same
     first = c.expression(node.first, scope)
-    steps = [(_COMPARISONS[symbol], c.expression(right, scope)) for symbol, right in node.rest]
+    steps = [(COMPARED[symbol], c.expression(right, scope)) for symbol, right in node.rest]
     last = len(steps) - 1
 
     def run(variables: Variables) -> Any:
@@ -313,13 +345,14 @@ def comparison(c: Compiler, node: tree.Comparison, scope: Scope) -> Evaluate:
     return run
 
 
-_COMPARISONS: dict[str, operators.Operation] = {
+COMPARED: dict[str, operators.Operation] = {
     **{symbol: partial(operators.binary, symbol) for symbol in ("==", "!=", "<", "<=", ">", ">=")},
     "in": operators.contains,
     "not in": lambda left, right: not operators.contains(left, right),
     "is": operators.identity,
     "is not": lambda left, right: left is not right,
 }
+"""The comparisons of a chain."""
 
 
 @compiles(tree.Logical)

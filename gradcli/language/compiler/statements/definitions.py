@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from gradcli.errors import GradcliError, Source
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.calls import Function, Signature, call, docstring
+from gradcli.language.functions.hot_bodies import HotBody
 from gradcli.language.objects.classes.definition import Cell, define_class, metaclass_of
 from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.objects.methods import dict_of
@@ -113,6 +115,7 @@ def _function(
     state, steps = c.state, c.steps
     if state.frames is not None and name != "<lambda>":
         run = _kept(run, f"{scope.prefix}{name}", state.frames)
+    hot = None if has_yield(body) else _hot(c, signature, parameters, body, inside, run)
     texts = {each.name: each.annotation for each in parameters.parameters if each.annotation}
     if returns:
         texts["return"] = returns
@@ -122,9 +125,34 @@ def _function(
         function = Function(name, signature, values, body, inside, run, variables, state, steps)
         if texts:
             function.annotate = values_of(c, texts, scope, variables)
+        if hot is not None:
+            function.hot = hot
+            if hot.run is not None:
+                function.run, function.least, function.most = hot.run, hot.least, hot.most
         return function
 
     return make
+
+
+def _hot(
+    c: Compiler,
+    signature: Signature,
+    parameters: tree.Parameters,
+    body: list[tree.Statement],
+    scope: Scope,
+    run: Run,
+) -> HotBody | None:
+    """What counts the calls of a function's body; None for one whose closures are to run, or that
+    has other parameters than by position.
+    """
+    if type(c) is not Compiler or c.state.frames is not None or signature.simple < 0:
+        return None
+    defaults = [each.name for each in parameters.parameters if each.default is not None]
+    own = Compiler(c.interpreter)
+    own.values, own.package, own.loop, own.in_try = c.values, c.package, c.loop, c.in_try
+
+    write = partial(c.interpreter.write_body, own, signature, defaults, body, scope)
+    return HotBody(run, signature.simple - len(defaults), signature.simple, write)
 
 
 def _kept(run: Run, name: str, frames: dict[str, Variables]) -> Run:

@@ -6,11 +6,10 @@ recorded.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import Span
 from gradcli.language.compiler import assignment
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.statements import blocks
@@ -29,16 +28,33 @@ def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
     """
     run = assignment.assign(c, node, scope)
     target = node.targets[0]
-    if c.loop is None or len(node.targets) > 1 or not isinstance(target, tree.Name):
-        return run
-    if _is_step(node, target.name, c.loop):
-        return _watched(c, node, target, scope, run)
+    watch = _watch_of_assign(node, c.loop)
+    return watch(c, node, target, scope, run) if watch and isinstance(target, tree.Name) else run
+
+
+def is_watched(node: tree.Assign | tree.AugmentedAssign, loop: tree.Statement | None) -> bool:
+    """Whether a statement in a loop is one of those that are watched."""
+    if isinstance(node, tree.Assign):
+        return _watch_of_assign(node, loop) is not None
+    return _watch_of_augmented(node, loop) is not None
+
+
+Watch = Callable[[Compiler, Any, tree.Name, Scope, Run], Run]
+"""What makes a statement that warns, of one that does not."""
+
+
+def _watch_of_assign(node: tree.Assign, loop: tree.Statement | None) -> Watch | None:
+    target = node.targets[0]
+    if loop is None or len(node.targets) > 1 or not isinstance(target, tree.Name):
+        return None
+    if _is_step(node, target.name, loop):
+        return _watched
     value = node.value
     if isinstance(value, tree.Binary) and isinstance(value.first, tree.Name):
         added = value.rest[0][1] if [sign for sign, _ in value.rest] == ["+"] else None
-        if value.first.name == target.name and _is_spent(added, target, c.loop):
-            return _summing(c, node.span, target, scope, run)
-    return run
+        if value.first.name == target.name and _is_spent(added, target, loop):
+            return _summing
+    return None
 
 
 @compiles(tree.AugmentedAssign)
@@ -47,17 +63,26 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
     losses.
     """
     run = assignment.augmented_assign(c, node, scope)
+    watch = _watch_of_augmented(node, c.loop)
+    return run if watch is None else watch(c, node, _stepped(node), scope, run)
+
+
+def _stepped(node: tree.AugmentedAssign) -> Any:
+    """What `w -= …` and `w.data -= …` change."""
     target = node.target
-    if isinstance(target, tree.Attribute) and target.name == "data":
-        target = target.value
-    if c.loop is None or node.operator not in ("+", "-") or not isinstance(target, tree.Name):
-        return run
-    if _reads(node.value, target.name, {"grad"}) and not _is_cleared(c.loop):
-        return _stepping(c, node, target, scope, run)
+    is_data = isinstance(target, tree.Attribute) and target.name == "data"
+    return target.value if is_data else target  # type: ignore[attr-defined]
+
+
+def _watch_of_augmented(node: tree.AugmentedAssign, loop: tree.Statement | None) -> Watch | None:
+    target = _stepped(node)
+    if loop is None or node.operator not in ("+", "-") or not isinstance(target, tree.Name):
+        return None
+    if _reads(node.value, target.name, {"grad"}) and not _is_cleared(loop):
+        return _stepping
     if node.operator == "-" or target is not node.target:
-        return run
-    spent = _is_spent(node.value, target, c.loop)
-    return _summing(c, node.span, target, scope, run) if spent else run
+        return None
+    return _summing if _is_spent(node.value, target, loop) else None
 
 
 @compiles(tree.For)
@@ -71,9 +96,8 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
         nonlocal called
         if state.modules and state.grad_enabled:
             if called is None:
-                called = _evaluated(node)
-            for call in called:
-                _check_evaluation(c, call, variables)
+                called = evaluated(node)
+            check_evaluations(c, called, variables)
         return run(variables)
 
     return watched
@@ -176,9 +200,9 @@ def _is_spent(value: Any, target: tree.Name, loop: tree.Statement) -> bool:
     return f"{target.name}.backward" not in loop.span.source.text
 
 
-def _summing(c: Compiler, span: Span, target: tree.Name, scope: Scope, run: Run) -> Run:
+def _summing(c: Compiler, node: tree.Statement, target: tree.Name, scope: Scope, run: Run) -> Run:
     """The statement, with a warning (W018) where the sum has a graph."""
-    state, name = c.state, target.name
+    state, name, span = c.state, target.name, node.span
     read: Evaluate = c.expression(target, scope)
 
     def watched(variables: Variables) -> Any:
@@ -204,7 +228,7 @@ _TRAINING = names("""backward enable_grad grad inference_mode no_grad requires_g
 """What stands in a loop that trains, or that says itself whether it is recorded."""
 
 
-def _evaluated(loop: tree.For) -> list[tree.Call]:
+def evaluated(loop: tree.For) -> list[tree.Call]:
     """The calls of names, dotted ones too, in a loop that does nothing with gradients."""
     calls = []
     for node in tree.nodes_of(list(loop.body)):
@@ -224,6 +248,12 @@ def _held(node: tree.Expression, variables: Variables) -> Any:
     if not isinstance(owner, Instance) or not isinstance(node, tree.Attribute):
         return None
     return attributes_of(owner).get(node.name)
+
+
+def check_evaluations(c: Compiler, called: list[tree.Call], variables: Variables) -> None:
+    """Warn of those of the calls in a loop that are evaluations."""
+    for call in called:
+        _check_evaluation(c, call, variables)
 
 
 def _check_evaluation(c: Compiler, call: tree.Call, variables: Variables) -> None:

@@ -43,6 +43,7 @@ class Instance:
         language_reads: names that an instance's own value in `values` comes first for, each with
             what its class binds to it; None where reading an attribute is not as simple.
         language_writes: names that are set there and nowhere else; None as before.
+        language_watchers: what is called when its class, or one above it, changes.
     """
 
     # No __slots__, which the host could not join with those of a base of ours.
@@ -53,6 +54,7 @@ class Instance:
     language_class: ClassVar[UserClass]
     language_reads: ClassVar[dict[str, Any] | None] = None
     language_writes: ClassVar[set[str] | None] = None
+    language_watchers: ClassVar[tuple[Callable[[], None], ...]] = ()
 
     number: int = 0
     values: dict[str, Any]
@@ -164,7 +166,12 @@ class UserClass(LanguageType):
         initialise = self._initialise or self._entering_init()
         if initialise is _BY_CALL:
             return self(*args)
-        instance = self.host.__new__(self.host, *args)
+        host = self.host
+        if host.__new__ is Instance.__new__:
+            instance = object.__new__(host)
+            instance.values = {}
+        else:
+            instance = host.__new__(host, *args)
         returned = initialise((instance, *args), {})
         if returned is not None:
             raise type_error(f"__init__() must return None, not {type_name(returned)}")
@@ -201,6 +208,10 @@ class UserClass(LanguageType):
         if issubclass(host, Instance):
             host.language_reads = {} if _reads_plainly(host) else None
             host.language_writes = set() if _writes_plainly(host) else None
+            changed = vars(host).get("language_watchers", ())
+            host.language_watchers = ()
+            for notice in changed:
+                notice()
         for derived in host.__subclasses__():
             vars(derived)["language_class"].forget()
 
@@ -279,6 +290,11 @@ def learn_write(value: Any, name: str, held: Any) -> None:
     writes = value.language_writes if isinstance(value, Instance) else None
     if writes is not None and not hasattr(type(held), "language_class"):
         writes.add(name)
+
+
+def watch_class(host: Any, notice: Callable[[], None]) -> None:
+    """Call a function once when a host class of instances changes, or one above it."""
+    host.language_watchers = (*vars(host).get("language_watchers", ()), notice)
 
 
 def is_dunder(name: str) -> bool:

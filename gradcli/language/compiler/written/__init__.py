@@ -1,0 +1,1 @@
+"""Functions of a program that are called often, written as functions of the host's."""
