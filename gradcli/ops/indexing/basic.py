@@ -168,11 +168,18 @@ def _put_at(whole: Any, values: Any, indices: Key, accumulate: bool) -> None:
         return
     if whole.ndim and indices[0] is not FULL and all(part is FULL for part in indices[1:]):
         at, width = indices[0], math.prod(whole.shape[1:])
-        rows = np.broadcast_to(values, (*at.shape, *whole.shape[1:]))
+        rows = _spread(values, (*at.shape, *whole.shape[1:]))
         add_rows(whole.reshape(-1, width), at.reshape(-1), rows.reshape(at.size, width))
         return
     where = flat_positions(indices, whole.shape)
-    add_at(whole, where, np.broadcast_to(values, where.shape))
+    add_at(whole, where, _spread(values, where.shape))
+
+
+def _spread(values: Any, shape: tuple[int, ...]) -> Any:
+    """Values of a shape, repeated where they are of another one: what `broadcast_to` gives may not
+    be written to, and kernels take it for an array of gaps.
+    """
+    return values if np.shape(values) == shape else np.broadcast_to(values, shape)
 
 
 _IN_NUMPY = """\
