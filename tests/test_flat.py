@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gradcli.arrays.flat.planned import planned
+from gradcli.arrays.flat.recorded import Tape
+from gradcli.arrays.flat.steps import call
 from gradcli.arrays.native import dispatch
 from gradcli.loops import hot_loop
 from gradcli.trace import flat
@@ -247,6 +250,8 @@ one, two = np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)
 wide, fixed = np.ones((2, 3)), np.broadcast_to(np.float32(1), (2, 3))
 some, where = np.zeros(2, np.float32), np.zeros(2, np.int64)
 floats = np.add.types.index("ff->f")
+line = one.reshape(6)
+added = ("loop", np.add, floats, line, line, line)
 
 REFUSED: dict[str, Any] = {
     "no tuple": 3,
@@ -303,6 +308,16 @@ REFUSED: dict[str, Any] = {
     "integers that are added": ("add", np.zeros(2, int), np.zeros(2, int), where),
     "places that cannot be written": ("place", fixed, some, where, where),
     "elements that cannot be written": ("pick", one, fixed[0, :2], where, where),
+    "a chain of nothing": ("chain", 6, 2),
+    "a chain of no block": ("chain", 6, 0, added),
+    "a chain of a length that is none": ("chain", "6", 2, added),
+    "a chain of other lengths": ("chain", 5, 2, added),
+    "a chain of a copy": ("chain", 6, 2, ("copy", line, line)),
+    "a chain of what is no step": ("chain", 6, 2, 3),
+    "a chain of loops over rows": ("chain", 3, 2, ("loop", np.add, floats, one, one, one)),
+    "a chain of another dtype": ("chain", 6, 2, (*added[:5], wide.reshape(6))),
+    "a chain of too few operands": ("chain", 6, 2, added[:5]),
+    "a chain that writes what is fixed": ("chain", 3, 2, (*added[:3], *[fixed[0]] * 3)),
     "rows of another dtype": ("take", one, np.zeros(2, np.int64), one.astype(np.int32)),
 }
 """Steps that are none."""
@@ -313,6 +328,75 @@ REFUSED: dict[str, Any] = {
 def test_what_is_no_step_is_refused(name: str) -> None:
     with pytest.raises((AttributeError, BufferError, TypeError, ValueError)):
         CORE.Program((REFUSED[name],), (), (), print)
+
+
+@built
+@pytest.mark.parametrize("shape", [(3, 5), (40, 60), (7, 300), (1, 5000), (5000, 1)])
+def test_steps_on_memory_that_is_used_again_leave_the_same(shape: tuple[int, int]) -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        tape, given = Tape(), [rng.standard_normal(size) for size in (shape, shape[1:], (1, 1))]
+        given += [rng.standard_normal((shape[0], 1))]
+        made = [tape.record(each.astype(np.float32)) for each in given]
+        for _ in range(25):
+            _compute_one_more(made, shape, rng)
+        kept = [each.array for each in made[-3:]] + [each.array for each in made[: len(given)]]
+        results = []
+        for steps in (tape.steps, planned(tape.steps, tape.own, kept)):
+            for each, values in zip(made, given, strict=False):
+                each.array[...] = values
+            for each in made[-3:]:
+                each.array[...] = 7
+            assert CORE.Program(tuple(steps), (), (), print)() == ()
+            results.append([each.tobytes() for each in kept])
+        assert results[0] == results[1], seed
+
+
+def _compute_one_more(made: list[Any], shape: tuple[int, int], rng: Any) -> None:
+    """What one more function of arrays makes of some of those that were made."""
+    one, other = [made[rng.integers(len(made))] for _ in range(2)]
+    match rng.integers(8):
+        case 0:
+            made.append(np.tanh(one + other) * one)
+        case 1:
+            made.append((one - other) * 0.5)
+        case 2:
+            made.append((one * other).sum(0, keepdims=True))
+        case 3:
+            made.append(-(one + other).max(-1, keepdims=True))
+        case 4:
+            made.append(np.multiply(made[0], one) - made[1])
+        case 5 if one.shape == shape:
+            made.append(one.T.copy().T + other)
+        case 6 if one.shape == shape and one is not made[0]:
+            one += other
+        case _:
+            made.append(one.astype(np.float64).astype(np.float32) - made[3])
+
+
+@built
+def test_memory_is_used_again() -> None:
+    tape = Tape()
+    x = tape.record(np.ones((50, 100), np.float32))
+    y = x
+    for _ in range(10):
+        y = np.tanh(y) * x
+    steps = planned(tape.steps, tape.own, [x.array, y.array])
+    assert [each[0] for each in steps] == ["chain"]
+    arrays = [each for link in steps[0][3:] for each in link[3:]]
+    assert len({each.__array_interface__["data"][0] for each in arrays}) == 4
+
+
+@built
+def test_what_a_call_reads_stays_where_it_is() -> None:
+    tape = Tape()
+    x = tape.record(np.ones((50, 100), np.float32))
+    y, last = x * 2, x * 3
+    z = y * 5
+    tape.steps.append(call(np.copyto, last.array, z.array))
+    steps = planned(tape.steps, tape.own, [x.array])
+    assert CORE.Program(tuple(steps), (), (), print)() == ()
+    assert (last.array == 10).all()
 
 
 @built

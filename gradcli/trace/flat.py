@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.flat.planned import planned
 from gradcli.arrays.flat.recorded import NotFlat, ReadAttribute, Recorded, Tape, plain, target
 from gradcli.arrays.flat.steps import call, each_into, into
 from gradcli.arrays.layout.strides import copied_as_it_lies
@@ -398,7 +399,8 @@ class _Segment:
             else _taker(self.known[value].array, value)
             for value in leaving
         ]
-        steps = [*self.tape.relied, *self.tape.steps]
+        kept = [self.known[value].array for value in leaving] + memory
+        steps = [*self.tape.relied, *planned(self.tape.steps, self.tape.own, kept)]
         undo = None
         if self.tape.draws:
             standing = _Standing(self.generators)

@@ -73,6 +73,7 @@ class Tape:
         changed: whether a step has changed memory that outlives the program: nothing may be checked
             from then on.
         draws: whether a step draws random numbers.
+        own: arrays whose elements steps alone read and write.
     """
 
     def __init__(self) -> None:
@@ -81,10 +82,16 @@ class Tape:
         self.plainly = False
         self.changed = False
         self.draws = False
+        self.own: list[Any] = []
 
     def record(self, array: Any) -> Recorded:
         """An array of the program's own memory, or of a constant's."""
         return Recorded(self, array)
+
+    def made(self, array: Any) -> Any:
+        """An array that was made for a result; it itself."""
+        self.own.append(array)
+        return array
 
     def ufunc(self, ufunc: np.ufunc, operands: Sequence[Any], out: Any, **named: Any) -> Any:
         """Call a ufunc, or what is called as one; its results."""
@@ -94,6 +101,8 @@ class Tape:
             self.steps.append(call(ufunc, *operands, out=results, **named))
             return tuple(map(self.record, results))
         result = np.asarray(result)
+        if out is None:
+            self.made(result)
         step = None
         if not named and not self.plainly and all(not isinstance(each, list) for each in operands):
             step = _step_of(ufunc, operands, result)
@@ -103,6 +112,8 @@ class Tape:
     def reduction(self, ufunc: np.ufunc, array: Any, out: Any, **named: Any) -> Any:
         """Call `ufunc.reduce`; its result."""
         result = np.asarray(ufunc.reduce(array, out=out, **named))
+        if out is None:
+            self.made(result)
         steps: list[Step] = []
         if (
             not self.plainly
@@ -304,7 +315,7 @@ class Recorded(NDArrayOperatorsMixin):
         positions = self._positions(key)
         if not positions:
             return self.tape.function(getitem, self, key)
-        result = np.array(self.array[positions])
+        result = self.tape.made(np.array(self.array[positions]))
         step = picked(self.array, positions, result)
         self.tape.steps.append(step or into(result, getitem, self.array, positions))
         return self.tape.record(result)
@@ -345,12 +356,12 @@ class Recorded(NDArrayOperatorsMixin):
     def astype(self, dtype: Any, order: str = "K", copy: bool = True) -> Recorded:
         if not copy and self.array.dtype == dtype:
             return self
-        result = self.array.astype(dtype, order=order)
+        result = self.tape.made(self.array.astype(dtype, order=order))
         self.tape.steps.append(copied(self.array, result))
         return self.tape.record(result)
 
     def copy(self, order: str = "C") -> Recorded:
-        result = self.array.copy(order)
+        result = self.tape.made(self.array.copy(order))
         self.tape.steps.append(copied(self.array, result))
         return self.tape.record(result)
 
@@ -374,7 +385,7 @@ class Recorded(NDArrayOperatorsMixin):
 
     def take(self, indices: Any, axis: int | None = None) -> Recorded:
         positions = plain(indices)
-        result = np.asarray(self.array.take(positions, axis))
+        result = self.tape.made(np.asarray(self.array.take(positions, axis)))
         own = axis == 0 and not (self.tape.plainly or self.tape.changed)
         step = taken(self.array, positions, result) if own else None
         self.tape.steps.append(step or into(result, np.take, self.array, positions, axis))
@@ -434,7 +445,7 @@ def _empty_like(tape: Tape, array: Any, *arguments: Any, **named: Any) -> Record
 
 
 def _zeros_like(tape: Tape, array: Any, *arguments: Any, **named: Any) -> Recorded:
-    result = np.zeros_like(plain(array), *arguments, **named)
+    result = tape.made(np.zeros_like(plain(array), *arguments, **named))
     tape.steps.append(copied(np.broadcast_to(result.dtype.type(0), result.shape), result))
     return tape.record(result)
 
@@ -445,7 +456,7 @@ def _broadcast_arrays(tape: Tape, *arrays: Any) -> tuple[Recorded, ...]:
 
 def _dot(tape: Tape, left: Any, right: Any) -> Recorded:
     left, right = plain(left), plain(right)
-    result = np.asarray(np.dot(left, right))
+    result = tape.made(np.asarray(np.dot(left, right)))
     step = None
     if left.ndim == right.ndim == 2 and not tape.plainly:
         step = product(left, right, result)

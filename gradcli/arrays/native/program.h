@@ -4,6 +4,9 @@
  *   ("loop", ufunc, number, array, …)  the loop of that number of a ufunc of NumPy's, over arrays of one
  *                                      shape, whose last dimension is the loop's own; its last array is
  *                                      written to, and may be an operand, with strides of 0
+ *   ("chain", length, block, loop, …)  loops over as many elements, each a tuple as above, that all run
+ *                                      over one block of elements after the other; arrays of the
+ *                                      length of a block, and no more, serve each of them
  *   ("product", ufunc, number, left, right, out)    the same of `matmul`, for matrices
  *   ("kernel", name, argument, …)      a kernel of kernels.def
  *   ("copy", array, out)               of one shape, and one dtype or float32 and float64
@@ -48,9 +51,9 @@ typedef struct {
     const char *name, *types;
 } UFunc;
 
-typedef enum { LOOP, KERNEL_CALL, COPY, WIDEN, NARROW, CALL, SAME, NONZERO, EQUAL, IS, IDLE, COUNT, SET, READ, PUT, TAKE, PICK, PLACE, ADD, CHANGES } StepKind;
+typedef enum { LOOP, CHAIN, KERNEL_CALL, COPY, WIDEN, NARROW, CALL, SAME, NONZERO, EQUAL, IS, IDLE, COUNT, SET, READ, PUT, TAKE, PICK, PLACE, ADD, CHANGES } StepKind;
 
-typedef struct {
+typedef struct Step {
     StepKind kind;
     int rank, operands;                 /* dimensions around the loop, and arrays */
     Py_ssize_t sizes[MOST_DIMENSIONS];  /* of those around it, outermost first */
@@ -64,6 +67,7 @@ typedef struct {
     const double **numbers;             /* where numbers of a kernel are read in every run */
     Py_ssize_t bytes;                   /* of an element, or of all that must be the same */
     int64_t much;                       /* bytes of a loop's or a kernel's arrays */
+    struct Step *links;                 /* the loops of a chain, so many as it has operands */
     PyObject *parts[4];                 /* borrowed from the description */
 } Step;
 
@@ -185,6 +189,58 @@ static int take_loop(Step *step, PyObject *described, int core)
     step->inner[1] = shapes[0][0];
     step->inner[2] = shapes[0][1];
     step->inner[3] = shapes[1][1];
+    return 0;
+}
+
+/* Take a loop of a chain, whose arrays have one dimension: `apart` says how far they are advanced
+ * from block to block, for each element of it. */
+static int take_link(Step *link, PyObject *described, Py_ssize_t length, Py_ssize_t block)
+{
+    PyObject *name = PyTuple_Check(described) && PyTuple_Size(described) > 3 ? PyTuple_GetItem(described, 0) : Py_None;
+    if (!PyUnicode_Check(name) || PyUnicode_CompareWithASCIIString(name, "loop") != 0)
+        return mistake("no loop of a chain");
+    Py_ssize_t operands = PyTuple_Size(described) - 3;
+    const UFunc *ufunc = (const UFunc *)PyTuple_GetItem(described, 1);
+    Py_ssize_t number = PyLong_AsSsize_t(PyTuple_GetItem(described, 2));
+    if (operands > MOST_OPERANDS) return mistake("too many operands");
+    if (check_ufunc((PyObject *)ufunc, number, (int)operands) < 0) return -1;
+    link->kind = LOOP;
+    link->operands = (int)operands;
+    link->loop = ufunc->functions[number];
+    link->data = ufunc->data[number];
+    for (int k = 0; k < operands; k++) {
+        Py_buffer view;
+        if (look(PyTuple_GetItem(described, 3 + k), &view, k == operands - 1) < 0) return -1;
+        int wrong = view.ndim != 1 || !is_of_type(&view, ufunc->types[number * operands + k]);
+        if (!wrong) {
+            wrong = view.shape[0] != length && view.shape[0] != block;
+            link->strides[k] = view.strides[0];
+            link->apart[0][k] = view.shape[0] == length ? view.strides[0] : 0;
+        }
+        link->pointers[k] = view.buf;
+        link->much += view.len;
+        PyBuffer_Release(&view);
+        if (wrong) return mistake("operands of other shapes");
+    }
+    return 0;
+}
+
+static int take_chain(Step *step, PyObject *described)
+{
+    Py_ssize_t count = PyTuple_Size(described) - 3;
+    step->kind = CHAIN;
+    step->inner[0] = PyLong_AsSsize_t(step->parts[0]);
+    step->bytes = PyLong_AsSsize_t(step->parts[1]);
+    if (PyErr_Occurred()) return -1;
+    if (step->inner[0] < 0 || step->bytes < 1) return mistake("no length, or no block");
+    step->links = PyMem_Calloc((size_t)count, sizeof *step->links);
+    if (!step->links) return PyErr_NoMemory(), -1;
+    step->operands = (int)count;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        PyObject *link = PyTuple_GetItem(described, 3 + k);
+        if (take_link(&step->links[k], link, step->inner[0], step->bytes) < 0) return -1;
+        step->much += step->links[k].much;
+    }
     return 0;
 }
 
@@ -361,7 +417,7 @@ static int take_step(Step *step, PyObject *described)
                  {"call", 3, 3}, {"equal", 4, 4}, {"is", 4, 4}, {"idle", 3, 3}, {"count", 4, 4},
                  {"advance", 3, 3}, {"changes", 1, 1}, {"nonzero", 3, 3}, {"set", 4, 4},
                  {"read", 4, 4}, {"put", 5, 5}, {"take", 4, 4}, {"pick", 4, 3 + CORE},
-                 {"place", 4, 3 + CORE}, {"add", 4, 3 + CORE}};
+                 {"place", 4, 3 + CORE}, {"add", 4, 3 + CORE}, {"chain", 4, 1 << 16}};
     enum { COUNT_OF_FORMS = sizeof FORMS / sizeof *FORMS };
     if (!PyTuple_Check(described) || PyTuple_Size(described) < 1) return mistake("no step");
     PyObject *name = PyTuple_GetItem(described, 0);
@@ -398,6 +454,7 @@ static int take_step(Step *step, PyObject *described)
     case 17: return take_elements(step, described, PICK);
     case 18: return take_elements(step, described, PLACE);
     case 19: return take_elements(step, described, ADD);
+    case 20: return take_chain(step, described);
     default: step->kind = COUNT; return 0;
     }
 }
@@ -430,6 +487,20 @@ static void run_loop(const Step *step)
     } while (advance(step, at, pointers));
 }
 
+static void run_chain(const Step *step)
+{
+    char *pointers[MOST_OPERANDS];
+    Py_ssize_t sizes[1 + CORE] = {0};
+    for (Py_ssize_t at = 0; at < step->inner[0]; at += step->bytes) {
+        sizes[0] = step->inner[0] - at < step->bytes ? step->inner[0] - at : step->bytes;
+        for (const Step *link = step->links; link < step->links + step->operands; link++) {
+            for (int k = 0; k < link->operands; k++)
+                pointers[k] = link->pointers[k] + at * link->apart[0][k];
+            link->loop(pointers, sizes, link->strides, link->data);
+        }
+    }
+}
+
 static void copy_elements(char *to, const char *from, const Step *step, int dimension)
 {
     Py_ssize_t size = dimension < step->rank ? step->sizes[dimension] : 1;
@@ -448,6 +519,10 @@ static void copy_elements(char *to, const char *from, const Step *step, int dime
     } else if (step->kind == NARROW) {
         for (Py_ssize_t k = 0; k < size; k++)
             *(float *)(to + k * there) = (float)*(const double *)(from + k * here);
+    } else if (there == step->bytes && here == 0 && step->bytes == sizeof(uint32_t)) {
+        uint32_t element; /* a float, perhaps */
+        memcpy(&element, from, sizeof element);
+        for (Py_ssize_t k = 0; k < size; k++) memcpy(to + 4 * k, &element, sizeof element);
     } else if (there == step->bytes && here == step->bytes) {
         memmove(to, from, (size_t)(size * step->bytes));
     } else if (step->bytes == 4) {
@@ -510,11 +585,12 @@ static int set_to_sum(const Step *step, PyObject *now, PyObject *number)
     return failed < 0 ? -1 : 1;
 }
 
-/* Run a loop or a kernel: 0 where something does not hold. */
+/* Run a loop, a chain or a kernel: 0 where something does not hold. */
 static int compute(const Step *step)
 {
-    if (step->kind == LOOP) {
-        run_loop(step);
+    if (step->kind != KERNEL_CALL) {
+        if (step->kind == LOOP) run_loop(step);
+        else run_chain(step);
         return 1;
     }
     for (int k = 0; k < step->operands; k++)
@@ -530,6 +606,7 @@ static int run_step(const Step *step)
     int holds = 1;
     switch (step->kind) {
     case LOOP:
+    case CHAIN:
     case KERNEL_CALL:
         if (step->much < LONG) return compute(step);
         state = PyEval_SaveThread();
@@ -691,6 +768,7 @@ static int program_clear(PyObject *object)
     for (Py_ssize_t k = 0; self->steps && k < self->count; k++) {
         PyMem_Free(self->steps[k].arguments);
         PyMem_Free(self->steps[k].numbers);
+        PyMem_Free(self->steps[k].links);
     }
     PyMem_Free(self->into);
     PyMem_Free(self->out);

@@ -1,0 +1,328 @@
+"""Where the steps of a flat program compute: rows and columns that are repeated are written out for
+one loop instead of loops over a few elements each, loops over many run block by block, and memory
+that holds what nobody reads any more is used again, so that what one step has written the next ones
+find in the processor's nearest cache.
+
+The loops are NumPy's all the same, of functions that round each element on its own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from types import BuiltinMethodType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.flat.recorded import Recorded
+from gradcli.arrays.flat.steps import Step
+
+BLOCK = 2048
+"""Elements of a block: three arrays of floats take half of a processor's nearest cache."""
+
+_SHORT = 256
+"""Elements of the longest loops that are worth joining where an operand is repeated."""
+
+_SEVERAL = 4
+"""So many of them, at least."""
+
+_ALIGNED = 64
+"""Bytes that the memory of an array is aligned to: the longest of vectors, and a line of caches."""
+
+_EXACT = {np.add, np.subtract, np.multiply, np.divide, np.negative}
+"""Functions whose elements are rounded alike whichever way a loop goes through them."""
+
+_COMPUTES = {"loop", "product", "copy", "kernel", "take", "pick", "place", "add"}
+_LOOKS = {"same", "nonzero"}
+_WRITES_LAST = {"loop", "product", "copy", "take"}
+
+
+def planned(steps: Sequence[Step], own: Iterable[Any], kept: Iterable[Any]) -> list[Step]:
+    """The steps on memory that is used again and again.
+
+    Args:
+        own: arrays that nothing but steps reads.
+        kept: those whose elements are read after a run all the same, or given before.
+    """
+    memory = [*own]
+    joined = [part for each in steps for part in _joined(each, memory)]
+    joined = _chained(joined)
+    return _placed(joined, memory, kept)
+
+
+# --- repeated operands ----------------------------------------------------------------------------
+
+
+def _joined(step: Step, own: list[Any]) -> list[Step]:
+    """A step, or the loops over rows that it is as one loop, and what writes out their operands."""
+    if step[0] != "loop" or step[1] not in _EXACT:
+        return [step]
+    *operands, out = step[3:]
+    shape = out.shape
+    if out.ndim < 2 or shape[-1] > _SHORT or out.size < _SEVERAL * shape[-1] or not _is_dense(out):
+        return [step]
+    steps: list[Step] = []
+    flat = []
+    for each in operands:
+        if not _is_dense(each) and any(each.strides):
+            whole = np.empty(shape, each.dtype)
+            own.append(whole)
+            steps.append(("copy", each, whole))
+            each = whole
+        flat.append(_in_a_row(each))
+    return [*steps, (*step[:3], *flat, _in_a_row(out))]
+
+
+def _is_dense(array: Any) -> bool:
+    """Whether the elements lie in a row, in the order of the dimensions."""
+    return bool(array.flags.c_contiguous)
+
+
+def _in_a_row(array: Any) -> Any:
+    """A dense array, or a repeated element, as one dimension."""
+    strides = (array.itemsize if _is_dense(array) else 0,)
+    return np.lib.stride_tricks.as_strided(array, (array.size,), strides)
+
+
+# --- chains ---------------------------------------------------------------------------------------
+
+
+def _chained(steps: Sequence[Step]) -> list[Step]:
+    """Loops in a row over as many elements, more than a block, as chains."""
+    made: list[Step] = []
+    links: list[Step] = []
+    for step in [*steps, ()]:
+        if links and not (step and _goes_on(links, step)):
+            length = links[0][-1].size
+            made += links if len(links) == 1 else [("chain", length, BLOCK, *links)]
+            links = []
+        if step and _may_be_linked(step):
+            links.append(step)
+        elif step:
+            made.append(step)
+    return made
+
+
+def _may_be_linked(step: Step) -> bool:
+    """Whether a step is a loop that may run in blocks."""
+    return (
+        step[0] == "loop"
+        and step[-1].ndim == 1
+        and step[-1].size > BLOCK
+        and all(each.strides in ((0,), (each.itemsize,)) for each in step[3:])
+        and step[-1].strides != (0,)
+    )
+
+
+def _goes_on(links: Sequence[Step], step: Step) -> bool:
+    """Whether a loop may be the next one of a chain: what is written lies apart from all others,
+    but for the same elements.
+    """
+    if not _may_be_linked(step) or step[-1].size != links[0][-1].size:
+        return False
+    out = step[-1]
+    pairs = [(out, each) for link in links for each in link[3:]]
+    pairs += [(link[-1], each) for link in links for each in step[3:-1]]
+    return not any(_meet(one, other) and not _is_one(one, other) for one, other in pairs)
+
+
+def _is_one(array: Any, other: Any) -> bool:
+    return bool(
+        _span(array) == _span(other)
+        and array.itemsize == other.itemsize
+        and array.strides == other.strides
+    )
+
+
+def _meet(array: Any, other: Any) -> bool:
+    (low, high), (least, most) = _span(array), _span(other)
+    return low < most and least < high
+
+
+def _span(array: Any) -> tuple[int, int]:
+    """The addresses of the first byte of an array's and behind the last."""
+    low = high = array.__array_interface__["data"][0]
+    for size, stride in zip(array.shape, array.strides, strict=True):
+        low += min((size - 1) * stride, 0)
+        high += max((size - 1) * stride, 0)
+    return low, high + array.itemsize
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+class _Memory:
+    """Memory of a program's own.
+
+    Attributes:
+        low, high: the addresses of its first byte and behind its last.
+        stays: whether it is read elsewhere, or read before all of it is written.
+        steps: the numbers of the steps that use it.
+        times: when it is used, where each loop of a chain has a time of its own.
+        bytes: as many as it takes, which are those of a block where one chain alone uses it.
+    """
+
+    def __init__(self, low: int, high: int) -> None:
+        self.low, self.high = low, high
+        self.bytes = high - low
+        self.stays = False
+        self.steps: set[int] = set()
+        self.times: list[int] = []
+
+    def is_all_of(self, array: Any) -> bool:
+        """Whether an array has each byte of it."""
+        return _span(array) == (self.low, self.high) and array.nbytes == self.high - self.low
+
+
+class _Memories:
+    """The memory of arrays that steps alone read and write, by its address."""
+
+    def __init__(self, own: Iterable[Any]) -> None:
+        spans = sorted({_span(each) for each in own if each.nbytes})
+        self.all = [_Memory(*each) for each in spans]
+        self.lows = [each.low for each in self.all]
+
+    def of(self, array: Any) -> _Memory | None:
+        """The memory that an array lies in."""
+        low = array.__array_interface__["data"][0]
+        place = bisect_right(self.lows, low) - 1
+        return self.all[place] if place >= 0 and low < self.all[place].high else None
+
+
+def _placed(steps: list[Step], own: Sequence[Any], kept: Iterable[Any]) -> list[Step]:
+    """The steps, with what nobody reads any more written over by what is computed then."""
+    memories = _Memories(own)
+    for array in kept:
+        memory = memories.of(array)
+        if memory is not None:
+            memory.stays = True
+    time = 0
+    for number, step in enumerate(steps):
+        for link in _links_of(step):
+            for array, writes in _arrays_of(link):
+                memory = memories.of(array)
+                if memory is not None:
+                    begins = not memory.steps and writes and memory.is_all_of(array)
+                    memory.stays |= writes is None or not (memory.steps or begins)
+                    memory.steps.add(number)
+                    memory.times.append(time)
+            time += 1
+    moving = [each for each in memories.all if each.steps and not each.stays]
+    _whole_chains(steps, moving)
+    offsets, size = _offsets(moving, time)
+    pool = np.empty(size + _ALIGNED, np.uint8)
+    start = -_span(pool)[0] % _ALIGNED
+    at = {memory.low: start + offset for memory, offset in zip(moving, offsets, strict=True)}
+
+    def moved(array: Any) -> Any:
+        memory = memories.of(array)
+        if memory is None or memory.low not in at:
+            return array
+        offset, strides = at[memory.low], array.strides
+        if memory.bytes < memory.high - memory.low:
+            return np.ndarray((BLOCK,), array.dtype, pool, offset, strides)
+        offset += array.__array_interface__["data"][0] - memory.low
+        return np.ndarray(array.shape, array.dtype, pool, offset, strides)
+
+    return [_on(step, moved) for step in steps]
+
+
+def _whole_chains(steps: Sequence[Step], moving: Iterable[_Memory]) -> None:
+    """Let memory that more than one chain uses be used from a chain's first loop to its last, since
+    each block has all of them; what no other step uses needs one block.
+    """
+    ends: list[tuple[int, int]] = []
+    time = 0
+    for step in steps:
+        ends.append((time, time + len(_links_of(step)) - 1))
+        time = ends[-1][1] + 1
+    for memory in moving:
+        chains = [number for number in memory.steps if steps[number][0] == "chain"]
+        if len(chains) == len(memory.steps) == 1:
+            memory.bytes = memory.bytes // steps[chains[0]][1] * BLOCK
+        else:
+            memory.times += [time for number in chains for time in ends[number]]
+
+
+def _links_of(step: Step) -> Sequence[Step]:
+    return step[3:] if step[0] == "chain" else (step,)
+
+
+def _offsets(moving: Sequence[_Memory], count: int) -> tuple[list[int], int]:
+    """Where each memory begins, and how many bytes there are: what was used last is used again."""
+    begins: list[list[int]] = [[] for _ in range(count)]
+    ends: list[list[int]] = [[] for _ in range(count)]
+    for number, memory in enumerate(moving):
+        begins[min(memory.times)].append(number)
+        ends[max(memory.times)].append(number)
+    offsets = [0] * len(moving)
+    free: dict[int, list[int]] = {}
+    size = 0
+    for number in range(count):
+        for each in begins[number]:
+            wanted = -(-moving[each].bytes // _ALIGNED) * _ALIGNED
+            if free.get(wanted):
+                offsets[each] = free[wanted].pop()
+            else:
+                offsets[each] = size
+                size += wanted
+        for each in ends[number]:
+            wanted = -(-moving[each].bytes // _ALIGNED) * _ALIGNED
+            free.setdefault(wanted, []).append(offsets[each])
+    return offsets, size
+
+
+def _arrays_of(step: Step) -> Iterator[tuple[Any, bool | None]]:
+    """The arrays of a step in the order in which it reads and writes them, and whether it writes
+    all of one; None for those that it has in a way of its own.
+    """
+    kind = step[0]
+    if kind not in _COMPUTES and kind not in _LOOKS:
+        for each in _found_in(step[1:], set()):
+            yield each, None
+        return
+    arrays = [each for each in step[1:] if type(each) is np.ndarray]
+    written = len(arrays) - 1 if kind in _WRITES_LAST else 1 if kind == "pick" else None
+    for number, each in enumerate(arrays):
+        if number != written:
+            yield each, False
+    if written is not None:
+        yield arrays[written], True
+
+
+def _found_in(parts: Any, seen: set[int]) -> Iterator[Any]:
+    """The arrays in what a step calls, and calls with."""
+    if id(parts) in seen:
+        return
+    seen.add(id(parts))
+    if type(parts) is np.ndarray:
+        yield parts
+        return
+    inner: Iterable[Any] = ()
+    if type(parts) is Recorded:
+        inner = (parts.array,)
+    elif isinstance(parts, (tuple, list)):
+        inner = parts
+    elif type(parts) is dict:
+        inner = parts.values()
+    elif type(parts) is slice:
+        inner = parts.start, parts.stop, parts.step
+    elif type(parts) is partial:
+        inner = parts.func, parts.args, parts.keywords
+    elif isinstance(parts, (MethodType, BuiltinMethodType)):
+        inner = (parts.__self__,)
+    elif type(parts) is FunctionType:
+        inner = [cell.cell_contents for cell in parts.__closure__ or ()]
+    for each in inner:
+        yield from _found_in(each, seen)
+
+
+def _on(step: Step, moved: Callable[[Any], Any]) -> Step:
+    """A step on the memory to which its arrays were moved."""
+    if step[0] == "chain":
+        return (*step[:3], *[_on(link, moved) for link in step[3:]])
+    if step[0] not in _COMPUTES and step[0] not in _LOOKS:
+        return step
+    return tuple([moved(each) if type(each) is np.ndarray else each for each in step])
