@@ -162,7 +162,7 @@ newcomer = pointwise("newcomer", lambda self: self + 1)
 expose(newcomer, inplace=True)
 """
 
-EDITED, NEW = Path("gradcli/ops/elementwise/rounding.py"), Path("gradcli/ops/newcomer.py")
+EDITED, NEW = Path("gradcli/ops/elementwise/predicates.py"), Path("gradcli/ops/newcomer.py")
 
 ASK = """
 from gradcli.ops.binding.catalogue import methods, modules
@@ -291,7 +291,7 @@ assert "no_such_name" not in modules["torch"]
 
 FAMILIES = [
     # a name of a module, the family that it brings in, and what stays out
-    ("torch.nn", "Linear", "nn.layers.linear", "nn.layers.transformer"),
+    ("torch.nn", "Linear", "nn.layers.linear", "nn.layers.attention"),
     ("torch.nn", "Module", "nn.module", "nn.layers"),
     ("torch.nn.utils", "clip_grad_norm_", "nn.utils.clipping", "nn.layers"),
     ("torch.optim", "SGD", "optim.sgd", "optim.lbfgs"),

@@ -34,7 +34,7 @@ from gradcli.ops.definition.op import registry
 from gradcli.ops.indexing import basic
 from gradcli.ops.linalg import linear_systems
 from gradcli.ops.nn import activations, attention, softmax
-from gradcli.ops.nn.normalisation import batch, formula, group
+from gradcli.ops.nn.normalisation import batch, formula, layer
 from gradcli.ops.nn.spatial import pooling
 from gradcli.ops.reduction import cumulative, sorting
 from gradcli.ops.special import error_functions
@@ -132,7 +132,7 @@ def _add_scaled(array: Any) -> Any:
 def _layer_norm(array: Any) -> Any:
     values = _tame(array)
     weight = _line(array, array.shape[-1])
-    kind = group.RowStatistics(
+    kind = layer.RowStatistics(
         values.shape, (array.ndim - 1,), (1,) * (array.ndim - 1) + weight.shape, 1e-5
     )
     found = [formula.normalised(values, w, b, kind) for w, b in _pairs(weight)]

@@ -13,7 +13,7 @@ from gradcli.autograd import tensor as tensors
 from gradcli.autograd.inplace import views
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic import operators  # noqa: F401
-from gradcli.ops.arithmetic.arithmetic import conj, negated
+from gradcli.ops.arithmetic.conjugate import conj, negated
 from gradcli.ops.binding import catalogue
 from gradcli.ops.codegen import apply  # noqa: F401
 from gradcli.ops.creation import data, fill, tensor_methods  # noqa: F401

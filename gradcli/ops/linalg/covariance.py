@@ -8,7 +8,8 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, runtime_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import conj, div, mul, sub
+from gradcli.ops.arithmetic.arithmetic import div, mul, sub
+from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.elementwise.clamp import clamp

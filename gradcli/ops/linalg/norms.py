@@ -13,7 +13,8 @@ from gradcli.arrays.kernels.sums import wide
 from gradcli.autograd.inplace.writes import check_graph, check_memory
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
-from gradcli.ops.arithmetic.arithmetic import conj, reciprocal, zeros_like
+from gradcli.ops.arithmetic.arithmetic import reciprocal, zeros_like
+from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import Dims, check_not_integral, normal_dim, normal_dims
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.promotion import check_subtraction

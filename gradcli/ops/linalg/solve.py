@@ -12,7 +12,8 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import add, conj
+from gradcli.ops.arithmetic.arithmetic import add
+from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named

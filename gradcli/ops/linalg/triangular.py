@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import shape_error
-from gradcli.ops.arithmetic.arithmetic import conj
+from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named

@@ -19,7 +19,8 @@ from gradcli.autograd.batched import unbatched
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import conj, ones, sub, zeros, zeros_like
+from gradcli.ops.arithmetic.arithmetic import ones, sub, zeros, zeros_like
+from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import normal_dim
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named

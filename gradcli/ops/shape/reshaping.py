@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.arrays.layout.sizes import sizes_apart
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import conj
+from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import Dims, check_same_dtype, normal_dim, normal_dims, sizes_of
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.runtime import listed

@@ -17,7 +17,8 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, index_error, runtime_error, type_error
-from gradcli.ops.arithmetic.arithmetic import conj, conj_physical, mul_number, zeros
+from gradcli.ops.arithmetic.arithmetic import mul_number, zeros
+from gradcli.ops.arithmetic.conjugate import conj, conj_physical
 from gradcli.ops.binding.arguments import normal_dim, normal_dims
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import copy_, to

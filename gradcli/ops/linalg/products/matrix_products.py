@@ -20,7 +20,8 @@ from gradcli.arrays.layout.sizes import sizes_apart
 from gradcli.arrays.layout.strides import laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, index_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import check_factor, conj, factor_of_dtype
+from gradcli.ops.arithmetic.arithmetic import check_factor, factor_of_dtype
+from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import expose
 from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.ops.definition.doc import BY_KINDS

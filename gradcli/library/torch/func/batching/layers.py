@@ -19,7 +19,8 @@ from gradcli.library.torch.func.batching.rules import (
     unfolded,
 )
 from gradcli.library.torch.func.batching.shapes import broadcast_first
-from gradcli.ops.arithmetic.arithmetic import conj, mul, zeros
+from gradcli.ops.arithmetic.arithmetic import mul, zeros
+from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.functions import methods
 from gradcli.ops.definition.op import Op
 from gradcli.ops.indexing.select import index_select
