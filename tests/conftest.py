@@ -97,7 +97,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--written-after",
         type=int,
         metavar="N",
-        help="write functions of programs as the host's after N calls; 0 for all of them",
+        help="write bodies of programs as the host's functions after N runs; 0 for all of them",
     )
 
     parser.addoption("--apart", action="store_true", help="a test for each row of a long table")
@@ -114,7 +114,7 @@ def _lazy_from(request: pytest.FixtureRequest) -> None:
 def _written_after(request: pytest.FixtureRequest) -> None:
     calls = request.config.getoption("--written-after")
     if calls is not None:
-        hot_bodies.HOT_AFTER = calls
+        hot_bodies.HOT_AFTER = hot_bodies.HOT_ITERATIONS = calls
 
 
 @pytest.fixture(name="python")

@@ -136,6 +136,36 @@ PROGRAMS = {
         print(f([1, -1, 2]), f([7]))
         f([1, "a"])
     """,
+    "long loops of the program": """
+        total, odd, seen = 0, [], {}
+        for i in range(90):
+            if i % 2:
+                odd.append(i)
+                continue
+            total += i * 2
+            seen[i] = [k for k in range(i % 3)]
+            if i > 80:
+                break
+        print(total, len(odd), len(seen), i, k if False else "no k")
+        n = 0
+        while n < 100:
+            n += 1
+            for j in range(3):
+                if j == 2:
+                    break
+        print(n, j)
+        def f(limit):
+            found = []
+            for i in range(limit):
+                def g(by):
+                    return i + by
+                found.append(g(1))
+                if i == 88:
+                    return found[-1], len(found)
+        print(f(100))
+        for i in range(80):
+            late = 1 / (70 - i)
+    """,
     "what stays a closure": """
         def f(n):
             try:
@@ -237,6 +267,7 @@ def test_what_is_written_does_what_closures_do(
     found = []
     for calls in (1 << 60, 0):
         monkeypatch.setattr(hot_bodies, "HOT_AFTER", calls)
+        monkeypatch.setattr(hot_bodies, "HOT_ITERATIONS", calls)
         assert not texts
         found.append(_found(run(program, compiles=compiles)))
     assert found[0] == found[1]

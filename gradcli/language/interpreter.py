@@ -28,6 +28,7 @@ from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.exceptions import caught
 from gradcli.language.parser.parser import parse_expression, parse_program
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope
 from gradcli.state import State
 
@@ -127,6 +128,14 @@ class Interpreter:
         from gradcli.language.compiler.written.bodies import written  # lazy: start-up
 
         return written(compiler, signature, defaults, body, scope)
+
+    def write_block(
+        self, compiler: Compiler, body: list[tree.Statement], scope: Scope
+    ) -> Run | None:
+        """The body of a hot loop as a function of the variables; None where that cannot be."""
+        from gradcli.language.compiler.written.bodies import written_block  # lazy: start-up
+
+        return written_block(compiler, body, scope)
 
     def module_beside(self, name: str) -> Module | None:
         """The module of a file beside the script, which runs when it is first imported, or of a

@@ -113,6 +113,11 @@ class HotLoop:
         self.unshown: tuple[CompiledIteration, Arrays] | None = None
         self._signal: Any = None
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether all its iterations are interpreted from now on."""
+        return self.refused and self.unshown is None
+
     def begin(
         self, variables: Variables, length: Length | None, between: Between, done: int = 0
     ) -> Iterations | None:

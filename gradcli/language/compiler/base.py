@@ -105,6 +105,11 @@ may run several.
 class HotLoop(Protocol):
     """A loop whose iterations may run as compiled code (`gradcli/loops`)."""
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether all its iterations are interpreted from now on."""
+        raise NotImplementedError
+
     def begin(
         self,
         variables: Variables,
@@ -177,6 +182,11 @@ class Running(Protocol):
         scope: Scope,
     ) -> Callable[..., Any] | None:
         """The body of a hot function as a function of the host's."""
+
+    def write_block(
+        self, compiler: Compiler, body: list[tree.Statement], scope: Scope
+    ) -> Run | None:
+        """The body of a hot loop as a function of the variables."""
 
 
 class Compiler:

@@ -6,15 +6,48 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.language.tree.control_flow import Run
+from gradcli.language.tree.scopes import Variables
 from gradcli.record import Record
 
-HOT_AFTER = 100
+HOT_AFTER = 400
 """Calls of the functions with one body from which on it is hot: to write it takes about as long as
 it saves in so many.
 """
 
 DEEPEST_WRITTEN = 200
 """Calls that are open at most where a body is written, which nests calls of the host itself."""
+
+
+HOT_ITERATIONS = 600
+"""Iterations of a loop from which on its body is hot, where no loop compiler takes it."""
+
+
+class HotBlock(Record):
+    """The body of a loop, and how often it ran.
+
+    Attributes:
+        body: its closure.
+        is_alone: whether nothing else compiles the iterations.
+        write: writes the body as a function of the variables; None where that cannot be.
+        written: what runs in its place.
+    """
+
+    body: Run
+    is_alone: Callable[[], bool]
+    write: Callable[[], Run | None]
+    left: int = 0
+    written: Run | None = None
+
+    def run(self, variables: Variables) -> Any:
+        """Run it once; returns how it ended."""
+        if self.written is not None:
+            return self.written(variables)
+        self.left -= 1
+        if self.left < -HOT_ITERATIONS:
+            self.left = 0
+            if self.is_alone():
+                self.written = self.write() or self.body
+        return self.body(variables)
 
 
 class HotBody(Record):

@@ -11,6 +11,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.compiler.base import Between, Compiler, Evaluate, Iterations, compiles
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.compiler.statements.short_loops import ShortLoop, may_pay
+from gradcli.language.functions.hot_bodies import HotBlock
 from gradcli.language.limits import too_many_steps
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree import syntax as tree
@@ -243,14 +244,23 @@ def _beginning(
     c: Compiler, node: tree.For | tree.While, scope: Scope, body: Run
 ) -> Callable[..., Iterations]:
     """What begins a loop that is hot: with how many iterations of it are done, if any."""
-    hot_loop = c.hot_loop(node, scope, body)
+    own = Compiler(c.interpreter)
+    own.values, own.package, own.loop, own.in_try = c.values, c.package, c.loop or node, c.in_try
+
+    def is_alone() -> bool:
+        hot = hot_loop()
+        return type(c) is Compiler and (hot is None or hot.is_refused)
+
+    write = partial(c.interpreter.write_block, own, node.body, scope)
+    run = HotBlock(body, is_alone, write).run
+    hot_loop = c.hot_loop(node, scope, run)
 
     def begin(
         variables: Variables, length: Length | None, between: Between, done: int = 0
     ) -> Iterations:
         hot = hot_loop()
         begun = None if hot is None else hot.begin(variables, length, between, done)
-        return begun or (body, _nothing, None)
+        return begun or (run, _nothing, None)
 
     return begin
 

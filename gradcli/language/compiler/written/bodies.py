@@ -20,12 +20,13 @@ from gradcli.language.compiler.written import (  # noqa: F401  each writer regis
     operations,
     statements,
 )
-from gradcli.language.compiler.written.writer import UNBOUND, CannotWrite, Writer, written_apart
+from gradcli.language.compiler.written.writer import UNBOUND, CannotWrite, Writer
 from gradcli.language.functions.calls import Function, Signature, locate, too_many_calls
 from gradcli.language.limits import DEEPEST_CALL, PLAIN, too_many_steps
 from gradcli.language.objects.iteration import bounded, enter, iterate
 from gradcli.language.objects.operators import HASHING, get_item, set_item
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import PARENT, Scope
 
 _LARGEST = 2000
@@ -89,7 +90,7 @@ def written(
     """The body as a function of the `Function` that is called and of its arguments; None where that
     cannot be.
     """
-    if written_apart(body) or sum(1 for _ in tree.nodes_of(list(body))) > _LARGEST:
+    if not _may_write(body):
         return None
     kept: frozenset[str] = frozenset()
     while True:
@@ -101,9 +102,43 @@ def written(
         if writer.wanted <= kept:
             break
         kept |= writer.wanted
-    state = compiler.state
+    return _made(writer, text)
+
+
+def written_block(compiler: Compiler, body: Sequence[tree.Statement], scope: Scope) -> Run | None:
+    """The body of a loop as a function of the variables, which are where closures have them, and
+    which ends as a closure does; None where that cannot be.
+    """
+    if scope.is_class or not _may_write(body):
+        return None
+    writer = Writer(compiler, scope, scope.bound, is_function=False)
+    writer.has_variables = True
+    try:
+        writer.block_of(body, scope)
+    except CannotWrite:
+        return None
+    first = [" parent = variables[PARENT]"] if writer.has_parent else []
+    if writer.unsure:
+        first.append(f" {' = '.join(sorted(writer.unsure))} = UNBOUND")
+    lines = ["def run(variables):", *first, *writer.lines, " return None"]
+    return _made(writer, "\n".join(lines))
+
+
+def _may_write(body: Sequence[tree.Statement]) -> bool:
+    """Whether a body is of a size to be written, and has no `:=`: operands of an expression would
+    change behind it.
+    """
+    for number, each in enumerate(tree.nodes_of(list(body))):
+        if number > _LARGEST or isinstance(each, tree.NamedExpression):
+            return False
+    return True
+
+
+def _made(writer: Writer, text: str) -> Callable[..., Any]:
+    """The function that a text defines."""
+    state = writer.compiler.state
     namespace = writer.names  # whose cells change
-    namespace.update(_NAMES, state=state, steps=compiler.steps, stack=state.stack)
+    namespace.update(_NAMES, state=state, steps=writer.compiler.steps, stack=state.stack)
     exec(_code(text), namespace)
     run: Callable[..., Any] = namespace["run"]
     return run

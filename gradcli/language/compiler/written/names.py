@@ -81,9 +81,7 @@ def bind_name(w: Writer, target: tree.Name, scope: Scope, value: str) -> None:
     """`name = value`; a tensor learns its first one."""
     owner, distance = w.owner(target.name, scope)
     if owner is None:
-        store = w.later(partial(name_store, w.compiler, target.name, w.scope, True))
-        w.line(f"{store}({'values' if distance < 0 else around(w, distance)}, {value})")
-        w.names["values"] = w.compiler.values
+        _bind_outside(w, target.name, distance, value)
         return
     key = w.constant("n", target.name)
     w.line(f"if type({value}) is Tensor: {value}.set_name({key})")
@@ -94,3 +92,15 @@ def bind_name(w: Writer, target: tree.Name, scope: Scope, value: str) -> None:
     own = w.variable(target.name, owner)
     w.line(f"{own} = {value}")
     w.sure.add(own)
+
+
+def _bind_outside(w: Writer, name: str, distance: int, value: str) -> None:
+    """Bind a name of the program, or of a function around."""
+    store = w.later(partial(name_store, w.compiler, name, w.scope, w.assigns))
+    if distance >= 0:
+        w.line(f"{store}({around(w, distance)}, {value})")
+        return
+    w.names["values"] = w.compiler.values
+    w.names["overrides"] = w.compiler.interpreter.overrides
+    w.line(f"if type({value}) is Tensor or overrides: {store}(values, {value})")
+    w.line(f"else: values[{w.constant('n', name)}] = {value}")

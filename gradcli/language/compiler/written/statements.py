@@ -14,6 +14,7 @@ from gradcli.language.compiler.written.operations import guard
 from gradcli.language.compiler.written.writer import Writer, binds, writes
 from gradcli.language.objects.operators import changing
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import CONTINUE
 from gradcli.language.tree.scopes import Scope
 
 
@@ -32,7 +33,8 @@ def pass_statement(w: Writer, node: tree.Statement, scope: Scope) -> None:
 @writes(tree.Return)
 def return_statement(w: Writer, node: tree.Return, scope: Scope) -> None:
     """`return value`."""
-    w.line(f"return {'None' if node.value is None else w.expression(node.value, scope)}")
+    value = "None" if node.value is None else w.expression(node.value, scope)
+    w.line(f"return {value}" if w.is_function else f"return ({value},)")
 
 
 @writes(tree.Break)
@@ -44,8 +46,11 @@ def break_statement(w: Writer, node: tree.Break, scope: Scope) -> None:
 @writes(tree.Continue)
 def continue_statement(w: Writer, node: tree.Continue, scope: Scope) -> None:
     """`continue`; the next value is drawn at the place of the loop."""
-    w.line(f"state.place = {w.loop_place}")
-    w.line("continue")
+    if w.is_in_loop:
+        w.line(f"state.place = {w.loop_place}")
+        w.line("continue")
+    else:
+        w.line(f"return {w.constant('b', CONTINUE)}")
 
 
 @writes(tree.If)
@@ -171,7 +176,9 @@ def for_statement(w: Writer, node: tree.For, scope: Scope) -> None:
     each = w.reserved()
     with w.block(f"for {each} in iterate({values}):"):
         counted(w, place)
+        w.assigns = False
         w.bind(node.target, scope, each)
+        w.assigns = True
         with w.loop(node, place):
             w.block_of(node.body, scope)
         w.line(f"state.place = {place}")

@@ -82,11 +82,18 @@ class Writer:
         names: what the text refers to.
         sure: the variables of the host's that have a value here.
         tested: the names whose values are tested for truth with nothing to set before.
+        is_function: whether the body is a function's, and not a loop's, which says how it ends.
+        assigns: whether what is bound is assigned, and not a loop's target.
         has_variables, has_parent: whether the text needs those of closures, and of the function
             around.
     """
 
-    def __init__(self, compiler: Compiler, scope: Scope, kept: frozenset[str]) -> None:
+    assigns = True
+
+    def __init__(
+        self, compiler: Compiler, scope: Scope, kept: frozenset[str], is_function: bool = True
+    ) -> None:
+        self.is_function = is_function
         self.compiler = compiler
         self.scope = scope
         self.kept = kept
@@ -210,11 +217,15 @@ class Writer:
             self.line(f"{run}(variables)")
             return
         ended = self.temporary(f"{run}(variables)")
+        if not (self.is_function or self.is_in_loop):
+            self.line(f"if {ended} is not None: return {ended}")
+            return
         if "loop" in ends:
             self.line(f"if {ended} is {self.constant('b', BREAK)}: {self.leaving}")
             self.line(f"if {ended} is {self.constant('b', CONTINUE)}: continue")
         if "return" in ends:
-            self.line(f"if {ended} is not None: return {ended}[0]")
+            value = f"{ended}[0]" if self.is_function else ended
+            self.line(f"if {ended} is not None: return {value}")
 
     def ended_sure(self, body: Sequence[tree.Statement]) -> set[str] | None:
         """The variables that have a value where a body has ended; None where it never does."""
@@ -229,7 +240,7 @@ class Writer:
         hot = interpreter.hot_loops.get(id(node))
         if hot is None:
             return interpreter.make_hot_loop is None
-        return bool(hot.refused) and hot.unshown is None
+        return bool(hot.is_refused)
 
     def begin_loop(self, node: tree.For, values: str) -> None:
         """Write what is done where a loop begins."""
@@ -276,7 +287,12 @@ class Writer:
     @property
     def leaving(self) -> str:
         """The statements that leave it."""
-        return self._loops[-1][1]
+        return self._loops[-1][1] if self._loops else f"return {self.constant('b', BREAK)}"
+
+    @property
+    def is_in_loop(self) -> bool:
+        """Whether the statement stands in a loop that is written."""
+        return bool(self._loops)
 
     # --- closures of nodes ------------------------------------------------------------------------
 
@@ -452,11 +468,6 @@ def names_in(nodes: Any, scope: Scope) -> set[str]:
             found.update(each.names)
         found.update(bound_by(each))
     return found & scope.bound
-
-
-def written_apart(body: Sequence[tree.Statement]) -> bool:
-    """Whether a body binds names inside expressions, whose operands would change behind them."""
-    return any(isinstance(each, tree.NamedExpression) for each in tree.nodes_of(list(body)))
 
 
 def _is_annotated(node: tree.Syntax) -> bool:
