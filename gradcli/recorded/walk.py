@@ -1,12 +1,18 @@
-"""Steps through a recorded backward pass, forward and back."""
+"""Steps through a recorded backward pass, forward and back; and what hooks changed in it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.graph import Graph
-from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event
+from gradcli.autograd.node import Node
+from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event, Step
+from gradcli.language.tree import syntax as tree
 
 
 class Walk:
@@ -75,3 +81,77 @@ class Walk:
                 shown = "a leaf" if node is None else f"#{node.id}"
                 gradients[event.node.variable.name or shown] = event.new
         return gradients
+
+
+# --- what hooks changed ---------------------------------------------------------------------------
+
+
+def before_hooks(events: Sequence[Event]) -> list[dict[int, Any]]:
+    """For each event the gradients that a hook replaced before it, by output number."""
+    passed: dict[tuple[Node, int], Any] = {}
+    replaced: list[dict[int, Any]] = []
+    for event in events:
+        if isinstance(event, Accumulation):
+            # With several outputs, which of them it was is not recorded.
+            for number in range(len(event.node.metadata)):
+                passed.pop((event.node, number), None)
+            if len(event.node.metadata) == 1:
+                passed[event.node, 0] = event.new
+            replaced.append({})
+            continue
+        arrived = [event.incoming] if isinstance(event, Arrival) else event.grads
+        replaced.append(
+            {
+                number: passed[event.node, number]
+                for number, gradient in enumerate(arrived)
+                if (event.node, number) in passed
+                and not _alike(passed[event.node, number], gradient)
+            }
+        )
+        if not isinstance(event, Arrival):
+            edges = zip(event.node.next_nodes, event.node.input_nrs, event.fitted, strict=True)
+            for node, number, gradient in edges:
+                if node is not None and gradient is not None:
+                    passed[node, number] = gradient
+    return replaced
+
+
+def hook_calls(
+    program: Sequence[tree.Statement],
+    variables: Mapping[Node, str | None],
+    events: Sequence[Event],
+    among: Collection[Node],
+) -> Iterator[tuple[tree.Call, str]]:
+    """The registrations of hooks that changed a gradient, with what each was registered on.
+
+    Args:
+        variables: what the program calls each node's output.
+        among: the nodes whose hooks are meant.
+    """
+    changed = {
+        variables.get(event.node)
+        for event, replaced in zip(events, before_hooks(events), strict=True)
+        if replaced and isinstance(event, (Arrival, Step)) and event.node in among
+    }
+    others = {*variables.values()} - changed
+    for each in tree.nodes_of(list(program)) if changed else ():
+        if not isinstance(each, tree.Call) or not isinstance(each.function, tree.Attribute):
+            continue
+        owner, method = each.function.value.span.text, each.function.name
+        if not method.startswith("register_") or not method.endswith("hook"):
+            continue
+        # A loop's variable, say, is none of the names; another tensor's name is.
+        if _path(owner) not in others or method != "register_hook":
+            yield each, owner
+
+
+def _path(text: str) -> str:
+    """The path of a parameter that the program writes with subscripts."""
+    return re.sub(r"\[['\"]?(\w+)['\"]?\]", r".\1", text)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    if a is None or b is None:
+        return a is b
+    a, b = np.asarray(forced(a)), np.asarray(forced(b))
+    return a.shape == b.shape and bool(((a == b) | ((a != a) & (b != b))).all())

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradcli.errors import Span
-from gradcli.show.diagnostics.human import body
-from gradcli.show.diagnostics.snippet import Mark
+from gradcli.show.diagnostics.human import Mark, body
 from gradcli.show.style import PLAIN, Style, counted
 
 if TYPE_CHECKING:

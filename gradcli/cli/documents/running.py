@@ -12,7 +12,7 @@ from gradcli.language.parser.parser import parse_program
 from gradcli.language.tree.syntax import ExpressionStatement, Statement
 from gradcli.record import Record
 from gradcli.running.plots import show_open_figures
-from gradcli.show.diagnostics.snippet import location
+from gradcli.show.diagnostics.human import location
 
 if TYPE_CHECKING:
     from gradcli.running.arguments.values import Argument

@@ -162,6 +162,23 @@ def _of_sizes(
     )
 
 
+def _filled_like(
+    name: str,
+    input: Tensor,
+    value: Any,
+    dtype: DType,
+    device: Any,
+    requires_grad: bool,
+    memory_format: Any,
+) -> Tensor:
+    """A tensor of one value, of another one's sizes and, unless it is said, its layout."""
+    target_device = chosen_device(name, device, input)
+    array = _filled(input.array.shape, value, dtype, target_device)
+    if not by_rows(name, memory_format):
+        array = laid_out_like(input.array, array)
+    return _for_examples(input, tensor_of(name, array, target_device, requires_grad))
+
+
 def _constant(name: str, value: float) -> Any:
     """A function that makes tensors of one value."""
 
@@ -183,11 +200,8 @@ def _constant(name: str, value: float) -> Any:
         memory_format: Any = None,
     ) -> Tensor:
         target = checked_dtype(name, dtype, input.dtype)
-        target_device = chosen_device(f"{name}_like", device, input)
-        array = _filled(input.array.shape, value, target, target_device)
-        if not by_rows(f"{name}_like", memory_format):
-            array = laid_out_like(input.array, array)
-        return _for_examples(input, tensor_of(f"{name}_like", array, target_device, requires_grad))
+        own = f"{name}_like"
+        return _filled_like(own, input, value, target, device, requires_grad, memory_format)
 
     def new(
         self: Tensor,
@@ -274,11 +288,7 @@ def full_like(
     """
     value = plain_number("full_like(): fill_value", fill_value)
     target = checked_dtype("full_like", dtype, input.dtype)
-    target_device = chosen_device("full_like", device, input)
-    array = _filled(input.array.shape, value, target, target_device)
-    if not by_rows("full_like", memory_format):
-        array = laid_out_like(input.array, array)
-    return _for_examples(input, tensor_of("full_like", array, target_device, requires_grad))
+    return _filled_like("full_like", input, value, target, device, requires_grad, memory_format)
 
 
 @method("new_full")

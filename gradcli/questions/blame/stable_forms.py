@@ -53,6 +53,26 @@ def stable(node: Expression, definitions: Definitions) -> Stable:
         yield from rule(node, definitions)
 
 
+_LOGARITHMS_OF_CALLS = (
+    (
+        "prod",
+        "torch.log({u}).sum({more})",
+        "the sum of the logarithms does not round to 0 as the product does",
+    ),
+    (
+        "sigmoid",
+        "torch.nn.functional.logsigmoid({u})",
+        "logsigmoid does not round to 0 before the logarithm",
+    ),
+    (
+        "softmax",
+        "torch.log_softmax({u}, {more})",
+        "log_softmax does not round to 0 before the logarithm",
+    ),
+)
+"""The logarithm of a call: its name, the stable form, and why."""
+
+
 def _logarithms(node: Expression, definitions: Definitions) -> Stable:
     """`log` of a sum of `exp`, of 1 + `exp`, of `sigmoid` or `softmax`."""
     call = call_of(node, "log")
@@ -70,31 +90,15 @@ def _logarithms(node: Expression, definitions: Definitions) -> Stable:
             yield f"torch.logsumexp({inner(u)}, {summed.more()})", reason
         else:
             yield f"torch.logsumexp({operand(u)}.reshape(-1), 0)", reason
-    product = call_of(inside, "prod")
-    if product is not None:
-        yield (
-            f"torch.log({inner(product.operands[0])}).sum({product.more()})",
-            "the sum of the logarithms does not round to 0 as the product does",
-        )
+    for name, form, reason in _LOGARITHMS_OF_CALLS:
+        called = call_of(inside, name)
+        if called is not None:
+            yield form.format(u=inner(called.operands[0]), more=called.more()), reason
     u_or_none = _exponent_of_one_plus_exp(inside)
     if u_or_none is not None:
         yield (
             f"torch.nn.functional.softplus({inner(u_or_none)})",
             "softplus is log(1 + exp(x)) without the overflow",
-        )
-    sigmoid = call_of(inside, "sigmoid")
-    if sigmoid is not None:
-        u = sigmoid.operands[0]
-        yield (
-            f"torch.nn.functional.logsigmoid({inner(u)})",
-            "logsigmoid does not round to 0 before the logarithm",
-        )
-    softmax = call_of(inside, "softmax")
-    if softmax is not None:
-        u = softmax.operands[0]
-        yield (
-            f"torch.log_softmax({inner(u)}, {softmax.more()})",
-            "log_softmax does not round to 0 before the logarithm",
         )
     difference = binary(inside, "-")
     if difference is not None and is_number(difference[0], 1):

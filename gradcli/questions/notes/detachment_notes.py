@@ -17,12 +17,11 @@ from gradcli.library.torch.nn.traversal import name_parameters
 from gradcli.questions.why.find import why, without_grad
 from gradcli.recorded.patterns import holds
 from gradcli.running.run import Run
-from gradcli.show.diagnostics.snippet import location
+from gradcli.show.diagnostics.human import location
 
 if TYPE_CHECKING:
     from gradcli.language.tree.syntax import Statement
-    from gradcli.questions.why.detachments import Detachment
-    from gradcli.questions.why.finding import Why
+    from gradcli.questions.why.detachments import Detachment, Why
     from gradcli.recorded.recorded_run import Recorded
     from gradcli.running.arguments.values import Argument
 

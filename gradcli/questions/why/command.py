@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gradcli.language.long_loops import Rounds
     from gradcli.language.provenance import Provenance
     from gradcli.language.tree.syntax import Statement
-    from gradcli.questions.why.finding import Why
+    from gradcli.questions.why.detachments import Why
     from gradcli.questions.why.trial import Ran
     from gradcli.recorded.recorded_run import Recorded
 
@@ -263,8 +263,8 @@ def _answer(run: Run, question: Question, recorded: Recorded) -> Why:
     from gradcli.autograd.tensor import Tensor  # lazy: command: its body
     from gradcli.language.objects.types import type_name  # lazy: command: its body
     from gradcli.library.torch.optim.optimizer import Optimizer  # lazy: command: its body
+    from gradcli.questions.why.detachments import LeftOut  # lazy: command: its body
     from gradcli.questions.why.find import why as explain  # lazy: command: its body
-    from gradcli.questions.why.finding import LeftOut  # lazy: command: its body
     from gradcli.running.report import parameters_of  # lazy: command: its body
 
     parameters = dict(parameters_of(run.session))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays import dtypes
 from gradcli.autograd.custom.function import FunctionCall
+from gradcli.autograd.graph import GraphNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Label, Span
 from gradcli.language.tree import syntax as tree
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from gradcli.recorded.dataflow import Flow
     from gradcli.recorded.recorded_run import Recorded
     from gradcli.running.rerun import Executed, Rerun
+
 
 _MODES = ("no_grad", "inference_mode", "set_grad_enabled", "checkpoint(")
 
@@ -404,3 +406,31 @@ def switched_off(program: Iterable[tree.Statement], place: Span) -> Span | None:
             if any(mode in context.span.text for mode in _MODES):
                 span = context.span
     return span
+
+
+# --- the answer -----------------------------------------------------------------------------------
+
+
+class LeftOut(str):
+    """What stands for a value whose numbers are not known."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Why(Record):
+    """The answer to a question.
+
+    Attributes:
+        question: such as `x.grad`.
+        kind: a word for the reason, for machines: `carried`, `cut`, `unused`, …
+        detachments: the operations that show it: where a gradient ends, above all.
+        path: the nodes that carry the gradient, from the output to the tensor.
+    """
+
+    question: str
+    value: Any
+    kind: str
+    reason: str
+    detachments: Sequence[Detachment] = ()
+    path: Sequence[GraphNode] = ()

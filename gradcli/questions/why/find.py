@@ -21,6 +21,7 @@ from gradcli.library.torch.nn.traversal import module_paths
 from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.questions.why.detachments import (
     Detachment,
+    Why,
     beside,
     detachment_of,
     step_detachment,
@@ -35,7 +36,6 @@ from gradcli.questions.why.edits import (
     under_another_name,
     without_inputs,
 )
-from gradcli.questions.why.finding import Why
 from gradcli.questions.why.gradients import (
     assigned_value,
     assignment_to_grad,
@@ -60,10 +60,10 @@ from gradcli.questions.why.training import (
     skipped_hooks,
 )
 from gradcli.questions.why.zeros import EVERYWHERE, faded, zeros_of
-from gradcli.recorded.hooks import hook_calls
 from gradcli.recorded.patterns import holds, returns_of
 from gradcli.recorded.recorded_run import Recorded, graph_of, path_to
 from gradcli.recorded.result import NO_SHAPE, STRUCTURAL_ZERO, ZERO
+from gradcli.recorded.walk import hook_calls
 
 if TYPE_CHECKING:
     from gradcli.autograd.recording.trace_recorder import BackwardPass

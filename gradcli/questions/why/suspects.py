@@ -12,7 +12,7 @@ from gradcli.autograd.recording.recorder import Event
 from gradcli.errors import Span
 from gradcli.language.tree import syntax as tree
 from gradcli.record import Record
-from gradcli.recorded.hooks import hook_calls
+from gradcli.recorded.walk import hook_calls
 
 
 class Suspect(Record):

@@ -12,7 +12,7 @@ from gradcli.language.tree import syntax as tree
 from gradcli.library.torch.nn.module import Module
 from gradcli.library.torch.nn.traversal import module_paths
 from gradcli.library.torch.optim.optimizer import Optimizer
-from gradcli.questions.why.detachments import Detachment
+from gradcli.questions.why.detachments import Detachment, Why
 from gradcli.questions.why.edits import (
     added,
     appended,
@@ -23,7 +23,6 @@ from gradcli.questions.why.edits import (
     instead,
     with_argument,
 )
-from gradcli.questions.why.finding import Why
 from gradcli.recorded.patterns import holds
 from gradcli.recorded.recorded_run import Recorded
 

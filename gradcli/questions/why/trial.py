@@ -13,8 +13,7 @@ from gradcli.arrays.backend import has_values, to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.questions.why.detachments import Detachment
-from gradcli.questions.why.finding import Why
+from gradcli.questions.why.detachments import Detachment, Why
 from gradcli.record import Record
 
 Output = tuple[str | None, Any]

@@ -12,7 +12,7 @@ from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import type_name
 from gradcli.running.lookup import UNKNOWN, value_of
-from gradcli.show.diagnostics.snippet import location
+from gradcli.show.diagnostics.human import location
 from gradcli.show.help.op_page import op_help
 from gradcli.show.style import block, clipped, one_line
 

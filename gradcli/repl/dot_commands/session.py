@@ -19,7 +19,7 @@ from gradcli.repl.dot_commands.line import Line
 from gradcli.running.arguments.files import RECORDING, program_in, read_program
 from gradcli.running.replay import explained
 from gradcli.running.report import advising_seed, differentiated, gradient_text, warn_of_nonfinite
-from gradcli.show.diagnostics.snippet import location
+from gradcli.show.diagnostics.human import location
 from gradcli.show.graph.steps import KEYS, gradients_text, list_text, stop_text
 from gradcli.show.style import counted
 

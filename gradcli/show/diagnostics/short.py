@@ -5,8 +5,7 @@ them.
 from __future__ import annotations
 
 from gradcli.errors import GradcliError, SyntaxErrors, Warned
-from gradcli.show.diagnostics.human import message_of
-from gradcli.show.diagnostics.snippet import location
+from gradcli.show.diagnostics.human import location, message_of
 from gradcli.show.style import PLAIN, Style, one_line
 
 

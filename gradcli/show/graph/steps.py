@@ -17,9 +17,8 @@ from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.graph import Graph
 from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event, Step
 from gradcli.record import Record
-from gradcli.recorded.hooks import before_hooks
-from gradcli.recorded.walk import Walk
-from gradcli.show.diagnostics.snippet import location
+from gradcli.recorded.walk import Walk, before_hooks
+from gradcli.show.diagnostics.human import location
 from gradcli.show.graph.nodes import gradient_text, is_printed_whole, source_of, target, title
 from gradcli.show.style import PLAIN, Style, block
 
