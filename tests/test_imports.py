@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 import gradcli
 from gradcli.ops.binding import lazy
+from tests.house import files, module_of
 
 PACKAGE = Path(gradcli.__file__).parent
 
@@ -272,6 +274,16 @@ def test_attributes_of_tensors_wait_for_no_family(home: Path) -> None:
     all_names = "{*properties}, {*setters}"
     start = f"import gradcli.language.interpreter; {names}{all_names}; "
     _modules_after(f"{start}{_ALL}; assert ({all_names}) == at_first", home)
+
+
+def test_functions_of_the_catalogue_stand_in_families() -> None:
+    """Elsewhere the index would not name them, nor the list of ops."""
+    decorated = re.compile(r"^@(function|method)\(", re.MULTILINE)
+    modules = [
+        module_of(path) for path in files() if decorated.search(path.read_text(encoding="utf-8"))
+    ]
+    assert len(modules) > 80
+    assert [module for module in modules if not lazy.is_of_family(module)] == []
 
 
 def test_a_late_name_brings_in_its_family_alone(home: Path) -> None:
