@@ -137,6 +137,14 @@ class Interpreter:
 
         return written_block(compiler, body, scope)
 
+    def write_list(
+        self, compiler: Compiler, node: tree.Comprehension, scope: Scope
+    ) -> Callable[..., list[Any]] | None:
+        """A hot list comprehension as a function of the variables and an iterator."""
+        from gradcli.language.compiler.written.bodies import written_list  # lazy: start-up
+
+        return written_list(compiler, node, scope)
+
     def module_beside(self, name: str) -> Module | None:
         """The module of a file beside the script, which runs when it is first imported, or of a
         folder of such files that the language has no module of the name of; None where there is

@@ -183,6 +183,11 @@ class Running(Protocol):
     ) -> Callable[..., Any] | None:
         """The body of a hot function as a function of the host's."""
 
+    def write_list(
+        self, compiler: Compiler, node: tree.Comprehension, scope: Scope
+    ) -> Callable[..., list[Any]] | None:
+        """A hot list comprehension as a function of the variables and an iterator."""
+
     def write_block(
         self, compiler: Compiler, body: list[tree.Statement], scope: Scope
     ) -> Run | None:
@@ -223,6 +228,13 @@ class Compiler:
         self.loop: tree.Statement | None = None
         self.in_try = False
         self.package = ""
+
+    def alike(self, loop: tree.Statement | None) -> Compiler:
+        """Another for the same code, which is compiled later: with this loop around it."""
+        other = Compiler(self.interpreter)
+        other.values, other.package = self.values, self.package
+        other.loop, other.in_try = loop, self.in_try
+        return other
 
     def expression(self, node: tree.Expression, scope: Scope) -> Evaluate:
         """The closure of an expression."""

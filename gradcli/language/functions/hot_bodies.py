@@ -50,6 +50,35 @@ class HotBlock(Record):
         return self.body(variables)
 
 
+class HotList(Record):
+    """A list comprehension, and how many elements it made.
+
+    Attributes:
+        write: writes it as a function of the variables and of an iterator; None where that cannot
+            be.
+        may_be: whether it may be written.
+        run: what was written.
+    """
+
+    write: Callable[[], Callable[..., list[Any]] | None]
+    may_be: bool
+    left: int = 0
+    run: Any = None
+
+    def takes(self, values: Any) -> bool:
+        """Whether it is written, as it is by now, or for values that are many."""
+        if self.run is None:
+            many = len(values) if type(values) in _SIZED else 0
+            if self.left - many > -HOT_ITERATIONS:
+                return False
+            self.run = self.write()
+            self.may_be = self.run is not None
+        return self.may_be
+
+
+_SIZED = frozenset({list, str, tuple})
+
+
 class HotBody(Record):
     """The body of a `def` or `lambda`, and how often it was called.
 

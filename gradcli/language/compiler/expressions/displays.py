@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from collections.abc import Iterator as HostIterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
 from gradcli.language.compiler.names import NOWHERE, direct
+from gradcli.language.functions.hot_bodies import HotList
 from gradcli.language.limits import check_text, enter_host_call, too_many_steps
 from gradcli.language.objects.exceptions import converted
 from gradcli.language.objects.formatting import convert, format_value
@@ -206,19 +208,25 @@ def comprehension(c: Compiler, node: tree.Comprehension, scope: Scope) -> Evalua
         members = _dict(c, clauses, element, lambda inside: None, node.span)
         return lambda variables: set(members(variables))
     if len(clauses) == 1:
-        return _single(c, clauses[0], element)
+        return _single(c, node, scope, clauses[0], element)
     return lambda variables: [element(inside) for inside in _iterations(c, clauses, variables)]
 
 
-def _single(c: Compiler, clause: _Clause, element: Evaluate) -> Evaluate:
+def _single(
+    c: Compiler, node: tree.Comprehension, scope: Scope, clause: _Clause, element: Evaluate
+) -> Evaluate:
     """`[element for target in iterable if condition]`, the common case."""
     state, steps, iterate = c.state, c.steps, c.iterate
     iterable, store, name = clause.iterable, clause.store, clause.name
     conditions, span = clause.conditions, clause.span
+    write = partial(c.interpreter.write_list, c.alike(c.loop), node, scope)
+    hot = HotList(write, type(c) is Compiler)
 
     def collect(variables: Variables) -> list[Any]:
         values = iterable(variables)
         state.place = span
+        if hot.may_be and hot.takes(values):
+            return hot.run(variables, iterate(values))
         inside: Variables = {PARENT: variables}
         elements = []
         for value in iterate(values):
@@ -235,6 +243,7 @@ def _single(c: Compiler, clause: _Clause, element: Evaluate) -> Evaluate:
             else:
                 elements.append(element(inside))
             state.place = span
+        hot.left -= len(elements)
         return elements
 
     return collect

@@ -244,8 +244,7 @@ def _beginning(
     c: Compiler, node: tree.For | tree.While, scope: Scope, body: Run
 ) -> Callable[..., Iterations]:
     """What begins a loop that is hot: with how many iterations of it are done, if any."""
-    own = Compiler(c.interpreter)
-    own.values, own.package, own.loop, own.in_try = c.values, c.package, c.loop or node, c.in_try
+    own = c.alike(c.loop or node)
 
     def is_alone() -> bool:
         hot = hot_loop()

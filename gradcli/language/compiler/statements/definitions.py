@@ -148,10 +148,7 @@ def _hot(
     if type(c) is not Compiler or c.state.frames is not None or signature.simple < 0:
         return None
     defaults = [each.name for each in parameters.parameters if each.default is not None]
-    own = Compiler(c.interpreter)
-    own.values, own.package, own.loop, own.in_try = c.values, c.package, c.loop, c.in_try
-
-    write = partial(c.interpreter.write_body, own, signature, defaults, body, scope)
+    write = partial(c.interpreter.write_body, c.alike(c.loop), signature, defaults, body, scope)
     return HotBody(run, signature.simple - len(defaults), signature.simple, write)
 
 

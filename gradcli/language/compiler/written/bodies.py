@@ -20,7 +20,7 @@ from gradcli.language.compiler.written import (  # noqa: F401  each writer regis
     operations,
     statements,
 )
-from gradcli.language.compiler.written.writer import UNBOUND, CannotWrite, Writer
+from gradcli.language.compiler.written.writer import UNBOUND, CannotWrite, Writer, attempted
 from gradcli.language.functions.calls import Function, Signature, locate, too_many_calls
 from gradcli.language.limits import DEEPEST_CALL, PLAIN, too_many_steps
 from gradcli.language.objects.iteration import bounded, enter, iterate
@@ -124,7 +124,32 @@ def written_block(compiler: Compiler, body: Sequence[tree.Statement], scope: Sco
     return _made(writer, "\n".join(lines))
 
 
-def _may_write(body: Sequence[tree.Statement]) -> bool:
+def written_list(
+    compiler: Compiler, node: tree.Comprehension, scope: Scope
+) -> Callable[..., list[Any]] | None:
+    """A list comprehension of one clause as a function of the variables around it and of the
+    iterator that it draws from; None where that cannot be.
+    """
+    if scope.is_class or not _may_write([node]):
+        return None
+    writer = Writer(compiler, scope, scope.bound)
+    writer.has_variables = True
+    try:
+        result = attempted(
+            writer, lambda: displays.listed(writer, node, scope, "drawn"), lambda: None
+        )
+    except CannotWrite:
+        return None
+    if result is None:
+        return None
+    first = [" parent = variables[PARENT]"] if writer.has_parent else []
+    if writer.unsure:
+        first.append(f" {' = '.join(sorted(writer.unsure))} = UNBOUND")
+    lines = ["def run(variables, drawn):", *first, *writer.lines, f" return {result}"]
+    return _made(writer, "\n".join(lines))
+
+
+def _may_write(body: Sequence[tree.Syntax]) -> bool:
     """Whether a body is of a size to be written, and has no `:=`: operands of an expression would
     change behind it.
     """

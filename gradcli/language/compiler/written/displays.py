@@ -125,6 +125,19 @@ def _written(w: Writer, node: tree.Comprehension, scope: Scope) -> str:
     return w.temporary(f"set({result})") if node.kind == "set" else result
 
 
+def listed(w: Writer, node: tree.Comprehension, scope: Scope, values: str) -> str:
+    """The list of a comprehension of one clause, over an iterator that there is already."""
+    (clause,) = node.clauses
+    inner = comprehension_scope(scope, node.clauses)
+    result = w.temporary("[]")
+
+    def element() -> None:
+        w.line(f"{result}.append({w.expression(node.element, inner)})")
+
+    _iterations(w, clause, values, inner, element)
+    return result
+
+
 def _clause(
     w: Writer,
     clauses: list[tree.ComprehensionFor],
@@ -136,27 +149,28 @@ def _clause(
     """One `for`, with those behind it."""
     clause = clauses[number]
     values = w.expression(clause.iterable, inner if number else scope)
+    w.line(f"state.place = {w.constant('p', clause.iterable.span)}")
+    then = element
+    if number + 1 < len(clauses):
+        then = partial(_clause, w, clauses, number + 1, inner, inner, element)
+    _iterations(w, clause, f"iterate({values})", inner, then)
+
+
+def _iterations(
+    w: Writer,
+    clause: tree.ComprehensionFor,
+    values: str,
+    inner: Scope,
+    then: Callable[[], None],
+) -> None:
+    """The loop over the values of an iterator, with what is done for each that is let through."""
     place = w.constant("p", clause.iterable.span)
-    w.line(f"state.place = {place}")
     each = w.reserved()
-    with inside(w, inner), w.block(f"for {each} in iterate({values}):"):
+    with inside(w, inner), w.block(f"for {each} in {values}:"):
         counted(w, place)
         w.bind(clause.target, inner, each)
-        _conditions(w, clause.conditions, inner, lambda: _inner(w, clauses, number, inner, element))
+        _conditions(w, clause.conditions, inner, then)
         w.line(f"state.place = {place}")
-
-
-def _inner(
-    w: Writer,
-    clauses: list[tree.ComprehensionFor],
-    number: int,
-    inner: Scope,
-    element: Callable[[], None],
-) -> None:
-    if number + 1 < len(clauses):
-        _clause(w, clauses, number + 1, inner, inner, element)
-    else:
-        element()
 
 
 def _conditions(

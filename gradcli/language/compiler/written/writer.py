@@ -415,7 +415,7 @@ def inside(writer: Writer, scope: Scope) -> HostIterator[None]:
         writer.scopes.pop()
 
 
-def attempted(writer: Writer, write: Callable[[], str], instead: Callable[[], str]) -> str:
+def attempted(writer: Writer, write: Callable[[], str], instead: Callable[[], Any]) -> Any:
     """What one function writes, or, where it needs the closure of a node that has no variables
     there, another.
     """
