@@ -44,7 +44,8 @@ def plus(f: Polynomial, g: Polynomial, factor: Fraction | int = 1) -> Polynomial
     """`f + factor * g`."""
     total = dict(f)
     for monomial, number in g.items():
-        total[monomial] = total.get(monomial, Fraction(0)) + number * factor
+        step = number if factor == 1 else number * factor
+        total[monomial] = total[monomial] + step if monomial in total else step
     if len(total) > _MOST_TERMS:
         raise TooLarge
     return {monomial: number for monomial, number in total.items() if number}
@@ -56,7 +57,8 @@ def times(f: Polynomial, g: Polynomial) -> Polynomial:
     for one, number in f.items():
         for other, factor in g.items():
             monomial = _joined(one, other)
-            total[monomial] = total.get(monomial, Fraction(0)) + number * factor
+            step = number * factor
+            total[monomial] = total[monomial] + step if monomial in total else step
     if len(total) > _MOST_TERMS:
         raise TooLarge
     return {monomial: number for monomial, number in total.items() if number}
@@ -103,8 +105,8 @@ def primitive(f: Polynomial) -> tuple[Fraction, Polynomial]:
     above = math.gcd(*(number.numerator for number in f.values()))
     below = math.lcm(*(number.denominator for number in f.values()))
     leading = f[max(f, key=lambda each: (sum(e for _, e in each), each))]
-    number = Fraction(above, below) * (-1 if leading < 0 else 1)
-    return number, {monomial: each / number for monomial, each in f.items()}
+    number = Fraction(-above if leading < 0 else above, below)
+    return number, f if number == 1 else {monomial: each / number for monomial, each in f.items()}
 
 
 def divided(f: Polynomial, g: Polynomial) -> Polynomial | None:
