@@ -165,6 +165,9 @@ LOOPS = {
         "y = (torch.rand(4) * w).sum()\n    if torch.rand(()) < 0.05: y = y * 2\n    y = y + 1"
     ),
     "looked up": "y = (F.embedding(t, w.view(2, 2).repeat(2, 1)) * x[:, :2]).sum()",
+    "rows that are drawn": (
+        "y = (w.view(4, 1).expand(4, 2)[torch.randint(0, 4, (6,))] * x[:, :2]).sum()"
+    ),
     "gathered": (
         "y = (x * w).gather(1, t[:, None]).sum() + (w * w).expand(6, 4).gather(1, t[:, None]).max()"
     ),
@@ -203,7 +206,7 @@ PROGRAMS = {
 
 WHOLE = [
     *("tanh", "norm", "batch norm", "images", "windows that leave some out", "looked up"),
-    *("attended", "solved"),
+    *("attended", "solved", "rows that are drawn"),
 ]
 """Those whose iterations leave no function of arrays to Python."""
 

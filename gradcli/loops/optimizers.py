@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from struct import Struct
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -166,7 +167,9 @@ def _write_flat(
     tape.changes()
     box = np.array(numbers or ())
     if numbers:
-        tape.steps.append(("advance", partial(_put_numbers, box, optimizer, memory, group), ()))
+        pack = Struct(f"{len(box)}d").pack_into
+        put = partial(_put_numbers, partial(pack, box.data, 0), optimizer, memory, group)
+        tape.steps.append(("advance", put, ()))
 
     def step(array: Any, gradient: Any, *remembered: Any) -> int:
         state = {
@@ -191,6 +194,6 @@ def _write_flat(
 
 
 def _put_numbers(
-    box: Any, optimizer: Optimizer, memory: dict[str, Any], group: dict[str, Any]
+    put: Callable[..., None], optimizer: Optimizer, memory: dict[str, Any], group: dict[str, Any]
 ) -> None:
-    box[:] = optimizer.numbers(memory, group)
+    put(*optimizer.numbers(memory, group) or ())

@@ -615,12 +615,20 @@ class OnTensors:
     def _kinds(tensors: Sequence[Tensor]) -> list[Any]:
         return [(kind_of(each.array), each.version) for each in tensors]
 
-    def __call__(self, *operands: Any) -> Any:
+    def array_of(self, *operands: Any) -> Any:
+        """The array of the one tensor that it gives, of whatever kind; None for several."""
+        result = self._result(operands)
+        return result.array if type(result) is Tensor and not self.is_several else None
+
+    def _result(self, operands: Sequence[Any]) -> Any:
         arguments = [Slot.filled(each, operands) for each in self.arguments]
         keywords = {name: Slot.filled(each, operands) for name, each in self.keywords.items()}
+        return self.function(*arguments, **keywords)
+
+    def __call__(self, *operands: Any) -> Any:
         active.state.place = self.exit.span or active.state.place  # it may warn
         before = _standing() if self.is_quiet else None
-        result = self.function(*arguments, **keywords)
+        result = self._result(operands)
         tensors = with_bases(result, self.based)
         arrays = tuple([each.array for each in tensors])
         in_graph = any(each.requires_grad for each in tensors)

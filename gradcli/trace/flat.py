@@ -261,7 +261,10 @@ class _Segment:
         function = getattr(function, "unchecked", function)
         effects = set(instruction.effects)
         if effects == {Effect.RANDOM}:
-            drawn = self.tape.draw(function, *map(self._operand, instruction.inputs))
+            operands = [self._operand(each) for each in instruction.inputs]
+            drawn = None if self.tape.plainly else self._draw_in_steps(function, operands)
+            if drawn is None:
+                drawn = self.tape.draw(function, *operands)
             self._keep(instruction, drawn)
             return
         written = instruction.effects.get(Effect.WRITES, ())
@@ -282,6 +285,25 @@ class _Segment:
             _compare(function, operands, results, steps)
             if not any(each[0] in _TESTS for each in steps):  # the steps follow from the kinds
                 self.compared.add(kinds)
+
+    def _draw_in_steps(self, function: Any, operands: Sequence[Any]) -> Recorded | None:
+        """What a function that draws random numbers gives, where kernels draw them and functions
+        of arrays do the rest; else None.
+        """
+        steps, draw = len(self.tape.steps), getattr(function, "array_of", None)
+        if draw is None:
+            return None
+        try:
+            with dispatch.replaced(self.kernels), on_one_thread():
+                drawn = draw(*operands)
+        except Exception:  # whatever it does with an array that it was not made for
+            drawn = None
+        if type(drawn) is Recorded:
+            for name, generator in active.state.generators.items():
+                self.tape.relies_on("equal", active.state.generators, name, generator)
+            return drawn
+        del self.tape.steps[steps:]
+        return None
 
     def _write_call(self, instruction: Instruction) -> None:
         """Write down a function of arrays as one step that calls it: one that is worth several
@@ -500,19 +522,29 @@ def _is_copied(array: Any) -> bool:
     return bool(np.array(array, order="K").strides == array.strides)
 
 
-def _kernel_on_tape(tape: Tape, name: str, kernel: Callable[..., None]) -> Callable[..., None]:
+_DRAWS = {"mersenne_words", "mersenne_uniform"}
+"""The kernels that draw random numbers."""
+
+
+def _kernel_on_tape(tape: Tape, name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
     signature = str(kernel.__doc__).partition("(")[2]
 
-    def run(*arguments: Any) -> None:
+    def run(*arguments: Any) -> Any:
+        if name in _DRAWS:
+            kernel(*arguments)
+            tape.steps.append(("kernel", name, *arguments))
+            tape.draws = True
+            return tape.record(arguments[-1])
         if Recorded not in map(type, arguments):  # it is part of another step, or of a constant
             kernel(*arguments)
-            return
+            return None
         given = [
             target(each) if letter.isupper() and each is not None else plain(each)
             for letter, each in zip(signature, arguments, strict=False)
         ]
         kernel(*given)
         tape.steps.append(("kernel", name, *given))
+        return None
 
     return run
 

@@ -14,7 +14,10 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-Kernel = Callable[..., None]
+Kernel = Callable[..., Any]
+"""A function of arrays that writes to some of them and gives None; what stands for it while steps
+are written down may give what it has recorded.
+"""
 
 _kernels: dict[str, Kernel | None] = {}
 """The kernels that were asked for."""

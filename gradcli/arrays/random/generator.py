@@ -53,15 +53,11 @@ class Twister:
 
     def words(self, count: int) -> Any:
         """The next words, as uint64."""
-        drawn = np.empty(count, np.int64)
-        self._call("mersenne_words", drawn)
-        return drawn.view(np.uint64)
+        return self._drawn("mersenne_words", np.empty(count, np.int64)).view(np.uint64)
 
     def singles(self, count: int) -> Any:
         """The next numbers in [0, 1), float32 of 24 bits."""
-        drawn = np.empty(count, np.float32)
-        self._call("mersenne_uniform", drawn)
-        return drawn
+        return self._drawn("mersenne_uniform", np.empty(count, np.float32))
 
     @property
     def standing(self) -> Standing:
@@ -73,10 +69,15 @@ class Twister:
         words, self._state[-1] = standing
         self._state[:-1] = np.frombuffer(words, np.uint32)
 
-    def _call(self, name: str, operand: Any) -> None:
+    def _drawn(self, name: str, memory: Any) -> Any:
+        """Memory with the numbers of a kernel; on a tape, what is recorded of it."""
+        recorded = self._call(name, memory)
+        return memory if recorded is None else recorded
+
+    def _call(self, name: str, operand: Any) -> Any:
         compute = kernel(name)
         assert compute is not None
-        compute(self._state, operand)
+        return compute(self._state, operand)
 
 
 class _OfNumpy(Twister):
@@ -134,7 +135,7 @@ def bounded(draws: Any, low: int, span: int) -> Any:
     """Integers in [low, low + span), from draws of whole words."""
     if span < 2**64:
         draws = draws % np.uint64(span)
-    return draws.astype(np.int64) + low
+    return draws.view(np.int64) + low
 
 
 class Generator:

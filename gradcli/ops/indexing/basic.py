@@ -179,7 +179,7 @@ def _spread(values: Any, shape: tuple[int, ...]) -> Any:
     """Values of a shape, repeated where they are of another one: what `broadcast_to` gives may not
     be written to, and kernels take it for an array of gaps.
     """
-    return values if np.shape(values) == shape else np.broadcast_to(values, shape)
+    return values if values.shape == shape else np.broadcast_to(values, shape)
 
 
 _IN_NUMPY = """\

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -58,15 +59,22 @@ def _moments(state: State, gradient: Any, group: Group) -> tuple[Any, Any]:
 
 def _numbers(step: float, group: Group) -> tuple[float, ...]:
     """The numbers of the kernel in C."""
-    lr, decay = number(group["lr"]), group["weight_decay"]
-    beta1, beta2 = map(number, group["betas"])
+    beta1, beta2 = group["betas"]
+    settings = group["weight_decay"], group["decoupled_weight_decay"], group["eps"]
+    return _numbers_of(step, number(group["lr"]), number(beta1), number(beta2), *settings)
+
+
+@lru_cache(maxsize=16)  # the parameters of a group have the same ones in a step
+def _numbers_of(
+    step: float, lr: float, beta1: float, beta2: float, decay: float, decoupled: bool, eps: float
+) -> tuple[float, ...]:
     return (
-        0 if group["decoupled_weight_decay"] else decay,
-        1 - lr * decay if group["decoupled_weight_decay"] else 1,
+        0 if decoupled else decay,
+        1 - lr * decay if decoupled else 1,
         beta1,
         beta2,
         (1 - beta2**step) ** 0.5,
-        group["eps"],
+        eps,
         -(lr / (1 - beta1**step)),
     )
 
