@@ -152,7 +152,9 @@ CUBES = "e = x.abs()\nfor i in range(90):\n    e = torch.func.grad(lambda t: (t*
 
 @pytest.mark.parametrize(
     "program",
-    [CUBES, "for i in range(90):\n    x = 3 * x * x", "for i in range(90):\n    x = x**x"],
+    sampled(
+        [CUBES, "for i in range(90):\n    x = x**x", "for i in range(90):\n    x = 3 * x * x"], 2
+    ),
 )
 def test_powers_of_powers_take_seconds(gradcli: CommandLine, program: str) -> None:
     """Their numbers and their parts double from round to round."""
