@@ -14,7 +14,7 @@ from tests.late.issue import HEAD, PROGRAMS
 from tests.late.loop import Late, Verdict, judged, run, sample
 from tests.late.tables import TABLES
 
-COUNTS = {"ops": 15, "settings": 12, "failing": 18, "functions": 12, "reading": 12, "random": 8}
+COUNTS = {"ops": 15, "settings": 12, "failing": 18, "functions": 12, "reading": 12, "random": 15}
 """How many programs of each table run here; with `-m sweep`, four times as many."""
 
 
