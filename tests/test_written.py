@@ -220,6 +220,150 @@ PROGRAMS = {
             return f(n + 1)
         f(0)
     """,
+    "instances of a class that changes": """
+        class V:
+            def __init__(self, x, y=2):
+                self.x, self.y = x, y
+            def __add__(self, other):
+                return V(self.x + other.x, self.y)
+        class W(V):
+            def __init__(self, x):
+                self.x, self.y = x, "W"
+        def make(x):
+            return V(x)
+        def show(*values):
+            print([(type(v).__name__, sorted(v.__dict__.items())) for v in values])
+        def add(a, b):
+            return a + b
+        def is_v(value):
+            return isinstance(value, V)
+        show(make(1), make(2), add(V(1), V(2)), add(W(1), V(2)), add(V(1), W(2)), V(x=1, y=3))
+        print(is_v(V(1)), is_v(W(1)), is_v(1), is_v(None), is_v(V))
+        V.__add__ = lambda self, other: V(self.x * 100, other.x)
+        show(add(V(1), V(2)), add(W(1), V(2)))
+        W.__add__ = lambda self, other: W("own")
+        show(add(W(1), V(2)), add(V(1), W(2)))
+        del W.__add__
+        show(add(W(1), V(2)))
+        V.__init__ = lambda self, x: setattr(self, "z", x)
+        show(make(1), make(2))
+        V.__setattr__ = lambda self, name, value: object.__setattr__(self, name, [value])
+        show(make(1))
+        V.__new__ = lambda cls, *values: object.__new__(W)
+        show(make(1))
+        del V.__new__, V.__setattr__, V.__init__
+        try:
+            make(1)
+        except TypeError as error:
+            print(error)
+        V.__init__ = lambda self, x: None
+        show(make(1), make(1))
+        V = lambda x: W(x)
+        show(make(4))
+        isinstance = lambda value, cls: "own"
+        print(is_v(1))
+    """,
+    "an `__init__` that is another's, or takes anything": """
+        class A:
+            def __init__(self, *values, k=1, **named):
+                self.found = values, k, named
+        class B(A):
+            pass
+        class C(A):
+            __slots__ = ("x",)
+            def __init__(self, x):
+                super().__init__(x, k=2)
+        class D:
+            __slots__ = ("x",)
+            def __init__(self, x):
+                self.x = x
+        class E:
+            def __init__(self, x):
+                self._x = x
+            @property
+            def x(self):
+                return self._x
+            @x.setter
+            def x(self, value):
+                self._x = -value
+            def __getattr__(self, name):
+                return name
+        class M(type):
+            def __call__(cls, x):
+                return "metaclass", x
+        class F(metaclass=M):
+            def __init__(self, x):
+                self.x = x
+        def make(x):
+            e = E(x)
+            e.x = 4
+            return A(x).found, A().found, B(x, 2, a=3).found, C(x).found, D(x).x, e.x, e.y, F(x)
+        print(make(1), make(2))
+        def check(x):
+            return isinstance(x, F), isinstance(x, (F, int)), isinstance(x, D)
+        print(check(1), check(D(1)))
+        def wrong(x):
+            d = D(x)
+            d.y = 1
+        wrong(1)
+    """,
+    **{
+        f"an `__init__` that fails: {what}": f"""
+            class V:
+                def __init__(self, x, y=2):
+                    self.x = x
+                    {body}
+            def make(x):
+                return V({arguments})
+            for k in range(3):
+                try:
+                    make(1)
+                except Exception as error:
+                    print(type(error).__name__, error)
+            make("a")
+        """
+        for what, body, arguments in (
+            ("it returns a value", "return self", "x"),
+            ("it raises", "raise KeyError(x)", "x"),
+            ("an operator", "self.y = x @ y", "x"),
+            ("too many arguments", "pass", "x, x, x"),
+            ("too few", "pass", ""),
+            ("an unknown keyword", "pass", "x, z=3"),
+            ("it has no end", "V(x)", "x"),
+        )
+    },
+    "operators without an end": """
+        class V:
+            def __init__(self, x):
+                self.x = x
+            def __add__(self, other):
+                return self + V(other)
+        try:
+            V(1) + 2
+        except RecursionError:
+            print("too deep")
+    """,
+    "operators that fail": """
+        class V:
+            def __init__(self, x):
+                self.x = x
+            def __add__(self, other):
+                return V(self.x + other.x)
+            def __sub__(self, other):
+                return NotImplemented
+        def add(a, b):
+            return a + b
+        def subtract(a, b):
+            return a - b
+        for f, other in ((add, 1), (subtract, V(1)), (subtract, 2), (add, V("a"))):
+            try:
+                print(f(V(1), other))
+            except Exception as error:
+                print(type(error).__name__, error)
+        V.__radd__ = lambda self, other: "right"
+        print(add(1, V(1)))
+        add(V(1), [])
+    """,
     "a tensor learns its name": """
         import torch
         def f(w):

@@ -11,6 +11,7 @@ from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_o
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.objects import operators
 from gradcli.language.objects.borders import FOREIGN, beside
+from gradcli.language.objects.classes.user_classes import Instance, watch_class
 from gradcli.language.objects.operators import NUMBERS
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
@@ -228,6 +229,10 @@ def _otherwise(
     raise failure from error
 
 
+_CLASSES = 8
+"""Classes whose methods a place knows at a time."""
+
+
 def own_first(
     state: State,
     symbol: str,
@@ -239,18 +244,29 @@ def own_first(
     entered, where that comes first in Python too: no class derives from the object's.
     """
     left_node, right_node = nodes
+    known: dict[type, Any] = {}
+
+    def find(kind: type) -> Any:
+        method = operators.written_operator(symbol, kind)
+        if method is not None and issubclass(kind, Instance) and len(known) < _CLASSES:
+            watch_class(kind, partial(known.pop, kind, None))
+            known[kind] = method
+        return method
 
     def run(left: Any, right: Any) -> Any:
         kind = type(left)
-        method = operators.written_operator(symbol, kind)
-        if method is None or type(right) is Tensor:
-            return otherwise(left, right)
         other = type(right)
+        method = known.get(kind) or find(kind)
+        if method is None or other is Tensor:
+            return otherwise(left, right)
         if other is not kind and issubclass(other, kind):
             return otherwise(left, right)
         state.place = span
         try:
-            value = method.invoke((left, right), {})
+            if method.least <= 2 <= method.most:
+                value = method.run(method, left, right)
+            else:
+                value = method.invoke((left, right), {})
             if value is NotImplemented:
                 value = operators.from_the_right(symbol, left, right)
             return value

@@ -11,7 +11,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.compiler.assignment import unpacked, with_star
 from gradcli.language.compiler.base import Compiler
-from gradcli.language.compiler.expressions.calling import NO_RECEIVER, finished_call
+from gradcli.language.compiler.expressions.calling import NO_RECEIVER, failed, finished_call
 from gradcli.language.compiler.expressions.displays import joined
 from gradcli.language.compiler.written import (  # noqa: F401  each writer registers itself
     calling,
@@ -23,6 +23,7 @@ from gradcli.language.compiler.written import (  # noqa: F401  each writer regis
 from gradcli.language.compiler.written.writer import UNBOUND, CannotWrite, Writer, attempted
 from gradcli.language.functions.calls import Function, Signature, locate, too_many_calls
 from gradcli.language.limits import DEEPEST_CALL, PLAIN, too_many_steps
+from gradcli.language.objects.classes.user_classes import UserClass, init_returned
 from gradcli.language.objects.iteration import bounded, enter, iterate
 from gradcli.language.objects.operators import HASHING, get_item, set_item
 from gradcli.language.tree import syntax as tree
@@ -43,12 +44,16 @@ _NAMES: dict[str, Any] = {
     "Tensor": Tensor,
     "UNBOUND": UNBOUND,
     "bounded": bounded,
+    "UserClass": UserClass,
     "enter": enter,
+    "failed": failed,
     "finished_call": finished_call,
     "get_item": get_item,
+    "init_returned": init_returned,
     "iterate": iterate,
     "joined": joined,
     "locate": locate,
+    "new_instance": object.__new__,
     "set_item": set_item,
     "too_many_calls": too_many_calls,
     "too_many_steps": too_many_steps,

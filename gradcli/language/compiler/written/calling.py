@@ -15,7 +15,7 @@ from gradcli.language.compiler.expressions.calling import NAMES_IN_USE, is_bare,
 from gradcli.language.compiler.written.writer import Writer, binds, enumerated, writes
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.attributes import get_attribute, set_attribute
-from gradcli.language.objects.classes.user_classes import Instance, watch_class
+from gradcli.language.objects.classes.user_classes import Instance, UserClass, watch_class
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope
@@ -201,10 +201,57 @@ def call(w: Writer, node: tree.Call, scope: Scope) -> str:
         nodes = (node.function, *[argument.value for argument in node.arguments])
         return w.temporary(w.over(node, scope, nodes, (function, *arguments)))
     w.place(node)
+    if _names_class(w, node.function, scope):
+        return _instance(w, node, function, arguments)
     entered = f"{function}.run({', '.join([function, *arguments])})"
-    general = f"finished_call({w.constant('d', node)}, {function}, {_listed(arguments)})"
+    general = _general(w, node, function, arguments)
+    if len(arguments) == 2 and _tests_class(node):
+        value, cls = arguments
+        table = w.compiler.predefined.table_of("isinstance") or {}
+        own = w.constant("g", table.get("isinstance"))
+        of_class = (
+            f"{function} is {own} and type({cls}) is UserClass and type({value}) is {cls}.host"
+        )
+        return w.temporary(f"True if {of_class} else {general}")
     is_function = f"type({function}) is Function and {_takes(function, len(arguments))}"
     return w.temporary(f"{entered} if {is_function} else {general}")
+
+
+def _general(w: Writer, node: tree.Call, function: str, arguments: Sequence[str]) -> str:
+    """The call of any value."""
+    return f"finished_call({w.constant('d', node)}, {function}, {_listed(arguments)})"
+
+
+def _names_class(w: Writer, node: tree.Expression, scope: Scope) -> bool:
+    """Whether a name is that of a class of the program's by now."""
+    if not isinstance(node, tree.Name) or w.owner(node.name, scope) != (None, -1):
+        return False
+    return type(w.compiler.values.get(node.name)) is UserClass
+
+
+def _tests_class(node: tree.Call) -> bool:
+    """Whether a call is likely `isinstance(…)`, as it is predefined."""
+    name = node.function
+    return isinstance(name, tree.Name) and name.name == "isinstance"
+
+
+def _instance(w: Writer, node: tree.Call, cls: str, arguments: Sequence[str]) -> str:
+    """What is likely a new instance: its class's `__init__` is entered."""
+    made, init, error = w.reserved(), w.reserved(), w.reserved()
+    with w.block(f"if type({cls}) is UserClass and {cls}.enters is not None:"):
+        w.line(f"{init} = {cls}.enters")
+        with w.block("try:"):
+            w.line(f"{made} = new_instance({cls}.host)")
+            w.line(f"{made}.values = {{}}")
+            values = ", ".join([made, *arguments])
+            by_run = f"{init}.run({init}, {values}) if {_takes(init, len(arguments) + 1)}"
+            w.line(f"{init} = {by_run} else {init}.invoke(({values},), {{}})")
+            w.line(f"if {init} is not None: raise init_returned({init})")
+        with w.block(f"except Exception as {error}:"):
+            operands = f"{w.constant('d', node)}, {cls}, {_listed(arguments)}"
+            w.line(f"{made} = failed({error}, {operands})")
+    w.line(f"else: {made} = {_general(w, node, cls, arguments)}")
+    return made
 
 
 def _listed(values: Sequence[str]) -> str:

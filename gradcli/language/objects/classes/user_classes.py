@@ -95,11 +95,16 @@ class UserClass(LanguageType):
     Attributes:
         annotate: gives the values of the annotations in its body, None where there are none.
         fields: the names that its body annotates, with the text of the annotation.
+        enters: the program's `__init__` where a new instance is nothing else than a host's with no
+            values, and None before it is found out.
 
     What was found for a name is kept until the class, or one above it, changes.
     """
 
-    __slots__ = ("_found", "_init", "_initialise", "_new", "annotate", "fields", "host", "names")
+    __slots__ = (
+        *("_found", "_init", "_initialise", "_new"),
+        *("annotate", "enters", "fields", "host", "names"),
+    )
 
     def __init__(
         self,
@@ -112,6 +117,7 @@ class UserClass(LanguageType):
         self._found: dict[str, Any] = {}
         self._init: Callable[..., Any] | None = None
         self._initialise: Callable[..., Any] | None = None
+        self.enters: Any = None
         self._new: Callable[..., Any] | None = None
         self.fields = fields or {}
         self.annotate: Callable[[], dict[str, Any]] | None = None
@@ -156,9 +162,11 @@ class UserClass(LanguageType):
         init = self._init
         if init is None:
             init = self._init = find_init(self.host)
+        if type(instance) is not self.host:  # of a class that derives from it
+            init = find_init(type(instance))
         returned = init(instance, *args, **kwargs)
         if returned is not None:
-            raise type_error(f"__init__() must return None, not {type_name(returned)}")
+            raise init_returned(returned)
         return instance
 
     def make(self, args: Sequence[Any]) -> Any:
@@ -174,14 +182,17 @@ class UserClass(LanguageType):
             instance = host.__new__(host, *args)
         returned = initialise((instance, *args), {})
         if returned is not None:
-            raise type_error(f"__init__() must return None, not {type_name(returned)}")
+            raise init_returned(returned)
         return instance
 
     def _entering_init(self) -> Callable[..., Any]:
         """What enters the program's `__init__`; `_BY_CALL` where an instance is made otherwise."""
-        enter: Callable[..., Any] | None = getattr(find_init(self.host), "invoke", None)
+        init = find_init(self.host)
+        enter: Callable[..., Any] | None = getattr(init, "invoke", None)
         if enter is None or self._new is not None:
             enter = _BY_CALL
+        elif self.host.__new__ is Instance.__new__:
+            self.enters = init
         self._initialise = enter
         return enter
 
@@ -203,7 +214,7 @@ class UserClass(LanguageType):
     def forget(self) -> None:
         """Forget what was found for the class and those that derive from it: it has changed."""
         host = self.host
-        self._found, self._init, self._initialise = {}, None, None
+        self._found, self._init, self._initialise, self.enters = {}, None, None, None
         self._new = getattr(host, "language_new", None)
         if issubclass(host, Instance):
             host.language_reads = {} if _reads_plainly(host) else None
@@ -254,6 +265,11 @@ class UserClass(LanguageType):
                 if name == "__del__"
                 else None,
             )
+
+
+def init_returned(value: Any) -> GradcliError:
+    """The error of an `__init__` that returned a value."""
+    return type_error(f"__init__() must return None, not {type_name(value)}")
 
 
 _BY_CALL: Any = object()
