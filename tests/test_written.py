@@ -343,6 +343,55 @@ PROGRAMS = {
         except RecursionError:
             print("too deep")
     """,
+    "comparisons of objects": """
+        class V:
+            def __init__(self, x):
+                self.x = x
+            def __lt__(self, other):
+                return self.x < other.x if isinstance(other, V) else NotImplemented
+            def __eq__(self, other):
+                print("eq", self.x)
+                return self.x == other.x if isinstance(other, V) else NotImplemented
+            def __ge__(self, other):
+                return "at least"
+            def __gt__(self, other):
+                print("gt")
+                return NotImplemented
+        class W(V):
+            def __gt__(self, other):
+                return "W first"
+        def compare(a, b):
+            return a < b, a == b, a != b, a >= b
+        v = V(1)
+        print(compare(v, V(2)), compare(V(2), V(1)), compare(v, v), v == 3, v != 3, v != "v")
+        def less(a, b):
+            return a < b
+        def more(a, b):
+            return a > b
+        def same(a, b):
+            return a == b, b == a, a != b
+        print(less(V(1), W(2)), more(W(1), 2), same(V(1), 2), same(v, v), same(v, None))
+        for f, a, b in ((less, V(1), 2), (less, 2, V(1)), (more, V(1), V(2)), (more, V(1), "a")):
+            try:
+                print(f(a, b))
+            except TypeError as error:
+                print(error)
+        class L(list):
+            def __lt__(self, other):
+                return "of lists"
+        inside = []
+        inside.append(inside)
+        print(less(L(), 1), less(L(), L()), less(V(1), V(1)))
+        for a in (V(1), L([inside])):
+            try:
+                print(less(a, inside))
+            except Exception as error:
+                print(type(error).__name__)
+        V.__eq__ = lambda self, other: NotImplemented
+        print(same(v, v), same(v, V(1)))
+        V.__lt__ = lambda self, other: self.y
+        less(V(1), V(2))
+    """,
     "operators that fail": """
         class V:
             def __init__(self, x):

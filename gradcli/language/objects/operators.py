@@ -254,27 +254,31 @@ def _method(symbol: str, reflected: bool) -> str:
 
 
 def written_operator(symbol: str, kind: type) -> Any:
-    """The function of the program's that an object of a class has for an arithmetic operator, None
-    where there is no such, or what the host checks it for.
+    """The function of the program's that an object of a class has for an operator, None where there
+    is no such, or what the host checks it for.
     """
     if not hasattr(kind, "language_class"):
         return None
-    name = f"__{ARITHMETIC[symbol]}__"
+    name = _method(symbol, False)
     method = getattr(kind, name, None)
     function = getattr(method, "function", None)
     return function if hasattr(function, "invoke") and SPECIAL_METHODS[name] is object else None
 
 
 def from_the_right(symbol: str, left: Any, right: Any) -> Any:
-    """What the object on the right does for an operator that the left one declines; raises the
-    host's TypeError.
+    """What the object on the right does for an operator that the left one declines, by the host's
+    rules; raises its TypeError.
     """
     method = getattr(type(right), _method(symbol, True), None)
     value = NotImplemented
-    if method is not None and type(right) is not type(left):
+    if method is not None and (symbol in COMPARISONS or type(right) is not type(left)):
         value = method(right, left)
     if value is NotImplemented:
+        if symbol in ("==", "!="):
+            return (left is right) == (symbol == "==")
         names = f"'{type(left).__name__}' and '{type(right).__name__}'"
+        if symbol in COMPARISONS:
+            raise TypeError(f"'{symbol}' not supported between instances of {names}")
         raise TypeError(f"unsupported operand type(s) for {symbol}: {names}")
     return value
 

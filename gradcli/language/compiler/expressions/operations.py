@@ -9,8 +9,10 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_operands
 from gradcli.language.compiler.names import is_direct
+from gradcli.language.limits import PLAIN
 from gradcli.language.objects import operators
 from gradcli.language.objects.borders import FOREIGN, beside
+from gradcli.language.objects.classes.special_methods import COMPARISONS
 from gradcli.language.objects.classes.user_classes import Instance, watch_class
 from gradcli.language.objects.operators import NUMBERS
 from gradcli.language.tree import syntax as tree
@@ -233,6 +235,10 @@ _CLASSES = 8
 """Classes whose methods a place knows at a time."""
 
 
+_WALKED = (list, tuple, dict, set)
+"""Containers, which are compared only if that ends."""
+
+
 def own_first(
     state: State,
     symbol: str,
@@ -240,13 +246,17 @@ def own_first(
     span: Span,
     otherwise: operators.Operation,
 ) -> operators.Operation:
-    """An arithmetic operator that enters the method of an object of the program's as a function is
-    entered, where that comes first in Python too: no class derives from the object's.
+    """An operator that enters the method of an object of the program's as a function is
+    entered, where that comes first in Python too: no class derives from the object's. A comparison
+    does with another of the class or with what is no container.
     """
     left_node, right_node = nodes
     known: dict[type, Any] = {}
+    compares = symbol in COMPARISONS
 
     def find(kind: type) -> Any:
+        if compares and issubclass(kind, _WALKED):
+            return None
         method = operators.written_operator(symbol, kind)
         if method is not None and issubclass(kind, Instance) and len(known) < _CLASSES:
             watch_class(kind, partial(known.pop, kind, None))
@@ -259,7 +269,7 @@ def own_first(
         method = known.get(kind) or find(kind)
         if method is None or other is Tensor:
             return otherwise(left, right)
-        if other is not kind and issubclass(other, kind):
+        if other is not kind and (issubclass(other, kind) or (compares and other not in PLAIN)):
             return otherwise(left, right)
         state.place = span
         try:

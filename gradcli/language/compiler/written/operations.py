@@ -14,7 +14,7 @@ from gradcli.language.compiler.expressions.operations import (
     own_first,
 )
 from gradcli.language.compiler.written.writer import Writer, of_values, writes
-from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
+from gradcli.language.objects.classes.special_methods import COMPARISONS
 from gradcli.language.objects.operators import HOST_OPERATORS
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope
@@ -103,9 +103,7 @@ def applied(
 
     def make() -> Callable[..., Any]:
         run = of_values(operation(w.over_operands(nodes), symbol, *nodes, span, scope))
-        return (
-            own_first(w.compiler.state, symbol, nodes, span, run) if symbol in ARITHMETIC else run
-        )
+        return own_first(w.compiler.state, symbol, nodes, span, run)
 
     general = f"{w.later(make)}({', '.join(operands)})"
     holds = guard(symbol, *operands, nodes)
