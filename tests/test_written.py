@@ -332,6 +332,30 @@ PROGRAMS = {
             ("it has no end", "V(x)", "x"),
         )
     },
+    "objects that are called": """
+        class V:
+            def __init__(self, x):
+                self.x = x
+            def __call__(self, y, by=1):
+                return self.x * y * by
+        class W(V):
+            def __call__(self, n):
+                return n and self(n - 1) + 1
+        class N:
+            pass
+        def calls(v):
+            return v(2), v(3, 4)
+        print(calls(V(2)), W(0)(300))
+        V.__call__ = lambda self, *values: values
+        print(calls(V(2)))
+        for v in (W(0), N(), 3):
+            try:
+                calls(v)
+            except Exception as error:
+                print(type(error).__name__, error)
+        V.__call__ = lambda self, y: y @ y
+        calls(V(2))
+    """,
     "operators without an end": """
         class V:
             def __init__(self, x):
