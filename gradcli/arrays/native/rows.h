@@ -94,39 +94,52 @@ KERNEL(max_pool)
     int64_t down = N(9), right = N(10), above = N(11), before = N(12);
     NEED(N(0) % (height * width) == 0 && N(1) == N(0) / (height * width) * counts * count);
     NEED(N(2) == N(1));
-    for (int64_t line = 0; line < N(1) / count; line++) {
-        const float *x = F(0) + line / counts * height * width;
-        int64_t top = line % counts * down - above;
-        for (int64_t left = 0; left < count; left += SOME) {
-            int64_t some = count - left < SOME ? count - left : SOME;
-            float most[SOME];
-            int32_t found[SOME];
-            int64_t first = top < 0 ? top + (-top + N(13) - 1) / N(13) * N(13) : top;
-            for (int64_t k = 0; k < some; k++) {
-                int64_t begin = (left + k) * right - before;
-                if (begin < 0) begin += (-begin + N(14) - 1) / N(14) * N(14);
-                most[k] = -INFINITY;
-                found[k] = (int32_t)(first * width + begin);
+    int64_t line = 0, column = 0;
+    /* A line of a small picture has few windows: those of several are compared at once. */
+    for (int64_t first = 0; first < N(1); first += SOME) {
+        int64_t some = N(1) - first < SOME ? N(1) - first : SOME, parts = 0;
+        struct { int64_t begin, end, column, top; const float *plane; } part[SOME];
+        uint32_t starts[SOME]; /* one outside the picture may wrap: it is not kept */
+        int32_t found[SOME];
+        float most[SOME], values[SOME];
+        for (int64_t at = 0; at < some; parts++) {
+            int64_t end = at + count - column < some ? at + count - column : some;
+            int64_t top = line % counts * down - above;
+            int64_t row = top < 0 ? top + (-top + N(13) - 1) / N(13) * N(13) : top;
+            part[parts].begin = at, part[parts].end = end, part[parts].column = column;
+            part[parts].top = top, part[parts].plane = F(0) + line / counts * height * width;
+            for (; at < end; at++, column++) {
+                int64_t left = column * right - before;
+                int64_t begin = left < 0 ? left + (-left + N(14) - 1) / N(14) * N(14) : left;
+                starts[at] = (uint32_t)(top * width + left);
+                found[at] = (int32_t)(row * width + begin), most[at] = -INFINITY;
             }
-            for (int64_t tap = 0; tap < N(7) * N(8); tap++) {
-                int64_t row = top + tap / N(8) * N(13), shift = tap % N(8) * N(14) - before;
-                if (row < 0 || row >= height) continue;
-                int64_t low = 0, high = some; /* the windows of which this tap lies inside */
-                while (low < high && (left + low) * right + shift < 0) low++;
-                while (low < high && (left + high - 1) * right + shift >= width) high--;
-                const float *from = x + row * width + shift + left * right;
-                int32_t place = (int32_t)(row * width + shift + left * right);
-                EACH_APART
-                for (int64_t k = low; k < high; k++) {
-                    float value = from[k * right];
-                    int more = value > most[k] || value != value;
-                    most[k] = more ? value : most[k];
-                    found[k] = more ? place + (int32_t)(k * right) : found[k];
-                }
-            }
-            memcpy(F(1) + line * count + left, most, (size_t)some * sizeof *most);
-            for (int64_t k = 0; k < some; k++) I(2)[line * count + left + k] = found[k];
+            if (column == count) column = 0, line++;
         }
+        for (int64_t tap = 0; tap < N(7) * N(8); tap++) {
+            int64_t low = tap / N(8) * N(13), aside = tap % N(8) * N(14) - before;
+            uint32_t shift = (uint32_t)(low * width + aside + before);
+            for (int64_t each = 0; each < parts; each++) {
+                int64_t begin = part[each].begin, end = part[each].end, row = part[each].top + low;
+                int64_t left = part[each].column * right + aside;
+                int64_t last = left + (end - begin - 1) * right;
+                if (row < 0 || row >= height) end = begin;
+                for (; begin < end && left < 0; left += right) values[begin++] = -INFINITY;
+                for (; begin < end && last >= width; last -= right) end--;
+                const float *from = part[each].plane + row * width + left;
+                EACH_APART
+                for (int64_t k = 0; k < end - begin; k++) values[begin + k] = from[k * right];
+                for (; end < part[each].end; end++) values[end] = -INFINITY;
+            }
+            EACH_APART
+            for (int64_t k = 0; k < some; k++) {
+                int more = values[k] > most[k] || values[k] != values[k];
+                most[k] = more ? values[k] : most[k];
+                found[k] = more ? (int32_t)(starts[k] + shift) : found[k];
+            }
+        }
+        memcpy(F(1) + first, most, (size_t)some * sizeof *most);
+        for (int64_t k = 0; k < some; k++) I(2)[first + k] = found[k];
     }
     return NULL;
 }
