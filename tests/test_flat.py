@@ -5,6 +5,7 @@ interpreter; and what the checker of steps refuses.
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -390,13 +391,44 @@ def test_memory_is_used_again() -> None:
     assert len({each.__array_interface__["data"][0] for each in arrays}) == 4
 
 
+class _Holder:
+    def __init__(self, array: Any) -> None:
+        self.arrays = {"one": [array]}
+
+    def fill(self, other: Any) -> None:
+        self.arrays["one"][0][...] = other
+
+
+def _filling(array: Any) -> Any:
+    return lambda other: np.copyto(array, other)
+
+
+def _filling_its_default(array: Any) -> Any:
+    return lambda other, own=array: np.copyto(own, other)
+
+
+HOLDERS: dict[str, Any] = {
+    "an argument": lambda array: partial(np.copyto, array),
+    "a method of an array's in C": lambda array: partial(array.__setitem__, ...),
+    "a method of an object that holds it": lambda array: _Holder(array).fill,
+    "a function around it": _filling,
+    "a function's default": _filling_its_default,
+    "a keyword": lambda array: partial(np.positive, out=array),
+    "a list in a list": lambda array: partial(
+        lambda arrays, other: np.copyto(arrays[0][0], other), [[array]]
+    ),
+}
+"""What writes to an array that it holds."""
+
+
 @built
-def test_what_a_call_reads_stays_where_it_is() -> None:
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_what_a_call_reads_stays_where_it_is(holder: str) -> None:
     tape = Tape()
     x = tape.record(np.ones((50, 100), np.float32))
     y, last = x * 2, x * 3
     z = y * 5
-    tape.steps.append(call(np.copyto, last.array, z.array))
+    tape.steps.append(call(HOLDERS[holder](last.array), z.array))
     steps = planned(tape.steps, tape.own, [x.array])
     assert CORE.Program(tuple(steps), (), (), print)() == ()
     assert (last.array == 10).all()

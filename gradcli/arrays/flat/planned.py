@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from types import BuiltinMethodType, FunctionType, MethodType
+from gc import get_referents
+from types import FunctionType, ModuleType, NoneType
 from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.flat.recorded import Recorded
 from gradcli.arrays.flat.steps import Step
+from gradcli.state import State
 
 BLOCK = 2048
 """Elements of a block: three arrays of floats take half of a processor's nearest cache."""
@@ -280,7 +280,7 @@ def _arrays_of(step: Step) -> Iterator[tuple[Any, bool | None]]:
     """
     kind = step[0]
     if kind not in _COMPUTES and kind not in _LOOKS:
-        for each in _found_in(step[1:], set()):
+        for each in _found_in(step[1:]):
             yield each, None
         return
     arrays = [each for each in step[1:] if type(each) is np.ndarray]
@@ -292,31 +292,27 @@ def _arrays_of(step: Step) -> Iterator[tuple[Any, bool | None]]:
         yield arrays[written], True
 
 
-def _found_in(parts: Any, seen: set[int]) -> Iterator[Any]:
-    """The arrays in what a step calls, and calls with."""
-    if id(parts) in seen:
-        return
-    seen.add(id(parts))
-    if type(parts) is np.ndarray:
-        yield parts
-        return
-    inner: Iterable[Any] = ()
-    if type(parts) is Recorded:
-        inner = (parts.array,)
-    elif isinstance(parts, (tuple, list)):
-        inner = parts
-    elif type(parts) is dict:
-        inner = parts.values()
-    elif type(parts) is slice:
-        inner = parts.start, parts.stop, parts.step
-    elif type(parts) is partial:
-        inner = parts.func, parts.args, parts.keywords
-    elif isinstance(parts, (MethodType, BuiltinMethodType)):
-        inner = (parts.__self__,)
-    elif type(parts) is FunctionType:
-        inner = [cell.cell_contents for cell in parts.__closure__ or ()]
-    for each in inner:
-        yield from _found_in(each, seen)
+def _found_in(parts: Any) -> Iterator[Any]:
+    """The arrays in what a step calls, and calls with, whatever holds them there: an array that is
+    missed would be written over while somebody reads it.
+    """
+    seen: set[int] = set()
+    left = [parts]
+    while left:
+        part = left.pop()
+        if id(part) in seen or isinstance(part, _HOLDS_NONE):
+            continue
+        seen.add(id(part))
+        if type(part) is np.ndarray:
+            yield part
+        elif type(part) is FunctionType:
+            left += part.__closure__ or (), part.__defaults__ or (), part.__kwdefaults__ or ()
+        else:
+            left += get_referents(part)
+
+
+_HOLDS_NONE = (State, type, ModuleType, np.ufunc, np.generic, str, bytes, int, float, NoneType)
+"""Types of what leads to no array that was made as a program was written down."""
 
 
 def _on(step: Step, moved: Callable[[Any], Any]) -> Step:
