@@ -30,21 +30,22 @@ class HotBlock(Record):
         is_alone: whether nothing else compiles the iterations.
         write: writes the body as a function of the variables; None where that cannot be.
         written: what runs in its place.
+        runs: how often it ran since it was last looked at.
     """
 
     body: Run
     is_alone: Callable[[], bool]
     write: Callable[[], Run | None]
-    left: int = 0
     written: Run | None = None
+    runs: int = 0
 
     def run(self, variables: Variables) -> Any:
         """Run it once; returns how it ended."""
         if self.written is not None:
             return self.written(variables)
-        self.left -= 1
-        if self.left < -HOT_ITERATIONS:
-            self.left = 0
+        self.runs += 1
+        if self.runs > HOT_ITERATIONS:
+            self.runs = 0
             if self.is_alone():
                 self.written = self.write() or self.body
         return self.body(variables)
@@ -58,18 +59,19 @@ class HotList(Record):
             be.
         may_be: whether it may be written.
         run: what was written.
+        made: the elements.
     """
 
     write: Callable[[], Callable[..., list[Any]] | None]
     may_be: bool
-    left: int = 0
     run: Any = None
+    made: int = 0
 
     def takes(self, values: Any) -> bool:
         """Whether it is written, as it is by now, or for values that are many."""
         if self.run is None:
             many = len(values) if type(values) in _SIZED else 0
-            if self.left - many > -HOT_ITERATIONS:
+            if self.made + many < HOT_ITERATIONS:
                 return False
             self.run = self.write()
             self.may_be = self.run is not None

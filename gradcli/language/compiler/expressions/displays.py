@@ -243,7 +243,7 @@ def _single(
             else:
                 elements.append(element(inside))
             state.place = span
-        hot.left -= len(elements)
+        hot.made += len(elements)
         return elements
 
     return collect

@@ -128,7 +128,7 @@ def _function(
         if hot is not None:
             function.hot = hot
             if hot.run is not None:
-                function.run, function.least, function.most = hot.run, hot.least, hot.most
+                function.enter_by(run)
         return function
 
     return make

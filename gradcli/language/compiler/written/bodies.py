@@ -122,11 +122,7 @@ def written_block(compiler: Compiler, body: Sequence[tree.Statement], scope: Sco
         writer.block_of(body, scope)
     except CannotWrite:
         return None
-    first = [" parent = variables[PARENT]"] if writer.has_parent else []
-    if writer.unsure:
-        first.append(f" {' = '.join(sorted(writer.unsure))} = UNBOUND")
-    lines = ["def run(variables):", *first, *writer.lines, " return None"]
-    return _made(writer, "\n".join(lines))
+    return _over_variables(writer, "variables", "None")
 
 
 def written_list(
@@ -147,11 +143,17 @@ def written_list(
         return None
     if result is None:
         return None
-    first = [" parent = variables[PARENT]"] if writer.has_parent else []
+    return _over_variables(writer, "variables, drawn", result)
+
+
+def _over_variables(writer: Writer, parameters: str, result: str) -> Callable[..., Any]:
+    """What was written as a function of the variables of closures."""
+    lines = [f"def run({parameters}):"]
+    if writer.has_parent:
+        lines.append(" parent = variables[PARENT]")
     if writer.unsure:
-        first.append(f" {' = '.join(sorted(writer.unsure))} = UNBOUND")
-    lines = ["def run(variables, drawn):", *first, *writer.lines, f" return {result}"]
-    return _made(writer, "\n".join(lines))
+        lines.append(f" {' = '.join(sorted(writer.unsure))} = UNBOUND")
+    return _made(writer, "\n".join([*lines, *writer.lines, f" return {result}"]))
 
 
 def _may_write(body: Sequence[tree.Syntax]) -> bool:

@@ -38,7 +38,7 @@ _GUARDS: dict[str, str] = {
     "//": f"{_BOTH_INTS} and {{1}}",
     "%": f"{_BOTH_INTS} and {{1}}",
     **dict.fromkeys(
-        COMPARISONS, f"{_BOTH_INTS} or type({{0}}) is type({{1}}) and type({{0}}) in COMPARED"
+        COMPARISONS, f"{_BOTH_INTS} or type({{0}}) is type({{1}}) and type({{0}}) in ORDERED"
     ),
 }
 """When an operator of the host's gives what it means in the language, cannot fail, and runs nothing
@@ -67,7 +67,7 @@ _LARGEST_POWER = 3
 _POWERS = f"type({{0}}) is float and -LARGE < {{0}} < LARGE or {_SMALL_INT}"
 """When a power with an exponent of 1 to `_LARGEST_POWER` is finite, and an integer of few bits."""
 
-NAMES: dict[str, Any] = {"SMALL": SMALL, "LARGE": 1e100, "COMPARED": frozenset({int, float, str})}
+NAMES: dict[str, Any] = {"SMALL": SMALL, "LARGE": 1e100, "ORDERED": frozenset({int, float, str})}
 """What the guards refer to."""
 
 

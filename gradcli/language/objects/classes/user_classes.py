@@ -175,11 +175,11 @@ class UserClass(LanguageType):
         if initialise is _BY_CALL:
             return self(*args)
         host = self.host
-        if host.__new__ is Instance.__new__:
+        if self.enters is None:
+            instance = host.__new__(host, *args)
+        else:
             instance = object.__new__(host)
             instance.values = {}
-        else:
-            instance = host.__new__(host, *args)
         returned = initialise((instance, *args), {})
         if returned is not None:
             raise init_returned(returned)

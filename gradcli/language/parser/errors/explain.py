@@ -269,9 +269,6 @@ def unexpected(location: Location) -> GradcliError:
     return invalid(f"unexpected {location.shown(location.at)}{after}", location.here(), fix)
 
 
-# --- explanations ---------------------------------------------------------------------------------
-
-
 # --- syntax of other languages ------------------------------------------------------------------
 
 
