@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gradcli.autograd.engine import compiled
+from gradcli.autograd.engine import engine
 from gradcli.autograd.engine.pass_trace import trace_of
 from gradcli.session import Session
 from gradcli.show.diagnostics.human import diagnostic
@@ -202,8 +202,8 @@ print(y.grad_fn, y.grad_fn.next_functions)
 
 def outcome(program: str, after: int, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     """What a program prints and how it fails where a pass is written after so many."""
-    monkeypatch.setattr(compiled, "_AFTER", after)
-    monkeypatch.setattr(compiled, "_sites", {})
+    monkeypatch.setattr(engine, "_AFTER", after)
+    monkeypatch.setattr(engine, "_sites", {})
     result = run(TENSORS + program)
     return result.stdout, "" if result.error is None else diagnostic(result.error)
 
@@ -233,9 +233,9 @@ def test_how_many_are_written_and_run(
     name: str, written: int, run: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = {"written": 0, "run": 0}
-    write = compiled._compiled
+    write = engine._compiled
 
-    def counted(*given: Any) -> compiled.Pass | None:
+    def counted(*given: Any) -> engine.Pass | None:
         made = write(*given)
         if made is None:
             return None
@@ -248,7 +248,7 @@ def test_how_many_are_written_and_run(
 
         return run_it
 
-    monkeypatch.setattr(compiled, "_compiled", counted)
+    monkeypatch.setattr(engine, "_compiled", counted)
     outcome(PROGRAMS[name], 1, monkeypatch)
     assert counts == {"written": written, "run": run}
 

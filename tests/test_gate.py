@@ -26,8 +26,7 @@ from tests.running import run
 OF_ITS_OWN = {
     "build_backend.py": "the wheel",
     "running/arguments/click_options.py": "the shell's own completion of file names",
-    "repl/dot_commands/inspect.py": "the picture that `.show` opens",
-    "repl/dot_commands/session.py": "the name behind `.read`, behind the check of it",
+    "repl/dot_commands/table.py": "the name behind `.read`; the picture that `.show` opens",
     "cli/group.py": "the folders of questions",
     "doors/agents/server.py": "the folder of recordings that the agent may ask about",
     "doors/torch/command.py": "which Python a script runs by",

@@ -27,8 +27,7 @@ from gradcli.show.help import members, op_page
 from gradcli.show.help.manual import sections
 from gradcli.show.help.op_list import op_list, op_list_document
 from gradcli.show.help.op_page import example_of, load, op_help, op_names, op_of_node, summary_of
-from gradcli.show.help.pages import page, topics
-from gradcli.show.help.search import listed
+from gradcli.show.help.pages import listed, page, topics
 from gradcli.show.style import Style
 from tests.command_line import CommandLine
 from tests.machine import PATIENCE

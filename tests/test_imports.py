@@ -164,7 +164,7 @@ newcomer = pointwise("newcomer", lambda self: self + 1)
 expose(newcomer, inplace=True)
 """
 
-EDITED, NEW = Path("gradcli/ops/elementwise/predicates.py"), Path("gradcli/ops/newcomer.py")
+EDITED, NEW = Path("gradcli/ops/elementwise/rounding.py"), Path("gradcli/ops/newcomer.py")
 
 ASK = """
 from gradcli.ops.binding.catalogue import methods, modules
@@ -282,7 +282,7 @@ def test_functions_of_the_catalogue_stand_in_families() -> None:
     modules = [
         module_of(path) for path in files() if decorated.search(path.read_text(encoding="utf-8"))
     ]
-    assert len(modules) > 80
+    assert len(modules) > 70
     assert [module for module in modules if not lazy.is_of_family(module)] == []
 
 
@@ -303,11 +303,11 @@ assert "no_such_name" not in modules["torch"]
 
 FAMILIES = [
     # a name of a module, the family that it brings in, and what stays out
-    ("torch.nn", "Linear", "nn.layers.linear", "nn.layers.attention"),
+    ("torch.nn", "Linear", "nn.layers.linear", "nn.layers.transformer"),
     ("torch.nn", "Module", "nn.module", "nn.layers"),
     ("torch.nn.utils", "clip_grad_norm_", "nn.utils.clipping", "nn.layers"),
     ("torch.optim", "SGD", "optim.sgd", "optim.lbfgs"),
-    ("torch.utils.data", "TensorDataset", "data.datasets", "data.loading"),
+    ("torch.utils.data", "TensorDataset", "data.loading", "nn.layers"),
     ("torch.func", "grad", "func.derivatives", "func.gradcheck"),
     ("torch.distributions", "Normal", "distributions.continuous", "nn.layers"),
 ]

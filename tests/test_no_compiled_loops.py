@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gradcli.autograd.engine import compiled as passes
+from gradcli.autograd.engine import engine as passes
 from gradcli.doors.python.program import run
 from gradcli.doors.python.session import Session as LibrarySession
 from gradcli.session import Session

@@ -20,8 +20,8 @@ import pytest
 from gradcli.errors import GradcliError
 from gradcli.language.drawing import Mark, Plot, bounds, panel
 from gradcli.language.events import Plotted, Sparkline
+from gradcli.questions.plot.curve import plot_document
 from gradcli.session import Session
-from gradcli.show.plots.json import plot_document
 from gradcli.show.plots.scales import Scale, heights, segments, ticks_of
 from gradcli.show.plots.svg import png, svg
 from gradcli.show.plots.text import DOTS, kind_of, plot_text, sparkline

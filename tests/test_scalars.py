@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gradcli.questions.derive.algebra.numbers import number_of
-from gradcli.questions.derive.algebra.writing import cost
+from gradcli.questions.derive.algebra.quotients import cost
 from gradcli.questions.derive.textbook import Scalars
 from gradcli.recorded.symbols.text import text_of
 from gradcli.recorded.symbols.tree import Attribute, Call, Constant, Name, Operation, Symbol

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from gradcli.language.objects.attributes import Module
-from gradcli.ops.binding import catalogue
+from gradcli.ops.binding.catalogue import modules as TORCH_MODULES
 
 _UNDRAWN = """IPython matplotlib.animation matplotlib.axes matplotlib.collections
     matplotlib.colors matplotlib.dates matplotlib.figure matplotlib.gridspec matplotlib.image
@@ -46,7 +46,7 @@ LIBRARY: dict[str, str] = {
     "fractions": "python.numbers.fractions:FRACTIONS",
     "functorch": "torch.functorch:FUNCTORCH",
     "functorch.experimental": "torch.functorch:EXPERIMENTAL",
-    "functools": "python.functools:FUNCTOOLS",
+    "functools": "python.functional:FUNCTOOLS",
     "gc": "python.system.process:GC",
     "glob": "python.system.folders:GLOB",
     "hashlib": "python.hashlib:HASHLIB",
@@ -55,7 +55,7 @@ LIBRARY: dict[str, str] = {
     "importlib.metadata": "python.system.process:METADATA",
     "io": "streams:IO",
     "IPython.display": "drawing.pyplot:DISPLAY",
-    "itertools": "python.itertools:ITERTOOLS",
+    "itertools": "python.functional:ITERTOOLS",
     "json": "python.json:JSON",
     "logging": "python.reports.logging:LOGGING",
     "math": "python.numbers.math:MATH",
@@ -69,7 +69,7 @@ LIBRARY: dict[str, str] = {
     "numpy.random": "numpy.load:RANDOM",
     "numpy.testing": "numpy.load:TESTING",
     "numbers": "python.classes.typing:NUMBERS",
-    "operator": "python.operator:OPERATOR",
+    "operator": "python.functional:OPERATOR",
     "os": "python.system.process:OS",
     "os.path": "python.system.process:OS_PATH",
     "pathlib": "python.system.pathlib:PATHLIB",
@@ -212,7 +212,7 @@ def library_modules(torch: dict[str, Module]) -> dict[str, Module]:
     for name, module in modules.items():
         module.load = _filling(module, LIBRARY[name])
     for name, kept in ALIASES.items():
-        modules[name] = module = Module(name, catalogue.modules[kept])
+        modules[name] = module = Module(name, TORCH_MODULES[kept])
         module.load = torch[kept].load
     modules["torch.functional"].modules["F"] = torch["torch.nn.functional"]
     around = {**torch, **modules}

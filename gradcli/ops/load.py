@@ -12,7 +12,7 @@ from typing import Any
 from gradcli.autograd import tensor as tensors
 from gradcli.autograd.inplace import views
 from gradcli.autograd.tensor import Tensor
-from gradcli.ops.arithmetic import operators  # noqa: F401
+from gradcli.ops.arithmetic import arithmetic  # noqa: F401
 from gradcli.ops.arithmetic.conjugate import conj, negated
 from gradcli.ops.binding import catalogue
 from gradcli.ops.codegen import apply  # noqa: F401

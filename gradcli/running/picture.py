@@ -20,8 +20,7 @@ from gradcli.running.other_values import reasons_to_stay
 from gradcli.running.report import annotated_graph, module_titles
 from gradcli.show.graph.markup import dot, mermaid
 from gradcli.show.page.computing import comparisons
-from gradcli.show.page.document import Times, page_document, times_of
-from gradcli.show.page.page import page
+from gradcli.show.page.page import Times, page, page_document, times_of
 from gradcli.show.pictures.picture import Path, Picture, module_name, part_counts, picture_of
 from gradcli.show.pictures.svg import LaidOut, laid_out, svg
 

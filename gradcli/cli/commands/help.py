@@ -10,8 +10,7 @@ from gradcli.language.hints.spelling import closest
 from gradcli.running.arguments.click_options import topics
 from gradcli.running.arguments.words import COMMANDS, PROGRAM, UNLISTED, unknown
 from gradcli.running.process.terminal import Terminal
-from gradcli.show.help.pages import names, overview, page
-from gradcli.show.help.search import listed, search, wanted
+from gradcli.show.help.pages import listed, names, overview, page, search, wanted
 from gradcli.show.style import Style
 
 

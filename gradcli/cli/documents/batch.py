@@ -183,7 +183,7 @@ def run_file(
                 statements = run.session.parse_stream(lines, "stdin")
                 run.execute(statements, arguments, lambda result: terminal.flush())
             elif path.endswith(DOCUMENTS):
-                from gradcli.cli.documents.running import (  # lazy: start-up: few are documents
+                from gradcli.cli.documents.check import (  # lazy: start-up: few are documents
                     parsed,
                     run_cells,
                 )

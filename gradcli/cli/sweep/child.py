@@ -14,7 +14,7 @@ import sys
 import warnings
 
 from gradcli.cli.sweep.on_worker import DONE, FAILED
-from gradcli.cli.sweep.runner import Runner
+from gradcli.cli.sweep.sweep import Runner
 from gradcli.running.process.terminal import Terminal
 from gradcli.running.process.workers import end_with, receive, send
 from gradcli.session import Session

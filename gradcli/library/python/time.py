@@ -15,7 +15,7 @@ from gradcli.language.objects.formatting import HOST_FORMAT
 from gradcli.language.objects.methods import CLASS_METHODS, METHODS, VALUES
 from gradcli.language.objects.repr import HOST_TEXT
 from gradcli.language.objects.types import by_name, called, check_kind, define
-from gradcli.library.python.classes.named_tuples import named_tuple
+from gradcli.library.python.collections import named_tuple
 from gradcli.state import active
 
 

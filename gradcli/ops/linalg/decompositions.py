@@ -37,7 +37,7 @@ from gradcli.ops.linalg.linear_systems import (
 )
 from gradcli.ops.linalg.triangular import solve_triangular
 from gradcli.ops.shape.joining import cat
-from gradcli.ops.shape.rearranging import diag_embed, tril, triu
+from gradcli.ops.shape.reshaping import diag_embed, tril, triu
 from gradcli.ops.shape.slicing import slice_op
 from gradcli.ops.shape.views import unsqueeze
 from gradcli.state import active, look

@@ -38,8 +38,7 @@ from gradcli.ops.linalg.linear_systems import (
     turned,
 )
 from gradcli.ops.reduction.cumulative import prod_gradient_at_zeros
-from gradcli.ops.shape.rearranging import diag_embed
-from gradcli.ops.shape.reshaping import flatten
+from gradcli.ops.shape.reshaping import diag_embed, flatten
 from gradcli.ops.shape.views import expand, permute, reshape, squeeze_dim, unsqueeze
 
 # --- inverses -----------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Smooth activations: `silu gelu mish softplus logsigmoid softsign glu`.
 
-The piecewise linear ones are in `piecewise_activations`, `elu` and its like in `exponential_units`.
+The piecewise linear ones, `elu` and its like are in `piecewise_activations`.
 Where PyTorch prints a node for an activation's
 gradient, the gradient is an op here: its rule for the gradient is itself, that for the input the
 activation's second derivative.

@@ -27,7 +27,7 @@ from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.complex import real_part
 from gradcli.ops.nn.spatial.padding import constant_pad_nd
-from gradcli.ops.shape.rearranging import roll
+from gradcli.ops.shape.reshaping import roll
 from gradcli.ops.shape.slicing import along, slice_op
 from gradcli.ops.shape.views import inverse_permutation
 

@@ -16,7 +16,7 @@ from gradcli.arrays.kernels.special.gamma import psi
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.catalogue import expose
-from gradcli.ops.creation.rejection import standard_gamma
+from gradcli.ops.creation.distributions import standard_gamma
 from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.reduction.sum import sum_dims

@@ -20,7 +20,7 @@ from gradcli.running.source import Asked, asked_of
 if TYPE_CHECKING:
     from gradcli.language.provenance import Provenance
     from gradcli.language.tree.syntax import Statement
-    from gradcli.questions.blame.finding import Blame, Blamed
+    from gradcli.questions.blame.find import Blame, Blamed
     from gradcli.questions.blame.nonfinite import Watch
     from gradcli.recorded.result import Result
     from gradcli.recorded.watched import Watched
@@ -170,7 +170,7 @@ def _looked(asked: Asked, all: bool) -> Sequence[str] | None:
     It is run without a record of its values, which may take many times the memory. Where all is
     finite, that is said; of a large one the first operation that is not is what to look at.
     """
-    from gradcli.questions.blame.finding import Blame  # lazy: command: its body
+    from gradcli.questions.blame.find import Blame  # lazy: command: its body
 
     recording = asked.options.recording
     if recording is None or not recording.has_data:

@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.arrays.files.json import spelled
 from gradcli.errors import Label
-from gradcli.questions.blame.finding import Blame, Blamed, Fix, name_of, number_text
+from gradcli.questions.blame.find import Blame, Blamed, Fix, name_of, number_text
 from gradcli.questions.blame.nonfinite import BACKWARD, DATA, MET, SEED
 from gradcli.show.diagnostics.human import finding, location, span_object, wrapped
 from gradcli.show.style import PLAIN, Style, block, escaped, one_line

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import to_host
-from gradcli.questions.blame.finding import Fix, Rewrite
+from gradcli.questions.blame.find import Fix, Rewrite
 from gradcli.questions.blame.nonfinite import is_finite
 from gradcli.running.rerun import Outcome
 

@@ -13,7 +13,7 @@ from gradcli.arrays.dtypes import DTYPES
 from gradcli.errors import Source, Span
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.definition.op import Op, registry
-from gradcli.questions.blame.finding import Blamed, number_text
+from gradcli.questions.blame.find import Blamed, number_text
 from gradcli.questions.blame.nonfinite import BACKWARD, DATA, FORWARD, FirstNonFinite, Operand
 from gradcli.questions.blame.tell import SCHEMA, blamed_object, facts, growth_text, hint
 from gradcli.recorded.watched import NonFinite, Place, Watched

@@ -28,8 +28,7 @@ from gradcli.questions.check.check import (
     worst,
 )
 from gradcli.questions.check.check import check as compare
-from gradcli.questions.check.diagnosis import Clues, is_close
-from gradcli.questions.check.edits import Edit, edits, edits_of_backward
+from gradcli.questions.check.diagnosis import Clues, Edit, edits, edits_of_backward, is_close
 from gradcli.questions.check.recomputed import recomputed
 from gradcli.questions.check.tell import (
     check_document,
@@ -41,7 +40,7 @@ from gradcli.questions.why.detachments import places_beside
 from gradcli.questions.why.suspects import Suspect, suspects, without_second
 from gradcli.recorded.names import arguments_of
 from gradcli.running.arguments.words import UsageError, not_in_program
-from gradcli.running.recordings.operations import OtherInputsError
+from gradcli.running.recordings.replay import OtherInputsError
 from gradcli.running.report import asked_seed, bare_leaf
 from gradcli.running.rerun import evaluate, moments_of
 from gradcli.show.answer import Answer

@@ -25,8 +25,13 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.questions.derive.simplify import Simplification
 from gradcli.record import Record
-from gradcli.recorded.formulas.memory import read_at, shared_positions, written_at
-from gradcli.recorded.formulas.spellings import Unwritten, dtype_argument
+from gradcli.recorded.formulas.spellings import (
+    Unwritten,
+    dtype_argument,
+    read_at,
+    shared_positions,
+    written_at,
+)
 from gradcli.recorded.formulas.written_instructions import written
 from gradcli.recorded.symbols.tree import (
     Call,

@@ -26,8 +26,7 @@ from gradcli.questions.derive.algebra.matrices import Matrices
 from gradcli.questions.derive.algebra.numbers import number_of
 from gradcli.questions.derive.algebra.polynomials import Quotient, TooLarge, of_name, with_quotients
 from gradcli.questions.derive.algebra.products import simplified
-from gradcli.questions.derive.algebra.reading import Atoms
-from gradcli.questions.derive.algebra.writing import Writer, cost
+from gradcli.questions.derive.algebra.quotients import Atoms, Writer, cost
 from gradcli.questions.derive.derive import Program, agrees, run_formulas
 from gradcli.questions.derive.program import MANY, Derivation, Line, is_sum
 from gradcli.recorded.symbols.notation import is_elementwise

@@ -26,10 +26,10 @@ from gradcli.questions.explain.kinks import unexamined
 from gradcli.questions.explain.paths import paths_to
 from gradcli.questions.explain.tell_ledger import ledger_table, ledger_text
 from gradcli.record import Record
+from gradcli.recorded.annotated_graph import saved_values
 from gradcli.recorded.ledger import last_pass, ledger
 from gradcli.recorded.names import Operands
 from gradcli.recorded.result import Result
-from gradcli.recorded.saved import saved_values
 from gradcli.running.arguments.files import write_text
 from gradcli.running.arguments.options import DRAWN
 from gradcli.running.arguments.words import UsageError

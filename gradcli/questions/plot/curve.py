@@ -1,4 +1,6 @@
-"""The curve of a function of one number, its derivative, and the tangent at a point."""
+"""The curve of a function of one number, its derivative, and the tangent at a point; also as JSON
+of the schema `gradcli.plot/1`.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradcli.arrays.files.json import spelled
 from gradcli.errors import GradcliError, Source, type_error
-from gradcli.language.drawing import Mark, Panel, Plot, panel
+from gradcli.language.drawing import Mark, Panel, Plot, bounds, panel
 from gradcli.language.parser.parser import parse_program
 from gradcli.record import Record
 from gradcli.recorded.ledger import bracketed
@@ -19,12 +22,12 @@ from gradcli.running.lookup import missing_inputs
 from gradcli.running.plots import text_of
 from gradcli.running.process.progress import watched
 from gradcli.running.rerun import Executed, Rerun
-from gradcli.show.plots.json import plot_document
 from gradcli.show.plots.svg import svg
-from gradcli.show.result_json import text
+from gradcli.show.result_json import number, text
 
 if TYPE_CHECKING:
     from gradcli.running.source import Asked
+
 
 POINTS = 201
 """Places at which a function is computed unless another number is given."""
@@ -229,8 +232,8 @@ def _drawn(curves: Sequence[Curve], x: str) -> Panel:
     drawn.legend = drawn.grid = True
     whole = {"alpha": 1.0, "marker": "", "size": 6.0}
     values = []
-    for number, curve in enumerate(curves):
-        own, slope, touching = ["C0", "C1", "C2"] if len(curves) == 1 else [f"C{number}"] * 3
+    for order, curve in enumerate(curves):
+        own, slope, touching = ["C0", "C1", "C2"] if len(curves) == 1 else [f"C{order}"] * 3
         xs = np.array([each.x for each in curve.points])
         ys = np.array([each.y for each in curve.points])
         slopes = np.array([each.slope for each in curve.points])
@@ -292,3 +295,51 @@ def _show(asked: Asked, plot: Plot, curves: Sequence[Curve], x: str) -> None:
         for each in curve.tangents:
             slope = f"d{bracketed(curve.name)}/d{x} = {each.slope:.6g}"
             asked.terminal.write(f"at {x} = {each.x:g}: {curve.name} = {each.y:.6g}, {slope}\n")
+
+
+SCHEMA = "gradcli.plot/1"
+
+
+def plot_document(plot: Plot) -> dict[str, Any]:
+    """A figure as an object: its panels, each with what is drawn in it."""
+    return {
+        "schema": SCHEMA,
+        "title": plot.title,
+        "width": plot.width,
+        "height": plot.height,
+        "panels": [_panel(each) for each in plot.panels],
+    }
+
+
+def _panel(panel: Panel) -> dict[str, Any]:
+    axes = [
+        {
+            "label": panel.labels[axis],
+            "limits": list(map(float, bounds(panel, axis))),
+            "scale": "log" if panel.logarithmic[axis] else "linear",
+        }
+        for axis in (0, 1)
+    ]
+    return {
+        "cell": list(panel.cell),
+        "title": panel.title,
+        "x": axes[0],
+        "y": axes[1],
+        "marks": [_mark(each) for each in panel.marks],
+    }
+
+
+def _mark(mark: Mark) -> dict[str, Any]:
+    style = {
+        name: spelled(value) if isinstance(value, float) else value
+        for name, value in mark.style.items()
+        if value is not None
+    }
+    numbers = {name: number(array) for name, array in mark.numbers.items()}
+    return {
+        "kind": mark.kind,
+        "label": mark.label,
+        "color": mark.color,
+        "style": style,
+        **numbers,
+    }

@@ -20,8 +20,7 @@ from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.library.torch.nn.layer import FUNCTIONS, REQUIRED, Layer, defaults_of
 from gradcli.ops.definition.op import Op
 from gradcli.record import Record
-from gradcli.recorded.annotated_graph import AnnotatedGraph
-from gradcli.recorded.saved import saved_arrays
+from gradcli.recorded.annotated_graph import AnnotatedGraph, saved_arrays
 from gradcli.show.graph.labels import (
     constant_text,
     flow_text,

@@ -16,7 +16,7 @@ from gradcli.language.objects.methods import dict_of
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.type_forms import TypeForm
 from gradcli.language.objects.types import LanguageType, define, known_type, type_of
-from gradcli.library.python.classes.named_tuples import NAMED_TUPLE
+from gradcli.library.python.collections import NAMED_TUPLE
 
 
 def cast(typ: Any, val: Any) -> Any:

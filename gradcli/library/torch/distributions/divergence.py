@@ -37,8 +37,7 @@ from gradcli.library.torch.distributions.distribution import (
     sum_rightmost,
     times,
 )
-from gradcli.library.torch.distributions.transformed import Gumbel, HalfNormal, Pareto
-from gradcli.library.torch.distributions.transforms import LogNormal
+from gradcli.library.torch.distributions.transformed import Gumbel, HalfNormal, LogNormal, Pareto
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.binding.functions import F, linalg, methods, torch
 

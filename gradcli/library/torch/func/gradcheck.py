@@ -21,7 +21,7 @@ from gradcli.autograd.engine import backward
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, join_graph, refresh, storage_of, with_history
 from gradcli.errors import GradcliError, assertion_error, attribute_error, runtime_error
-from gradcli.library.torch.func.forward_ad import DualLevel, make_dual, unpack_dual
+from gradcli.library.torch.func.forward import DualLevel, make_dual, unpack_dual
 from gradcli.library.torch.func.vmap import vmap
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function

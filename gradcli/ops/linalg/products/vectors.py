@@ -21,7 +21,7 @@ from gradcli.ops.definition.op import Op, op
 from gradcli.ops.reduction.cumulative import cumprod, cumsum
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.joining import cat
-from gradcli.ops.shape.rearranging import flip
+from gradcli.ops.shape.reshaping import flip
 from gradcli.ops.shape.slicing import select, slice_op
 from gradcli.ops.shape.views import expand, unsqueeze, view
 

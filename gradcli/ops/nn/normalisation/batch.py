@@ -29,7 +29,7 @@ from gradcli.ops.nn.normalisation.formula import (
 )
 from gradcli.ops.nn.spatial.padding import constant_pad
 from gradcli.ops.nn.spatial.pooling import mean_of_windows
-from gradcli.ops.shape.rearranging import repeat
+from gradcli.ops.shape.reshaping import repeat
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
 from gradcli.state import active, computed
 

@@ -2,16 +2,22 @@
 their like in 1 to 3 dimensions.
 
 A pool of one dimension is one of two, over a tensor with a dimension of size 1 put in.
+
+The windows of `adaptive_avg_pool2d adaptive_max_pool2d` follow from the output's sizes: along a
+dimension of n elements, window i of m is from floor(i n / m) to ceil((i + 1) n / m). Max unpooling,
+and fractional pooling with windows at random positions, are `max_unpool2d fractional_max_pool2d`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import new_zeros
+from gradcli.arrays.backend import module_of, new_zeros
 from gradcli.arrays.kernels import in_c
 from gradcli.arrays.kernels.sums import wide
 from gradcli.arrays.kernels.windows.max_pool import largest_of_windows
@@ -22,20 +28,46 @@ from gradcli.arrays.layout.strides import (
     in_suggested_format,
 )
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
+from gradcli.errors import (
+    GradcliError,
+    dtype_error,
+    index_error,
+    runtime_error,
+    shape_error,
+    type_error,
+    value_error,
+)
 from gradcli.ops.arithmetic.arithmetic import mul, zeros
-from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors, out_of_range
+from gradcli.ops.binding.arguments import (
+    check_filled,
+    check_floating,
+    check_not_integral,
+    check_real,
+    check_tensors,
+    out_of_range,
+)
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, LAST, SAMPLES, describe, in_numpy
+from gradcli.ops.creation.random import uniform_array
+from gradcli.ops.definition.doc import (
+    BY_KINDS,
+    BY_VALUES,
+    LAST,
+    RANDOM,
+    SAMPLES,
+    describe,
+    in_numpy,
+)
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.power import power
 from gradcli.ops.elementwise.unary import abs_op, sign
-from gradcli.ops.indexing.gather import gather, scatter_add
+from gradcli.ops.indexing.gather import gather, scatter_add, scatter_tensor
+from gradcli.ops.indexing.strided import as_strided_in_place
 from gradcli.ops.linalg.products.matrix_products import along_dims
 from gradcli.ops.nn.piecewise_activations import relu_op
-from gradcli.ops.nn.spatial.numpy_forms import average_pool, max_pool
+from gradcli.ops.nn.spatial.numpy_forms import adaptive_mean, average_pool, max_pool
 from gradcli.ops.nn.spatial.unfold import check_counts, per_dimension
+from gradcli.ops.reduction.sum import mean_dims
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
 from gradcli.record import Record
 from gradcli.state import active
@@ -565,3 +597,392 @@ def _expose_lp_pool(ndim: int) -> None:
 
 for _ndim in (1, 2, 3):
     _expose_lp_pool(_ndim)
+
+
+# --- windows that follow from the output's sizes --------------------------------------------------
+
+
+# --- arrays -------------------------------------------------------------------------------------
+
+
+def _cells(sizes: Sizes, counts: Sizes) -> Iterator[tuple[Any, Any]]:
+    """For every window, its position in the output and the slices of its elements."""
+    for position in product(*map(range, counts)):
+        where = (
+            slice(i * size // count, -(-(i + 1) * size // count))
+            for i, size, count in zip(position, sizes, counts, strict=True)
+        )
+        yield (..., *position), (..., *where)
+
+
+def _shared(value: Any, extents: Sizes) -> Any:
+    """A value divided by the sizes of a window, one after the other as PyTorch rounds it."""
+    for extent in extents:
+        value = value / extent
+    return value
+
+
+def _mean_array(self: Any, output_size: Sizes) -> Any:
+    ndim = len(output_size)
+    values = wide(self)
+    pooled = module_of(values).empty((*self.shape[:-ndim], *output_size), values.dtype)
+    for position, where in _cells(self.shape[-ndim:], output_size):
+        cell = values[where]
+        extents = cell.shape[-ndim:]
+        # Added one by one, in row order.
+        sums = np.add.accumulate(cell.reshape(*cell.shape[:-ndim], prod(extents)), axis=-1)
+        pooled[position] = _shared(sums[..., -1], extents)
+    return in_format_of_images(pooled.astype(self.dtype, copy=False), self, ndim)
+
+
+def _mean_transposed(grad_output: Any, self: Any, output_size: Sizes) -> Any:
+    ndim = len(output_size)
+    check_gradient(f"adaptive_avg_pool{ndim}d", grad_output)
+    grad = module_of(grad_output).zeros(self.shape, grad_output.dtype)
+    for position, where in _cells(self.shape[-ndim:], output_size):
+        cell = grad[where]
+        share = _shared(grad_output[position], cell.shape[-ndim:])
+        cell += share.reshape(*share.shape, *(1,) * ndim)
+    return in_format_of_images(grad, self, ndim)
+
+
+def _largest_array(self: Any, output_size: Sizes) -> tuple[Any, Any]:
+    """The largest of every window, the first of ties, and its position in row order."""
+    ndim = len(output_size)
+    leading, sizes = self.shape[:-ndim], self.shape[-ndim:]
+    order = module_of(self).arange(prod(sizes)).reshape(sizes)
+    indices = module_of(self).empty((*leading, *output_size), np.int64)
+    for position, where in _cells(sizes, output_size):
+        within = order[where].reshape(-1)
+        cell = self[where].reshape(*leading, within.size)
+        chosen = np.argmax(cell, axis=-1)
+        missing = cell != cell
+        if missing.any():  # a nan is larger than anything, the last one largest
+            last = within.size - 1 - np.argmax(missing[..., ::-1], axis=-1)
+            chosen = np.where(missing.any(axis=-1), last, chosen)
+        indices[position] = within[chosen]
+    rows = self.reshape(*leading, prod(sizes))
+    positions = indices.reshape(*leading, prod(output_size))
+    values = np.take_along_axis(rows, positions, -1).reshape(indices.shape)
+    return in_format_of_images(values, self, ndim), in_format_of_images(indices, self, ndim)
+
+
+def _matrices(_output_size: Sizes, sizes: Sizes, counts: Sizes) -> list[Any]:
+    """For each dimension the matrix that a row of elements is multiplied by."""
+    matrices = []
+    for size, count in zip(sizes, counts, strict=True):
+        place, window = np.arange(size)[:, None], np.arange(count)
+        start, end = window * size // count, -(-(window + 1) * size // count)
+        matrices.append(((start <= place) & (place < end)) / (end - start))
+    return matrices
+
+
+_MEAN = {
+    ndim: linear_pool(f"_adaptive_avg_pool{ndim}d", _mean_array, _mean_transposed, _matrices)
+    for ndim in (2, 3)
+}
+_LARGEST = {ndim: picking(f"adaptive_max_pool{ndim}d", ndim, _largest_array) for ndim in (2, 3)}
+
+# --- what programs write ------------------------------------------------------------------------
+
+
+def _output_size(name: str, requested: Any, sizes: Sizes) -> Sizes:
+    """The sizes asked for; None keeps the input's. Raises E202 or E204 for what is no size."""
+    wanted = tuple(requested) if isinstance(requested, (tuple, list)) else (requested,) * len(sizes)
+    if len(wanted) != len(sizes):
+        raise runtime_error(
+            f"{name}(): output_size must be one integer or {len(sizes)}, not {requested}"
+        )
+    plain = []
+    for size, own in zip(wanted, sizes, strict=True):
+        size = own if size is None else size
+        if type(size) is not int:
+            raise type_error(f"{name}(): output_size must be integers, not {requested}")
+        if size < 0:
+            raise runtime_error(f"{name}(): a size of {size} is none")
+        plain.append(size)
+    return tuple(plain)
+
+
+def _checked(name: str, input: Tensor, output_size: Any, ndim: int, filled: int) -> Sizes:
+    check_pooled(name, input, ndim, filled)
+    check_floating(name, input)
+    return _output_size(name, output_size, input.array.shape[-ndim:])
+
+
+def _of_one_sample(input: Any) -> int:
+    """The dimensions but the first, which may be empty, whether it counts samples or channels."""
+    return input.array.ndim - 1 if type(input) is Tensor else 0
+
+
+def adaptive_average(input: Tensor, sizes: Sizes) -> Tensor:
+    """The mean of every window, so many windows per dimension as given, over 1 to 3 dimensions."""
+    if len(sizes) == 1:
+        dim = input.array.ndim - 1
+        raised = unsqueeze.apply(input, dim)
+        return squeeze_dim.apply(adaptive_average(raised, (1, *sizes)), dim)
+    if all(size == 1 for size in sizes):
+        last = input.array.ndim
+        mean = mean_dims.apply(input, tuple(range(last - 1, last - 1 - len(sizes), -1)), True)
+        if last == len(sizes) + 2 and channels_are_last(input.array):
+            channels = input.array.shape[1]
+            steps = (channels, 1, *(channels,) * len(sizes))
+            as_strided_in_place(mean, mean.array.shape, steps)
+        return mean
+    return _MEAN[len(sizes)].apply(input, sizes)
+
+
+def _expose(ndim: int) -> None:
+    mean_name, max_name = f"adaptive_avg_pool{ndim}d", f"adaptive_max_pool{ndim}d"
+
+    def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
+        if type(input) is Tensor and output_size in (1, (1,) * ndim):
+            # One window is PyTorch's mean, which takes complex numbers.
+            check_not_integral("mean", input, "RuntimeError")
+            if not input.dtype.is_complex or input.array.ndim not in (ndim + 1, ndim + 2):
+                check_pooled(mean_name, input, ndim, 0)
+            return adaptive_average(input, (1,) * ndim)
+        filled = ndim if ndim < 3 else _of_one_sample(input)
+        sizes = _checked(mean_name, input, output_size, ndim, filled)
+        return adaptive_average(input, sizes)
+
+    def adaptive_max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        sizes = _checked(max_name, input, output_size, ndim, _of_one_sample(input))
+        if ndim > 1:
+            results = _LARGEST[ndim].apply(input, sizes)
+        else:
+            dim = input.array.ndim - 1
+            raised = _LARGEST[2].apply(unsqueeze.apply(input, dim), (1, *sizes))
+            results = tuple(squeeze_dim.apply(result, dim) for result in raised)
+        return results if return_indices else results[0]
+
+    in_numpy(adaptive_mean(ndim))(adaptive_avg_pool)
+    function(mean_name, module="torch.nn.functional")(adaptive_avg_pool)
+    function(max_name, module="torch.nn.functional")(adaptive_max_pool)
+    windows = f"windows that divide the last {LAST[ndim]} evenly."
+    if ndim == 1:
+        windows = "windows that divide the last dimension into `output_size`."
+    describe(adaptive_avg_pool, f"Means of {windows}", f"F.{mean_name}({SAMPLES[ndim]}, 2)")
+    describe(adaptive_max_pool, f"Maxima of {windows}", f"F.{max_name}({SAMPLES[ndim]}, 2)")
+    if ndim == 1:
+
+        def with_indices(input: Tensor, output_size: Any) -> Any:
+            return adaptive_max_pool(input, output_size, True)
+
+        with_indices.__doc__ = adaptive_max_pool.__doc__
+        function(mean_name)(adaptive_avg_pool)
+        function(max_name)(with_indices)
+
+
+for _ndim in (1, 2, 3):
+    _expose(_ndim)
+
+
+# --- unpooling, and windows at random positions ---------------------------------------------------
+
+
+# --- max_unpool ---------------------------------------------------------------------------------
+
+
+def _unpooled(self: Any, indices: Any, output_size: Sizes) -> Any:
+    ndim = len(output_size)
+    planes, size = prod(self.shape[:-ndim]), prod(output_size)
+    if np.any((indices < 0) | (indices >= size)):
+        raise index_error(
+            f"max_unpool{ndim}d(): an index lies outside the {size} elements of the output",
+            raises="RuntimeError",
+        )
+    result = module_of(self).zeros((planes, size), self.dtype)
+    rows = (planes, prod(self.shape[-ndim:]))
+    np.put_along_axis(result, indices.reshape(rows), self.reshape(rows), 1)
+    return result.reshape(*self.shape[:-ndim], *output_size)
+
+
+def _unpooled_decomposed(self: Tensor, indices: Tensor, output_size: Sizes) -> Tensor:
+    leading, ndim = tuple(self.shape[: -len(output_size)]), len(output_size)
+    rows, places = (reshape(each, (*leading, prod(each.shape[-ndim:]))) for each in (self, indices))
+    empty = zeros(self, (*leading, prod(output_size)))
+    return reshape(scatter_tensor(empty, len(leading), places, rows), (*leading, *output_size))
+
+
+def _unpool(ndim: int) -> Op:
+    return op(
+        f"max_unpool{ndim}d",
+        _unpooled,
+        decomposition=_unpooled_decomposed,
+        constant=("indices",),
+        self=lambda grad, indices: taken_at(grad, indices, ndim),
+        raises=BY_VALUES,
+    )
+
+
+_UNPOOL = {2: _unpool(2), 3: _unpool(3)}
+
+
+def _unpooled_sizes(
+    name: str, sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, output_size: Any
+) -> Sizes:
+    default = tuple(
+        (size - 1) * step + window - 2 * pad
+        for size, step, window, pad in zip(sizes, stride, kernel, padding, strict=True)
+    )
+    if output_size is None:
+        return default
+    requested = tuple(output_size)[-len(sizes) :]
+    for wanted, usual, step in zip(requested, default, stride, strict=False):
+        if not usual - step < wanted < usual + step:
+            raise value_error(
+                f"{name}(): the output size {requested} cannot have been pooled to {sizes}"
+            )
+    return requested
+
+
+def _expose_unpool(ndim: int) -> None:
+    name = f"max_unpool{ndim}d"
+
+    @function(name, module="torch.nn.functional")
+    def max_unpool(
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        output_size: Any = None,
+    ) -> Tensor:
+        if indices.dtype.name != "int64":
+            raise dtype_error(
+                f"elements in indices should be type int64 but got: {indices.dtype.scalar_type}"
+            )
+        shape = input.array.shape
+        if shape != indices.array.shape or len(shape) not in (ndim + 1, ndim + 2):
+            raise shape_error(
+                f"{name}(): an input of shape {shape} and indices of {indices.array.shape}"
+            )
+        check_filled(name, input, ndim + 2)
+        check_floating(name, input)
+        kernel = per_dimension(name, "kernel_size", kernel_size, ndim)
+        steps = per_dimension(name, "stride", kernel_size if stride is None else stride, ndim)
+        pads = per_dimension(name, "padding", padding, ndim, 0)
+        counts = _unpooled_sizes(name, shape[-ndim:], kernel, steps, pads, output_size)
+        if ndim > 1:
+            return _UNPOOL[ndim].apply(input, indices, counts)
+        raised = unsqueeze.apply(input, -1), unsqueeze.apply(indices, -1)
+        return squeeze_dim.apply(_UNPOOL[2].apply(*raised, (*counts, 1)), len(shape))
+
+    opening, closing = "[" * (ndim + 2), "]" * (ndim + 2)
+    picked = ("1., 2.", "1, 2") if ndim == 1 else ("1.", "3")
+    describe(
+        max_unpool,
+        f"What max_pool{ndim}d picked, put back where it was; 0 elsewhere. Raises E301 where the"
+        " shapes do not fit, E204 for an output size that cannot be.",
+        f"F.{name}({', '.join(f'tensor({opening}{each}{closing})' for each in picked)}, 2)",
+    )
+
+
+for _ndim in (1, 2, 3):
+    _expose_unpool(_ndim)
+
+# --- fractional_max_pool ------------------------------------------------------------------------
+
+
+def _starts(sample: Any, size: int, count: int, window: int) -> Any:
+    """Where the windows of a dimension begin, for each sample: shape (..., count)."""
+    if count == 1:
+        return module_of(sample).full((*sample.shape, 1), size - window)
+    step = (size - window) / (count - 1)
+    positions = np.arange(count - 1)
+    starts = np.trunc((positions + sample[..., None]) * step) - np.trunc(sample[..., None] * step)
+    last = module_of(sample).full((*sample.shape, 1), size - window)
+    return np.concatenate([starts.astype(np.int64), last], -1)
+
+
+def _fractional_array(
+    self: Any, kernel_size: Sizes, output_size: Sizes, samples: Any
+) -> tuple[Any, Any]:
+    """The largest of each window and its position in row order; a nan is larger than anything."""
+    ndim = len(kernel_size)
+    sizes = self.shape[-ndim:]
+    planes = self.reshape(-1, prod(sizes))
+    samples = samples.reshape(len(planes), ndim)
+    positions: Any = np.zeros((len(planes), *(1,) * (2 * ndim)), np.int64)
+    for dim, (size, count, window) in enumerate(zip(sizes, output_size, kernel_size, strict=True)):
+        # The samples are drawn for the last dimension first.
+        starts = _starts(samples[:, ndim - 1 - dim], size, count, window)
+        along = starts[:, :, None] + np.arange(window)
+        aligned = [len(planes), *(1,) * (2 * ndim)]
+        aligned[1 + dim], aligned[1 + ndim + dim] = count, window
+        positions = positions + along.reshape(aligned) * prod(sizes[dim + 1 :])
+    positions = np.broadcast_to(positions, (len(planes), *output_size, *kernel_size))
+    positions = positions.reshape(len(planes), prod(output_size), prod(kernel_size))
+    values = planes[np.arange(len(planes))[:, None, None], positions]
+    ranked = np.where(np.isnan(values), np.inf, values)
+    best = np.argmax(ranked, -1)[..., None]
+    shape = (*self.shape[:-ndim], *output_size)
+    return (
+        np.take_along_axis(values, best, -1).reshape(shape),
+        np.take_along_axis(positions, best, -1).reshape(shape),
+    )
+
+
+# Samples outside of [0, 1) put a window outside of the input.
+_FRACTIONAL = {
+    ndim: picking(f"fractional_max_pool{ndim}d", ndim, _fractional_array, raises=BY_VALUES)
+    for ndim in (2, 3)
+}
+
+
+def _expose_fractional(ndim: int) -> None:
+    name = f"fractional_max_pool{ndim}d"
+
+    @function(name, module="torch.nn.functional", effects=(RANDOM,))
+    def fractional_max_pool(
+        input: Tensor,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> Any:
+        check_floating(name, input)
+        shape = input.array.shape
+        if len(shape) not in (ndim + 1, ndim + 2):
+            raise shape_error(f"{name}(): an input of shape {shape}")
+        if (output_size is None) == (output_ratio is None):
+            raise value_error(
+                f"{name} requires specifying either an output_size or an output_ratio"
+            )
+        kernel = per_dimension(name, "kernel_size", kernel_size, ndim)
+        sizes = shape[-ndim:]
+        if output_size is None:
+            ratios = (
+                tuple(output_ratio) if isinstance(output_ratio, (tuple, list))
+                else (output_ratio,) * ndim
+            )  # fmt: skip
+            counts = tuple(int(n * ratio) for n, ratio in zip(sizes, ratios, strict=True))
+        else:
+            counts = per_dimension(name, "output_size", output_size, ndim)
+        for size, count, window in zip(sizes, counts, kernel, strict=True):
+            if count < 1 or count + window - 1 > size:
+                raise shape_error(
+                    f"{name}(): {count} windows of {window} elements do not fit into {size}"
+                )
+        if _random_samples is None:
+            batch = 1 if len(shape) == ndim + 1 else shape[0]
+            drawn = (batch, shape[-ndim - 1], ndim)
+            samples = uniform_array(name, drawn, input.dtype, None, 0.0, 1.0)
+        else:
+            samples = _random_samples.array
+        values, indices = _FRACTIONAL[ndim].apply(input, kernel, counts, samples)
+        return (values, indices) if return_indices else values
+
+    describe(
+        fractional_max_pool,
+        "The largest of windows at random places, as many as `output_size` says, or as"
+        " `output_ratio` says of the input's. Raises E301 where the windows do not fit, E204 unless"
+        " one of the two is given.",
+        f"F.{name}({SAMPLES[ndim]}, {4 - ndim}, output_size=2)",
+    )
+
+
+for _ndim in (2, 3):
+    _expose_fractional(_ndim)

@@ -23,7 +23,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BY_KINDS, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.products.matrix_products import along_dims
-from gradcli.ops.nn.spatial.adaptive_pooling import adaptive_average
+from gradcli.ops.nn.spatial.pooling import adaptive_average
 
 Sizes = tuple[int, ...]
 Taps = list[tuple[Any, Any]]

@@ -9,9 +9,9 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import shape_error
-from gradcli.library.torch.func.batching.frame import Frame
 from gradcli.library.torch.func.batching.rules import (
     At,
+    Frame,
     batching,
     behind,
     folded,

@@ -13,7 +13,7 @@ from gradcli.autograd.custom.function import DETAILS
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, join_graph
 from gradcli.errors import GradcliError, runtime_error, value_error
-from gradcli.library.torch.func.batching.frame import Frame
+from gradcli.library.torch.func.batching.rules import Frame
 from gradcli.library.torch.func.derivatives import vjp
 from gradcli.library.torch.func.structure import leaves, mapped, rebuilt, same_form, spec_of
 from gradcli.ops.arithmetic.arithmetic import zeros

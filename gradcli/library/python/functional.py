@@ -1,30 +1,51 @@
-"""The module `functools`."""
+"""Python's modules of functional programming: `functools`, `itertools`, whose iterators count each
+value when it is drawn, and `operator`, the language's own operators as functions.
+"""
 
 from __future__ import annotations
 
+import itertools as host
 import operator
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from collections.abc import Iterator as HostIterator
+from keyword import iskeyword
 from typing import Any, ClassVar
 
-from gradcli.errors import type_error, value_error
-from gradcli.language.functions.calls import Function, call
-from gradcli.language.limits import check_nesting
-from gradcli.language.objects.attributes import documentation
+from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.language.functions.calls import Function, call, for_host
+from gradcli.language.limits import check_collection, check_nesting, too_many_steps
+from gradcli.language.objects.attributes import documentation, get_attribute
 from gradcli.language.objects.classes.descriptors import bound
+from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
 from gradcli.language.objects.classes.user_classes import OBJECT, Instance, UserClass
-from gradcli.language.objects.iteration import bounded
+from gradcli.language.objects.iteration import Iterator, bounded, drawing, iterate
+from gradcli.language.objects.operators import (
+    augmented,
+    binary,
+    contains,
+    delete_item,
+    get_item,
+    identity,
+    set_item,
+    unary,
+)
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import (
     LanguageType,
     by_name,
+    called,
+    check_kind,
     is_subclass,
     names,
     type_name,
     type_of,
 )
-from gradcli.library.python.classes.named_tuples import named_tuple
+from gradcli.library.python.collections import named_tuple
 from gradcli.record import Record
+from gradcli.state import active
+
+# --- functools ------------------------------------------------------------------------------------
 
 
 class Partial:
@@ -354,3 +375,256 @@ FUNCTOOLS: dict[str, Any] = {
     "singledispatchmethod": SingleDispatchMethod,
 }
 """What `functools` holds."""
+
+
+# --- itertools ------------------------------------------------------------------------------------
+
+
+def _counted(values: Any) -> Generator[Any, None, None]:
+    """The values of an iterable, each a step: of some there is no end."""
+    steps = active.state.steps
+    for value in iterate(values):
+        steps.left -= 1
+        if steps.left < 0:
+            raise too_many_steps()
+        yield value
+
+
+def _pool(values: Any) -> tuple[Any, ...]:
+    return tuple(bounded(values))
+
+
+def count(start: Any = 0, step: Any = 1) -> Iterator:
+    if not all(isinstance(value, (int, float, complex)) for value in (start, step)):
+        raise type_error("a number is required")
+    return drawing("count", host.count(start, step))
+
+
+def cycle(iterable: Any, /) -> Iterator:
+    return drawing("cycle", host.cycle(_pool(iterable)), iterable)
+
+
+def repeat(object: Any, times: Any = None) -> Iterator:
+    return drawing("repeat", host.repeat(object) if times is None else host.repeat(object, times))
+
+
+def accumulate(iterable: Any, func: Any = None, *, initial: Any = None) -> Iterator:
+    add = for_host(func) or (lambda left, right: binary("+", left, right))
+    values = host.accumulate(_counted(iterable), add, initial=initial)
+    return drawing("accumulate", values, iterable)
+
+
+class Chain:
+    """`itertools.chain`, a class with a second constructor."""
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "type"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"__name__", "from_iterable"})
+    __name__ = "chain"
+
+    def __call__(self, *iterables: Any) -> Iterator:
+        return drawing("chain", _each(iter(iterables)), *iterables)
+
+    def from_iterable(self, iterable: Any, /) -> Iterator:
+        """The values of the iterables that an iterable gives."""
+        return drawing("chain", _each(iterate(iterable)), iterable)
+
+    def __repr__(self) -> str:
+        return "<class 'itertools.chain'>"
+
+
+def _each(iterables: HostIterator[Any]) -> Generator[Any, None, None]:
+    for values in iterables:
+        yield from _counted(values)
+
+
+def combinations(iterable: Any, r: Any) -> Iterator:
+    return drawing("combinations", host.combinations(_pool(iterable), r))
+
+
+def combinations_with_replacement(iterable: Any, r: Any) -> Iterator:
+    check_collection(r if isinstance(r, int) else 0)
+    values = host.combinations_with_replacement(_pool(iterable), r)
+    return drawing("combinations_with_replacement", values)
+
+
+def permutations(iterable: Any, r: Any = None) -> Iterator:
+    return drawing("permutations", host.permutations(_pool(iterable), r))
+
+
+def product(*iterables: Any, repeat: Any = 1) -> Iterator:
+    pools = [_pool(values) for values in iterables]
+    if isinstance(repeat, int):
+        check_collection((sum(map(len, pools)) + len(pools)) * repeat)
+    return drawing("product", host.product(*pools, repeat=repeat))
+
+
+def compress(data: Any, selectors: Any) -> Iterator:
+    return drawing("compress", host.compress(_counted(data), _counted(selectors)), data, selectors)
+
+
+def dropwhile(predicate: Any, iterable: Any, /) -> Iterator:
+    values = host.dropwhile(for_host(predicate), _counted(iterable))
+    return drawing("dropwhile", values, iterable)
+
+
+def takewhile(predicate: Any, iterable: Any, /) -> Iterator:
+    values = host.takewhile(for_host(predicate), _counted(iterable))
+    return drawing("takewhile", values, iterable)
+
+
+def filterfalse(function: Any, iterable: Any, /) -> Iterator:
+    values = host.filterfalse(for_host(function), _counted(iterable))
+    return drawing("filterfalse", values, iterable)
+
+
+def groupby(iterable: Any, key: Any = None) -> Iterator:
+    groups = host.groupby(_counted(iterable), for_host(key))
+    drawn = ((at, drawing("_grouper", values)) for at, values in groups)
+    return drawing("groupby", drawn, iterable)
+
+
+def islice(iterable: Any, /, *limits: Any) -> Iterator:
+    if not 1 <= len(limits) <= 3:
+        raise GradcliError("E201", f"islice() takes 2 to 4 arguments, not {1 + len(limits)}")
+    source = iterable.source if type(iterable) is Iterator else _counted(iterable)
+    return drawing("islice", host.islice(_paced(source), *limits), iterable)
+
+
+class _paced:
+    """An iterator whose values are steps, and which waits where it is left."""
+
+    __slots__ = ("source", "steps")
+
+    def __init__(self, source: HostIterator[Any]) -> None:
+        self.source = iter(source)
+        self.steps = active.state.steps
+
+    def __iter__(self) -> _paced:
+        return self
+
+    def __next__(self) -> Any:
+        self.steps.left -= 1
+        if self.steps.left < 0:
+            raise too_many_steps()
+        return next(self.source)
+
+
+def pairwise(iterable: Any, /) -> Iterator:
+    return drawing("pairwise", host.pairwise(_counted(iterable)), iterable)
+
+
+def starmap(function: Any, iterable: Any, /) -> Iterator:
+    values = (call(function, tuple(bounded(arguments)), {}) for arguments in _counted(iterable))
+    return drawing("starmap", values, iterable)
+
+
+def tee(iterable: Any, n: Any = 2, /) -> tuple[Iterator, ...]:
+    check_kind(n, int, "tee() takes a number")
+    check_collection(max(n, 0))
+    return tuple(drawing("_tee", each, iterable) for each in host.tee(_counted(iterable), n))
+
+
+def zip_longest(*iterables: Any, fillvalue: Any = None) -> Iterator:
+    sources = [_counted(values) for values in iterables]
+    return drawing("zip_longest", host.zip_longest(*sources, fillvalue=fillvalue), *iterables)
+
+
+ITERTOOLS: dict[str, Any] = {
+    "chain": Chain(),
+    **by_name(accumulate, combinations, combinations_with_replacement, compress, count, cycle),
+    **by_name(dropwhile, filterfalse, groupby, islice, pairwise, permutations, product, repeat),
+    **by_name(starmap, takewhile, tee, zip_longest),
+}
+"""What `itertools` holds."""
+
+
+# --- operator -------------------------------------------------------------------------------------
+
+
+_NAMES = {symbol: f"{name}_" if iskeyword(name) else name for symbol, name in ARITHMETIC.items()}
+_UNARY = {"inv": "~", "invert": "~", "neg": "-", "pos": "+"}
+
+
+def _binary(symbol: str) -> Callable[[Any, Any], Any]:
+    return lambda a, b, /: binary(symbol, a, b)
+
+
+def _unary(symbol: str) -> Callable[[Any], Any]:
+    return lambda a, /: unary(symbol, a)
+
+
+def _augmented(symbol: str) -> Callable[[Any, Any], Any]:
+    return lambda a, b, /: augmented(symbol, a, b)
+
+
+def itemgetter(*items: Any) -> Callable[[Any], Any]:
+    """`operator.itemgetter(item, …)`."""
+    if not items:
+        raise GradcliError("E201", "itemgetter() needs an item")
+    if len(items) == 1:
+        return lambda obj, /: get_item(obj, items[0])
+    return lambda obj, /: tuple([get_item(obj, item) for item in items])
+
+
+def attrgetter(*attrs: str) -> Callable[[Any], Any]:
+    """`operator.attrgetter(name, …)`."""
+    if not attrs or not all(isinstance(name, str) for name in attrs):
+        raise type_error("attribute name must be a string")
+
+    def read(obj: Any, dotted: str) -> Any:
+        for name in dotted.split("."):
+            obj = get_attribute(obj, name)
+        return obj
+
+    if len(attrs) == 1:
+        return lambda obj, /: read(obj, attrs[0])
+    return lambda obj, /: tuple([read(obj, name) for name in attrs])
+
+
+def methodcaller(name: str, /, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+    """`operator.methodcaller(name, …)`."""
+    return lambda obj, /: call(get_attribute(obj, name), args, kwargs)
+
+
+def _equal_to(a: Any, b: Any) -> list[bool]:
+    """For each value of an iterable, whether it is another one."""
+    return [each is b or bool(binary("==", each, b)) for each in bounded(a)]
+
+
+def _index_of(a: Any, b: Any) -> int:
+    equal = _equal_to(a, b)
+    if True not in equal:
+        raise value_error("sequence.index(x): x not in sequence")
+    return equal.index(True)
+
+
+def _length(value: Any, default: int) -> int:
+    return len(value) if hasattr(type(value), "__len__") else default
+
+
+OPERATOR: dict[str, Any] = {
+    "abs": called("abs", lambda a, /: abs(a)),
+    "attrgetter": attrgetter,
+    "countOf": called("countOf", lambda a, b, /: _equal_to(a, b).count(True)),
+    "indexOf": called("indexOf", lambda a, b, /: _index_of(a, b)),
+    "length_hint": called("length_hint", lambda obj, default=0, /: _length(obj, default)),
+    "contains": called("contains", lambda a, b, /: contains(b, a)),
+    "delitem": called("delitem", lambda a, b, /: delete_item(a, b)),
+    "getitem": called("getitem", lambda a, b, /: get_item(a, b)),
+    "index": called("index", lambda a, /: range(a).stop),
+    "is_": called("is_", lambda a, b, /: identity(a, b)),
+    "is_not": called("is_not", lambda a, b, /: a is not b),
+    "itemgetter": itemgetter,
+    "methodcaller": methodcaller,
+    "not_": called("not_", lambda a, /: not a),
+    "setitem": called("setitem", lambda a, b, c, /: set_item(a, b, c)),
+    "truth": called("truth", lambda a, /: bool(a)),
+    **{n: called(n, _binary(symbol)) for symbol, n in (_NAMES | COMPARISONS).items()},
+    "concat": called("concat", _binary("+")),
+    **{name: called(name, _unary(symbol)) for name, symbol in _UNARY.items()},
+    **{f"i{n}": called(f"i{n}", _augmented(symbol)) for symbol, n in ARITHMETIC.items()},
+    "iconcat": called("iconcat", _augmented("+")),
+}
+"""What `operator` holds."""
