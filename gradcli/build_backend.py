@@ -27,6 +27,7 @@ from typing import Any
 from setuptools import Extension, build_meta, find_packages, setup
 from setuptools.command.build_ext import build_ext
 
+from gradcli.arrays.native.dispatch import SOURCES
 from gradcli.cli import man_page
 from gradcli.language.parser import tables
 from gradcli.ops.binding import lazy
@@ -46,11 +47,11 @@ def _kernels() -> list[Any]:
     # An interpreter without a global lock has no limited API.
     if os.environ.get("GRADCLI_NATIVE") == "0" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return []
-    source = "gradcli/arrays/native/"
+    found = [path for room in SOURCES for path in sorted(glob(f"gradcli/{room}/*.[cdh]*"))]
     core = Extension(
         "gradcli.arrays.native._core",
-        sorted(glob(source + "*.c")),
-        depends=sorted(glob(source + "*.h") + glob(source + "*.def")),
+        [path for path in found if path.endswith(".c")],
+        depends=[path for path in found if path.endswith((".h", ".def"))],
         extra_compile_args=["/O2", "/std:c11"] if sys.platform == "win32" else FLAGS,
         libraries=[] if sys.platform == "win32" else ["m"],
         py_limited_api=True,

@@ -42,7 +42,7 @@ from tests.rows import sampled
 
 CORE = dispatch.core()
 NAMES = (
-    {name for name in dir(CORE) if not name.startswith("_")} - {"use", "serves", "Program"}
+    {name for name in dir(CORE) if not name.startswith("_")} - {"use", "serves", "Program", "nodes"}
     if CORE
     else ()
 )
@@ -457,16 +457,18 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-m", "not sanitizer", *sy
 
 @pytest.mark.sanitizer
 def test_under_sanitizers(tmp_path: Path) -> None:
-    """This file, and flat programs, with a core that watches each access to memory."""
+    """This file, flat programs and nodes, with a core that watches each access to memory."""
     compiler = shutil.which("gcc")
     if compiler is None:
         pytest.skip("there is no gcc")
     pytest.importorskip("setuptools")
     from gradcli.build_backend import FLAGS
 
-    library, flat = tmp_path / "_core.so", Path(__file__).with_name("test_flat.py")
+    library = tmp_path / "_core.so"
+    others = [str(Path(__file__).with_name(f"test_{name}.py")) for name in ("flat", "nodes")]
     sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"]
-    sources = map(str, Path(dispatch.__file__).parent.glob("*.c"))
+    package = Path(dispatch.__file__).parents[2]
+    sources = [str(path) for room in dispatch.SOURCES for path in (package / room).glob("*.c")]
     include = f"-I{sysconfig.get_path('include')}"
     command = [compiler, *FLAGS, *sanitizers, "-fPIC", "-shared", include, *sources]
     subprocess.run([*command, "-o", str(library), "-lm"], check=True)
@@ -480,7 +482,7 @@ def test_under_sanitizers(tmp_path: Path) -> None:
         "GRADCLI_NATIVE": "",
     }
     found = subprocess.run(
-        [sys.executable, "-c", UNDER_SANITIZERS, str(library), __file__, str(flat)],
+        [sys.executable, "-c", UNDER_SANITIZERS, str(library), __file__, *others],
         capture_output=True,
         text=True,
         env=setting,

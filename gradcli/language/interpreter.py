@@ -34,6 +34,7 @@ from gradcli.state import State
 
 if TYPE_CHECKING:
     from gradcli.language.long_loops import LongLoops
+    from gradcli.language.native.nodes import Nodes
     from gradcli.language.provenance import Provenance
 
 _HOST_FRAMES = 20_000
@@ -42,6 +43,12 @@ _HOST_FRAMES = 20_000
 It leaves room for `DEEPEST_CALL` calls of the program, whose compiled code takes several frames
 each. Those frames are not on the C stack; what is, `DEEPEST_HOST_CALL` bounds.
 """
+
+
+_SEVERAL = 8
+"""Statements from which on a program is worth nodes in C."""
+
+_REPEATING = (tree.Class, tree.Def, tree.For, tree.While)
 
 
 _ROOM = 40_000
@@ -63,6 +70,8 @@ class Interpreter:
     """Runs a session's statements, while the session's state is the active one.
 
     Attributes:
+        nodes: what makes nodes in C, from the first statement on that repeats code, or is one of
+            several: to load it takes as long as some statements.
         make_hot_loop: makes what compiles a loop's iterations; while it is None, as until the
             session sets it, all loops are interpreted.
         predefined: the names and modules that programs find.
@@ -94,7 +103,9 @@ class Interpreter:
         self.depth = 0
         self.make_hot_loop: MakeHotLoop | None = None
         self.modules: dict[str, Module] = {}
+        self.nodes: Nodes | None = None
         self.compiler = Compiler(self)
+        self._statements = 0
         keep_freed_memory()
 
     def execute(self, statement: tree.Statement) -> Any:
@@ -106,6 +117,15 @@ class Interpreter:
             return value
         self._run(statement)
         return None
+
+    def _count(self, node: tree.Expression | tree.Statement) -> None:
+        self._statements = _SEVERAL if isinstance(node, _REPEATING) else self._statements + 1
+        if self._statements >= _SEVERAL:
+            from gradcli.language.native.nodes import load  # lazy: start-up
+
+            self.nodes = load()
+            if type(self.compiler) is Compiler:
+                self.compiler.nodes = self.nodes
 
     def _forget_graphs(self, leaf: Tensor) -> None:
         """A leaf has data of another shape: a graph that nothing else holds ends here."""
@@ -202,6 +222,8 @@ class Interpreter:
     @_with_room
     def _run(self, node: tree.Expression | tree.Statement) -> Any:
         state = self.state
+        if self._statements < _SEVERAL:
+            self._count(node)
         frames = sys.getrecursionlimit()
         sys.setrecursionlimit(max(frames, _HOST_FRAMES))
         try:

@@ -14,6 +14,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+SOURCES = ("arrays/native", "language/native")
+"""The folders of the package that the sources of the core stand in."""
+
 Kernel = Callable[..., Any]
 """A function of arrays that writes to some of them and gives None; what stands for it while steps
 are written down may give what it has recorded.
@@ -79,6 +82,11 @@ def _module() -> Any:
 def _is_stale(built: str) -> bool:
     """Whether a source of it, which only a checkout has, was changed since."""
     when = os.stat(built).st_mtime
-    with os.scandir(os.path.dirname(built)) as entries:
+    package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    return any(_changed_since(when, os.path.join(package, folder)) for folder in SOURCES)
+
+
+def _changed_since(when: float, folder: str) -> bool:
+    with os.scandir(folder) as entries:
         sources = [each for each in entries if each.name.endswith((".c", ".h", ".def"))]
     return any(each.stat().st_mtime > when for each in sources)

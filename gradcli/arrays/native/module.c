@@ -14,6 +14,9 @@
 
 #include "core.h"
 
+/* The nodes of programs, which are linked into this library (`language/native/node.c`). */
+extern HIDDEN int add_nodes(PyObject *module);
+
 enum { MOST_ARGUMENTS = 16 };
 
 const char NO_MEMORY[] = "no memory";
@@ -202,5 +205,6 @@ PyMODINIT_FUNC PyInit__core(void)
     PyObject *module = PyModule_Create(&definition), *type = PyType_FromSpec(&program_spec);
     if (!module || !type || PyModule_AddObjectRef(module, "Program", type) < 0) Py_CLEAR(module);
     Py_XDECREF(type);
+    if (module && add_nodes(module) < 0) Py_CLEAR(module);
     return module;
 }

@@ -27,6 +27,7 @@ from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
+    from gradcli.language.native.nodes import Nodes
     from gradcli.language.objects.attributes import Module
     from gradcli.limits import Steps
     from gradcli.state import State
@@ -168,6 +169,7 @@ class Running(Protocol):
     statement_ended: Callable[[int], None] | None
     depth: int
     make_hot_loop: MakeHotLoop | None
+    nodes: Nodes | None
     compiler: Compiler
 
     def module_beside(self, name: str) -> Module | None:
@@ -202,6 +204,8 @@ class Compiler:
 
     Attributes:
         loop: the outermost loop around what is being compiled.
+        nodes: what makes nodes in C; None where there are none, and in a compiler that sees what
+            its closures do.
         package: the package of the file that is compiled, "" for none.
         predefined: the names and modules that the program finds.
         values: the names of the program, or of that file.
@@ -212,6 +216,7 @@ class Compiler:
         "in_try",
         "interpreter",
         "loop",
+        "nodes",
         "package",
         "predefined",
         "state",
@@ -228,6 +233,7 @@ class Compiler:
         self.loop: tree.Statement | None = None
         self.in_try = False
         self.package = ""
+        self.nodes = interpreter.nodes if type(self) is Compiler else None
 
     def alike(self, loop: tree.Statement | None) -> Compiler:
         """Another for the same code, which is compiled later: with this loop around it."""

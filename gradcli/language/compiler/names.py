@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
@@ -15,12 +15,15 @@ from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
 
+if TYPE_CHECKING:
+    from gradcli.language.compiler.base import Predefined
+
 
 @compiles(tree.Constant)
 def constant(c: Compiler, node: tree.Constant, scope: Scope) -> Evaluate:
     """A number, a string, True, False, None or `...`."""
     value = node.value
-    return lambda variables: value
+    return (lambda variables: value) if c.nodes is None else c.nodes.constant(0, value)
 
 
 @compiles(tree.Name)
@@ -29,7 +32,10 @@ def name(c: Compiler, node: tree.Name, scope: Scope) -> Evaluate:
     distance = scope.distance(node.name)
     if distance is None:
         return _program_name(c, node.name, node.span)
-    read = _own_name(node.name, distance, node.span)
+    if c.nodes is not None:
+        read = c.nodes.own(distance, node.name, node.span, _unbound)
+    else:
+        read = _own_name(node.name, distance, node.span)
     if distance == 0 and scope.is_class:  # it means the one outside until the body binds it
         assert scope.parent is not None
         text, outer = node.name, name(c, node, scope.parent)
@@ -77,6 +83,8 @@ def _program_name(c: Compiler, name: str, span: Span) -> Evaluate:
 
         return own_file
     table = predefined.table_of(name)
+    if c.nodes is not None:
+        return c.nodes.program(0, name, values, table, span, predefined, _predefined)
     if table is None:
 
         def read(variables: Variables) -> Any:
@@ -98,26 +106,41 @@ def _program_name(c: Compiler, name: str, span: Span) -> Evaluate:
     return read_predefined
 
 
-def _own_name(name: str, distance: int, span: Span) -> Evaluate:
-    def unbound() -> GradcliError:
-        return GradcliError(
-            "E101",
-            f"`{name}` is a variable of the function and has no value yet",
-            text=f"cannot access free variable '{name}' where it is not associated with a value in"
-            " enclosing scope"
-            if distance
-            else f"cannot access local variable '{name}' where it is not associated with a value",
-            raises="NameError" if distance else "UnboundLocalError",
-            span=span,
-        )
+def _predefined(
+    predefined: Predefined,
+    name: str,
+    values: Variables,
+    table: dict[str, Any] | None,
+    span: Span,
+) -> Any:
+    """What a name means that the program has not bound; E101 for nothing."""
+    if table is None:
+        raise predefined.unknown_name(name, values, span)
+    return table[name]
 
+
+def _unbound(name: str, is_free: bool, span: Span) -> NoReturn:
+    """Raise E101 for a variable of a function, or of one around it, without a value."""
+    raise GradcliError(
+        "E101",
+        f"`{name}` is a variable of the function and has no value yet",
+        text=f"cannot access free variable '{name}' where it is not associated with a value in"
+        " enclosing scope"
+        if is_free
+        else f"cannot access local variable '{name}' where it is not associated with a value",
+        raises="NameError" if is_free else "UnboundLocalError",
+        span=span,
+    ) from None
+
+
+def _own_name(name: str, distance: int, span: Span) -> Evaluate:
     if distance == 0:
 
         def read(variables: Variables) -> Any:
             try:
                 return variables[name]
             except KeyError:
-                raise unbound() from None
+                _unbound(name, False, span)
 
         return read
     if distance == 1:
@@ -126,7 +149,7 @@ def _own_name(name: str, distance: int, span: Span) -> Evaluate:
             try:
                 return variables[PARENT][name]
             except KeyError:
-                raise unbound() from None
+                _unbound(name, True, span)
 
         return read_outer
 
@@ -136,7 +159,7 @@ def _own_name(name: str, distance: int, span: Span) -> Evaluate:
         try:
             return variables[name]
         except KeyError:
-            raise unbound() from None
+            _unbound(name, True, span)
 
     return read_far
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_operands
-from gradcli.language.compiler.names import is_direct
+from gradcli.language.compiler.names import constant, is_direct
 from gradcli.language.limits import PLAIN
 from gradcli.language.objects import operators
 from gradcli.language.objects.borders import FOREIGN, beside
@@ -17,7 +18,17 @@ from gradcli.language.objects.classes.user_classes import Instance, watch_class
 from gradcli.language.objects.operators import NUMBERS
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.ops.binding import catalogue
 from gradcli.state import State
+
+OPERATORS = (
+    *("<", "<=", "==", "!=", ">", ">="),
+    *("+", "-", "*", "/", "//", "%", "**", "&", "|", "^", ">>", "<<", "@"),
+)
+"""The binary operators, at the number that nodes have for each."""
+
+SIGNS = "-+~"
+"""The unary operators, likewise."""
 
 
 @compiles(tree.Unary)
@@ -27,8 +38,12 @@ def unary(c: Compiler, node: tree.Unary, scope: Scope) -> Evaluate:
     operand = node.operand
     if symbol == "-" and type(operand) is tree.Constant and type(operand.value) in (int, float):
         negative = -operand.value  # type: ignore[operator]
-        return lambda variables: negative
+        return constant(c, tree.Constant(span, negative), scope)
     evaluate = c.expression(operand, scope)
+    if c.nodes is not None:
+        if symbol == "not":
+            return c.nodes.negation(0, state, span, evaluate)
+        return c.nodes.signed_number(SIGNS.index(symbol), state, span, evaluate, _SIGNED[symbol])
     if symbol == "not":
 
         def negate(variables: Variables) -> bool:
@@ -46,6 +61,12 @@ def unary(c: Compiler, node: tree.Unary, scope: Scope) -> Evaluate:
         return apply(symbol, value)
 
     return run
+
+
+_SIGNED: dict[str, Callable[[Any], Any]] = {
+    symbol: partial(operators.unary, symbol) for symbol in SIGNS
+}
+"""What the unary operators make of any value."""
 
 
 @compiles(tree.Binary)
@@ -67,6 +88,10 @@ def operation(
 ) -> Evaluate:
     """One binary operator; names with a value are read right here."""
     left = c.expression(left_node, scope)
+    if c.nodes is not None:
+        right = c.expression(right_node, scope)
+        number, apply = OPERATORS.index(symbol), _applied(symbol)
+        return c.nodes.binary(number, c.state, span, left, right, left_node, right_node, apply)
     if c.reads_directly and is_direct(left_node, scope):
         if type(right_node) is tree.Constant:
             return _name_and_constant(c.state, symbol, left_node, left, right_node, span)
@@ -183,8 +208,7 @@ def _any_and_any(
     span: Span,
 ) -> Evaluate:
     """`f(a) op g(b)`."""
-    on_tensors, host = operators.tensor_operator(symbol), operators.HOST_OPERATORS[symbol]
-    numbers, of_numbers = operators.of_numbers(symbol)
+    apply = _applied(symbol)
     left, right = sides
     left_node, right_node = nodes
 
@@ -192,18 +216,32 @@ def _any_and_any(
         a = left(variables)
         b = right(variables)
         state.place = span
+        return apply(a, b, left_node, right_node)
+
+    return run
+
+
+@cache
+def _applied(symbol: str) -> Callable[[Any, Any, tree.Expression, tree.Expression], Any]:
+    """A binary operator on any two values, of two nodes of the tree that label a failure."""
+    table, host = catalogue.operators, operators.HOST_OPERATORS[symbol]
+    numbers, of_numbers = operators.of_numbers(symbol)
+    on_tensors = operators.tensor_operator(symbol) if symbol == "%" else None
+
+    def apply(a: Any, b: Any, left_node: tree.Expression, right_node: tree.Expression) -> Any:
         try:
             if type(a) in numbers and type(b) in NUMBERS:
                 return of_numbers(a, b)
             if type(a) is Tensor or type(b) is Tensor:
+                operator = on_tensors or table[symbol]
                 if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
-                    return beside(symbol, a, b, on_tensors)
-                return on_tensors(a, b)
+                    return beside(symbol, a, b, operator)
+                return operator(a, b)
             return operators.on_host(host, a, b) if FOREIGN else host(a, b)
         except _FAILURES as error:
             return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
-    return run
+    return apply
 
 
 _FAILURES: tuple[type[Exception], ...] = (*operators.OPERATOR_ERRORS, GradcliError)
@@ -288,6 +326,8 @@ def own_first(
 
 def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
     """Many operators in a row, in a loop: ten thousand terms need no recursion."""
+    if c.nodes is not None and len(node.rest) <= _NESTED:
+        return _nested(c, node, scope)
     state = c.state
     first = c.expression(node.first, scope)
     start = node.span.start
@@ -331,6 +371,28 @@ def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
     return run
 
 
+_NESTED = 50
+"""Operators in a row that nest, one node in the other."""
+
+
+def _nested(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
+    """The same as nodes in C."""
+    assert c.nodes is not None
+    source = node.span.source
+    left_node, left = node.first, c.expression(node.first, scope)
+    for symbol, right_node in node.rest:
+        end = end_of_step(source.text, right_node.span.end, node.span.end)
+        span = Span(source, node.span.start, end)
+        number, right, apply = (
+            OPERATORS.index(symbol),
+            c.expression(right_node, scope),
+            _applied(symbol),
+        )
+        left = c.nodes.binary(number, c.state, span, left, right, left_node, right_node, apply)
+        left_node = tree.Binary(span, node.first, [])
+    return left
+
+
 def end_of_step(text: str, end: int, limit: int) -> int:
     """The end of an operand with the brackets that close right after it."""
     at = end
@@ -351,8 +413,13 @@ def comparison(c: Compiler, node: tree.Comparison, scope: Scope) -> Evaluate:
             return operation(c, symbol, node.first, right_node, span, scope)
         if symbol in ("is", "is not"):
             one, other = c.expression(node.first, scope), c.expression(right_node, scope)
+            if c.nodes is not None:
+                return c.nodes.same(symbol == "is not", one, other)
             same = symbol == "is"
             return lambda variables: (one(variables) is other(variables)) is same
+        if c.nodes is not None:
+            one, other = c.expression(node.first, scope), c.expression(right_node, scope)
+            return c.nodes.contained(symbol == "not in", state, span, one, other, COMPARED[symbol])
     first = c.expression(node.first, scope)
     steps = [(COMPARED[symbol], c.expression(right, scope)) for symbol, right in node.rest]
     last = len(steps) - 1
@@ -388,6 +455,10 @@ def logical(c: Compiler, node: tree.Logical, scope: Scope) -> Evaluate:
     operands = [(c.expression(operand, scope), operand.span) for operand in node.operands[:-1]]
     last = c.expression(node.operands[-1], scope)
     stops_at = node.operator == "or"
+    if c.nodes is not None and truth is bool:
+        return c.nodes.deciding(
+            stops_at, state, *[part for pair in operands for part in pair], last
+        )
 
     def run(variables: Variables) -> Any:
         for operand, span in operands:
@@ -407,6 +478,8 @@ def conditional(c: Compiler, node: tree.Conditional, scope: Scope) -> Evaluate:
     test = c.test(node.test, scope, span)
     body = c.expression(node.body, scope)
     orelse = c.expression(node.orelse, scope)
+    if c.nodes is not None:
+        return c.nodes.conditional(0, state, span, test, body, orelse)
 
     def run(variables: Variables) -> Any:
         decision = test(variables)

@@ -1,0 +1,39 @@
+/* Constants, and names that are read. */
+
+#include "node.h"
+
+PyObject *run_constant(const Node *self, PyObject *variables)
+{
+    (void)variables;
+    return Py_NewRef(self->part[0]);
+}
+
+/* A name of a function, `number` functions outward. */
+PyObject *run_own(const Node *self, PyObject *variables)
+{
+    enum { NAME, SPAN, OTHERWISE };
+    static PyObject *parent;
+    if (self->number && !parent && !(parent = PyUnicode_InternFromString(""))) return NULL;
+    for (long k = 0; k < self->number && variables; k++)
+        variables = PyDict_GetItemWithError(variables, parent);
+    PyObject *value = variables ? PyDict_GetItemWithError(variables, self->part[NAME]) : NULL;
+    if (value) return Py_NewRef(value);
+    if (PyErr_Occurred()) return NULL;
+    return PyObject_CallFunctionObjArgs(self->part[OTHERWISE], self->part[NAME],
+                                        self->number ? Py_True : Py_False, self->part[SPAN], NULL);
+}
+
+/* A name of the program, or else of the table that predefines it, None for no table. */
+PyObject *run_program(const Node *self, PyObject *variables)
+{
+    enum { NAME, VALUES, TABLE, SPAN, PREDEFINED, OTHERWISE };
+    (void)variables;
+    PyObject *value = PyDict_GetItemWithError(self->part[VALUES], self->part[NAME]);
+    if (!value && !PyErr_Occurred() && self->part[TABLE] != Py_None)
+        value = PyDict_GetItemWithError(self->part[TABLE], self->part[NAME]);
+    if (value) return Py_NewRef(value);
+    if (PyErr_Occurred()) return NULL;
+    return PyObject_CallFunctionObjArgs(self->part[OTHERWISE], self->part[PREDEFINED],
+                                        self->part[NAME], self->part[VALUES], self->part[TABLE],
+                                        self->part[SPAN], NULL);
+}

@@ -1,0 +1,220 @@
+/* The type of all nodes, what makes them, and where the session's objects have their slots. */
+
+#include "node.h"
+
+#include <structmember.h>
+
+/* The flag is in the limited API from 3.12 on, with the value that it has in 3.11. */
+enum { HAS_VECTORCALL = 1 << 11 };
+
+/* Nodes below one another from which on each counts as a call of the host: with fewer, the calls of
+ * a program bound how deep the stack is. */
+enum { DEEP = 8 };
+
+PyTypeObject *node_type;
+
+/* --- slots ------------------------------------------------------------------------------------ */
+
+Py_ssize_t slot_offset[SLOTS] = {-1, -1, -1};
+static const char *const SLOT_NAMES[SLOTS] = {"place", "limits", "elements"};
+
+int set_by_name(PyObject *owner, int slot, PyObject *value)
+{
+    return PyObject_SetAttrString(owner, SLOT_NAMES[slot], value);
+}
+
+PyObject *get_by_name(PyObject *owner, int slot)
+{
+    return PyObject_GetAttrString(owner, SLOT_NAMES[slot]);
+}
+
+/* find_slot(owner): find where an object that nothing else holds has those of the slots that its
+ * class has. No function of the limited API tells: a value is stored by its name, and looked for. */
+static PyObject *find_slots(PyObject *module, PyObject *owner)
+{
+    (void)module;
+    PyObject *size = PyObject_GetAttrString((PyObject *)Py_TYPE(owner), "__basicsize__");
+    Py_ssize_t end = size ? PyLong_AsSsize_t(size) : -1;
+    Py_XDECREF(size);
+    if (end < 0) return NULL;
+    for (int slot = 0; slot < SLOTS; slot++) {
+        PyObject *mark = PyList_New(0), *found = NULL;
+        if (!mark) return NULL;
+        if (PyObject_HasAttrString((PyObject *)Py_TYPE(owner), SLOT_NAMES[slot])) {
+            if (set_by_name(owner, slot, mark) < 0) {
+                Py_DECREF(mark);
+                return NULL;
+            }
+            for (Py_ssize_t at = sizeof(PyObject); at + (Py_ssize_t)sizeof mark <= end;
+                 at += sizeof mark) {
+                memcpy(&found, (char *)owner + at, sizeof found);
+                if (found == mark) slot_offset[slot] = at;
+            }
+        }
+        Py_DECREF(mark);
+    }
+    Py_RETURN_NONE;
+}
+
+Py_ssize_t most_elements(PyObject *state)
+{
+    PyObject *limits = slot_of(state, SLOT_LIMITS);
+    if (!limits) return -1;
+    PyObject *most = slot_of(limits, SLOT_ELEMENTS);
+    Py_DECREF(limits);
+    if (!most) return -1;
+    Py_ssize_t count = PyLong_AsSsize_t(most);
+    Py_DECREF(most);
+    if (count == -1 && PyErr_ExceptionMatches(PyExc_OverflowError)) {
+        PyErr_Clear();
+        return PY_SSIZE_T_MAX;
+    }
+    return count;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+enum { SHORT = 16 };
+
+int is_plain_key(PyObject *value)
+{
+    if (is_plain(value)) return 1;
+    if (!Py_IS_TYPE(value, &PyTuple_Type)) return 0;
+    Py_ssize_t length = PyTuple_Size(value);
+    if (length >= SHORT) return 0;
+    for (Py_ssize_t k = 0; k < length; k++)
+        if (!is_plain(PyTuple_GetItem(value, k))) return 0;
+    return 1;
+}
+
+/* --- the type --------------------------------------------------------------------------------- */
+
+static PyObject *evaluated(const Node *self, PyObject *variables)
+{
+    if (PyDict_Check(variables)) return self->evaluate(self, variables);
+    PyErr_SetString(PyExc_TypeError, "a node is called with the variables");
+    return NULL;
+}
+
+static PyObject *called_fast(PyObject *self, PyObject *const *given, size_t count, PyObject *names)
+{
+    /* The highest bit says that the caller lends the place before the first. */
+    if (count << 1 == 2 && !names) return evaluated((const Node *)self, given[0]);
+    PyErr_SetString(PyExc_TypeError, "a node takes one argument");
+    return NULL;
+}
+
+static PyObject *called(PyObject *self, PyObject *given, PyObject *names)
+{
+    if (PyTuple_Size(given) == 1 && (!names || !PyDict_Size(names)))
+        return evaluated((const Node *)self, PyTuple_GetItem(given, 0));
+    PyErr_SetString(PyExc_TypeError, "a node takes one argument");
+    return NULL;
+}
+
+/* What runs a node that stands deep, and counts it. */
+static PyObject *counted(const Node *self, PyObject *variables)
+{
+    if (Py_EnterRecursiveCall("")) return NULL;
+    PyObject *value = self->run(self, variables);
+    Py_LeaveRecursiveCall();
+    return value;
+}
+
+static PyObject *made(Evaluate run, Py_ssize_t parts, PyObject *const *given, Py_ssize_t count)
+{
+    if (count < 1 || (parts >= 0 && count != parts + 1)) {
+        PyErr_Format(PyExc_TypeError, "a number and %zd parts, not %zd", parts, count - 1);
+        return NULL;
+    }
+    long number = PyLong_AsLong(given[0]);
+    if (number == -1 && PyErr_Occurred()) return NULL;
+    Node *self = (Node *)PyType_GenericAlloc(node_type, count - 1);
+    if (!self) return NULL;
+    self->called = called_fast;
+    self->number = number;
+    for (Py_ssize_t k = 1; k < count; k++) {
+        PyObject *part = self->part[k - 1] = Py_NewRef(given[k]);
+        if (Py_IS_TYPE(part, node_type) && ((Node *)part)->depth > self->depth)
+            self->depth = ((Node *)part)->depth;
+    }
+    self->depth++;
+    self->run = run;
+    self->evaluate = self->depth > DEEP ? counted : run;
+    return (PyObject *)self;
+}
+
+static int traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Node *self = (Node *)object;
+    for (Py_ssize_t k = 0; k < Py_SIZE(object); k++) Py_VISIT(self->part[k]);
+    Py_VISIT(Py_TYPE(object));
+    return 0;
+}
+
+static void dealloc(PyObject *object)
+{
+    Node *self = (Node *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    for (Py_ssize_t k = 0; k < Py_SIZE(object); k++) Py_CLEAR(self->part[k]);
+    PyObject_GC_Del(object);
+    Py_DECREF(type);
+}
+
+static PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Node, called), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+/* No node is cleared in a cycle: what its parts are is fixed, and every cycle of nodes has a dict or
+ * a function of the host's in it, which are. */
+static PyType_Slot slots[] = {
+    {Py_tp_call, called},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_traverse, traverse},
+    {Py_tp_members, members},
+    {Py_tp_doc, "An expression of a program, compiled: it is called with the variables."},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    "gradcli.arrays.native._core.Node",
+    offsetof(Node, part),
+    sizeof(PyObject *),
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION | HAS_VECTORCALL,
+    slots,
+};
+
+/* --- what makes them -------------------------------------------------------------------------- */
+
+#define NODE(name, parts)                                                                       \
+    static PyObject *make_##name(PyObject *module, PyObject *const *given, Py_ssize_t count)    \
+    {                                                                                           \
+        (void)module;                                                                           \
+        return made(run_##name, parts, given, count);                                           \
+    }
+#include "nodes.def"
+#undef NODE
+
+static PyMethodDef makers[] = {
+#define NODE(name, parts)                                                                       \
+    {#name, (PyCFunction)(void (*)(void))make_##name, METH_FASTCALL, #name "(number, *parts)"},
+#include "nodes.def"
+#undef NODE
+    {"find_slots", find_slots, METH_O, "find_slots(owner): where an object has its slots"},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "nodes", "Nodes of programs.", 0, makers, NULL, NULL, NULL, NULL,
+};
+
+int add_nodes(PyObject *module)
+{
+    PyObject *nodes = PyModule_Create(&definition);
+    node_type = (PyTypeObject *)PyType_FromSpec(&spec);
+    int failed = !nodes || !node_type || PyModule_AddObjectRef(module, "nodes", nodes) < 0;
+    Py_XDECREF(nodes);
+    return failed ? -1 : 0;
+}

@@ -1,0 +1,108 @@
+/* A node: an expression of a program, compiled, as an object that is called with the variables.
+ *
+ * It has the contract of the closures in Python, which call it like any other, and it calls what
+ * stands below it by a pointer, if that is a node too. In C stands the fast case alone: what the
+ * types of its operands say to be neither a failure nor anything of the program's. For all else a
+ * node calls the function in Python that does the operation, with the operands as they have been
+ * evaluated. */
+
+#ifndef GRADCLI_NODE
+#define GRADCLI_NODE
+
+#define Py_LIMITED_API 0x030b0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "../../arrays/native/core.h"
+
+typedef struct Node Node;
+typedef PyObject *(*Evaluate)(const Node *self, PyObject *variables);
+
+struct Node {
+    PyObject_VAR_HEAD /* its size is the number of its parts */
+    PyObject *(*called)(PyObject *self, PyObject *const *given, size_t count, PyObject *names);
+    Evaluate evaluate; /* what is called: `run`, or what counts the depth and calls it */
+    Evaluate run;
+    long number; /* what its kind makes of it */
+    long depth;  /* how many nodes stand below one another in it */
+    PyObject *part[];
+};
+
+/* The parts of every kind that stands at a place begin with these. */
+enum { STATE, PLACE, FIRST };
+
+extern HIDDEN PyTypeObject *node_type;
+
+/* Where the slots of the classes of the session's objects are, -1 for not known. */
+enum { SLOT_PLACE, SLOT_LIMITS, SLOT_ELEMENTS, SLOTS };
+extern HIDDEN Py_ssize_t slot_offset[SLOTS];
+
+/* Set or get a slot the slow way. */
+HIDDEN int set_by_name(PyObject *owner, int slot, PyObject *value);
+HIDDEN PyObject *get_by_name(PyObject *owner, int slot);
+
+INLINE Py_ssize_t parts_of(const Node *self)
+{
+    return self->ob_base.ob_size;
+}
+
+/* The value of an expression; NULL with an exception set. */
+INLINE PyObject *value_of(PyObject *child, PyObject *variables)
+{
+    if (Py_IS_TYPE(child, node_type))
+        return ((const Node *)child)->evaluate((const Node *)child, variables);
+    return PyObject_CallFunctionObjArgs(child, variables, NULL);
+}
+
+/* Note where the program stands; -1 with an exception set. */
+INLINE int stand_at(PyObject *state, PyObject *place)
+{
+    if (slot_offset[SLOT_PLACE] < 0) return set_by_name(state, SLOT_PLACE, place);
+    PyObject **slot = (PyObject **)((char *)state + slot_offset[SLOT_PLACE]), *before = *slot;
+    if (before != place) {
+        Py_INCREF(place);
+        *slot = place;
+        Py_XDECREF(before);
+    }
+    return 0;
+}
+
+/* What a slot holds, a new reference; NULL with an exception set. */
+INLINE PyObject *slot_of(PyObject *owner, int slot)
+{
+    if (slot_offset[slot] >= 0) {
+        PyObject *held = *(PyObject **)((char *)owner + slot_offset[slot]);
+        if (held) return Py_NewRef(held);
+    }
+    return get_by_name(owner, slot);
+}
+
+/* Whether a value is a number of the host's, and of no class derived from one. */
+INLINE int is_number(PyObject *value)
+{
+    PyTypeObject *type = Py_TYPE(value);
+    return type == &PyFloat_Type || type == &PyLong_Type || type == &PyBool_Type ||
+           type == &PyComplex_Type;
+}
+
+/* Whether nothing lies in a value: a number, a text or None. */
+INLINE int is_plain(PyObject *value)
+{
+    return is_number(value) || Py_IS_TYPE(value, &PyUnicode_Type) || value == Py_None;
+}
+
+/* Whether a value is a key that needs no look at what lies in it. */
+HIDDEN int is_plain_key(PyObject *value);
+
+/* The most elements that a value may have; -1 with an exception set. */
+HIDDEN Py_ssize_t most_elements(PyObject *state);
+
+/* --- kinds: `nodes.def` has them all ---------------------------------------------------------- */
+
+#define NODE(name, parts) HIDDEN PyObject *run_##name(const Node *self, PyObject *variables);
+#include "nodes.def"
+#undef NODE
+
+HIDDEN int add_nodes(PyObject *module);
+
+#endif

@@ -1,0 +1,130 @@
+"""What makes the nodes in C that stand in for closures.
+
+A handler of the compiler asks its compiler for `nodes`: None where there are none, and where a
+compiler is to see each value. A maker takes a number and the node's parts, in the order in which
+the C source of the kind names them; an operation's last part is the function in Python that does
+it for all operands, to which the node hands what it does not do itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gradcli.arrays.native.dispatch import core
+from gradcli.limits import Limits
+from gradcli.state import State
+
+if TYPE_CHECKING:
+    from gradcli.errors import Span
+    from gradcli.language.tree.scopes import Variables
+
+Node = Callable[["Variables"], Any]
+"""A node, or the closure of an expression."""
+
+
+class Nodes(Protocol):
+    """The makers of nodes, a method for each line of `nodes.def`."""
+
+    def constant(self, number: int, value: Any, /) -> Node:
+        """A value."""
+        raise NotImplementedError
+
+    def own(
+        self, distance: int, name: str, span: Span, otherwise: Callable[[str, bool, Span], Any], /
+    ) -> Node:
+        """A variable of the function so far outward; `otherwise` raises for one without a value."""
+        raise NotImplementedError
+
+    def program(
+        self,
+        number: int,
+        name: str,
+        values: Variables,
+        table: dict[str, Any] | None,
+        span: Span,
+        predefined: Any,
+        otherwise: Callable[[Any, str, Variables, dict[str, Any] | None, Span], Any],
+        /,
+    ) -> Node:
+        """A name of the program, or else of the table that predefines it."""
+        raise NotImplementedError
+
+    def binary(
+        self,
+        operator: int,
+        state: State,
+        place: Span,
+        left: Node,
+        right: Node,
+        left_node: Any,
+        right_node: Any,
+        otherwise: Callable[[Any, Any, Any, Any], Any],
+        /,
+    ) -> Node:
+        """`left operator right`; `otherwise` takes both values, then both nodes of the tree."""
+        raise NotImplementedError
+
+    def contained(
+        self,
+        negated: int,
+        state: State,
+        place: Span,
+        left: Node,
+        right: Node,
+        otherwise: Callable[[Any, Any], Any],
+        /,
+    ) -> Node:
+        """`left in right`."""
+        raise NotImplementedError
+
+    def same(self, negated: int, left: Node, right: Node, /) -> Node:
+        """`left is right`."""
+        raise NotImplementedError
+
+    def negation(self, number: int, state: State, place: Span, value: Node, /) -> Node:
+        """`not value`."""
+        raise NotImplementedError
+
+    def signed_number(
+        self,
+        sign: int,
+        state: State,
+        place: Span,
+        value: Node,
+        otherwise: Callable[[Any], Any],
+        /,
+    ) -> Node:
+        """`-value`."""
+        raise NotImplementedError
+
+    def deciding(self, stops_at: int, state: State, /, *operands: Any) -> Node:
+        """`a and b`, or `or`: operands, each but the last with its place behind it."""
+        raise NotImplementedError
+
+    def conditional(
+        self,
+        number: int,
+        state: State,
+        place: Span,
+        test: Node,
+        body: Node,
+        orelse: Node,
+        /,
+    ) -> Node:
+        """`body if test else orelse`."""
+        raise NotImplementedError
+
+
+@cache
+def load() -> Nodes | None:
+    """The makers; None where the closures serve."""
+    module = core()
+    if module is None:
+        return None
+    nodes: Any = module.nodes
+    for each in (State, Limits):
+        nodes.find_slots(each.__new__(each))
+    found: Nodes = nodes
+    return found

@@ -1,0 +1,215 @@
+/* Operators, comparisons, and what decides by being true or not. */
+
+#include "node.h"
+
+/* --- binary operators ------------------------------------------------------------------------- */
+
+/* As `compiler/expressions/operations.py` numbers them, the comparisons first, in the host's order. */
+enum {
+    ADD = 6, SUBTRACT, MULTIPLY, DIVIDE, FLOOR, REMAINDER, POWER, AND, OR, XOR, RIGHT_SHIFT
+};
+
+enum { SMALL_EXPONENT = 1000, FEW_ELEMENTS = 256, FEW_CHARACTERS = 4096 };
+
+/* Whether an integer is one of the host's machine. */
+static int is_small(PyObject *value)
+{
+    int overflow;
+    if (!Py_IS_TYPE(value, &PyLong_Type)) return 0;
+    PyLong_AsLongLongAndOverflow(value, &overflow);
+    return !overflow;
+}
+
+/* The value of an operator on two floats, NULL where it is for others to say. */
+static PyObject *of_floats(long operator, double left, double right)
+{
+    switch (operator) {
+    case ADD: return PyFloat_FromDouble(left + right);
+    case SUBTRACT: return PyFloat_FromDouble(left - right);
+    case MULTIPLY: return PyFloat_FromDouble(left * right);
+    case DIVIDE: return right == 0 ? NULL : PyFloat_FromDouble(left / right);
+    default: return NULL;
+    }
+}
+
+/* The value of an operator on two numbers. NULL, perhaps with an exception set, where the function
+ * in Python is to be called: it has the limits of integers, and the errors. */
+static PyObject *of_numbers(long operator, PyObject *left, PyObject *right)
+{
+    int is_int = Py_IS_TYPE(left, &PyLong_Type) && Py_IS_TYPE(right, &PyLong_Type);
+    switch (operator) {
+    case ADD: return PyNumber_Add(left, right);
+    case SUBTRACT: return PyNumber_Subtract(left, right);
+    case DIVIDE: return PyNumber_TrueDivide(left, right);
+    case FLOOR: return PyNumber_FloorDivide(left, right);
+    case REMAINDER: return PyNumber_Remainder(left, right);
+    case MULTIPLY:
+        if (is_int ? !(is_small(left) && is_small(right)) : !Py_IS_TYPE(left, &PyFloat_Type))
+            return NULL;
+        return PyNumber_Multiply(left, right);
+    case POWER:
+        if (is_int) {
+            int overflow;
+            long long power = PyLong_AsLongLongAndOverflow(right, &overflow);
+            if (overflow || power > SMALL_EXPONENT || !is_small(left)) return NULL;
+        } else if (!Py_IS_TYPE(left, &PyFloat_Type)) {
+            return NULL;
+        }
+        return PyNumber_Power(left, right, Py_None);
+    case AND: return is_int ? PyNumber_And(left, right) : NULL;
+    case OR: return is_int ? PyNumber_Or(left, right) : NULL;
+    case XOR: return is_int ? PyNumber_Xor(left, right) : NULL;
+    case RIGHT_SHIFT: return is_int ? PyNumber_Rshift(left, right) : NULL;
+    default: return NULL;
+    }
+}
+
+/* The sum of two texts, lists or tuples that are so short that copying them does not count. */
+static PyObject *joined(PyObject *state, PyObject *left, PyObject *right)
+{
+    PyTypeObject *type = Py_TYPE(left);
+    int is_text = type == &PyUnicode_Type;
+    if (Py_TYPE(right) != type || !(is_text || type == &PyList_Type || type == &PyTuple_Type))
+        return NULL;
+    Py_ssize_t length = PyObject_Size(left) + PyObject_Size(right);
+    if (length >= (is_text ? FEW_CHARACTERS : FEW_ELEMENTS)) return NULL;
+    Py_ssize_t most = most_elements(state);
+    if (length > most) return NULL;
+    return is_text ? PyUnicode_Concat(left, right) : PySequence_Concat(left, right);
+}
+
+/* `left op right`: `number` is the operator; parts are what the function in Python is called with
+ * behind the operands, the two nodes of the tree, and the function. */
+PyObject *run_binary(const Node *self, PyObject *variables)
+{
+    enum { LEFT = FIRST, RIGHT, LEFT_NODE, RIGHT_NODE, OTHERWISE };
+    long operator = self->number;
+    PyObject *left = value_of(self->part[LEFT], variables), *right = NULL, *value = NULL;
+    if (!left) return NULL;
+    if (!(right = value_of(self->part[RIGHT], variables))) goto end;
+    if (stand_at(self->part[STATE], self->part[PLACE]) < 0) goto end;
+    if (Py_IS_TYPE(left, &PyFloat_Type) && Py_IS_TYPE(right, &PyFloat_Type))
+        value = of_floats(operator, PyFloat_AsDouble(left), PyFloat_AsDouble(right));
+    if (value) goto end;
+    if (operator < ADD) {
+        if (is_plain(left) && is_plain(right)) value = PyObject_RichCompare(left, right, operator);
+    } else if (is_number(left)) {
+        if (is_number(right)) value = of_numbers(operator, left, right);
+    } else if (operator == ADD) {
+        value = joined(self->part[STATE], left, right);
+    }
+    if (!value) {
+        PyErr_Clear(); /* the function in Python finds the same, and says it in the program's words */
+        value = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], left, right,
+                                             self->part[LEFT_NODE], self->part[RIGHT_NODE], NULL);
+    }
+end:
+    Py_DECREF(left);
+    Py_XDECREF(right);
+    return value;
+}
+
+/* --- comparisons that are no binary operators ------------------------------------------------- */
+
+enum { UNSURE = -2 };
+
+/* Whether a container holds a value: -1 with an exception set, UNSURE where the function in Python is
+ * to be called. */
+static int holds(PyObject *container, PyObject *element)
+{
+    PyTypeObject *type = Py_TYPE(container);
+    if (type == &PyDict_Type)
+        return is_plain_key(element) ? PyDict_Contains(container, element) : UNSURE;
+    if (type == &PySet_Type || type == &PyFrozenSet_Type)
+        return is_plain_key(element) ? PySet_Contains(container, element) : UNSURE;
+    if (type == &PyUnicode_Type)
+        return Py_IS_TYPE(element, &PyUnicode_Type) ? PyUnicode_Contains(container, element) : UNSURE;
+    return UNSURE;
+}
+
+/* `left in right`, and `not in` where `number` is 1; parts are the operands and the function. */
+PyObject *run_contained(const Node *self, PyObject *variables)
+{
+    enum { LEFT = FIRST, RIGHT, OTHERWISE };
+    PyObject *left = value_of(self->part[LEFT], variables), *right = NULL, *value = NULL;
+    if (!left) return NULL;
+    if (!(right = value_of(self->part[RIGHT], variables))) goto end;
+    if (stand_at(self->part[STATE], self->part[PLACE]) < 0) goto end;
+    int found = holds(right, left);
+    if (found == UNSURE)
+        value = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], left, right, NULL);
+    else if (found >= 0)
+        value = PyBool_FromLong(found != self->number);
+end:
+    Py_DECREF(left);
+    Py_XDECREF(right);
+    return value;
+}
+
+/* `left is right`, and `is not` where `number` is 1. */
+PyObject *run_same(const Node *self, PyObject *variables)
+{
+    PyObject *left = value_of(self->part[0], variables);
+    PyObject *right = left ? value_of(self->part[1], variables) : NULL;
+    PyObject *value = right ? PyBool_FromLong((left == right) != self->number) : NULL;
+    Py_XDECREF(left);
+    Py_XDECREF(right);
+    return value;
+}
+
+/* --- signs and truth -------------------------------------------------------------------------- */
+
+/* `not value`. */
+PyObject *run_negation(const Node *self, PyObject *variables)
+{
+    PyObject *value = value_of(self->part[FIRST], variables);
+    if (!value) return NULL;
+    int truth = stand_at(self->part[STATE], self->part[PLACE]) < 0 ? -1 : PyObject_Not(value);
+    Py_DECREF(value);
+    return truth < 0 ? NULL : PyBool_FromLong(truth);
+}
+
+/* `-value`, `+value` where `number` is 1, `~value` where it is 2. */
+PyObject *run_signed_number(const Node *self, PyObject *variables)
+{
+    enum { VALUE = FIRST, OTHERWISE };
+    PyObject *value = value_of(self->part[VALUE], variables), *result = NULL;
+    if (!value) return NULL;
+    if (stand_at(self->part[STATE], self->part[PLACE]) == 0) {
+        if (self->number == 0 && is_number(value)) result = PyNumber_Negative(value);
+        if (!result) {
+            PyErr_Clear();
+            result = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], value, NULL);
+        }
+    }
+    Py_DECREF(value);
+    return result;
+}
+
+/* `a and b`, and `or` where `number` is 1: behind the state there are an operand and its place, in
+ * turn, and the last operand. */
+PyObject *run_deciding(const Node *self, PyObject *variables)
+{
+    Py_ssize_t last = parts_of(self) - 1;
+    for (Py_ssize_t k = 1; k < last; k += 2) {
+        PyObject *value = value_of(self->part[k], variables);
+        if (!value) return NULL;
+        int truth = stand_at(self->part[STATE], self->part[k + 1]) < 0 ? -1 : PyObject_IsTrue(value);
+        if (truth == self->number) return value;
+        Py_DECREF(value);
+        if (truth < 0) return NULL;
+    }
+    return value_of(self->part[last], variables);
+}
+
+/* `body if test else orelse`. */
+PyObject *run_conditional(const Node *self, PyObject *variables)
+{
+    enum { TEST = FIRST, BODY, OTHER };
+    PyObject *test = value_of(self->part[TEST], variables);
+    if (!test) return NULL;
+    int truth = stand_at(self->part[STATE], self->part[PLACE]) < 0 ? -1 : PyObject_IsTrue(test);
+    Py_DECREF(test);
+    if (truth < 0) return NULL;
+    return value_of(self->part[truth ? BODY : OTHER], variables);
+}

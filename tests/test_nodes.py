@@ -1,0 +1,317 @@
+"""Programs whose expressions are nodes in C, beside the same as closures in Python, and CPython.
+
+A row is a program with what it prints, or the error that ends it: of nodes the same is asked as of
+closures, to the place and the label of an error. Random expressions are compared likewise, and
+with what CPython prints where it has a value.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from contextlib import redirect_stdout
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+
+from gradcli.arrays.native.dispatch import core
+from gradcli.errors import GradcliError
+from gradcli.language import interpreter
+from gradcli.language.events import Printed
+from gradcli.language.native import nodes
+from gradcli.limits import Limits
+from gradcli.session import Session
+
+pytestmark = pytest.mark.skipif(core() is None, reason="the core in C is not built")
+
+
+class Outcome(NamedTuple):
+    """What a program printed, and what is known of the error that ended it."""
+
+    printed: str
+    error: tuple[Any, ...] | None
+
+
+def _outcome(text: str, in_c: bool, **limits: Any) -> Outcome:
+    """Run a program whose first statement already makes nodes, or with closures alone."""
+    printed: list[str] = []
+
+    def emit(event: Any) -> None:
+        if isinstance(event, Printed):
+            printed.append(event.text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interpreter, "_SEVERAL", 1)
+        if not in_c:
+            patch.setattr(nodes, "load", lambda: None)
+        session = Session(emit, limits=Limits(**limits))
+        try:
+            for _ in session.run(text, "program"):
+                pass
+        except GradcliError as error:
+            return Outcome("".join(printed), _known(error))
+    return Outcome("".join(printed), None)
+
+
+def _known(error: GradcliError) -> tuple[Any, ...]:
+    span = error.span
+    return (
+        error.code,
+        error.raises,
+        error.message,
+        str(error.text),
+        error.help,
+        error.notes,
+        span and (span.start, span.end),
+        [(label.span.start, label.span.end, label.text) for label in error.labels],
+        [(name, place and place.start) for name, place in error.stack],
+    )
+
+
+def _by_cpython(text: str) -> str:
+    with redirect_stdout(io.StringIO()) as printed:
+        exec(compile(text, "program", "exec"), {})
+    return printed.getvalue()
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+VALUES = """
+class Length:
+    def __init__(self, n): self.n = n
+    def __add__(self, other): return ("add", self.n, other)
+    def __radd__(self, other): return ("radd", other, self.n)
+    def __lt__(self, other): return self.n < other.n
+    def __eq__(self, other): return isinstance(other, Length) and self.n == other.n
+    def __hash__(self): return 1
+    def __bool__(self): return self.n > 1
+    def __neg__(self): return "negative"
+    def __contains__(self, value): return value == self.n
+def fails(): raise KeyError("mine")
+def outer():
+    x = 3
+    def inner():
+        def innermost(): return x + n
+        n = 4
+        return innermost() * x
+    return inner()
+"""
+
+SAME_AS_CPYTHON = [
+    "1 + 2, 1.5 - 2, 3 * True, 7 / 2, 7 // 2, -7 % 3, 7.5 // 2, 2 ** 10, 2 ** -1, 2.0 ** 3",
+    "6 & 3, 6 | 3, 6 ^ 3, 1 << 10, 1024 >> 3, ~5, -True, +2.5, -(3)",
+    "10**20 * 10**20, 2**63 + 2**63, -2**63 - 1, 2**64 // 3, (2**70) % 7, 2**200 == 2.0**200",
+    "1 < 2, 1.0 == 1, True == 1, 'a' < 'b', 'a' == 1, None == None, 3 != 3.0, 1j == 1, 'b' >= 'a'",
+    "float('nan') == float('nan'), float('inf') - float('inf'), 1e308 * 10, -0.0 + 0.0, 0.0 * -1",
+    "'ab' + 'cd', [1] + [2, 3], (1,) + (2,), 'ab' * 3, 2 * [0], 'x%d' % 3, '%s-%s' % (1, 'b')",
+    "3 in {3: 1}, (1, 2) in {(1, 2): 3}, 'a' in 'banana', 'x' not in {'x'}, 2 in [1, 2]",
+    "Length(1) + 2, 2 + Length(1), Length(1) < Length(2),",
+    "4 in range(9), Length(1) == Length(1), Length(2) in {Length(2)}, 3 in Length(3)",
+    "not Length(1), Length(2) and 5, Length(1) or 7, 1 if Length(0) else 2, -Length(3)",
+    "0 or '' or [] or None, 1 and 'a' and [2], not 0 and 1, (1 and 0) or (2 and 3)",
+    "None is None, [] is [], 1 is not None, True is (1 < 2), 1 < 2 < 3, 3 > 2 < 1, 1 < 2 == True",
+    "outer(), (lambda n: n + n * n)(3), [n + 1 for n in range(3) if n % 2 == 0]",
+    "1 + 2 - 3 * 4 / 5 + 6 - 7 + 8, 1 - 2 - 3 - 4, 2 * 3 // 4 % 5, 'a' + 'b' + 'c' + 'd'",
+    "(y := 3) + y, (y := y + 1) * (y := y + 1) + y",
+    "True + True, True & False, True | 2, -False, 1 + 1j, 1j * 1j, 2 ** 0.5, (-8) ** 2",
+]  # fmt: skip
+
+FAILING = [
+    "1 + 'a'", "'a' + 1", "None + 1", "[1] + (2,)", "1 < 'a'", "None < None", "1 / 0", "1.0 / 0",
+    "5 % 0", "5.0 // 0", "0 ** -1", "0.0 ** -2", "1e200 ** 5", "2.0 ** 5000", "10**400 * 1.0",
+    "10**400 / 3.0", "1j < 2", "1j // 2", "1 << -1", "1.5 & 2", "~1.5", "-'a'", "+[]", "1 @ 2",
+    "undefined", "1 + undefined", "undefined + 1 / 0", "1 / 0 + undefined", "fails() + 1 / 0",
+    "1 + fails()", "not fails()", "[] in {1: 2}", "[1] in {2}", "1 in 5", "1 in 'abc'",
+    "fails() in fails()", "1 is fails()", "fails() and 1", "0 or fails()", "1 if fails() else 2",
+    "fails() if 1 else 2", "Length(1) + Length(2) + 1 / 0", "torch.ones(2) + torch.ones(3)",
+    "torch.ones(2) + 'a'", "1 + torch.ones(2) @ torch.ones(3)", "not torch.ones(2)",
+    "torch.ones(2) and 1", "1 if torch.ones(2) else 2", "-torch.ones(2) + torch.ones(3) * 2 - 1",
+    "1 + 2 - 3 + 'a' + 5", "1 + 2 + torch.ones(2) + torch.ones(3) + 4", "2 ** 10 ** 10",
+    "1 << 10 ** 8", "(2 ** 600000) * (2 ** 600000)", "Length(1) < 3", "Length(1) - 1", "'a' % 1",
+    "{} + {}", "(lambda: inside)()", "(lambda q: r)(1)",
+]  # fmt: skip
+
+_FREE = """
+def f():
+    def g(): return 1 + late
+    print(g() if 0 else 1)
+    g()
+    late = 1
+f()
+"""
+_REBOUND = """
+def g():
+    global x
+    x = 'new'
+    return 1
+x = 5
+print(x + g(), x)
+print(x + g())
+"""
+_DELETED = """
+def g():
+    global x
+    del x
+    return 1
+x = 5
+print(x + g())
+print(g() + x)
+"""
+_OF_A_CLASS = """
+x = 1
+class A:
+    y = x + 1
+    x = y * 2
+    z = x + y
+print(A.z, A.x)
+"""
+_PREDEFINED = """
+print(len('ab') + 1)
+len = 3
+print(len + 1)
+del len
+print(len('abc') + 1)
+"""
+
+LIMITED = {
+    "texts": ("a = 'abc'\nprint(a + 'de')\nprint(a + 'def')", {"elements": 5}),
+    "lists": ("a = [1, 2]\nprint(a + [3])\nprint(a + (a + a))", {"elements": 5}),
+    "steps": ("def f(n): return n if n < 1 else f(n - 1) + 1\nprint(f(50))", {"steps": 20}),
+    "long texts": ("a = 'a' * 5000\nb = a + a\nprint(len(b))\nc = b + b + b", {"steps": 100}),
+    "depth": ("def f(n): return 1 + f(n + 1)\nprint(f(0))", {}),
+    "deep": ("def f(n): return 0 if n == 0 else 1 + f(n - 1)\nprint(f(990))", {}),
+    "lists in lists": ("a = []\nfor _ in range(600): a = [a]\nb = [a]\nprint(a == b[0])", {}),
+    "free": (_FREE, {}),
+    "own": ("def f():\n    print(1 + x)\n    x = 1\nx = 5\nf()", {}),
+    "of a class": (_OF_A_CLASS, {}),
+    "rebound": (_REBOUND, {}),
+    "deleted": (_DELETED, {}),
+    "predefined": (_PREDEFINED, {}),
+}
+"""Programs with their limits, for which closures and nodes do the same."""
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@pytest.mark.parametrize("text", SAME_AS_CPYTHON)
+def test_values(text: str) -> None:
+    line = f"print(repr(({text})))"
+    program = f"{VALUES}\n{line}\ndef f():\n    {line}\nf()\n"
+    found = _outcome(program, True)
+    assert found == _outcome(program, False)
+    assert found == Outcome(_by_cpython(program), None)
+
+
+@pytest.mark.parametrize("text", FAILING)
+def test_failures(text: str) -> None:
+    for program in (f"print({text})", f"def f(x):\n    return [{text}]\nf(3)"):
+        whole = f"import torch\n{VALUES}\n{program}\n"
+        found = _outcome(whole, True)
+        assert found.error is not None
+        assert found == _outcome(whole, False)
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_limits(name: str) -> None:
+    text, limits = LIMITED[name]
+    assert _outcome(text, True, **limits) == _outcome(text, False, **limits)
+
+
+@pytest.mark.parametrize("depth", [7, 40, 190])
+def test_nested_expressions_in_deep_calls(depth: int) -> None:
+    nested = "(1 + " * depth + "f(n - 1)" + ")" * depth
+    text = f"def f(n): return 0 if n == 0 else {nested}\nprint(f(9))\nprint(f(2000))"
+    outcomes: list[Outcome] = []
+    thread = threading.Thread(target=lambda: outcomes.append(_outcome(text, True)))
+    thread.start()
+    thread.join()
+    outcomes.append(_outcome(text, True))
+    for found in outcomes:
+        assert found.printed == f"{9 * depth}\n"
+        assert found.error is not None
+        assert found.error[:3] == _outcome(text, False).error[:3]  # type: ignore[index]
+
+
+def test_nodes_are_made() -> None:
+    session = Session()
+    for _ in session.run("def f(x): return -x + 1\nf(1)", "program"):
+        pass
+    assert session.interpreter.nodes is not None
+    assert type(session.interpreter.values["f"].body).__name__ in ("Node", "function")
+
+
+# --- random expressions ---------------------------------------------------------------------------
+
+_LEAVES = [
+    "a", "b", "c", "d", "e", "s", "t", "xs", "ks", "u", "0", "1", "2", "-3", "0.5", "1e300", "'x'",
+    "'ab'", "None", "True", "False", "2j", "10**30", "[]", "()", "{}", "g(1)", "h()", "(a := 4)",
+    "(s := 'q')", "gone",
+]  # fmt: skip
+_OPERATORS = [
+    *("+", "-", "*", "/", "//", "%", "&", "|", "^", ">>", "<", "<=", "==", "!=", ">", ">="),
+    *("in", "not in", "is", "is not", "and", "or"),
+]
+_BEFORE = """
+g = lambda n: n + 1
+calls = 0
+def h():
+    global calls
+    calls = calls + 1
+    return calls
+def f(a, b, c, d, e, s, t, xs, ks, u):
+"""
+_ARGUMENTS = "3, -2, 2.5, True, 10**25, 'ab', 'ba', [1, 2, 3], {'ab': 1, 3: 'x'}, (1, 'x')"
+
+
+def _expression(random: Random, depth: int) -> str:
+    if depth == 0 or random.random() < 0.15:
+        return random.choice(_LEAVES)
+
+    def part() -> str:
+        return _expression(random, depth - 1)
+
+    kind = random.random()
+    if kind < 0.65:
+        return f"({part()} {random.choice(_OPERATORS)} {part()})"
+    if kind < 0.75:
+        return f"({part()} + {part()} - {part()} * {part()})"
+    if kind < 0.85:
+        return f"({part()} if {part()} else {part()})"
+    if kind < 0.9:
+        return f"({part()} < {part()} <= {part()})"
+    return f"({random.choice(['-', '+', '~', 'not '])}{part()})"
+
+
+def _random_program(number: int) -> str:
+    random = Random(f"nodes {number}")
+    lines = [_BEFORE]
+    for _ in range(25):
+        lines.append("    try:")
+        lines.append(f"        print(repr({_expression(random, random.randint(1, 4))}))")
+        lines.append("    except Exception as error:")
+        lines.append("        print('failed', type(error).__name__, error)")
+    return "\n".join([*lines, f"f({_ARGUMENTS})", "print(calls)", ""])
+
+
+def _compare(number: int) -> None:
+    text = _random_program(number)
+    found = _outcome(text, True)
+    assert found == _outcome(text, False), text
+    if found.error is None:
+        pairs = zip(found.printed.splitlines(), _by_cpython(text).splitlines(), strict=True)
+        for here, there in pairs:
+            assert here == there or "failed" in there, text
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@pytest.mark.parametrize("number", range(12))
+def test_random_expressions(number: int) -> None:
+    _compare(number)
+
+
+@pytest.mark.sweep
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@pytest.mark.parametrize("hundred", range(40))
+def test_many_random_expressions(hundred: int) -> None:
+    for number in range(100 * hundred, 100 * hundred + 100):
+        _compare(number)
