@@ -54,6 +54,7 @@ def _kernels() -> list[Any]:
         depends=[path for path in found if path.endswith((".h", ".def"))],
         extra_compile_args=["/O2", "/std:c11"] if sys.platform == "win32" else FLAGS,
         libraries=[] if sys.platform == "win32" else ["m"],
+        extra_link_args=[] if sys.platform in ("win32", "emscripten") else ["-pthread"],
         py_limited_api=True,
         optional=True,
     )

@@ -22,6 +22,7 @@ import pytest
 from gradcli.arrays import dtypes
 from gradcli.arrays.kernels import attention as heads
 from gradcli.arrays.kernels import recurrent
+from gradcli.arrays.kernels.linalg import products
 from gradcli.arrays.kernels.special import error_function, gamma
 from gradcli.arrays.kernels.windows import convolution, max_pool
 from gradcli.arrays.kernels.windows.windows import Windows
@@ -183,6 +184,18 @@ def _convolutions(array: Any) -> Any:
     return [array / max(1, np.abs(array).max()) for array in found]
 
 
+def _products(array: Any) -> Any:
+    """Products of matrices by rows and by columns; tiles begin before their edges."""
+    left, right = _tame(array, 130, 97), _line(array, 97 * 101).reshape(97, 101)
+    assert left.size * right.shape[1] >= products.MIDDLE
+    found = [
+        products.matrix_product(one, other)
+        for one in (left, np.asfortranarray(left))
+        for other in (right, np.asfortranarray(right))
+    ]
+    return [each / max(1, np.abs(each).max()) for each in found]
+
+
 def _attention(array: Any) -> Any:
     rows = np.resize(array, (2, 3, 8, 16))
     mask = np.where(np.tri(8, 16, array.size % 9 - 4) > 0, 0, -np.inf).astype(array.dtype)
@@ -276,6 +289,7 @@ ROWS = {
     "add_scaled": Row(_add_scaled),
     "layer_norm, layer_norm_backward": Row(_layer_norm, 2e-5),
     "batch_moments, batch_norm, batch_norm_backward": Row(_batch_norm, 2e-5),
+    "matrix_product": Row(_products, 2e-6),
     "convolution, weight_gradient": Row(_convolutions, 2e-6),
     "running_sum": Row(lambda x: cumulative._accumulated(np.add, x, x.ndim - 1, None)),
     "running_sum, first dimension": Row(lambda x: cumulative._accumulated(np.add, x, 0, None)),
@@ -393,6 +407,38 @@ def test_half_precision_in_tiles() -> None:
     np.testing.assert_array_equal(half.converted(x, np.float32), x.astype(np.float32))
 
 
+SHARED = """
+import os
+import numpy as np
+from gradcli.arrays.native import dispatch
+
+x, y = np.random.default_rng(7).standard_normal((2, 300, 300)).astype(np.float32)
+
+def product(turned, threads):
+    out = np.empty((300, 300), np.float32)
+    dispatch.core().matrix_product(x, y, out, 300, 300, 300, turned, threads)
+    return out.tobytes()
+
+alone = [product(turned, 1) for turned in range(3)]
+def check():
+    for count in range(60):
+        assert product(count % 3, 2 + count % 5) == alone[count % 3], count
+check()
+if child := os.fork():
+    assert os.waitpid(child, 0)[1] == 0
+check()
+"""
+
+
+@built
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_threads_change_no_bit() -> None:
+    """Neither do they where a process was forked, which leaves the helpers behind."""
+    command = [sys.executable, "-W", "ignore", "-c", SHARED]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert found.returncode == 0, found.stderr
+
+
 @built
 def test_every_kernel_has_a_row() -> None:
     assert set(NAMES) <= {name for row in ROWS for name in row.split(", ")}
@@ -471,7 +517,7 @@ def test_under_sanitizers(tmp_path: Path) -> None:
     sources = [str(path) for room in dispatch.SOURCES for path in (package / room).glob("*.c")]
     include = f"-I{sysconfig.get_path('include')}"
     command = [compiler, *FLAGS, *sanitizers, "-fPIC", "-shared", include, *sources]
-    subprocess.run([*command, "-o", str(library), "-lm"], check=True)
+    subprocess.run([*command, "-o", str(library), "-lm", "-pthread"], check=True)
     runtime = subprocess.run(
         [compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
     )

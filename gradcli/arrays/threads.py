@@ -59,8 +59,8 @@ def in_threads(work: Callable[[], None], tiles: int) -> None:
 
     Raises what it raised in any of them, once all have ended; Shared in `on_one_thread`.
     """
-    helpers = min(cores(), tiles, active.state.limits.threads) - 1
-    if helpers < 1 or getattr(_own, "shares", False):
+    helpers = min(free_threads(), tiles) - 1
+    if helpers < 1:
         work()
         return
     if getattr(_own, "alone", False):
@@ -154,6 +154,11 @@ def _help(tasks: Any) -> None:
             ended.put(failure)
             del failure
         del work, tickets, ended  # and the arrays that they hold
+
+
+def free_threads() -> int:
+    """How many threads work may be shared among, where it is not a share of other work itself."""
+    return 1 if getattr(_own, "shares", False) else min(cores(), active.state.limits.threads)
 
 
 def cores() -> int:

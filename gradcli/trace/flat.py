@@ -40,7 +40,7 @@ from gradcli.trace.ir import (
 )
 from gradcli.trace.passes import FREE, kept_values
 
-LARGEST = 1 << 18
+LARGEST = 1 << 19
 """Bytes of the largest array that a step reads or writes: beyond it a call of NumPy's costs little
 beside what it does, and arrays that take each other's memory stay in the processor's caches.
 """

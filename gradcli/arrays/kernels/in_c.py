@@ -17,7 +17,7 @@ from gradcli.arrays.fusion.lazy import LAZY, as_lazy, pointwise
 from gradcli.arrays.kernels.vector_math import FEW
 from gradcli.arrays.kernels.windows.windows import Sizes, Windows
 from gradcli.arrays.native.dispatch import kernel
-from gradcli.arrays.threads import over_tiles, tile_rows
+from gradcli.arrays.threads import free_threads, over_tiles, tile_rows
 
 _SINGLE = np.dtype(np.float32)
 
@@ -103,6 +103,33 @@ def adam(arrays: tuple[Any, ...], numbers: tuple[float, ...]) -> bool:
         return False
     step(*arrays, *numbers)
     return True
+
+
+# --- products of matrices -----------------------------------------------------------------------
+
+_LEAST = (8, 48)
+"""Rows and columns of the smallest product of matrices: a tile of the largest kernel."""
+
+
+def matrix_product(left: Any, right: Any) -> Any:
+    """The product of two matrices, of which one may lie as its transpose."""
+    multiply = kernel("matrix_product")
+    if multiply is None or not (_is_single(left) and _is_single(right)):
+        return None
+    rows, columns = left.shape[0], right.shape[1]
+    if rows < _LEAST[0] or columns < _LEAST[1]:
+        return None
+    turned = 0
+    if not left.flags.carray:
+        left, turned = left.T, 1
+    elif not right.flags.carray:
+        right, turned = right.T, 2
+    if not are_plain(left, right):
+        return None
+    out = new_empty(left, (rows, columns))
+    inner = left.size // rows
+    multiply(left, right, out, rows, inner, columns, turned, free_threads())
+    return out
 
 
 # --- along the last dimension -------------------------------------------------------------------

@@ -46,6 +46,10 @@ typedef struct {
 /* What is wrong with the arguments, NULL for nothing. */
 typedef const char *(*Kernel)(const Argument *a);
 
+/* Call a function with the numbers below a count, on so many threads at most (threads.c). */
+extern HIDDEN void share(void (*work)(void *given, int64_t number), void *given, int64_t count,
+                         int64_t threads);
+
 /* What a kernel says that finds no memory. */
 extern HIDDEN const char NO_MEMORY[];
 

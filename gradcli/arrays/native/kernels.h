@@ -9,5 +9,6 @@
 #include "rows.h"
 #include "recurrent.h"
 #include "convolution.h"
+#include "products.h"
 #include "special.h"
 #include "elimination.h"

@@ -1,4 +1,5 @@
-"""Matrix products, the large ones in parts on a thread per core.
+"""Matrix products: of middle sizes by a kernel in C, whose threads share them, and large ones by
+BLAS in parts on a thread per core.
 
 BLAS itself keeps to one thread (`gradcli/cli/main.py`): its idle threads spin, against the other
 BLAS that scipy brings and against ours, and a small product waits longer for them than it takes.
@@ -12,10 +13,14 @@ import numpy as np
 
 from gradcli.arrays.backend import new_empty
 from gradcli.arrays.flat.recorded import HOST_ARRAYS
+from gradcli.arrays.kernels import in_c
 from gradcli.arrays.threads import over_tiles
 
+MIDDLE = 1 << 20
+"""Multiplications that take so long that the threads of the core in C pay."""
+
 _WORTH = 1 << 23
-"""Multiplications that take so long that waking another thread pays."""
+"""Multiplications that take so long that waking a thread of Python's pays."""
 
 
 def matrix_product(left: Any, right: Any) -> Any:
@@ -26,6 +31,10 @@ def matrix_product(left: Any, right: Any) -> Any:
         outer += 0
         return outer
     work = left.size * right.shape[-1]
+    if MIDDLE <= work < _WORTH and left.ndim == right.ndim == 2:
+        made = in_c.matrix_product(left, right)
+        if made is not None:
+            return made
     if work < _WORTH or type(left) not in HOST_ARRAYS or type(right) not in HOST_ARRAYS:
         return np.matmul(left, right)
     if left.ndim == right.ndim == 2:

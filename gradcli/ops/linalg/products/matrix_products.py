@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.kernels import half_precision
-from gradcli.arrays.kernels.linalg.products import matrix_product
+from gradcli.arrays.kernels.linalg.products import MIDDLE, matrix_product
 from gradcli.arrays.layout.sizes import sizes_apart
 from gradcli.arrays.layout.strides import laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
@@ -159,7 +159,8 @@ def _of_matrices(left: Any, right: Any, rows: int, inner: int, columns: int) -> 
     if inner == 1 < columns and rows > 1:
         return left * right  # a matrix of single products adds nothing: a zero keeps its sign
     # The same product twice: `dot` has less overhead, and fills the result with zeros first.
-    return (matrix_product if rows * columns >= _LARGE else np.dot)(left, right)
+    is_small = rows * columns < _LARGE and rows * columns * inner < MIDDLE
+    return (np.dot if is_small else matrix_product)(left, right)
 
 
 _LARGE = 1 << 14
