@@ -1340,7 +1340,7 @@ for inputs in (x * k for k in range(9)):
         p.grad = None
 print(inputs, loss)
 """,
-        0,
+        1,
     ),
     "a zip of the program's": (
         """

@@ -126,8 +126,22 @@ class Capture(Reader):
 
         return enter
 
+    def tried(self, body: Run) -> Run:
+        def run(variables: Variables) -> Any:
+            try:
+                return body(variables)
+            except BaseException:  # an iteration that fails is interpreted, with what handles it
+                self.refuse("an error is raised inside of `try`")
+                raise
+
+        return run
+
     def enter(self, values: dict[Any, Any], key: Any, value: Any) -> None:
-        enter(values, self.exact(key), self.exact(value, looks=False))
+        key = self.exact(key)
+        parts = self.either(values, self.builder.parts_of, values)
+        enter(values, key, concrete(value))
+        if parts is not values or self.is_lost(value):
+            self.builder.know_parts(values, {**parts, key: value})
 
     def drawing(self, kind: str, source: HostIterator[Any], values: Any) -> Iterator:
         drawn = Drawn()
@@ -330,6 +344,10 @@ class Capture(Reader):
             self.heard(partial(put, owner, at), [value])
             return
         if self.is_local(owner):
+            self.check_unkept(owner)
+            if type(owner) is dict and put is set_item:
+                self.enter(owner, at, value)
+                return
             value = self.exact(value, looks=False)
         elif put is set_attribute and is_of_library(owner):
             value = self.exact(value)
@@ -349,6 +367,8 @@ class Capture(Reader):
         elif type(owner) in (list, dict) and type(at) in (int, str):
             if id(owner) in self.guard.contents:
                 self.refuse("a list or dict is gone through that the iteration changes")
+            if type(owner) is list:
+                self.guard.rely_on(lambda: [-len(owner) <= at < len(owner)])
             self.note(Item(owner, at), value)
             if "params" in owner:  # an optimizer reads it in its next step
                 self.attempt(self._set_now, owner, at, value)
@@ -403,7 +423,7 @@ def _is_unchanged(owner: Tensor, name: str, new: Any) -> bool:
 _ALIKE = frozenset(
     {tree.Break, tree.Conditional, tree.Constant, tree.Continue, tree.ExpressionStatement}
     | {tree.Global, tree.If, tree.Logical, tree.NamedExpression, tree.Pass, tree.Return, tree.Slice}
-    | {tree.While, tree.With}
+    | {tree.Try, tree.While, tree.With}
 )
 """What the compiler's own handlers record: all that they do goes through methods of a capture."""
 

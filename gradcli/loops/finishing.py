@@ -349,11 +349,10 @@ def _text(walk: Capture, place: Location, value: Any, operands: list[Operand]) -
         return builder.written(value, operands)
     if id(value) in walk.lasting and id(value) not in walk.local:
         return placeholder(operands, value)  # the very object, whatever it holds
-    if kind in (tuple, list):
-        parts = "".join([f"{_text(walk, place, each, operands)}, " for each in value])
-        return f"[{parts}]" if kind is list else f"({parts})"
+    if kind in (tuple, list) or (kind is dict and id(value) in walk.local):
+        return walk.kept_text(value, operands, lambda part, own: _text(walk, place, part, own))
     if kind is Symbol or kind is Tensor or kind in _PLAIN:
         return builder.written(value, operands)
-    if id(value) in walk.local or kind.__name__ in ("Function", "Iterator", "Walk"):
+    if id(value) in walk.local or kind.__name__ in ("Iterator", "Walk"):
         raise GraphBreak(f"{_name(place)} holds a {kind.__name__.lower()} of the iteration")
     return builder.written(value, operands)

@@ -225,6 +225,8 @@ class HotLoop:
                 self._note(failure)
                 continue
             if failure is not None:
+                self._last_exit = SideExit("an error is raised inside of `try`", None)
+                self._misses_too_often()
                 return self._interpret(variables)  # which fails too, and says where
             if self.between is not Between.NOTHING:
                 self._show(variables)
@@ -344,19 +346,27 @@ class HotLoop:
         """Run an iteration that no compiled path is for."""
         if not self.paths:
             return self._capture(variables)
-        self.missed += 1
-        served = sum(path.served for path in self.paths)
-        if self.missed * ITERATIONS_PER_EXIT > served + PAYS_AFTER:
-            reason = "too many iterations take other paths than those that are compiled"
-            span = self.node.span
-            if self._last_exit is not None:
-                reason = f"{reason}: {self._last_exit.reason}"
-                span = self._last_exit.span or span
-            self.broken = GraphBreak(reason, span=span, code="B07")
-            self._refuse()
-        elif self.attempts > 0 and len(self.paths) < _PATHS and self.missed > 1:
+        refused = self._misses_too_often()
+        if not refused and self.attempts > 0 and len(self.paths) < _PATHS and self.missed > 1:
             return self._capture(variables)
         return self._interpret(variables)
+
+    def _misses_too_often(self) -> bool:
+        """Count an iteration that was not compiled though others are; whether there were so many
+        that none is from now on.
+        """
+        self.missed += 1
+        served = sum(path.served for path in self.paths)
+        if self.missed * ITERATIONS_PER_EXIT <= served + PAYS_AFTER:
+            return False
+        reason = "too many iterations take other paths than those that are compiled"
+        span = self.node.span
+        if self._last_exit is not None:
+            reason = f"{reason}: {self._last_exit.reason}"
+            span = self._last_exit.span or span
+        self.broken = GraphBreak(reason, span=span, code="B07")
+        self._refuse()
+        return True
 
     def _interpret(self, variables: Variables) -> Any:
         self._show(variables)

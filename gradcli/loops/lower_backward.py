@@ -25,6 +25,7 @@ _LARGEST = 5_000
 
 
 ADD = Kernel("add", accumulate.add_arrays, raises=False)
+CAST = Kernel("cast", accumulate.cast, raises=False)
 SUM_TO = Kernel("sum_to", accumulate.sum_to, raises=False)
 
 
@@ -53,10 +54,10 @@ def write_backward(
             if gradient is None or to is None:
                 continue
             shape, dtype = to.metadata[output_nr]
-            if gradient.array.dtype is not dtype:
-                raise GraphBreak("a gradient has another dtype than what it is the gradient of")
             if gradient.array.shape != shape:
                 gradient = text.call(SUM_TO, (gradient, shape))
+            if gradient.array.dtype is not dtype:
+                gradient = _cast(text, gradient, dtype)
             earlier = arrived.get((to, output_nr))
             if earlier is not None:
                 gradient = text.call(ADD, (earlier, gradient))
@@ -66,6 +67,14 @@ def write_backward(
         for (node, _), gradient in arrived.items()
         if isinstance(node, AccumulateGrad)
     }
+
+
+def _cast(text: IterationBuilder, gradient: Value, dtype: Any) -> Value:
+    """A gradient in the dtype of what it is the gradient of, as where a loss is of float64."""
+    if gradient.array.dtype.kind != dtype.kind:
+        raise GraphBreak("a complex gradient of something real, or a real one of something complex")
+    cast: Value = text.call(CAST, (gradient, dtype))
+    return cast
 
 
 def _nodes_of(root: Node, since: int) -> list[Node]:

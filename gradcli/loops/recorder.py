@@ -203,6 +203,8 @@ class Recorder(Listener):
         else:
             called.is_quiet = any(value.array is None for value in operands)
             builder.call(called, operands, result=result)
+        for each in tensors_in(output):
+            builder.remember(each)
 
     def _is_unknown(self, base: Tensor | None) -> bool:
         """Whether the base of a view was made inside the call that returned the view."""

@@ -12,6 +12,7 @@ import numpy as np
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import write_barrier
 from gradcli.arrays.layout.sizes import Device, Size
+from gradcli.arrays.random.generator import Generator
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor, TensorMeta, meta_of, storage_of
@@ -129,7 +130,7 @@ class IterationBuilder(TraceBuilder):
         self.escapes: dict[Tensor, Value] = {}
         self.objects: dict[Tensor, tuple[Inline, Sequence[Operand]]] = {}
         self.older: set[Tensor] = set()
-        self._lists: dict[int, tuple[list[Any], list[Any]]] = {}
+        self._parts: dict[int, tuple[Any, Any]] = {}
         # Tensors of one element, whose array changes its type when they are first aliased.
         self._scalars: dict[Tensor, Value] = {}
 
@@ -214,20 +215,30 @@ class IterationBuilder(TraceBuilder):
         known = self.known(value)
         return known.value if type(known) is Symbol else value
 
-    def know_list(self, values: list[Any], parts: list[Any]) -> None:
-        """A list that the iteration made has symbols among its parts."""
-        self._lists[id(values)] = values, parts
+    def know_parts(self, values: Any, parts: Any) -> None:
+        """A list or dict that the iteration made has symbols among its parts."""
+        self._parts[id(values)] = values, parts
 
     def parts_of(self, values: Any) -> Any:
-        """The parts of an unchanged list with its symbols; any other value as it is."""
-        known = self._lists.get(id(values))
+        """The parts of an unchanged list or dict with its symbols; any other value as it is."""
+        known = self._parts.get(id(values))
         if known is None:
             return values
         former, parts = known
-        now = [concrete(each) for each in parts]
-        if len(former) != len(now) or not all(map(is_same_value, now, former)):
-            raise GraphBreak("a list with numbers that vary changes")
+        of_dict = type(parts) is dict
+        now = [concrete(each) for each in (parts.values() if of_dict else parts)]
+        held = list(former.values()) if of_dict else former
+        if of_dict and list(former) != list(parts):
+            held = []
+        if len(held) != len(now) or not all(map(is_same_value, now, held)):
+            raise GraphBreak("a list or dict with numbers that vary changes")
         return parts
+
+    def make(self, op: Inline, operands: Sequence[Operand]) -> Value:
+        """Record that a list or dict is made."""
+        value = self.trace.value(None, "object")
+        self._add(op, operands, (value,))
+        return value
 
     def input(self, op: Inline, operands: Sequence[Operand], now: Any) -> Symbol:
         """Record how the iteration reads a number that it begins with."""
@@ -299,7 +310,8 @@ class IterationBuilder(TraceBuilder):
                 if isinstance(value, (list, set, frozenset)):
                     waiting += self.parts_of(value)
                 else:
-                    held = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+                    is_dict = isinstance(value, dict)
+                    held = self.parts_of(value) if is_dict else getattr(value, "__dict__", {})
                     waiting += (*held, *held.values())
         return symbols
 
@@ -385,7 +397,7 @@ class IterationBuilder(TraceBuilder):
         if kind is Tensor:
             return not self.has(value) or not self.is_constant(self.of(value))
         parts = value.values() if kind is dict else parts_in(value)
-        return id(value) in self._lists or any(map(self.varies, parts))
+        return id(value) in self._parts or any(map(self.varies, parts))
 
     def written(self, value: Any, operands: list[Operand]) -> str:
         """The text of a value for an `Inline`, whose operands grow; tensors in it are made anew."""
@@ -403,7 +415,7 @@ class IterationBuilder(TraceBuilder):
         if kind is dict and self.varies(value):
             items = [
                 f"{placeholder(operands, key)}: {self.written(each, operands)}, "
-                for key, each in value.items()
+                for key, each in self.parts_of(value).items()
             ]
             return "{{" + "".join(items) + "}}"
         if kind is slice and self.varies(value):
@@ -485,7 +497,7 @@ class IterationBuilder(TraceBuilder):
             return Slot(len(operands) - 1, kind is Tensor)
         if kind in (list, tuple, slice):
             return changed(self.parts_of(value), lambda each: self.placed(each, operands))
-        if not isinstance(value, SETTINGS):
+        if not isinstance(value, (*SETTINGS, Generator)):
             raise GraphBreak(f"an op is given {kind.__name__}, whose parts may vary")
         return value
 

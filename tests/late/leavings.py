@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.random.generator import Generator
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, TensorMeta, refresh
 from gradcli.language.functions.calls import Function
@@ -92,6 +93,8 @@ class _Told:
         name = type(value).__name__
         if isinstance(value, Optimizer):
             return f"{name}({self.value(value.param_groups)}, {self.value(dict(value.state))})"
+        if isinstance(value, Generator):
+            return f"{name}({value.state_bytes()!r})"
         if isinstance(value, LRScheduler):
             return f"{name}({value.last_epoch}, {self.value(value._last_lr)})"
         if isinstance(value, Module):

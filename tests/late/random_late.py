@@ -53,6 +53,9 @@ model = nn.Sequential(nn.Linear(3, 2), {layer})
 optimizer = torch.optim.{optimizer}
 batches = [torch.arange(3.) * (j % 5) - 1 for j in range({rounds})]
 numbers = [j % 4 + 1 for j in range({rounds})]
+own = torch.Generator().manual_seed({seed})
+fns, table = [torch.tanh, double, lambda v: v * c], {{'tanh': torch.tanh, 'double': double}}
+rows, row, name = [], None, 'double'
 """
 
 LAYERS = [
@@ -145,6 +148,28 @@ ORDINARY = [
     ["if q is not None: previous = q"],
     ["q = w * 2", "q = q.detach()"],
     ["y = (w * batch).sum()", "t = t + y.item() * 0.01"],
+    ["r = torch.randn(20, generator=own)", "t = t + r.mean()"],
+    ["r = torch.randn(2, generator=own)"],
+    ["r = torch.randperm(5, generator=own)", "q = torch.randint(0, hi, (3,), generator=own)"],
+    ["rows.append({'n': n, 'f': f, 't': t, 'of': [i, (n, f)]})"],
+    ["row = {'i': i, 'n': [n, f], 'q': buf}", "rows.append(row)"],
+    ["row = [n, {'f': f}]", "rows.append(row)", "rows.append(row[1])"],
+    ["row = {'n': n}", "row['f'] = f", "f = row['n'] * 0.5", "items.append(row['f'])"],
+    ["row = {'n': n}", "rows.append(row)", "row['n'] = 0"],
+    ["row = {'f': f, 'n': n}", "print(row, f'{row}', len(row))"],
+    ["row = {'n': n, 'f': f}", "f = sum(row.values()) * 0.1"],
+    ["q = batch", "for fn in fns: q = fn(q)"],
+    ["q = table['double'](buf)"],
+    ["q = table[name](batch)"],
+    ["q = fns[n % 2](batch)"],
+    ["try: q = 10 // numbers[i]", "except ZeroDivisionError: q = 0"],
+    ["try:", "    q = checked(f) * unit", "except ValueError as error:", "    f = -f",
+     "finally:", "    n += 1"],
+    ["try:", "    (w * c).sum().backward()", "    items.append(10 // numbers[i])",
+     "except (ZeroDivisionError, RuntimeError): last = i", "else: previous = i"],
+    ["optimizer.zero_grad(set_to_none=False)", "(w * batch).sum().backward()", "optimizer.step()"],
+    ["nn.utils.clip_grad_value_([w], p)"],
+    ["y = (w.double() * c).sum()", "y.backward()"],
 ]  # fmt: skip
 
 EVENTS = [
@@ -221,6 +246,15 @@ EVENTS = [
     ["batch = batch.double()"],
     ["batch = w"],
     ["batch = None"],
+    ["own = torch.Generator()"],
+    ["own.manual_seed(7)"],
+    ["fns.append(torch.sigmoid)"],
+    ["fns[1] = shifted"],
+    ["table['double'] = torch.relu"],
+    ["name = 'tanh'"],
+    ["name = 'none'"],
+    ["rows.clear()"],
+    ["rows = []"],
     ["batches[i + 1] = torch.ones(5)"],
     ["batches[-1] = torch.ones(1)"],
     ["numbers[i] = 0"],
@@ -253,7 +287,8 @@ EVENTS = [
 
 NAMES = (
     "w, buf, a, m, t, q, x, view, r, y, n, f, c, p, k, hi, size, s, ok, last, previous, mode, dim,"
-    " flag, unit, items, config, parts, box, count, step, i, j, batch, part"
+    " flag, unit, items, config, parts, box, count, step, i, j, batch, part,"
+    " own, fns, table, rows, row, name, fn"
 )
 
 HANDLERS = ["Exception as e", "(ValueError, RuntimeError) as e", "RuntimeError as e",

@@ -774,3 +774,137 @@ for step in range(400):
 print(loss.item(), w.flatten().tolist())
 """,
 )
+_kind(
+    "a generator of the program's own",
+    """
+g = torch.Generator().manual_seed(3)
+for step in range(400):
+    i = torch.randint(0, 32, (8,), generator=g)
+    noise = 0.01 * torch.randn(8, 1, generator=g)
+    loss = ((X[i] @ w + b + noise - Y[i]) ** 2).mean()
+    loss.backward()
+    with torch.no_grad():
+        w -= lr * w.grad
+        b -= lr * b.grad
+        w.grad = b.grad = None
+print(loss.item(), torch.randperm(5, generator=g).tolist())
+""",
+)
+_kind(
+    "zero_grad(set_to_none=False)",
+    """
+for step in range(400):
+    optimizer.zero_grad(set_to_none=False)
+    loss = criterion(model(X), Y)
+    loss.backward()
+    nn.utils.clip_grad_value_(model.parameters(), 0.5)
+    optimizer.step()
+print(loss.item(), optimizer.param_groups[0]["params"][0].grad.sum().item())
+""",
+    _SGD,
+)
+_kind(
+    "try in an iteration",
+    """
+failed = 0
+for step in range(400):
+    try:
+        optimizer.zero_grad()
+        loss = criterion(model(X), Y)
+        if step % 150 == 120:
+            raise ValueError(step)
+        loss.backward()
+        optimizer.step()
+    except ValueError as error:
+        failed += error.args[0]
+    finally:
+        last = step
+print(loss.item(), failed, last)
+""",
+    _SGD,
+)
+_kind(
+    "functions in a list and a dict",
+    """
+layers = [lambda x: x @ w, torch.tanh, lambda x: x + b]
+losses = {"mse": F.mse_loss, "l1": lambda p, y: (p - y).abs().mean()}
+for step in range(400):
+    x = X
+    for layer in layers:
+        x = layer(x)
+    loss = sum(each(x, Y) for each in losses.values()) + losses["mse"](x, Y)
+    loss.backward()
+    with torch.no_grad():
+        for p in (w, b):
+            p -= lr * p.grad
+            p.grad = None
+print(loss.item(), x.sum().item())
+""",
+)
+_kind(
+    "rows of a log",
+    """
+log, history = [], {"loss": [], "step": []}
+for step in range(400):
+    optimizer.zero_grad()
+    loss = criterion(model(X), Y)
+    loss.backward()
+    optimizer.step()
+    metrics = {"step": step, "loss": loss.item()}
+    metrics["root"] = math.sqrt(metrics["loss"])
+    log.append(metrics)
+    history["loss"].append(metrics["loss"])
+    history["step"].append(metrics["step"] + 1)
+print(log[7], log[-1] is metrics, len(log), sum(history["step"]), history["loss"][-1])
+""",
+    _SGD,
+)
+_kind(
+    "a schedule's function with the program's numbers",
+    """
+warmup, total = 20, 400
+schedule = torch.optim.lr_scheduler.LambdaLR(
+    optimizer, lambda k: min(1.0, (k + 1) / warmup) * (1 + math.cos(math.pi * k / total)) / 2
+)
+for step in range(400):
+    optimizer.zero_grad()
+    loss = criterion(model(X), Y)
+    loss.backward()
+    optimizer.step()
+    schedule.step()
+print(loss.item(), schedule.get_last_lr())
+""",
+    _SGD,
+)
+_kind(
+    "vjp of a loss, and a loss of float64",
+    """
+v = torch.zeros(4, 1)
+for step in range(400):
+    out, pull = torch.func.vjp(lambda u: ((X @ u - Y) ** 2).mean(), v)
+    (slope,) = pull(torch.ones_like(out))
+    v = v - 0.01 * slope
+    loss = ((X @ w).double() - Y.double()).abs().mean()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.01 * w.grad
+        w.grad = None
+print(out.item(), loss.item(), v.flatten().tolist(), w.flatten().tolist())
+""",
+)
+_kind(
+    "values that come one by one",
+    """
+def drawn():
+    for k in range(400):
+        yield X[k % 30 : k % 30 + 2], Y[k % 30 : k % 30 + 2]
+
+for x, y in drawn():
+    optimizer.zero_grad()
+    loss = criterion(model(x), y)
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+""",
+    _SGD,
+)

@@ -262,6 +262,10 @@ class Compiler:
         """The closure of what a `with` enters."""
         return self.expression(node, scope)
 
+    def tried(self, body: Run) -> Run:
+        """The body of a `try`."""
+        return body
+
     truth: Callable[[Any], bool] = bool
     """Whether a value is true."""
 

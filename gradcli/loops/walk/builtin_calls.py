@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,9 @@ from gradcli.loops.symbols import concrete, holds_tensor, is_symbolic
 from gradcli.loops.walk.operation import Callee, Handlers, host_call
 from gradcli.loops.walk.reading import Drawn
 from gradcli.ops.creation import tensor_methods
-from gradcli.trace.ir import GraphBreak, Inline, Kernel, placeholder
+from gradcli.trace.ir import GraphBreak, Inline, Kernel, Operand, placeholder
 
-_OF_NUMBERS = frozenset(
+OF_NUMBERS = frozenset(
     {"abs", "bool", "divmod", "float", "format", "int", "len", "max", "min", "pow", "repr"}
     | {"round", "str", "sum"}
 )
@@ -48,6 +49,9 @@ _MOVE = frozenset(
     | {"values"}
 )
 """The methods of lists and dicts that look at none of the values in them."""
+
+_READS = frozenset({"copy", "count", "get", "index", "items", "keys", "values"})
+"""Those that change nothing."""
 
 _MADE = VIEWS | {list, dict, set}
 """What a call makes anew, so that a program that keeps it sees another one in every iteration."""
@@ -81,7 +85,7 @@ def _append(walk: Capture, callee: Callee) -> Any:
     def record() -> None:
         if id(values) in walk.guard.contents:
             raise GraphBreak("a list is gone through that the iteration appends to")
-        text = walk.builder.written(_escaping(walk, callee.positional[0]), operands)
+        text = _escaping_text(walk, callee.positional[0], operands)
         append, to = placeholder(operands, callee.function), placeholder(operands, values)
         op = Inline(f"{append}({to}, {text})", "append")
         walk.builder.effect(op, operands, state=())
@@ -90,15 +94,21 @@ def _append(walk: Capture, callee: Callee) -> Any:
     return walk.attempt(record)
 
 
+def _escaping_text(walk: Capture, value: Any, operands: list[Operand]) -> str:
+    """The text of a value that outlives the iteration."""
+    value = walk.builder.known(value)
+    if type(value) is tuple or (type(value) in (list, dict) and id(value) in walk.local):
+        return walk.kept_text(value, operands, partial(_escaping_text, walk))
+    return walk.builder.written(_escaping(walk, value), operands)
+
+
 def _escaping(walk: Capture, value: Any) -> Any:
     """A value that outlives the iteration, in its own memory; GraphBreak for a graph."""
-    if type(value) is tuple:
-        return tuple([_escaping(walk, each) for each in value])
     if type(value) is not Tensor:
         if id(value) in walk.local or (
             isinstance(value, tuple) and holds_tensor([*value], Iterator)
         ):
-            raise GraphBreak("a list or object that the iteration makes is kept")
+            raise GraphBreak("an object that the iteration makes is kept")
         return value
     if value in walk.builder.objects or not walk.builder.has(value) or value in walk.guard.tensors:
         return value
@@ -124,10 +134,11 @@ def _escaping(walk: Capture, value: Any) -> Any:
 def _change_list(walk: Capture, callee: Callee) -> Any:
     """A method of a list, dict or set that the iteration made, or that only reads."""
     owner = callee.receiver
+    if callee.name not in _READS:
+        walk.check_unkept(owner)
     if id(owner) in walk.local and callee.name in _MOVE:
         return _drawn(walk, walk.moved(callee.operation, callee.operands))
-    reads = callee.name in ("items", "keys", "values", "get", "copy", "index", "count")
-    if id(owner) in walk.local or reads:
+    if id(owner) in walk.local or callee.name in _READS:
         walk.rely_on(owner)
         return _drawn(walk, walk.evaluate(callee.operation, callee.operands))
     walk.refuse(f"`{callee.name}` changes a {type(owner).__name__} from outside the iteration")
@@ -246,7 +257,7 @@ def _setattr_call(walk: Capture, callee: Callee) -> Any:
 
 
 _NUMBERS_OF = {id(each) for each in MATH.values() if callable(each)} | {
-    id(BUILTINS[name]) for name in _OF_NUMBERS
+    id(BUILTINS[name]) for name in OF_NUMBERS
 }
 _COLLECTIONS_OF = {id(BUILTINS[name]) for name in _OF_COLLECTIONS}
 

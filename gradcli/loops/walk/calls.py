@@ -100,7 +100,8 @@ def _callee(walk: Capture, node: tree.Call, scope: Scope) -> Callable[[Variables
                 positional += parts if type(parts) in (list, tuple) else walk.iterate(value)
             elif each.kind == "**":
                 walk.rely_on(value)
-                keywords.update({name: walk.builder.known(part) for name, part in value.items()})
+                parts = walk.either(value, walk.builder.parts_of, value)
+                keywords.update({name: walk.builder.known(part) for name, part in parts.items()})
             elif each.name:
                 keywords[each.name] = value
             else:

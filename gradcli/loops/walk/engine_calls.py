@@ -9,9 +9,12 @@ from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function, call
+from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.scopes import PARENT, names_around
 from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import context_class, module_class, optimizer_class
+from gradcli.loops.locations import Location
 from gradcli.loops.lower_backward import write_backward
 from gradcli.loops.optimizers import (
     check_optimizer,
@@ -20,6 +23,8 @@ from gradcli.loops.optimizers import (
     parts_of,
     write_step,
 )
+from gradcli.loops.symbols import NUMBERS
+from gradcli.loops.walk.builtin_calls import OF_NUMBERS
 from gradcli.loops.walk.operation import Callee, Handlers, host_call
 from gradcli.ops.creation import tensor_methods
 from gradcli.trace.ir import GraphBreak, Inline, same
@@ -99,16 +104,17 @@ def _grad_call(walk: Capture, callee: Callee) -> Any:
 
 def _zero_grad(walk: Capture, callee: Callee) -> Any:
     """`optimizer.zero_grad()`, `model.zero_grad()`."""
-    if callee.positional or any(each is not True for each in callee.keywords.values()):
-        walk.refuse("`zero_grad` that fills gradients with zeros", "leave set_to_none as it is")
+    forgets = all(map(walk.exact, callee.passed[1:]))
     _rely_on(walk, callee.receiver, parameter_lists)
 
     def record() -> None:
         for tensor in gradients_of(callee.receiver):
-            walk.gradients.forget(tensor)
+            (walk.gradients.forget if forgets else walk.gradients.read)(tensor)
 
     walk.attempt(record)
-    return _without_recorder(walk, callee)
+    if forgets:
+        return _without_recorder(walk, callee)
+    return walk.evaluate(callee.operation, callee.operands)
 
 
 def _rely_on(walk: Capture, target: Any, parts: Callable[[Any], list[Any]]) -> None:
@@ -167,8 +173,9 @@ def _schedule_call(walk: Capture, callee: Callee) -> Any:
     functions = [*getattr(schedule, "lr_lambdas", ()), getattr(schedule, "_scale_fn_custom", None)]
     if callee.name not in ("step", "get_last_lr") or callee.keywords:
         walk.refuse(f"`{callee.name}` of a schedule")
-    if any(type(each) is Function and not _is_closed(each) for each in functions):
-        walk.refuse("a schedule's function reads names of the program")
+    for each in functions:
+        if type(each) is Function:
+            _rely_on_function(walk, each, set())
     result = walk.recorded(callee.operation, callee.operands)
     operands: list[Any] = []
     method = getattr(schedule, callee.name)
@@ -185,10 +192,53 @@ def _schedule_call(walk: Capture, callee: Callee) -> Any:
     return walk.either(result, walk.builder.behind, op, operands, result)
 
 
-def _is_closed(function: Function) -> bool:
-    """Whether a function names nothing but its own variables and what the language has."""
-    names = [each for each in tree.nodes_of(function.statements) if type(each) is tree.Name]
-    return all(function.scope.distance(each.name) == 0 for each in names)
+def _rely_on_function(walk: Capture, function: Function, seen: set[Function]) -> None:
+    """Rely on what a function that is called as it is reads beside its own variables: numbers,
+    functions of numbers, and functions that read no more. End recording for all else.
+
+    Args:
+        seen: the functions that were looked at.
+    """
+    if function in seen:
+        return
+    seen.add(function)
+    outermost = walk.compiler.values
+    if names_around(function.parent) is not outermost:
+        walk.refuse(f"`{function.name}` is a function of another file")
+    nodes = [*tree.nodes_of(function.statements)]
+    if any(isinstance(node, tree.Global) for node in nodes):
+        walk.refuse("a schedule's function sets a name outside of it")
+    for node in nodes:
+        if not isinstance(node, tree.Name) or function.scope.distance(node.name) == 0:
+            continue
+        distance = function.scope.distance(node.name)
+        holder = outermost if distance is None else function.parent
+        for _ in range((distance or 1) - 1):
+            holder = holder[PARENT]
+        if node.name not in holder:
+            known = node.name in OF_NUMBERS
+        else:
+            place = walk.place_of(holder, node.name)
+            known = _is_fixed(walk, place, holder[node.name], seen)
+        if not known:
+            reads = f"a schedule's function reads `{node.name}`, which is no number and no function"
+            walk.refuse(reads, span=node.span)
+
+
+def _is_fixed(walk: Capture, place: Location, value: Any, seen: set[Function]) -> bool:
+    """Whether the value of a name is a number or the like that no iteration changes, or something
+    to compute with, which is relied on.
+    """
+    if type(value) is Function:
+        _rely_on_function(walk, value, seen)
+    elif type(value) is Namespace:
+        if value.name != "math" or value.assigned:
+            return False
+    elif value is not None and type(value) not in (*NUMBERS, str):
+        return False
+    walk.constants[place.key] = value
+    walk.guard.values.setdefault(place.key, (place.read, value))
+    return place.key not in walk.stored and place.key not in walk.carried
 
 
 _KEPT = frozenset(

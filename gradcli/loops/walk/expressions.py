@@ -88,7 +88,8 @@ def _item(walk: Capture, read: Operation, owner: Any, at: Any) -> Any:
     if type(owner) is tuple and type(at) is int and is_symbolic(owner):
         walk.recorded(read, [owner, at])
         return owner[at]
-    return walk.read_item(owner, at, lambda: walk.moved(read, [owner, at]))
+    get = walk.recorded if id(owner) in walk.local else walk.moved
+    return walk.read_item(owner, at, lambda: get(read, [owner, at]))
 
 
 def _picks_positions(walk: Capture, index: Any) -> bool:

@@ -32,7 +32,7 @@ from gradcli.loops.symbols import (
     is_symbolic,
     of_older_graph,
 )
-from gradcli.trace.ir import GraphBreak, Inline, Value, kind_of
+from gradcli.trace.ir import GraphBreak, Inline, Operand, Value, kind_of, placeholder
 
 if TYPE_CHECKING:
     from gradcli.library.torch.distributions.distribution import Distribution
@@ -69,6 +69,8 @@ class Reader(Compiler):
         made: the functions that it makes of constants alone, each with what makes it anew, by their
             ids.
         pulls: the functions that hold its graphs, as `vjp` gives one, each with where it was made,
+            by their ids.
+        kept: the lists and dicts that it makes and that outlive it, each with what stands for it,
             by their ids.
         unsteady: how often a side exit was taken because a number had changed, by the span of the
             expression that reads it.
@@ -112,6 +114,7 @@ class Reader(Compiler):
         self.generated: dict[Iterator, Drawn] = {}
         self.made: dict[int, tuple[Any, Callable[[Variables], Any]]] = {}
         self.pulls: dict[int, tuple[Any, Span | None]] = {}
+        self.kept: dict[int, tuple[Any, Value]] = {}
         self._bodies: dict[Function, Run] = {}
         self._bound: dict[str, Any] | None = None
         self._passes_on = False
@@ -190,6 +193,28 @@ class Reader(Compiler):
         if variables is self.variables:
             self.made[id(function)] = function, make
         return function
+
+    def kept_text(
+        self,
+        value: Any,
+        operands: list[Operand],
+        written: Callable[[Any, list[Operand]], str],
+    ) -> str:
+        """The text of a list or dict that the iteration made and that outlives it, one object in
+        however many places; or of a tuple. `written` gives the texts of the parts.
+        """
+        if type(value) is tuple:
+            return f"({''.join([f'{written(each, operands)}, ' for each in value])})"
+        if id(value) not in self.kept:
+            own: list[Operand] = []
+            parts = self.builder.parts_of(value)
+            if type(value) is dict:
+                items = [f"{placeholder(own, key)}: {written(parts[key], own)}, " for key in parts]
+                text = "{{" + "".join(items) + "}}"
+            else:
+                text = f"[{''.join([f'{written(each, own)}, ' for each in parts])}]"
+            self.kept[id(value)] = value, self.builder.make(Inline(text, raises=False), own)
+        return placeholder(operands, self.kept[id(value)][1])
 
     def hold_pull(self, function: Any, span: Span) -> None:
         """A function that goes through a graph of the iteration, as `vjp` gives one."""
@@ -479,7 +504,7 @@ class Reader(Compiler):
                 if type(owner) is list and type(at) is slice:
                     self.local[id(value)] = value
                 return self.builder.known(value)
-            return parts[at] if type(at) is int else self.new_list(parts[at])
+            return self.new_list(parts[at]) if type(at) is slice else parts[at]
         if isinstance(owner, tuple):
             return self.constant(value)
         if isinstance(owner, module_class()):
@@ -553,9 +578,15 @@ class Reader(Compiler):
                 self.rely_on_distribution(each)
 
     def check_list(self, value: Any) -> None:
-        """End recording where a list from outside is about to change."""
+        """End recording where a list is about to change that is from outside, or kept."""
         if type(value) in (list, dict, set) and id(value) not in self.local:
             self.refuse("a list, dict or set from outside the iteration changes")
+        self.check_unkept(value)
+
+    def check_unkept(self, value: Any) -> None:
+        """End recording where a list or dict is about to change that another one holds."""
+        if id(value) in self.kept:
+            self.refuse("a list or dict changes that the iteration has put into a list")
 
     def note(self, place: Location, value: Any) -> None:
         """A place that outlives the iteration holds a value now."""
@@ -579,7 +610,7 @@ class Reader(Compiler):
         new = [concrete(each) for each in values]
         self.local[id(new)] = new
         if any(map(self.is_lost, values)):
-            self.builder.know_list(new, values)
+            self.builder.know_parts(new, values)
         return new
 
 

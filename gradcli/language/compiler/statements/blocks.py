@@ -278,7 +278,7 @@ def _beginning_for(
         if length is not None:
             iterations += length()
         elif iterations <= _MANY:
-            return count_iterations, _nothing, None
+            return begin_later(variables, values)
         if iterations > _MANY:
             return begin_hot(variables, length, between_values(values))
         if length is None or not may_pay(c.interpreter, length()):
@@ -295,10 +295,17 @@ def _beginning_for(
         iterations = max(iterations, _MANY + 1)  # the next time, it is hot from the first on
         return begin_hot(variables, length, between, done)
 
-    def count_iterations(variables: Variables) -> Any:
-        nonlocal iterations
-        iterations += 1
-        return body(variables)
+    def begin_later(variables: Variables, values: Any) -> Iterations:
+        hot: Iterations | None = None
+
+        def run(variables: Variables) -> Any:
+            nonlocal iterations, hot
+            iterations += 1
+            if hot is None and iterations > _MANY:
+                hot = begin_hot(variables, None, between_values(values))
+            return (body if hot is None else hot[0])(variables)
+
+        return run, lambda variables: None if hot is None else hot[1](variables), None
 
     return begin
 

@@ -68,7 +68,7 @@ def forget_frames(error: BaseException | None) -> None:
 def try_statement(c: Compiler, node: tree.Try, scope: Scope) -> Run:
     """`try`, with its `except`s, `else` and `finally`."""
     outer, c.in_try = c.in_try, c.in_try or bool(node.handlers)
-    run = c.block(node.body, scope)
+    run = c.tried(c.block(node.body, scope))
     c.in_try = outer
     if node.handlers:
         run = _handled(c, run, node, scope)

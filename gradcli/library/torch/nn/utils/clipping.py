@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, type_error
@@ -90,8 +89,9 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
     Example: nn.utils.clip_grad_value_(tensor(1., requires_grad=True), 1.)
     """
     bound = float(clip_value)
-    for gradient in _gradients(parameters):
-        overwrite(gradient, np.clip(gradient.array, -bound, bound).astype(gradient.array.dtype))
+    with NoGrad():
+        for gradient in _gradients(parameters):
+            methods.clamp_(gradient, -bound, bound)
 
 
 @function("parameters_to_vector", module="torch.nn.utils")
