@@ -49,7 +49,7 @@ INSIDE = {
     "autograd": "custom inplace recording engine",
     "cli": "commands documents sweep",
     "doors": "torch notebook agents editors python",
-    "language": "compiler functions objects parser hints native tree",
+    "language": "compiler native functions objects parser hints tree",
     "language.compiler": "written statements expressions",
     "language.parser": "actions errors",
     "library": "drawing numpy python torch",

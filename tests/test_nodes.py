@@ -88,7 +88,25 @@ class Length:
     def __bool__(self): return self.n > 1
     def __neg__(self): return "negative"
     def __contains__(self, value): return value == self.n
+    kind = "length"
+    def size(self): return self.n + 1
+    @property
+    def double(self): return 2 * self.n
+class Slow:
+    def __init__(self, n): self.n = n
+    def __getattr__(self, name): return name + "?"
+class Longer(Length):
+    def __init__(self, n):
+        self.n = n
+        self.own = [n, n + 1]
+class Letters:
+    def __getitem__(self, index): return ("item", index)
+    def __iter__(self): return iter("abc")
+    def __format__(self, spec): return "<" + spec + ">"
+    def __str__(self): return "letters"
 def fails(): raise KeyError("mine")
+items = [1, 2, [3, 4], "five", (6, 7)]
+table = {"a": 1, 2: "two", (1, 2): "pair", None: 0, 2.5: "half"}
 def outer():
     x = 3
     def inner():
@@ -113,6 +131,28 @@ SAME_AS_CPYTHON = [
     "None is None, [] is [], 1 is not None, True is (1 < 2), 1 < 2 < 3, 3 > 2 < 1, 1 < 2 == True",
     "outer(), (lambda n: n + n * n)(3), [n + 1 for n in range(3) if n % 2 == 0]",
     "1 + 2 - 3 * 4 / 5 + 6 - 7 + 8, 1 - 2 - 3 - 4, 2 * 3 // 4 % 5, 'a' + 'b' + 'c' + 'd'",
+    "Length(4).n, Length(4).kind, Length(4).double, Length(4).size(), Slow(1).n, Slow(1).other",
+    "[a.n for a in (Length(1), Longer(2), Slow(3))], Longer(5).own[1], Longer(5).kind, (3).real",
+    "items[0], items[-1][1], items[2][0], items[3][1], items[3][-1], 'text'[2], (1, 2)[True]",
+    "items[1:3], items[:2], items[-2:], items[::2], items[:], 'text'[1:-1], (1, 2, 3)[::-1]",
+    "table['a'], table[2], table[1, 2], table[None], table[2.0], table[2.5], Letters()[1:2, 3]",
+    "items[1:2 + 1][0], [items, table][1]['a'], (lambda: items)()[0], range(10)[2:5][1]",
+    "[], [1], [1, [2, 3]], (), (1,), (1, 2), (1, 2, 3), {}, {'a': 1, (1, 2): 2, None: 3}",
+    "[*items[:2], 5], (*items[:1], *'ab')",
+    "{**table, 'b': 2}, {1, 2} | {3}, {1: 1, 1.0: 2, True: 3}",
+    "f'', f'{1}', f'a{2}b', f'{1.5}{None}{True}{items[0]}', f'{items}', f'{\"x\"}', f'{2 ** 70}'",
+    "f'{1.23456:.2f}', f'{5:>5}|', f'{255:x}'",
+    "f'{\"ab\":>4}', f'{1e10:,}', f'{True:d}', f'{3:{5}}'",
+    "f'{Letters()}', f'{Letters():abc}', f'{Letters()!s}'",
+    "f'{\"a\"!r:>5}', f'{1 + 1 = }', f'{1j:.1f}'",
+    "[x * x for x in range(5)], [x for x in items if x != 2]",
+    "[c for c in 'abc'], [x for x in table]",
+    "[(k, v) for k, v in table.items() if k]",
+    "[a for a, *b in ('ab', 'cd')], [x for x in Letters()]",
+    "[[x * y for x in range(y)] for y in range(4)]",
+    "[x for x in [] if fails()], [n for n in map(abs, [-1])]",
+    "[x for x in range(3) if x if x > 1]",
+    "[f'{x}' for x in range(1000)][999], [x for x in range(700)][-1]",
     "(y := 3) + y, (y := y + 1) * (y := y + 1) + y",
     "True + True, True & False, True | 2, -False, 1 + 1j, 1j * 1j, 2 ** 0.5, (-8) ** 2",
 ]  # fmt: skip
@@ -166,6 +206,53 @@ class A:
     z = x + y
 print(A.z, A.x)
 """
+_CHANGING = """
+class A:
+    x = 1
+    def __init__(self): self.own = 5
+class B(A): pass
+def read(a): return (a.x, a.own)
+a, b = A(), B()
+print(read(a), read(b), read(a))
+A.x = 2
+b.x = 3
+print(read(a), read(b))
+A.own = property(lambda self: "property")
+print(read(a), read(b))
+del A.own
+a.x = 7
+print(read(a), read(b))
+A.__getattr__ = lambda self, name: name
+del a.own
+print(read(a), read(b))
+del A.x
+del a.x
+print(read(a), read(b))
+"""
+_SHRINKING = """
+xs = [[1, 2, 3], [4, 5, 6]]
+def empty(k):
+    xs.clear()
+    return k
+print(xs[0][empty(1)])
+xs = [1, 2, 3]
+print([empty(x) for x in xs], xs)
+d = {"a": [1, 2]}
+print(d["a"][d.clear() or 1], d)
+d = {1: 2}
+print([d.pop(1) for key in list(d)], d)
+print([d.update({key: key}) for key in {1: 1}], d)
+e = {1: 2, 2: 3}
+print([e.pop(key) for key in e])
+"""
+_ENDLESS = """
+def numbers():
+    n = 0
+    while True:
+        yield n
+        n = n + 1
+print(len([n for n in numbers()]))
+"""
 _PREDEFINED = """
 print(len('ab') + 1)
 len = 3
@@ -188,6 +275,13 @@ LIMITED = {
     "rebound": (_REBOUND, {}),
     "deleted": (_DELETED, {}),
     "predefined": (_PREDEFINED, {}),
+    "changing classes": (_CHANGING, {}),
+    "shrinking": (_SHRINKING, {}),
+    "endless": (_ENDLESS, {"steps": 2000}),
+    "comprehension": ("print(len([n for n in range(50)]))\n" * 3, {"steps": 120}),
+    "long range": ("print(len([n for n in range(10 ** 30)]))", {"steps": 5000}),
+    "formatted": ("a = 'abc'\nprint(f'{a}de')\nprint(f'{a}{a}')", {"elements": 5}),
+    "own text": ("print([len(str(x)) for x in (1, 10 ** 5000)])\nprint(f'{10 ** 5000}')", {}),
 }
 """Programs with their limits, for which closures and nodes do the same."""
 
@@ -251,6 +345,10 @@ _OPERATORS = [
     *("+", "-", "*", "/", "//", "%", "&", "|", "^", ">>", "<", "<=", "==", "!=", ">", ">="),
     *("in", "not in", "is", "is not", "and", "or"),
 ]
+_COMPOUND = [
+    "xs[$]", "$[@]", "ks[$]", "t[$:@]", "[$, @]", "($, @)", "{$: @}", "f'{$}{@}'", "f'{$:.2f}'",
+    "[$ for n in @]", "[n for n in $ if @]", "[n for n in range(3) if n != $]", "u[0:$]", "$.real",
+]  # fmt: skip
 _BEFORE = """
 g = lambda n: n + 1
 calls = 0
@@ -279,7 +377,9 @@ def _expression(random: Random, depth: int) -> str:
         return f"({part()} if {part()} else {part()})"
     if kind < 0.9:
         return f"({part()} < {part()} <= {part()})"
-    return f"({random.choice(['-', '+', '~', 'not '])}{part()})"
+    if kind < 0.93:
+        return f"({random.choice(['-', '+', '~', 'not '])}{part()})"
+    return random.choice(_COMPOUND).replace("$", part()).replace("@", part())
 
 
 def _random_program(number: int) -> str:
@@ -300,7 +400,7 @@ def _compare(number: int) -> None:
     if found.error is None:
         pairs = zip(found.printed.splitlines(), _by_cpython(text).splitlines(), strict=True)
         for here, there in pairs:
-            assert here == there or "failed" in there, text
+            assert here == there or "failed" in here + there, text
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")

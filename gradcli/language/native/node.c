@@ -15,8 +15,8 @@ PyTypeObject *node_type;
 
 /* --- slots ------------------------------------------------------------------------------------ */
 
-Py_ssize_t slot_offset[SLOTS] = {-1, -1, -1};
-static const char *const SLOT_NAMES[SLOTS] = {"place", "limits", "elements"};
+Py_ssize_t slot_offset[SLOTS] = {-1, -1, -1, -1};
+static const char *const SLOT_NAMES[SLOTS] = {"place", "limits", "elements", "left"};
 
 int set_by_name(PyObject *owner, int slot, PyObject *value)
 {
@@ -28,7 +28,7 @@ PyObject *get_by_name(PyObject *owner, int slot)
     return PyObject_GetAttrString(owner, SLOT_NAMES[slot]);
 }
 
-/* find_slot(owner): find where an object that nothing else holds has those of the slots that its
+/* find_slots(owner): find where an object that nothing else holds has those of the slots that its
  * class has. No function of the limited API tells: a value is stored by its name, and looked for. */
 static PyObject *find_slots(PyObject *module, PyObject *owner)
 {
@@ -56,6 +56,26 @@ static PyObject *find_slots(PyObject *module, PyObject *owner)
     Py_RETURN_NONE;
 }
 
+int charge_by_name(PyObject *steps, PyObject *too_many)
+{
+    PyObject *before = slot_of(steps, SLOT_LEFT), *zero = PyLong_FromLong(0), *after = NULL;
+    PyObject *one = PyLong_FromLong(1), *error;
+    int failed = -1;
+    if (before && zero && one && (after = PyNumber_Subtract(before, one)) &&
+        set_by_name(steps, SLOT_LEFT, after) == 0) {
+        failed = -PyObject_RichCompareBool(after, zero, Py_LT);
+        if (failed && !PyErr_Occurred() && (error = PyObject_CallNoArgs(too_many))) {
+            PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+            Py_DECREF(error);
+        }
+    }
+    Py_XDECREF(before);
+    Py_XDECREF(after);
+    Py_XDECREF(zero);
+    Py_XDECREF(one);
+    return failed ? -1 : 0;
+}
+
 Py_ssize_t most_elements(PyObject *state)
 {
     PyObject *limits = slot_of(state, SLOT_LIMITS);
@@ -70,6 +90,31 @@ Py_ssize_t most_elements(PyObject *state)
         return PY_SSIZE_T_MAX;
     }
     return count;
+}
+
+/* --- classes and variables -------------------------------------------------------------------- */
+
+PyTypeObject *known_class[CLASSES];
+
+/* know(tensor, instance): the classes that nodes tell apart, in the order of their numbers. */
+static PyObject *know(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    (void)module;
+    for (Py_ssize_t k = 0; k < count && k < CLASSES; k++) {
+        PyObject *before = (PyObject *)known_class[k];
+        known_class[k] = (PyTypeObject *)Py_NewRef(given[k]);
+        Py_XDECREF(before);
+    }
+    Py_RETURN_NONE;
+}
+
+PyObject *variables_inside(PyObject *variables)
+{
+    static PyObject *parent;
+    if (!parent && !(parent = PyUnicode_InternFromString(""))) return NULL;
+    PyObject *inside = PyDict_New();
+    if (inside && PyDict_SetItem(inside, parent, variables) < 0) Py_CLEAR(inside);
+    return inside;
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -202,6 +247,7 @@ static PyMethodDef makers[] = {
     {#name, (PyCFunction)(void (*)(void))make_##name, METH_FASTCALL, #name "(number, *parts)"},
 #include "nodes.def"
 #undef NODE
+    {"know", (PyCFunction)(void (*)(void))know, METH_FASTCALL, "know(*classes): tell them apart"},
     {"find_slots", find_slots, METH_O, "find_slots(owner): where an object has its slots"},
     {NULL, NULL, 0, NULL},
 };

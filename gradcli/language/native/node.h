@@ -34,8 +34,12 @@ enum { STATE, PLACE, FIRST };
 extern HIDDEN PyTypeObject *node_type;
 
 /* Where the slots of the classes of the session's objects are, -1 for not known. */
-enum { SLOT_PLACE, SLOT_LIMITS, SLOT_ELEMENTS, SLOTS };
+enum { SLOT_PLACE, SLOT_LIMITS, SLOT_ELEMENTS, SLOT_LEFT, SLOTS };
 extern HIDDEN Py_ssize_t slot_offset[SLOTS];
+
+/* The classes that nodes tell apart. */
+enum { TENSOR, INSTANCE, CLASSES };
+extern HIDDEN PyTypeObject *known_class[CLASSES];
 
 /* Set or get a slot the slow way. */
 HIDDEN int set_by_name(PyObject *owner, int slot, PyObject *value);
@@ -76,6 +80,26 @@ INLINE PyObject *slot_of(PyObject *owner, int slot)
     }
     return get_by_name(owner, slot);
 }
+
+/* Count a step the slow way; see below. */
+HIDDEN int charge_by_name(PyObject *steps, PyObject *too_many);
+
+/* Count a step; -1 with the exception set that `too_many` gives, where they are used up. */
+INLINE int charge_step(PyObject *steps, PyObject *too_many)
+{
+    PyObject **slot = (PyObject **)((char *)steps + slot_offset[SLOT_LEFT]), *before, *after;
+    int overflow;
+    if (slot_offset[SLOT_LEFT] < 0 || !(before = *slot)) return charge_by_name(steps, too_many);
+    long long left = PyLong_AsLongLongAndOverflow(before, &overflow);
+    if (overflow || left < 1) return charge_by_name(steps, too_many);
+    if (!(after = PyLong_FromLongLong(left - 1))) return -1;
+    *slot = after;
+    Py_DECREF(before);
+    return 0;
+}
+
+/* New variables of what stands inside others; NULL with an exception set. */
+HIDDEN PyObject *variables_inside(PyObject *variables);
 
 /* Whether a value is a number of the host's, and of no class derived from one. */
 INLINE int is_number(PyObject *value)

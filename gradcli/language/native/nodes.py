@@ -13,7 +13,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcli.arrays.native.dispatch import core
-from gradcli.limits import Limits
+from gradcli.autograd.tensor import Tensor
+from gradcli.language.objects.classes.user_classes import Instance
+from gradcli.limits import Limits, Steps
 from gradcli.state import State
 
 if TYPE_CHECKING:
@@ -116,6 +118,108 @@ class Nodes(Protocol):
         """`body if test else orelse`."""
         raise NotImplementedError
 
+    def attribute(
+        self,
+        number: int,
+        state: State,
+        place: Span,
+        value: Node,
+        name: str,
+        of_tensor: Callable[[Any], Any] | None,
+        otherwise: Callable[[Any, str], Any],
+        kind: None,
+        reads: None,
+        /,
+    ) -> Node:
+        """`value.name`; the last two are what it learns."""
+        raise NotImplementedError
+
+    def item(
+        self,
+        number: int,
+        state: State,
+        place: Span,
+        value: Node,
+        index: Node,
+        value_node: Any,
+        index_node: Any,
+        otherwise: Callable[[Any, Any, Any, Any], Any],
+        /,
+    ) -> Node:
+        """`value[index]`; `otherwise` takes both values, then both nodes of the tree."""
+        raise NotImplementedError
+
+    def slice(
+        self, number: int, lower: Node | None, upper: Node | None, step: Node | None, /
+    ) -> Node:
+        """`lower:upper:step`."""
+        raise NotImplementedError
+
+    def list(self, number: int, /, *elements: Node) -> Node:
+        """`[a, b]`."""
+        raise NotImplementedError
+
+    def tuple(self, number: int, /, *elements: Node) -> Node:
+        """`a, b`."""
+        raise NotImplementedError
+
+    def dict(
+        self,
+        number: int,
+        state: State,
+        enter: Callable[[Any, Any, Any], None],
+        /,
+        *items: Any,
+    ) -> Node:
+        """`{key: value}`: a key, a value and its place for each item."""
+        raise NotImplementedError
+
+    def field(
+        self,
+        is_checked: int,
+        state: State,
+        place: Span,
+        value: Node,
+        spec: str,
+        otherwise: Callable[[Any, str], str],
+        /,
+    ) -> Node:
+        """`{value:spec}`; checked are the numbers of the spec."""
+        raise NotImplementedError
+
+    def formatted(
+        self,
+        number: int,
+        state: State,
+        place: Span,
+        join: Callable[[State, Any], str],
+        /,
+        *pieces: str | Node,
+    ) -> Node:
+        """An f-string."""
+        raise NotImplementedError
+
+    def comprehension(
+        self,
+        iterations: int,
+        state: State,
+        place: Span,
+        iterable: Node,
+        name: str | None,
+        store: Callable[[Variables, Any], None],
+        steps: Steps,
+        iterate: Callable[[Any], Any],
+        whole: Callable[[Variables, Any], Any],
+        too_many: Callable[[], Exception],
+        element: Node,
+        /,
+        *conditions: Node,
+    ) -> Node:
+        """`[element for name in iterable if condition]`; `whole` makes it once there are so many
+        `iterations`, with those before.
+        """
+        raise NotImplementedError
+
 
 @cache
 def load() -> Nodes | None:
@@ -124,7 +228,8 @@ def load() -> Nodes | None:
     if module is None:
         return None
     nodes: Any = module.nodes
-    for each in (State, Limits):
+    nodes.know(Tensor, Instance)
+    for each in (State, Limits, Steps):
         nodes.find_slots(each.__new__(each))
     found: Nodes = nodes
     return found

@@ -85,6 +85,15 @@ def _check_numbers(spec: str) -> None:
         _CHECKED.add(spec)
 
 
+def is_checked(spec: str) -> bool:
+    """Whether the widths in a format are within the limit."""
+    try:
+        _check_numbers(spec)
+    except GradcliError:
+        return False
+    return True
+
+
 def convert(value: Any, conversion: str) -> Any:
     """A value after `!r`, `!s` or `!a`; itself without one."""
     if conversion == "r":

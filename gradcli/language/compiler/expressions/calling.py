@@ -11,7 +11,7 @@ from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label, runtime_error
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_operands
-from gradcli.language.compiler.names import GLOBAL, NOWHERE, OWN, direct
+from gradcli.language.compiler.names import GLOBAL, NOWHERE, OWN, constant, direct
 from gradcli.language.functions.calls import Function, call_failed, for_op
 from gradcli.language.functions.calls import call as call_value
 from gradcli.language.limits import PLAIN
@@ -39,6 +39,8 @@ def attribute(c: Compiler, node: tree.Attribute, scope: Scope) -> Evaluate:
     state, span, name = c.state, node.span, node.name
     evaluate = c.expression(node.value, scope)
     getter = catalogue.properties.get(name)
+    if c.nodes is not None:
+        return c.nodes.attribute(0, state, span, evaluate, name, getter, get_attribute, None, None)
     (where, owner), values = direct(c, node.value, scope), c.values
 
     def read(variables: Variables) -> Any:
@@ -64,6 +66,8 @@ def subscript(c: Compiler, node: tree.Subscript, scope: Scope) -> Evaluate:
     state, span = c.state, node.span
     evaluate = c.expression(node.value, scope)
     index = c.expression(node.index, scope)
+    if c.nodes is not None:
+        return c.nodes.item(0, state, span, evaluate, index, node.value, node.index, _picked)
     (where, owner), values = direct(c, node.value, scope), c.values
     at_name = _own(c, node.index, scope)
 
@@ -72,21 +76,28 @@ def subscript(c: Compiler, node: tree.Subscript, scope: Scope) -> Evaluate:
         value = held[owner] if owner in held else evaluate(variables)
         at = variables[at_name] if at_name in variables else index(variables)
         state.place = span
-        kind = type(value)
-        try:
-            if kind is Tensor:
-                return operators.getitem(value, borders.index(at))
-            if kind is list or kind is tuple or (kind is dict and type(at) in PLAIN):
-                try:
-                    return value[at]
-                except HOST_ERRORS:
-                    pass
-            return get_item(value, at)
-        except GradcliError as error:
-            label_operands(error, ((node.value, value), (node.index, at)), "[]")
-            raise
+        return _picked(value, at, node.value, node.index)
 
     return read
+
+
+def _picked(
+    value: Any, index: Any, value_node: tree.Expression, index_node: tree.Expression
+) -> Any:
+    """`value[index]`, of two nodes of the tree that label a failure."""
+    kind = type(value)
+    try:
+        if kind is Tensor:
+            return operators.getitem(value, borders.index(index))
+        if kind is list or kind is tuple or (kind is dict and type(index) in PLAIN):
+            try:
+                return value[index]
+            except HOST_ERRORS:
+                pass
+        return get_item(value, index)
+    except GradcliError as error:
+        label_operands(error, ((value_node, value), (index_node, index)), "[]")
+        raise
 
 
 @compiles(tree.Slice)
@@ -97,8 +108,9 @@ def slice_expression(c: Compiler, node: tree.Slice, scope: Scope) -> Evaluate:
         for part in (node.lower, node.upper, node.step)
     ]
     if not any(parts):
-        whole = slice(None)
-        return lambda variables: whole
+        return constant(c, tree.Constant(node.span, slice(None)), scope)
+    if c.nodes is not None:
+        return c.nodes.slice(0, *parts)
     return lambda variables: slice(*[None if part is None else part(variables) for part in parts])
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
 from gradcli.language.compiler.names import NOWHERE, direct
+from gradcli.language.functions import hot_bodies
 from gradcli.language.functions.hot_bodies import HotList
 from gradcli.language.limits import check_text, enter_host_call, too_many_steps
 from gradcli.language.objects.exceptions import converted
-from gradcli.language.objects.formatting import convert, format_value
+from gradcli.language.objects.formatting import convert, format_value, is_checked
 from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import check_kind
@@ -33,6 +34,8 @@ def _elements(c: Compiler, elements: list[tree.Expression], scope: Scope) -> Eva
     """The closure that returns a new list of the elements, with `*values` unpacked."""
     if not any(type(element) is tree.Starred for element in elements):
         parts = [c.expression(element, scope) for element in elements]
+        if c.nodes is not None:
+            return c.nodes.list(0, *parts)
         return lambda variables: [part(variables) for part in parts]
     state = c.state
     starred = [each.value if isinstance(each, tree.Starred) else None for each in elements]
@@ -64,7 +67,10 @@ def list_display(c: Compiler, node: tree.List, scope: Scope) -> Evaluate:
 @compiles(tree.Tuple)
 def tuple_display(c: Compiler, node: tree.Tuple, scope: Scope) -> Evaluate:
     """`a, b`."""
-    if len(node.elements) == 2 and not any(type(e) is tree.Starred for e in node.elements):
+    is_plain = not any(type(element) is tree.Starred for element in node.elements)
+    if c.nodes is not None and is_plain:
+        return c.nodes.tuple(0, *[c.expression(element, scope) for element in node.elements])
+    if len(node.elements) == 2 and is_plain:
         first, second = [c.expression(element, scope) for element in node.elements]
         return lambda variables: (first(variables), second(variables))
     elements = _elements(c, node.elements, scope)
@@ -98,6 +104,8 @@ def dict_display(c: Compiler, node: tree.Dict, scope: Scope) -> Evaluate:
         (None if key is None else c.expression(key, scope), c.expression(value, scope), value.span)
         for key, value in node.items
     ]
+    if c.nodes is not None and all(key is not None for key, _ in node.items):
+        return c.nodes.dict(0, state, enter, *[part for item in items for part in item])
 
     def collect(variables: Variables) -> dict[Any, Any]:
         entries: dict[Any, Any] = {}
@@ -123,6 +131,8 @@ def formatted_string(c: Compiler, node: tree.FormattedString, scope: Scope) -> E
     state = c.state
     parts = [part if isinstance(part, str) else field(c, part, scope) for part in node.parts]
     span = node.span
+    if c.nodes is not None:
+        return c.nodes.formatted(0, state, span, joined, *parts)
 
     def write(variables: Variables) -> str:
         pieces = [part if isinstance(part, str) else part(variables) for part in parts]
@@ -147,6 +157,9 @@ def field(c: Compiler, node: tree.Replacement, scope: Scope) -> Evaluate:
     evaluate = c.expression(node.value, scope)
     constant = _constant_text(node.format)
     spec = c.expression(node.format, scope) if constant is None and node.format else None
+    if c.nodes is not None and spec is None and not conversion and not debug:
+        form = constant or ""
+        return c.nodes.field(is_checked(form), state, span, evaluate, form, format_value)
 
     def write(variables: Variables) -> str:
         value = evaluate(variables)
@@ -225,6 +238,9 @@ def _single(
     def collect(variables: Variables) -> list[Any]:
         values = iterable(variables)
         state.place = span
+        return collect_from(variables, values)
+
+    def collect_from(variables: Variables, values: Any) -> list[Any]:
         if hot.may_be and hot.takes(values):
             return hot.run(variables, iterate(values))
         inside: Variables = {PARENT: variables}
@@ -246,6 +262,23 @@ def _single(
         hot.made += len(elements)
         return elements
 
+    if c.nodes is not None:
+        hot.made = hot_bodies.HOT_ITERATIONS  # the node has counted so many when it comes here
+        bound = None if name is NOWHERE else name
+        return c.nodes.comprehension(
+            hot.made,
+            state,
+            span,
+            iterable,
+            bound,
+            store,
+            steps,
+            iterate,
+            collect_from,
+            too_many_steps,
+            element,
+            *conditions,
+        )
     return collect
 
 

@@ -217,6 +217,7 @@ class UserClass(LanguageType):
         self._found, self._init, self._initialise, self.enters = {}, None, None, None
         self._new = getattr(host, "language_new", None)
         if issubclass(host, Instance):
+            (vars(host).get("language_reads") or {}).clear()  # nodes in C hold the dict itself
             host.language_reads = {} if _reads_plainly(host) else None
             host.language_writes = set() if _writes_plainly(host) else None
             changed = vars(host).get("language_watchers", ())

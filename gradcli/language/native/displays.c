@@ -1,0 +1,180 @@
+/* Lists, tuples and dicts as they are written, f-strings, and list comprehensions. */
+
+#include "node.h"
+
+/* `[a, b]`. */
+PyObject *run_list(const Node *self, PyObject *variables)
+{
+    Py_ssize_t count = parts_of(self);
+    PyObject *list = PyList_New(count);
+    for (Py_ssize_t k = 0; k < count && list; k++) {
+        PyObject *value = value_of(self->part[k], variables);
+        if (!value) Py_CLEAR(list);
+        else PyList_SetItem(list, k, value);
+    }
+    return list;
+}
+
+/* `a, b`. */
+PyObject *run_tuple(const Node *self, PyObject *variables)
+{
+    Py_ssize_t count = parts_of(self);
+    PyObject *tuple = PyTuple_New(count);
+    for (Py_ssize_t k = 0; k < count && tuple; k++) {
+        PyObject *value = value_of(self->part[k], variables);
+        if (!value) Py_CLEAR(tuple);
+        else PyTuple_SetItem(tuple, k, value);
+    }
+    return tuple;
+}
+
+/* `{key: value}`: behind the state, and what enters an item whose key is to be looked at, there are
+ * a key, a value and the place of the value, in turn. */
+PyObject *run_dict(const Node *self, PyObject *variables)
+{
+    enum { ENTER = 1, ITEMS };
+    PyObject *dict = PyDict_New();
+    for (Py_ssize_t k = ITEMS; k < parts_of(self) && dict; k += 3) {
+        PyObject *key = value_of(self->part[k], variables);
+        PyObject *value = key ? value_of(self->part[k + 1], variables) : NULL;
+        int failed = !value || stand_at(self->part[STATE], self->part[k + 2]) < 0;
+        if (!failed && is_plain_key(key)) {
+            failed = PyDict_SetItem(dict, key, value) < 0;
+        } else if (!failed) {
+            PyObject *done = PyObject_CallFunctionObjArgs(self->part[ENTER], dict, key, value, NULL);
+            failed = !done;
+            Py_XDECREF(done);
+        }
+        Py_XDECREF(key);
+        Py_XDECREF(value);
+        if (failed) Py_CLEAR(dict);
+    }
+    return dict;
+}
+
+/* --- f-strings -------------------------------------------------------------------------------- */
+
+/* `{value:spec}` with a spec that is written: `number` says whether its numbers are within the
+ * limits. */
+PyObject *run_field(const Node *self, PyObject *variables)
+{
+    enum { VALUE = FIRST, SPEC, OTHERWISE };
+    PyObject *value = value_of(self->part[VALUE], variables), *text = NULL, *spec = self->part[SPEC];
+    if (!value) return NULL;
+    if (stand_at(self->part[STATE], self->part[PLACE]) < 0) goto end;
+    int is_text = Py_IS_TYPE(value, &PyUnicode_Type);
+    if (PyUnicode_GetLength(spec) == 0) {
+        if (is_text) text = Py_NewRef(value);
+        else if (is_number(value)) text = PyObject_Repr(value);
+    } else if (self->number && (is_text || is_number(value))) {
+        text = PyObject_Format(value, spec);
+    }
+    if (!text) {
+        PyErr_Clear();
+        text = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], value, spec, NULL);
+    }
+end:
+    Py_DECREF(value);
+    return text;
+}
+
+/* An f-string: texts and fields, behind what joins those that are too long. */
+PyObject *run_formatted(const Node *self, PyObject *variables)
+{
+    enum { JOIN = FIRST, PIECES };
+    static PyObject *nothing;
+    Py_ssize_t count = parts_of(self) - PIECES, length = 0;
+    PyObject *pieces = PyList_New(count), *text = NULL;
+    if (!pieces || (!nothing && !(nothing = PyUnicode_InternFromString("")))) goto end;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        PyObject *part = self->part[PIECES + k];
+        part = Py_IS_TYPE(part, &PyUnicode_Type) ? Py_NewRef(part) : value_of(part, variables);
+        if (!part) goto end;
+        Py_ssize_t more = PyUnicode_Check(part) ? PyUnicode_GetLength(part) : -1;
+        length = more < 0 || length < 0 ? -1 : length + more;
+        PyList_SetItem(pieces, k, part);
+    }
+    if (stand_at(self->part[STATE], self->part[PLACE]) < 0) goto end;
+    Py_ssize_t most = most_elements(self->part[STATE]);
+    if (most < 0) goto end;
+    text = length < 0 || length > most
+               ? PyObject_CallFunctionObjArgs(self->part[JOIN], self->part[STATE], pieces, NULL)
+               : PyUnicode_Join(nothing, pieces);
+end:
+    Py_XDECREF(pieces);
+    return text;
+}
+
+/* --- list comprehensions ---------------------------------------------------------------------- */
+
+enum {
+    ITERABLE = FIRST, /* what gives the values */
+    TARGET,           /* the name that they are bound to, or None */
+    STORE,            /* what binds them where that is None, and tensors */
+    STEPS,
+    ITERATE,          /* what makes an iterator of any value */
+    WHOLE,            /* what makes the list of many values */
+    TOO_MANY,         /* what raises where the steps are used up */
+    ELEMENT,
+    CONDITIONS
+};
+
+/* Bind a value, and append the element to the list unless a condition is false. */
+static int iterate(const Node *self, PyObject *inside, PyObject *value, PyObject *list)
+{
+    if (charge_step(self->part[STEPS], self->part[TOO_MANY]) < 0) return -1;
+    if (self->part[TARGET] == Py_None || Py_IS_TYPE(value, known_class[TENSOR])) {
+        PyObject *done = PyObject_CallFunctionObjArgs(self->part[STORE], inside, value, NULL);
+        if (!done) return -1;
+        Py_DECREF(done);
+    } else if (PyDict_SetItem(inside, self->part[TARGET], value) < 0) {
+        return -1;
+    }
+    int holds = 1;
+    for (Py_ssize_t k = CONDITIONS; k < parts_of(self) && holds; k++) {
+        PyObject *condition = value_of(self->part[k], inside);
+        holds = condition ? PyObject_IsTrue(condition) : -1;
+        Py_XDECREF(condition);
+        if (holds < 0) return -1;
+    }
+    if (holds) {
+        PyObject *element = value_of(self->part[ELEMENT], inside);
+        int failed = !element || PyList_Append(list, element) < 0;
+        Py_XDECREF(element);
+        if (failed) return -1;
+    }
+    return stand_at(self->part[STATE], self->part[PLACE]);
+}
+
+/* `[element for target in iterable if condition]`: `number` elements more, and it is hot. */
+PyObject *run_comprehension(const Node *self, PyObject *variables)
+{
+    PyObject *values = value_of(self->part[ITERABLE], variables), *iterator = NULL, *value;
+    PyObject *inside = NULL, *list = NULL;
+    if (!values) return NULL;
+    if (stand_at(self->part[STATE], self->part[PLACE]) < 0) goto end;
+    PyTypeObject *kind = Py_TYPE(values);
+    int is_sized = kind == &PyList_Type || kind == &PyTuple_Type || kind == &PyUnicode_Type ||
+                   kind == &PyRange_Type;
+    Py_ssize_t length = is_sized ? PyObject_Size(values) : 0;
+    if (length < 0) PyErr_Clear(); /* a range that is longer than the host says */
+    if (length < 0 || length >= self->number) {
+        list = PyObject_CallFunctionObjArgs(self->part[WHOLE], variables, values, NULL);
+        goto end;
+    }
+    iterator = is_sized
+                   ? PyObject_GetIter(values)
+                   : PyObject_CallFunctionObjArgs(self->part[ITERATE], values, NULL);
+    if (!iterator || !(inside = variables_inside(variables)) || !(list = PyList_New(0))) goto end;
+    while (list && (value = PyIter_Next(iterator))) {
+        if (iterate(self, inside, value, list) < 0 || PyErr_CheckSignals() < 0) Py_CLEAR(list);
+        Py_DECREF(value);
+    }
+    if (list && PyErr_Occurred()) Py_CLEAR(list);
+    if (list) ((Node *)self)->number -= (long)PyList_Size(list);
+end:
+    Py_DECREF(values);
+    Py_XDECREF(iterator);
+    Py_XDECREF(inside);
+    return list;
+}

@@ -1,0 +1,141 @@
+/* Attributes, items and slices. */
+
+#include "node.h"
+
+/* --- attributes ------------------------------------------------------------------------------- */
+
+enum { VALUE = FIRST, NAME, GETTER, OTHERWISE, KIND, READS };
+
+static void put(Node *self, int part, PyObject *value)
+{
+    PyObject *before = self->part[part];
+    self->part[part] = Py_NewRef(value);
+    Py_DECREF(before);
+}
+
+/* Note the class of an instance, with the names for which its own values come first. The dict is
+ * emptied where the class changes, and another takes its place. */
+static int learn(Node *self, PyTypeObject *kind)
+{
+    PyObject *reads = PyObject_GetAttrString((PyObject *)kind, "language_reads");
+    if (!reads) return -1;
+    if (PyDict_CheckExact(reads)) {
+        put(self, READS, reads);
+        put(self, KIND, (PyObject *)kind);
+    }
+    Py_DECREF(reads);
+    return 0;
+}
+
+/* What an instance of the known class holds by the name; NULL, perhaps with an exception set, where
+ * the function in Python is to be called. */
+static PyObject *own_value(const Node *self, PyObject *value)
+{
+    static PyObject *values;
+    PyObject *bound = PyDict_GetItemWithError(self->part[READS], self->part[NAME]), *found = NULL;
+    if (!bound || (!values && !(values = PyUnicode_InternFromString("values")))) return NULL;
+    Py_INCREF(bound);
+    PyObject *held = PyObject_GetAttr(value, values);
+    if (held && PyDict_CheckExact(held)) found = PyDict_GetItemWithError(held, self->part[NAME]);
+    if (!found && !PyErr_Occurred() && is_plain(bound)) found = bound;
+    Py_XINCREF(found);
+    Py_XDECREF(held);
+    Py_DECREF(bound);
+    return found;
+}
+
+/* `value.name`; parts are the function that reads it from a tensor (or None), that which reads it
+ * from anything, and what the node learns: a class, and what `language_reads` of it is. */
+PyObject *run_attribute(const Node *self, PyObject *variables)
+{
+    PyObject *value = value_of(self->part[VALUE], variables), *found = NULL;
+    if (!value) return NULL;
+    if (stand_at(self->part[STATE], self->part[PLACE]) < 0) goto end;
+    PyTypeObject *kind = Py_TYPE(value);
+    if (kind == known_class[TENSOR]) {
+        if (self->part[GETTER] != Py_None) {
+            found = PyObject_CallFunctionObjArgs(self->part[GETTER], value, NULL);
+            goto end;
+        }
+    } else if (PyType_IsSubtype(kind, known_class[INSTANCE])) {
+        if ((PyObject *)kind == self->part[KIND]) found = own_value(self, value);
+        if (!found && !PyErr_Occurred() && learn((Node *)self, kind) == 0 &&
+            (PyObject *)kind == self->part[KIND])
+            found = own_value(self, value);
+        if (!found && PyErr_Occurred()) goto end;
+    }
+    if (!found)
+        found = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], value, self->part[NAME], NULL);
+end:
+    Py_DECREF(value);
+    return found;
+}
+
+/* --- items ------------------------------------------------------------------------------------ */
+
+/* The item of a list, a tuple or a text at an index; NULL where there is none. */
+static PyObject *at_index(PyObject *value, PyTypeObject *kind, PyObject *index)
+{
+    int overflow;
+    long long at = PyLong_AsLongLongAndOverflow(index, &overflow);
+    Py_ssize_t length = kind == &PyList_Type    ? PyList_Size(value)
+                        : kind == &PyTuple_Type ? PyTuple_Size(value)
+                                                : PyUnicode_GetLength(value);
+    if (at < 0) at += length;
+    if (overflow || at < 0 || at >= length) return NULL;
+    if (kind == &PyList_Type) return Py_NewRef(PyList_GetItem(value, (Py_ssize_t)at));
+    if (kind == &PyTuple_Type) return Py_NewRef(PyTuple_GetItem(value, (Py_ssize_t)at));
+    return PyUnicode_Substring(value, (Py_ssize_t)at, (Py_ssize_t)at + 1);
+}
+
+/* What a value has at an index; NULL with no exception where the function in Python is to be
+ * called. */
+static PyObject *picked(PyObject *value, PyObject *index)
+{
+    PyTypeObject *kind = Py_TYPE(value);
+    if (kind == &PyDict_Type) {
+        PyObject *found = is_plain_key(index) ? PyDict_GetItemWithError(value, index) : NULL;
+        Py_XINCREF(found);
+        return found;
+    }
+    if (kind != &PyList_Type && kind != &PyTuple_Type && kind != &PyUnicode_Type) return NULL;
+    if (Py_IS_TYPE(index, &PyLong_Type)) return at_index(value, kind, index);
+    if (!Py_IS_TYPE(index, &PySlice_Type)) return NULL;
+    PyObject *found = PyObject_GetItem(value, index);
+    if (!found && (PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError)))
+        PyErr_Clear();
+    return found;
+}
+
+/* `value[index]`; parts are the two nodes of the tree, and the function that picks from anything and
+ * labels them. */
+PyObject *run_item(const Node *self, PyObject *variables)
+{
+    enum { OF = FIRST, INDEX, OF_NODE, INDEX_NODE, PICK };
+    PyObject *value = value_of(self->part[OF], variables), *index = NULL, *found = NULL;
+    if (!value) return NULL;
+    if (!(index = value_of(self->part[INDEX], variables))) goto end;
+    if (stand_at(self->part[STATE], self->part[PLACE]) < 0) goto end;
+    found = picked(value, index);
+    if (!found && !PyErr_Occurred())
+        found = PyObject_CallFunctionObjArgs(self->part[PICK], value, index, self->part[OF_NODE],
+                                             self->part[INDEX_NODE], NULL);
+end:
+    Py_DECREF(value);
+    Py_XDECREF(index);
+    return found;
+}
+
+/* `lower:upper:step`; parts are the three, None for what is not written. */
+PyObject *run_slice(const Node *self, PyObject *variables)
+{
+    PyObject *part[3] = {NULL, NULL, NULL}, *slice = NULL;
+    int k = 0;
+    for (; k < 3; k++) {
+        if (self->part[k] == Py_None) continue;
+        if (!(part[k] = value_of(self->part[k], variables))) break;
+    }
+    if (k == 3) slice = PySlice_New(part[0], part[1], part[2]);
+    for (k = 0; k < 3; k++) Py_XDECREF(part[k]);
+    return slice;
+}
