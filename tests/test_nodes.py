@@ -334,6 +334,177 @@ def test_nodes_are_made() -> None:
     assert type(session.interpreter.values["f"].body).__name__ in ("Node", "function")
 
 
+# --- calls ----------------------------------------------------------------------------------------
+
+CALLED = """
+def plus(a, b=10): return a + b
+def rest(a, *more, k=1, **named): return a, more, k, named
+class P:
+    bias = 1
+    def __init__(self, x, y=2):
+        self.x = x
+        self.y = y
+    def add(self, n): return self.x + n + self.bias
+    def twice(self): return self.add(self.x)
+    def chosen(self, f): return f(self.y)
+    def fails(self): return 1 / 0
+    @classmethod
+    def make(cls, x): return cls(x, 0)
+    @staticmethod
+    def of(x): return P(x, x)
+    @property
+    def both(self): return plus(self.x, self.y)
+class Q(P):
+    def __init__(self, x):
+        super().__init__(x, 7)
+        self.own = lambda n: n * self.x
+    def add(self, n): return super().add(n) * 10
+class R:
+    def __init__(self): return 1
+class S:
+    def __call__(self, n): return n + 1
+class T(list):
+    def __init__(self, *values): self.extend(values)
+class U: pass
+def counter():
+    n = 0
+    def count():
+        nonlocal n
+        n += 1
+        return n
+    return count
+count = counter()
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+def even(n): return True if n == 0 else odd(n - 1)
+def odd(n): return False if n == 0 else even(n - 1)
+"""
+
+CALLS = [
+    "plus(1), plus(1, 2), plus(*[1]), plus(b=3, a=1), plus(1, b=2), (lambda: 4)(), fib(12)",
+    "rest(1), rest(1, 2, 3), rest(1, 2, k=3, z=4), rest(*[1, 2], **{'k': 5}), even(30), odd(31)",
+    "P(1).x, P(1, 3).y, P(3).add(4), P(3).twice(), P.make(3).x, P.of(4).y, P(y=1, x=2).x",
+    "[each.add(1) for each in (P(1), Q(2), P(3), Q(4), Q(5))], P(4).chosen(lambda n: n * n)",
+    "S()(4), (lambda f: f(3))(S()), [P(n).add(n) for n in range(3)], T(3, 4).index(4), len(T())",
+    "Q(5).y, Q(2).own(4), P.add(P(1), 2), P.add(Q(1), 2), Q(3).twice(), type(U()).__name__",
+    "'a,b'.split(','), [3, 1].index(1), {1: 2}.get(1), (1, 2).count(2), {3}.union({4})",
+    "count(), count(), counter()(), (lambda a, b=2, *c: (a, b, c))(1, 3, 4, 5), plus('a', 'b')",
+    "(lambda m: m(2) + m(3))(P(1).add), (lambda c: c(4).add(1))(P), plus(plus(1), plus(2, 3))",
+    "max(3, 4), len([1]), sorted([3, 1], key=lambda n: -n), list(map(P(1).add, [1, 2])), int('3')",
+]  # fmt: skip
+
+FAILING_CALLS = [
+    "plus()", "plus(1, 2, 3)", "plus(c=1)", "plus(1, a=2)", "P()", "P(1, 2, 3)", "P(1).add()",
+    "P(1).add(1, 2)", "P(1).none()", "P(1).x()", "R()", "5(1)", "None.f()", "'a'.f()", "S()()",
+    "plus(undefined)", "undefined(1)", "P(undefined)", "P(1).add(undefined)", "undefined.f(1)",
+    "plus(1 / 0)", "P(1).fails()", "plus(1, 'a')", "P('a').add(1)", "U(1)", "U().f()", "P.add(1)",
+    "(lambda: 0)(1)", "torch.ones(2).nothing()", "torch.ones(2).view(3)", "torch.ones(2)(1)",
+    "torch.add(torch.ones(2), torch.ones(3))", "plus(torch.ones(2), torch.ones(3))", "[].pop()",
+    "{}.pop(1)", "P(1).chosen(3)", "rest()", "rest(1, a=2)", "Q(1, 2)", "plus(fails())", "int('x')",
+]  # fmt: skip
+
+_CHANGED = """
+class A:
+    def f(self): return 1
+class B(A): pass
+a, b = A(), B()
+def g(): return a.f(), b.f()
+print(g(), g())
+A.f = lambda self: 2
+print(g(), g())
+B.f = lambda self: 3
+print(g())
+a.f = lambda: 4
+print(g())
+del a.f
+del B.f
+print(g())
+A.f = 5
+print(g())
+"""
+_INITIALISED = """
+class A:
+    def __init__(self): self.x = 1
+def make(): return A().x
+print(make(), make())
+def other(self): self.x = 2
+A.__init__ = other
+print(make())
+class B(A):
+    def __init__(self):
+        super().__init__()
+        self.x += 10
+print(B().x, B().x)
+del A.__init__
+print(make())
+"""
+_REPLACED = """
+def f(n):
+    global f
+    kept = f
+    f = lambda n: 'new'
+    return kept, g(n)
+def g(n):
+    global g
+    g = 1
+    return n
+print(f(3)[1], f(4), g)
+class N:
+    def m(self):
+        del N.m
+        self.m = 2
+        return self
+print(N().m().m)
+"""
+
+LIMITED_CALLS = {
+    "changed": (_CHANGED, {}),
+    "initialised": (_INITIALISED, {}),
+    "replaced": (_REPLACED, {}),
+    "steps": ("def f(): return 1\nfor k in range(30): f()\nprint(k)", {"steps": 50}),
+    "steps of methods": (f"{CALLED}\nfor k in range(30): P(k).add(1)", {"steps": 70}),
+    "deep methods": ("class A:\n    def f(self, n): return self.f(n + 1)\nA().f(0)", {}),
+    "deep instances": ("class A:\n    def __init__(self, n): self.a = A(n + 1)\nA(0)", {}),
+    "caught": (
+        "def f(n): return f(n + 1)\nfor _ in range(3):\n    try: f(0)\n"
+        "    except RecursionError as error: print(error)\nf(1)",
+        {},
+    ),
+    "often": (f"{CALLED}\nprint(fib(15), sum(P(k).twice() for k in range(1000)))", {}),
+}  # fmt: skip
+"""Programs with their limits, as above."""
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_calls(text: str) -> None:
+    line = f"print(repr(({text})))"
+    program = f"{CALLED}\n{line}\ndef f():\n    {line}\nf()\nf()\n"
+    found = _outcome(program, True)
+    assert found == _outcome(program, False)
+    assert found == Outcome(_by_cpython(program), None)
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@pytest.mark.parametrize("text", FAILING_CALLS)
+def test_failing_calls(text: str) -> None:
+    for program in (f"print({text})", f"def f(x):\n    return [{text}]\nf(3)"):
+        whole = f"import torch\n{VALUES}\n{CALLED}\n{program}\n"
+        found = _outcome(whole, True)
+        assert found.error is not None
+        assert found == _outcome(whole, False)
+
+
+@pytest.mark.parametrize("name", LIMITED_CALLS)
+def test_limits_of_calls(name: str) -> None:
+    text, limits = LIMITED_CALLS[name]
+    found = _outcome(text, True, **limits)
+    assert found == _outcome(text, False, **limits)
+    outcomes: list[Outcome] = []
+    thread = threading.Thread(target=lambda: outcomes.append(_outcome(text, True, **limits)))
+    thread.start()
+    thread.join()
+    assert outcomes == [found]
+
+
 # --- random expressions ---------------------------------------------------------------------------
 
 _LEAVES = [

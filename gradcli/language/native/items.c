@@ -6,36 +6,14 @@
 
 enum { VALUE = FIRST, NAME, GETTER, OTHERWISE, KIND, READS };
 
-static void put(Node *self, int part, PyObject *value)
-{
-    PyObject *before = self->part[part];
-    self->part[part] = Py_NewRef(value);
-    Py_DECREF(before);
-}
-
-/* Note the class of an instance, with the names for which its own values come first. The dict is
- * emptied where the class changes, and another takes its place. */
-static int learn(Node *self, PyTypeObject *kind)
-{
-    PyObject *reads = PyObject_GetAttrString((PyObject *)kind, "language_reads");
-    if (!reads) return -1;
-    if (PyDict_CheckExact(reads)) {
-        put(self, READS, reads);
-        put(self, KIND, (PyObject *)kind);
-    }
-    Py_DECREF(reads);
-    return 0;
-}
-
 /* What an instance of the known class holds by the name; NULL, perhaps with an exception set, where
  * the function in Python is to be called. */
 static PyObject *own_value(const Node *self, PyObject *value)
 {
-    static PyObject *values;
     PyObject *bound = PyDict_GetItemWithError(self->part[READS], self->part[NAME]), *found = NULL;
-    if (!bound || (!values && !(values = PyUnicode_InternFromString("values")))) return NULL;
+    if (!bound) return NULL;
     Py_INCREF(bound);
-    PyObject *held = PyObject_GetAttr(value, values);
+    PyObject *held = PyObject_GetAttr(value, values_key);
     if (held && PyDict_CheckExact(held)) found = PyDict_GetItemWithError(held, self->part[NAME]);
     if (!found && !PyErr_Occurred() && is_plain(bound)) found = bound;
     Py_XINCREF(found);
@@ -59,7 +37,7 @@ PyObject *run_attribute(const Node *self, PyObject *variables)
         }
     } else if (PyType_IsSubtype(kind, known_class[INSTANCE])) {
         if ((PyObject *)kind == self->part[KIND]) found = own_value(self, value);
-        if (!found && !PyErr_Occurred() && learn((Node *)self, kind) == 0 &&
+        if (!found && !PyErr_Occurred() && learn_class((Node *)self, KIND, kind) == 0 &&
             (PyObject *)kind == self->part[KIND])
             found = own_value(self, value);
         if (!found && PyErr_Occurred()) goto end;

@@ -12,10 +12,8 @@ PyObject *run_constant(const Node *self, PyObject *variables)
 PyObject *run_own(const Node *self, PyObject *variables)
 {
     enum { NAME, SPAN, OTHERWISE };
-    static PyObject *parent;
-    if (self->number && !parent && !(parent = PyUnicode_InternFromString(""))) return NULL;
     for (long k = 0; k < self->number && variables; k++)
-        variables = PyDict_GetItemWithError(variables, parent);
+        variables = PyDict_GetItemWithError(variables, parent_key);
     PyObject *value = variables ? PyDict_GetItemWithError(variables, self->part[NAME]) : NULL;
     if (value) return Py_NewRef(value);
     if (PyErr_Occurred()) return NULL;

@@ -12,6 +12,7 @@ enum { HAS_VECTORCALL = 1 << 11 };
 enum { DEEP = 8 };
 
 PyTypeObject *node_type;
+PyObject *parent_key, *values_key;
 
 /* --- slots ------------------------------------------------------------------------------------ */
 
@@ -28,30 +29,33 @@ PyObject *get_by_name(PyObject *owner, int slot)
     return PyObject_GetAttrString(owner, SLOT_NAMES[slot]);
 }
 
+/* No function of the limited API tells: a value is stored by its name, and looked for. */
+Py_ssize_t offset_of(PyObject *owner, const char *name)
+{
+    PyObject *size = PyObject_GetAttrString((PyObject *)Py_TYPE(owner), "__basicsize__");
+    Py_ssize_t end = size ? PyLong_AsSsize_t(size) : -1, offset = -1;
+    Py_XDECREF(size);
+    PyObject *mark = end < 0 ? NULL : PyList_New(0), *found = NULL;
+    if (mark && PyObject_SetAttrString(owner, name, mark) == 0)
+        for (Py_ssize_t at = sizeof(PyObject); at + (Py_ssize_t)sizeof mark <= end;
+             at += sizeof mark) {
+            memcpy(&found, (char *)owner + at, sizeof found);
+            if (found == mark) offset = at;
+        }
+    Py_XDECREF(mark);
+    return offset;
+}
+
 /* find_slots(owner): find where an object that nothing else holds has those of the slots that its
- * class has. No function of the limited API tells: a value is stored by its name, and looked for. */
+ * class has. */
 static PyObject *find_slots(PyObject *module, PyObject *owner)
 {
     (void)module;
-    PyObject *size = PyObject_GetAttrString((PyObject *)Py_TYPE(owner), "__basicsize__");
-    Py_ssize_t end = size ? PyLong_AsSsize_t(size) : -1;
-    Py_XDECREF(size);
-    if (end < 0) return NULL;
     for (int slot = 0; slot < SLOTS; slot++) {
-        PyObject *mark = PyList_New(0), *found = NULL;
-        if (!mark) return NULL;
-        if (PyObject_HasAttrString((PyObject *)Py_TYPE(owner), SLOT_NAMES[slot])) {
-            if (set_by_name(owner, slot, mark) < 0) {
-                Py_DECREF(mark);
-                return NULL;
-            }
-            for (Py_ssize_t at = sizeof(PyObject); at + (Py_ssize_t)sizeof mark <= end;
-                 at += sizeof mark) {
-                memcpy(&found, (char *)owner + at, sizeof found);
-                if (found == mark) slot_offset[slot] = at;
-            }
-        }
-        Py_DECREF(mark);
+        if (!PyObject_HasAttrString((PyObject *)Py_TYPE(owner), SLOT_NAMES[slot])) continue;
+        Py_ssize_t found = offset_of(owner, SLOT_NAMES[slot]);
+        if (PyErr_Occurred()) return NULL;
+        slot_offset[slot] = found;
     }
     Py_RETURN_NONE;
 }
@@ -110,11 +114,28 @@ static PyObject *know(PyObject *module, PyObject *const *given, Py_ssize_t count
 
 PyObject *variables_inside(PyObject *variables)
 {
-    static PyObject *parent;
-    if (!parent && !(parent = PyUnicode_InternFromString(""))) return NULL;
     PyObject *inside = PyDict_New();
-    if (inside && PyDict_SetItem(inside, parent, variables) < 0) Py_CLEAR(inside);
+    if (inside && PyDict_SetItem(inside, parent_key, variables) < 0) Py_CLEAR(inside);
     return inside;
+}
+
+void put(Node *self, int part, PyObject *value)
+{
+    PyObject *before = self->part[part];
+    self->part[part] = Py_NewRef(value);
+    Py_DECREF(before);
+}
+
+int learn_class(Node *self, int part, PyTypeObject *kind)
+{
+    PyObject *reads = PyObject_GetAttrString((PyObject *)kind, "language_reads");
+    if (!reads) return -1;
+    if (PyDict_CheckExact(reads)) {
+        put(self, part + 1, reads);
+        put(self, part, (PyObject *)kind);
+    }
+    Py_DECREF(reads);
+    return 0;
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -248,6 +269,8 @@ static PyMethodDef makers[] = {
 #include "nodes.def"
 #undef NODE
     {"know", (PyCFunction)(void (*)(void))know, METH_FASTCALL, "know(*classes): tell them apart"},
+    {"know_calls", (PyCFunction)(void (*)(void))know_calls, METH_FASTCALL,
+     "know_calls(*objects, *helpers): what calls are made of"},
     {"find_slots", find_slots, METH_O, "find_slots(owner): where an object has its slots"},
     {NULL, NULL, 0, NULL},
 };
@@ -260,7 +283,9 @@ int add_nodes(PyObject *module)
 {
     PyObject *nodes = PyModule_Create(&definition);
     node_type = (PyTypeObject *)PyType_FromSpec(&spec);
-    int failed = !nodes || !node_type || PyModule_AddObjectRef(module, "nodes", nodes) < 0;
+    parent_key = PyUnicode_InternFromString("");
+    values_key = PyUnicode_InternFromString("values");
+    int failed = !nodes || !node_type || !parent_key || !values_key || PyModule_AddObjectRef(module, "nodes", nodes) < 0;
     Py_XDECREF(nodes);
     return failed ? -1 : 0;
 }

@@ -33,6 +33,9 @@ enum { STATE, PLACE, FIRST };
 
 extern HIDDEN PyTypeObject *node_type;
 
+/* The key of the variables around others, and the name under which an instance has its own. */
+extern HIDDEN PyObject *parent_key, *values_key;
+
 /* Where the slots of the classes of the session's objects are, -1 for not known. */
 enum { SLOT_PLACE, SLOT_LIMITS, SLOT_ELEMENTS, SLOT_LEFT, SLOTS };
 extern HIDDEN Py_ssize_t slot_offset[SLOTS];
@@ -40,6 +43,10 @@ extern HIDDEN Py_ssize_t slot_offset[SLOTS];
 /* The classes that nodes tell apart. */
 enum { TENSOR, INSTANCE, CLASSES };
 extern HIDDEN PyTypeObject *known_class[CLASSES];
+
+/* Where an object that nothing else holds has the slot of a name; -1, perhaps with an exception, for
+ * not known. */
+HIDDEN Py_ssize_t offset_of(PyObject *owner, const char *name);
 
 /* Set or get a slot the slow way. */
 HIDDEN int set_by_name(PyObject *owner, int slot, PyObject *value);
@@ -101,6 +108,14 @@ INLINE int charge_step(PyObject *steps, PyObject *too_many)
 /* New variables of what stands inside others; NULL with an exception set. */
 HIDDEN PyObject *variables_inside(PyObject *variables);
 
+/* Replace a part that a node learns. */
+HIDDEN void put(Node *self, int part, PyObject *value);
+
+/* Note in a part the class of an instance, and in the next the names for which its own values come
+ * first, `language_reads`: the dict is emptied where the class changes, and another takes its place.
+ * -1 with an exception set. */
+HIDDEN int learn_class(Node *self, int part, PyTypeObject *kind);
+
 /* Whether a value is a number of the host's, and of no class derived from one. */
 INLINE int is_number(PyObject *value)
 {
@@ -128,5 +143,8 @@ HIDDEN Py_ssize_t most_elements(PyObject *state);
 #undef NODE
 
 HIDDEN int add_nodes(PyObject *module);
+
+/* know_calls(function, signature, hot, state, cls, *helpers): what calls are made of; calls.c */
+HIDDEN PyObject *know_calls(PyObject *module, PyObject *const *given, Py_ssize_t count);
 
 #endif

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcli.arrays.native.dispatch import core
 from gradcli.autograd.tensor import Tensor
+from gradcli.language.native.calls import Calls, Node, tell_of_calls
 from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.limits import Limits, Steps
 from gradcli.state import State
@@ -22,11 +23,8 @@ if TYPE_CHECKING:
     from gradcli.errors import Span
     from gradcli.language.tree.scopes import Variables
 
-Node = Callable[["Variables"], Any]
-"""A node, or the closure of an expression."""
 
-
-class Nodes(Protocol):
+class Nodes(Calls, Protocol):
     """The makers of nodes, a method for each line of `nodes.def`."""
 
     def constant(self, number: int, value: Any, /) -> Node:
@@ -231,5 +229,6 @@ def load() -> Nodes | None:
     nodes.know(Tensor, Instance)
     for each in (State, Limits, Steps):
         nodes.find_slots(each.__new__(each))
+    tell_of_calls(nodes)
     found: Nodes = nodes
     return found

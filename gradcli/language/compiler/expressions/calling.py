@@ -121,7 +121,7 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
         return _with_keywords(c, node, scope)
     parts = [(c.expression(a.value, scope), _own(c, a.value, scope)) for a in node.arguments]
     if isinstance(node.function, tree.Attribute):
-        return _method(c, node, node.function, _behind_receiver(parts), scope)
+        return _method(c, node, node.function, parts, scope)
     arguments = _positional(parts)
     if not node.arguments:
         if is_bare(node, scope, "super"):
@@ -131,6 +131,9 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
                 return _names_in_use(c, word, scope)
     state, span = c.state, node.span
     function = c.expression(node.function, scope)
+    if c.nodes is not None and len(parts) <= MOST_ARGUMENTS:
+        own = [evaluate for evaluate, _ in parts]
+        return c.nodes.call(0, state, span, function, node, finished_call, failed, *own)
     (where, name), of_program = direct(c, node.function, scope), c.values
 
     def run(variables: Variables) -> Any:
@@ -143,6 +146,10 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
         return finished_call(node, called, values)
 
     return run
+
+
+MOST_ARGUMENTS = 8
+"""Arguments of a call that nodes in C make."""
 
 
 NAMES_IN_USE = ("dir", "globals", "locals", "vars")
@@ -270,29 +277,34 @@ def _method(
     c: Compiler,
     node: tree.Call,
     target: tree.Attribute,
-    arguments: Callable[[Any, Variables], tuple[Any, ...]],
+    parts: list[Part],
     scope: Scope,
 ) -> Evaluate:
     """`receiver.name(arguments)`: no bound method is made where a table holds the function."""
     state, span, name = c.state, node.span, target.name
     receiver = c.expression(target.value, scope)
-    (where, owner), of_program = direct(c, target.value, scope), c.values
     methods = catalogue.methods
-    is_tensor_method = name in methods and name not in catalogue.properties
-    find = method_finder(state, target)
+    is_tensor_method = _is_tensor_method(name)
+    if c.nodes is not None and len(parts) <= MOST_ARGUMENTS:
+        calls = (node, finished_call, failed, target, find_method, NO_RECEIVER)
+        tables = (methods if is_tensor_method else None, METHODS, None, None)
+        own = [evaluate for evaluate, _ in parts]
+        return c.nodes.method(0, state, span, receiver, name, *calls, *tables, *own)
+    (where, owner), of_program = direct(c, target.value, scope), c.values
+    arguments = _behind_receiver(parts)
 
     def run(variables: Variables) -> Any:
         held = variables if where == OWN else of_program if where == GLOBAL else variables[PARENT]
         value = held[owner] if owner in held else receiver(variables)
         kind = type(value)
         called: Any
-        # As `find` does: without the call of it a method of the library's costs a tenth less.
+        # As `find_method` does, whose call costs a tenth of a method of the library's.
         if kind is Tensor and is_tensor_method:
             called = methods[name]
         elif kind in METHODS and name in METHODS[kind]:
             called = METHODS[kind][name]
         else:
-            called, value = find(value)
+            called, value = find_method(state, target, value)
         values = arguments(value, variables)
         state.place = span
         return finished_call(node, called, values)
@@ -300,29 +312,26 @@ def _method(
     return run
 
 
-def method_finder(state: State, target: tree.Attribute) -> Callable[[Any], tuple[Any, Any]]:
-    """What finds the function that `value.name(…)` calls, and its receiver."""
-    span, name = target.span, target.name
-    methods = catalogue.methods
-    is_tensor_method = name in methods and name not in catalogue.properties
+def _is_tensor_method(name: str) -> bool:
+    return name in catalogue.methods and name not in catalogue.properties
 
-    def find(value: Any) -> tuple[Any, Any]:
-        kind = type(value)
-        if kind is Tensor and is_tensor_method:
-            return methods[name], value
-        if kind in METHODS and name in METHODS[kind]:
-            return METHODS[kind][name], value
-        state.place = span
-        reads = value.language_reads if isinstance(value, Instance) else None
-        called = None if reads is None else reads.get(name)
-        if type(called) is Function and name not in value.values:
-            return called, value
-        called = get_attribute(value, name)
-        if type(called) is BoundMethod:
-            return called.function, called.receiver
-        return called, NO_RECEIVER
 
-    return find
+def find_method(state: State, target: tree.Attribute, value: Any) -> tuple[Any, Any]:
+    """The function that `value.name(…)` calls, and its receiver."""
+    kind, name = type(value), target.name
+    if kind is Tensor and _is_tensor_method(name):
+        return catalogue.methods[name], value
+    if kind in METHODS and name in METHODS[kind]:
+        return METHODS[kind][name], value
+    state.place = target.span
+    reads = value.language_reads if isinstance(value, Instance) else None
+    called = None if reads is None else reads.get(name)
+    if type(called) is Function and name not in value.values:
+        return called, value
+    called = get_attribute(value, name)
+    if type(called) is BoundMethod:
+        return called.function, called.receiver
+    return called, NO_RECEIVER
 
 
 def finished_call(node: tree.Call, called: Any, values: tuple[Any, ...]) -> Any:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from gradcli.language.compiler.base import STORES
-from gradcli.language.compiler.expressions.calling import NAMES_IN_USE, is_bare, method_finder
+from gradcli.language.compiler.expressions.calling import NAMES_IN_USE, find_method, is_bare
 from gradcli.language.compiler.written.writer import Writer, binds, enumerated, writes
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.attributes import get_attribute, set_attribute
@@ -301,10 +301,10 @@ def _finder(
     w: Writer, target: tree.Attribute, cells: Cells, of_hosts: Cells
 ) -> Callable[[Any], tuple[Any, Any]]:
     """What finds a method and its receiver in a value."""
-    name, find = target.name, method_finder(w.compiler.state, target)
+    name, state = target.name, w.compiler.state
 
     def find_and_learn(value: Any) -> tuple[Any, Any]:
-        called, receiver = find(value)
+        called, receiver = find_method(state, target, value)
         if type(called) is Function and receiver is value and isinstance(value, Instance):
             reads = value.language_reads
             if reads is not None and reads.get(name) is called:

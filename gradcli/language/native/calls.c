@@ -1,0 +1,401 @@
+/* Calls: of the program's functions and methods, which are entered here, and of all else. */
+
+#include "node.h"
+
+/* --- the objects of calls --------------------------------------------------------------------- */
+
+/* What is read of them by its place in memory, behind the class that has it. */
+#define EACH_SLOT(SLOT)                                                                         \
+    SLOT(FUNCTION, name)                                                                        \
+    SLOT(FUNCTION, signature)                                                                   \
+    SLOT(FUNCTION, defaults)                                                                    \
+    SLOT(FUNCTION, body)                                                                        \
+    SLOT(FUNCTION, parent)                                                                      \
+    SLOT(FUNCTION, state)                                                                       \
+    SLOT(FUNCTION, steps)                                                                       \
+    SLOT(FUNCTION, hot)                                                                         \
+    SLOT(FUNCTION, run)                                                                         \
+    SLOT(FUNCTION, least)                                                                       \
+    SLOT(FUNCTION, most)                                                                        \
+    SLOT(SIGNATURE, positional)                                                                 \
+    SLOT(SIGNATURE, simple)                                                                     \
+    SLOT(HOT, calls)                                                                            \
+    SLOT(HOT, run)                                                                              \
+    SLOT(SESSION, stack)                                                                        \
+    SLOT(SESSION, place)                                                                        \
+    SLOT(CLASS, enters)                                                                         \
+    SLOT(CLASS, host)
+
+enum { FUNCTION, SIGNATURE, HOT, SESSION, CLASS, OWNERS };
+
+#define NUMBERED(owner, name) owner##_##name,
+enum { EACH_SLOT(NUMBERED) KNOWN_SLOTS };
+#undef NUMBERED
+
+static Py_ssize_t offset[KNOWN_SLOTS];
+static PyTypeObject *class_of[OWNERS];
+
+/* What Python has to say, in the order in which `know_calls` is given it. */
+enum { INVOKE, ENDED, WRITE, TOO_MANY_STEPS, TOO_MANY_CALLS, INIT_RETURNED, ERROR, DEEPEST,
+       HOT_AFTER, HELPERS };
+static PyObject *helper[HELPERS];
+static long deepest, hot_after;
+
+/* The slot of an object of the session's, which is never empty. */
+#define AT(object, slot) (*(PyObject **)((char *)(object) + offset[slot]))
+
+PyObject *know_calls(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    (void)module;
+    if (count != OWNERS + HELPERS) {
+        PyErr_SetString(PyExc_TypeError, "know_calls takes an object of each class, and helpers");
+        return NULL;
+    }
+#define FOUND(owner, name)                                                                      \
+    if ((offset[owner##_##name] = offset_of(given[owner], #name)) < 0) {                        \
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "no slot " #name);              \
+        return NULL;                                                                            \
+    }
+    EACH_SLOT(FOUND)
+#undef FOUND
+    for (int k = 0; k < OWNERS; k++) class_of[k] = (PyTypeObject *)Py_NewRef((PyObject *)Py_TYPE(given[k]));
+    for (int k = 0; k < HELPERS; k++) helper[k] = Py_NewRef(given[OWNERS + k]);
+    deepest = PyLong_AsLong(helper[DEEPEST]);
+    hot_after = PyLong_AsLong(helper[HOT_AFTER]);
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* Raise the error that a function in Python gives for a value, NULL for none. */
+static void raise_of(int by, PyObject *value)
+{
+    PyObject *error = PyObject_CallFunctionObjArgs(helper[by], value, NULL);
+    if (error) PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+}
+
+/* A tuple of a value, unless that is NULL, and of others. */
+static PyObject *tuple_of(PyObject *first, PyObject *const *given, Py_ssize_t count)
+{
+    Py_ssize_t before = first != NULL;
+    PyObject *tuple = PyTuple_New(before + count);
+    if (!tuple) return NULL;
+    if (first) PyTuple_SetItem(tuple, 0, Py_NewRef(first));
+    for (Py_ssize_t k = 0; k < count; k++) PyTuple_SetItem(tuple, before + k, Py_NewRef(given[k]));
+    return tuple;
+}
+
+/* Call a function in Python with a value and others. */
+static PyObject *called_with(PyObject *function, PyObject *first, PyObject *const *given,
+                             Py_ssize_t count)
+{
+    PyObject *tuple = tuple_of(first, given, count);
+    PyObject *value = tuple ? PyObject_Call(function, tuple, NULL) : NULL;
+    Py_XDECREF(tuple);
+    return value;
+}
+
+/* --- functions of the program ----------------------------------------------------------------- */
+
+/* The variables of a call with arguments by position; NULL, perhaps with an exception, where they do
+ * not fit, or the function has other parameters. */
+static PyObject *bound(PyObject *function, PyObject *const *given, Py_ssize_t count)
+{
+    PyObject *signature = AT(function, FUNCTION_signature);
+    long simple = PyLong_AsLong(AT(signature, SIGNATURE_simple));
+    if (count > simple) return NULL;
+    PyObject *names = AT(signature, SIGNATURE_positional), *variables = PyDict_New();
+    if (!variables) return NULL;
+    for (Py_ssize_t k = 0; k < simple; k++) {
+        PyObject *name = PyTuple_GetItem(names, k);
+        PyObject *value = k < count ? given[k]
+                                    : PyDict_GetItemWithError(AT(function, FUNCTION_defaults), name);
+        if (!value || PyDict_SetItem(variables, name, value) < 0) goto failed;
+    }
+    if (PyDict_SetItem(variables, parent_key, AT(function, FUNCTION_parent)) == 0) return variables;
+failed:
+    Py_DECREF(variables);
+    return NULL;
+}
+
+/* Count a call of a body that may be written as a function of the host's; -1 with an exception. */
+static int count_call(PyObject *function, PyObject *hot)
+{
+    PyObject *before = AT(hot, HOT_calls);
+    long calls = PyLong_AsLong(before);
+    if (calls >= hot_after || AT(hot, HOT_run) != Py_None) {
+        PyObject *done = PyObject_CallFunctionObjArgs(helper[WRITE], hot, function, NULL);
+        Py_XDECREF(done);
+        return done ? 0 : -1;
+    }
+    PyObject *after = PyLong_FromLong(calls + 1);
+    if (!after) return -1;
+    AT(hot, HOT_calls) = after;
+    Py_DECREF(before);
+    return 0;
+}
+
+/* Note at an error that ends a function where it was raised, or raise another for it. */
+static void ended_by_error(PyObject *function)
+{
+    if (!PyErr_ExceptionMatches(helper[ERROR]) && !PyErr_ExceptionMatches(PyExc_RecursionError))
+        return;
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyErr_NormalizeException(&type, &error, &traceback);
+    PyObject *told = PyObject_CallFunctionObjArgs(helper[ENDED], error, function, NULL);
+    if (told == error) {
+        PyErr_Restore(type, error, traceback);
+    } else {
+        if (told) PyErr_SetObject((PyObject *)Py_TYPE(told), told);
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(traceback);
+    }
+    Py_XDECREF(told);
+}
+
+/* Let other threads run now and then, and signals be heard, as the host's own code does. */
+static int breathe(void)
+{
+    static unsigned calls;
+    if (!(++calls % 1024)) {
+        PyThreadState *own = PyEval_SaveThread();
+        PyEval_RestoreThread(own);
+    }
+    return PyErr_CheckSignals();
+}
+
+/* Run a body with its variables, as a call of the function. */
+static PyObject *run_body(PyObject *function, PyObject *variables)
+{
+    PyObject *state = AT(function, FUNCTION_state), *stack = AT(state, SESSION_stack);
+    PyObject *place = Py_NewRef(AT(state, SESSION_place)), *body, *ended = NULL, *value = NULL;
+    Py_ssize_t open = PyList_Size(stack);
+    if (charge_step(AT(function, FUNCTION_steps), helper[TOO_MANY_STEPS]) < 0 || breathe() < 0) {
+        Py_DECREF(place);
+        return NULL;
+    }
+    PyObject *entry = open < deepest ? PyTuple_Pack(2, AT(function, FUNCTION_name), place) : NULL;
+    if (!entry || PyList_Append(stack, entry) < 0) {
+        if (!PyErr_Occurred()) raise_of(TOO_MANY_CALLS, AT(function, FUNCTION_name));
+        Py_XDECREF(entry);
+        Py_DECREF(place);
+        return NULL;
+    }
+    Py_DECREF(entry);
+    body = Py_NewRef(AT(function, FUNCTION_body));
+    if (Py_EnterRecursiveCall("") == 0) {
+        ended = value_of(body, variables);
+        Py_LeaveRecursiveCall();
+    }
+    Py_DECREF(body);
+    if (!ended)
+        ended_by_error(function);
+    else if (ended == Py_None)
+        value = Py_NewRef(ended);
+    else
+        value = Py_XNewRef(PyTuple_GetItem(ended, 0));
+    Py_XDECREF(ended);
+    open = PyList_Size(stack);
+    if (open && PyList_SetSlice(stack, open - 1, open, NULL) < 0) Py_CLEAR(value);
+    if (stand_at(state, place) < 0) Py_CLEAR(value);
+    Py_DECREF(place);
+    return value;
+}
+
+/* Call a function of the program's, which the caller owns, with arguments by position. */
+static PyObject *entered(PyObject *function, PyObject *const *given, Py_ssize_t count)
+{
+    PyObject *hot = AT(function, FUNCTION_hot), *variables, *value;
+    long most = PyLong_AsLong(AT(function, FUNCTION_most));
+    if (most < 0 && hot != Py_None) {
+        if (count_call(function, hot) < 0) return NULL;
+        most = PyLong_AsLong(AT(function, FUNCTION_most));
+    }
+    if (count <= most && count >= PyLong_AsLong(AT(function, FUNCTION_least)))
+        return called_with(AT(function, FUNCTION_run), function, given, count);
+    variables = most < 0 ? bound(function, given, count) : NULL;
+    if (!variables) {
+        if (PyErr_Occurred()) return NULL;
+        return called_with(helper[INVOKE], function, given, count);
+    }
+    value = run_body(function, variables);
+    Py_DECREF(variables);
+    return value;
+}
+
+/* --- instances -------------------------------------------------------------------------------- */
+
+/* A new instance of a class of the program's, whose `__init__` is entered; `given` has room for it
+ * before its first. */
+static PyObject *made_by(PyObject *cls, PyObject **given, Py_ssize_t count)
+{
+    PyTypeObject *host = (PyTypeObject *)AT(cls, CLASS_host);
+    PyObject *init = Py_NewRef(AT(cls, CLASS_enters)), *values = PyDict_New(), *returned = NULL;
+    PyObject *instance = values ? PyType_GenericAlloc(host, 0) : NULL;
+    if (instance && PyObject_SetAttr(instance, values_key, values) == 0) {
+        given[-1] = instance;
+        returned = entered(init, given - 1, count + 1);
+        if (returned && returned != Py_None) {
+            raise_of(INIT_RETURNED, returned);
+            Py_CLEAR(returned);
+        }
+    }
+    if (!returned) Py_CLEAR(instance);
+    Py_XDECREF(returned);
+    Py_XDECREF(values);
+    Py_DECREF(init);
+    return instance;
+}
+
+/* Three parts of a call: the node of the tree, what calls any value, and what says what a program
+ * sees of a failure. */
+enum { TREE, OTHERWISE, FAILED };
+
+/* What a program sees of a call that failed. */
+static PyObject *failed(PyObject *const *call, PyObject *called, PyObject *const *given,
+                        Py_ssize_t count)
+{
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
+    PyObject *type, *error, *traceback, *value = NULL;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyErr_NormalizeException(&type, &error, &traceback);
+    if (traceback) PyException_SetTraceback(error, traceback);
+    PyObject *values = tuple_of(NULL, given, count);
+    if (values)
+        value = PyObject_CallFunctionObjArgs(call[FAILED], error, call[TREE], called, values, NULL);
+    Py_XDECREF(values);
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(traceback);
+    return value;
+}
+
+/* --- calls ------------------------------------------------------------------------------------ */
+
+enum { MOST_ARGUMENTS = 8 };
+
+/* Call what a call's function gave with its arguments, before the first of which is room for one. */
+static PyObject *finished_call(PyObject *const *call, PyObject *called, PyObject **given,
+                               Py_ssize_t count)
+{
+    if (Py_IS_TYPE(called, class_of[FUNCTION])) return entered(called, given, count);
+    if (Py_IS_TYPE(called, class_of[CLASS]) && AT(called, CLASS_enters) != Py_None &&
+        Py_IS_TYPE(AT(called, CLASS_enters), class_of[FUNCTION])) {
+        PyObject *instance = made_by(called, given, count);
+        return instance ? instance : failed(call, called, given, count);
+    }
+    PyObject *values = tuple_of(NULL, given, count), *value = NULL;
+    if (values) value = PyObject_CallFunctionObjArgs(call[OTHERWISE], call[TREE], called, values, NULL);
+    Py_XDECREF(values);
+    return value;
+}
+
+/* Evaluate the parts from `first` on; how many, or -1 with an exception. */
+static Py_ssize_t evaluate_all(const Node *self, Py_ssize_t first, PyObject **given,
+                               PyObject *variables)
+{
+    Py_ssize_t count = parts_of(self) - first;
+    if (count > MOST_ARGUMENTS) {
+        PyErr_SetString(PyExc_SystemError, "too many arguments for a node");
+        return -1;
+    }
+    for (Py_ssize_t k = 0; k < count; k++) {
+        if ((given[k] = value_of(self->part[first + k], variables))) continue;
+        while (k--) Py_DECREF(given[k]);
+        return -1;
+    }
+    return count;
+}
+
+/* `function(arguments)`; parts are the function, the three of a call, and the arguments. */
+PyObject *run_call(const Node *self, PyObject *variables)
+{
+    enum { CALLED = FIRST, CALL, ARGUMENTS = CALL + 3 };
+    PyObject *room[MOST_ARGUMENTS + 1], **given = room + 1, *value = NULL;
+    PyObject *called = value_of(self->part[CALLED], variables);
+    if (!called) return NULL;
+    Py_ssize_t count = evaluate_all(self, ARGUMENTS, given, variables);
+    if (count >= 0 && stand_at(self->part[STATE], self->part[PLACE]) == 0)
+        value = finished_call(self->part + CALL, called, given, count);
+    while (count-- > 0) Py_DECREF(given[count]);
+    Py_DECREF(called);
+    return value;
+}
+
+/* --- methods ---------------------------------------------------------------------------------- */
+
+/* Parts of `receiver.name(arguments)`: the receiver, the name, the three of a call, the node of
+ * `receiver.name`, what finds the method of any value, and in place of its receiver where it has
+ * none; the methods of tensors, or None where the name is another attribute of them, and of the
+ * host's classes; what the node learns: a class, and its `language_reads`; the arguments. */
+enum { RECEIVER = FIRST, NAME, METHOD_CALL, ATTRIBUTE = METHOD_CALL + 3, FIND, NO_RECEIVER,
+       OF_TENSORS, OF_CLASSES, KIND, READS, METHOD_ARGUMENTS };
+
+/* The method of an instance of the known class; NULL, perhaps with an exception set, where its own
+ * value may come first, or the class has no function of the program's by the name. */
+static PyObject *method_of_class(const Node *self, PyObject *value)
+{
+    PyObject *name = self->part[NAME], *found = PyDict_GetItemWithError(self->part[READS], name);
+    if (!found || !Py_IS_TYPE(found, class_of[FUNCTION])) return NULL;
+    Py_INCREF(found);
+    PyObject *own = PyObject_GetAttr(value, values_key);
+    if (!own || !PyDict_CheckExact(own) || PyDict_Contains(own, name)) Py_CLEAR(found);
+    Py_XDECREF(own);
+    return found;
+}
+
+/* The method that a value has by a table; NULL, perhaps with an exception set, for none. */
+static PyObject *method_of_table(const Node *self, PyTypeObject *kind)
+{
+    PyObject *table;
+    if (kind == known_class[TENSOR])
+        table = self->part[OF_TENSORS] == Py_None ? NULL : self->part[OF_TENSORS];
+    else
+        table = PyDict_GetItemWithError(self->part[OF_CLASSES], (PyObject *)kind);
+    PyObject *found = table ? PyDict_GetItemWithError(table, self->part[NAME]) : NULL;
+    return Py_XNewRef(found);
+}
+
+/* Find what `value.name(…)` calls, and put its receiver, if it has one, in the place of the value. */
+static PyObject *found_method(const Node *self, PyObject **value)
+{
+    PyTypeObject *kind = Py_TYPE(*value);
+    PyObject *found = (PyObject *)kind == self->part[KIND] ? method_of_class(self, *value)
+                                                           : method_of_table(self, kind);
+    if (found || PyErr_Occurred()) return found;
+    PyObject *both = PyObject_CallFunctionObjArgs(self->part[FIND], self->part[STATE],
+                                                  self->part[ATTRIBUTE], *value, NULL);
+    if (!both) return NULL;
+    found = Py_XNewRef(PyTuple_GetItem(both, 0));
+    PyObject *receiver = PyTuple_GetItem(both, 1);
+    if (receiver == self->part[NO_RECEIVER]) receiver = NULL;
+    Py_XINCREF(receiver);
+    Py_DECREF(both);
+    if ((PyObject *)kind != self->part[KIND] && PyType_IsSubtype(kind, known_class[INSTANCE]) &&
+        learn_class((Node *)self, KIND, kind) < 0) {
+        Py_CLEAR(found);
+        Py_CLEAR(receiver);
+    }
+    Py_DECREF(*value);
+    *value = receiver;
+    return found;
+}
+
+PyObject *run_method(const Node *self, PyObject *variables)
+{
+    PyObject *room[MOST_ARGUMENTS + 2], **given = room + 2, *value = NULL;
+    PyObject *receiver = value_of(self->part[RECEIVER], variables);
+    PyObject *called = receiver ? found_method(self, &receiver) : NULL;
+    Py_ssize_t count = called ? evaluate_all(self, METHOD_ARGUMENTS, given, variables) : -1;
+    if (count >= 0 && stand_at(self->part[STATE], self->part[PLACE]) == 0) {
+        room[1] = receiver;
+        value = finished_call(self->part + METHOD_CALL, called, given - (receiver != NULL),
+                              count + (receiver != NULL));
+    }
+    while (count-- > 0) Py_DECREF(given[count]);
+    Py_XDECREF(called);
+    Py_XDECREF(receiver);
+    return value;
+}

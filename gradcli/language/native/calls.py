@@ -1,0 +1,94 @@
+"""What makes the nodes in C that call, and what these know of functions and classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gradcli.errors import GradcliError
+from gradcli.language.functions.calls import Function, Signature, locate, too_many_calls
+from gradcli.language.functions.hot_bodies import HOT_AFTER, HotBody
+from gradcli.language.limits import DEEPEST_CALL, too_many_steps
+from gradcli.language.objects.classes.user_classes import UserClass, init_returned
+from gradcli.state import State
+
+if TYPE_CHECKING:
+    from gradcli.errors import Span
+    from gradcli.language.tree import syntax as tree
+    from gradcli.language.tree.scopes import Variables
+
+Node = Callable[["Variables"], Any]
+"""A node, or the closure of an expression."""
+
+Finished = Callable[["tree.Call", Any, tuple[Any, ...]], Any]
+"""What calls any value with its arguments, as the call of a node of the tree."""
+
+Failed = Callable[[Exception, "tree.Call", Any, tuple[Any, ...]], Any]
+"""What raises that a program sees of the failure of such a call."""
+
+
+class Calls(Protocol):
+    """The makers of these nodes, a method for each line of `nodes.def`."""
+
+    def call(
+        self,
+        number: int,
+        state: State,
+        place: Span,
+        function: Node,
+        node: tree.Call,
+        otherwise: Finished,
+        failed: Failed,
+        /,
+        *arguments: Node,
+    ) -> Node:
+        """`function(arguments)`, of which there are few."""
+        raise NotImplementedError
+
+    def method(
+        self,
+        number: int,
+        state: State,
+        place: Span,
+        receiver: Node,
+        name: str,
+        node: tree.Call,
+        otherwise: Finished,
+        failed: Failed,
+        attribute: tree.Attribute,
+        find: Callable[[State, tree.Attribute, Any], tuple[Any, Any]],
+        no_receiver: Any,
+        of_tensors: dict[str, Any] | None,
+        of_classes: dict[type, dict[str, Any]],
+        kind: None,
+        reads: None,
+        /,
+        *arguments: Node,
+    ) -> Node:
+        """`receiver.name(arguments)`: `find` gives the method of any value, with its receiver or
+        what stands for none; `kind` and `reads` are what it learns.
+        """
+        raise NotImplementedError
+
+
+def _invoked(function: Function, *args: Any) -> Any:
+    return function.invoke(args, {})
+
+
+def _ended(error: Exception, function: Function) -> Exception:
+    """What a function raises that an error ends."""
+    if isinstance(error, GradcliError):
+        return locate(error, function.state)
+    failure = locate(too_many_calls(function.name), function.state)
+    failure.__cause__ = error
+    return failure
+
+
+def tell_of_calls(nodes: Any) -> None:
+    """Let the nodes find what is in a function and in a class, and hand them what they call."""
+    owners = (Function, Signature, HotBody, State, UserClass)
+    nodes.know_calls(
+        *[each.__new__(each) for each in owners],
+        *(_invoked, _ended, HotBody.called, too_many_steps, too_many_calls, init_returned),
+        *(GradcliError, DEEPEST_CALL, HOT_AFTER),
+    )
