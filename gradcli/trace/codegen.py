@@ -37,9 +37,21 @@ class Code:
 
     def function(self, head: str, body: Iterable[str], where: str) -> Callable[..., Any]:
         """The compiled function; `where` names it in tracebacks."""
-        text = "\n    ".join([f"def {head}:", *body])
-        exec(compile(text, f"<{where}>", "exec"), self.namespace)
-        return self.namespace[head.partition("(")[0]]
+        return _function(self.namespace, head, body, where)
+
+    def function_later(self, head: str, body: Iterable[str], where: str) -> Callable[..., Any]:
+        """The same, compiled at its first call: Python's parser takes 5 KB a line, for nothing
+        where it is never called.
+        """
+        namespace, lines = self.namespace, [*body]  # not `self`, which has the trace
+        compiled: list[Callable[..., Any]] = []
+
+        def run(*given: Any) -> Any:
+            if not compiled:
+                compiled.append(_function(namespace, head, lines, where))
+            return compiled[0](*given)
+
+        return run
 
     def statements(self, instructions: Iterable[Instruction]) -> Iterator[str]:
         """Instructions as lines of Python."""
@@ -150,6 +162,14 @@ class Code:
             return f"not ({read})" if guard.expected else f"({read})"
         differs = "is not" if guard.kind is Kind.IDENTITY else "!="
         return f"{read} {differs} {self.refer(guard.expected)}"
+
+
+def _function(
+    namespace: dict[str, Any], head: str, body: Iterable[str], where: str
+) -> Callable[..., Any]:
+    text = "\n    ".join([f"def {head}:", *body])
+    exec(compile(text, f"<{where}>", "exec"), namespace)
+    return namespace[head.partition("(")[0]]
 
 
 def _is_idle(line: str) -> bool:

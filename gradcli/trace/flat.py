@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from gradcli.arrays.flat.recorded import NotFlat, ReadAttribute, Recorded, Tape,
 from gradcli.arrays.flat.steps import call, each_into, into
 from gradcli.arrays.layout.strides import copied_as_it_lies
 from gradcli.arrays.native import dispatch
-from gradcli.arrays.random.generator import Generator
 from gradcli.arrays.threads import on_one_thread
 from gradcli.state import active
 from gradcli.trace.codegen import Code
@@ -39,6 +38,9 @@ from gradcli.trace.ir import (
     values_in,
 )
 from gradcli.trace.passes import FREE, kept_values
+
+if TYPE_CHECKING:
+    from gradcli.arrays.random.generator import Generator
 
 LARGEST = 1 << 19
 """Bytes of the largest array that a step reads or writes: beyond it a call of NumPy's costs little
@@ -405,7 +407,7 @@ class _Segment:
             return self.instructions
         head = f"otherwise({', '.join(map(code.name, self.inputs))})"
         body = [*code.statements(computing), f"return {code.tuple_of(leaving)}"]
-        otherwise = code.function(head, body, "compiled loop")
+        otherwise = code.function_later(head, body, "compiled loop")
         memory = [self.known[value].array for value in self.inputs]
         read_again = {value for each in again for value in each.reads}
         shown = [
@@ -422,6 +424,7 @@ class _Segment:
             for value in leaving
         ]
         kept = [self.known[value].array for value in leaving] + memory
+        self.known.clear()  # and with it what is not kept, as soon as it is planned
         steps = [*self.tape.relied, *planned(self.tape.steps, self.tape.own, kept)]
         undo = None
         if self.tape.draws:

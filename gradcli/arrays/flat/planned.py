@@ -28,6 +28,11 @@ _SHORT = 256
 _SEVERAL = 4
 """So many of them, at least."""
 
+_INTERFACE = ("data", "descr", "shape", "strides", "typestr", "version")
+"""What NumPy tells of an array's memory. As long as they stand here, Python keeps no new names for
+each array that is asked: its table of names would fill with them, and be doubled.
+"""
+
 _ALIGNED = 64
 """Bytes that the memory of an array is aligned to: the longest of vectors, and a line of caches."""
 
@@ -39,17 +44,18 @@ _LOOKS = {"same", "nonzero"}
 _WRITES_LAST = {"loop", "product", "copy", "take"}
 
 
-def planned(steps: Sequence[Step], own: Iterable[Any], kept: Iterable[Any]) -> list[Step]:
-    """The steps on memory that is used again and again.
+def planned(steps: list[Step], own: list[Any], kept: Iterable[Any]) -> list[Step]:
+    """The steps on memory that is used again and again. Both lists are left empty: what they were
+    written down on is let go as others take its place.
 
     Args:
         own: arrays that nothing but steps reads.
         kept: those whose elements are read after a run all the same, or given before.
     """
-    memory = [*own]
-    joined = [part for each in steps for part in _joined(each, memory)]
+    joined = [part for each in steps for part in _joined(each, own)]
+    steps.clear()
     joined = _chained(joined)
-    return _placed(joined, memory, kept)
+    return _placed(joined, own, kept)
 
 
 # --- repeated operands ----------------------------------------------------------------------------
@@ -82,8 +88,10 @@ def _is_dense(array: Any) -> bool:
 
 def _in_a_row(array: Any) -> Any:
     """A dense array, or a repeated element, as one dimension."""
-    strides = (array.itemsize if _is_dense(array) else 0,)
-    return np.lib.stride_tricks.as_strided(array, (array.size,), strides)
+    if _is_dense(array):
+        return array.reshape(-1)
+    first = array[(slice(1),) * array.ndim].reshape(1)
+    return np.broadcast_to(first, (array.size,))
 
 
 # --- chains ---------------------------------------------------------------------------------------
@@ -191,8 +199,10 @@ class _Memories:
         return self.all[place] if place >= 0 and low < self.all[place].high else None
 
 
-def _placed(steps: list[Step], own: Sequence[Any], kept: Iterable[Any]) -> list[Step]:
-    """The steps, with what nobody reads any more written over by what is computed then."""
+def _placed(steps: list[Step], own: list[Any], kept: Iterable[Any]) -> list[Step]:
+    """The steps, with what nobody reads any more written over by what is computed then; both lists
+    are left empty.
+    """
     memories = _Memories(own)
     for array in kept:
         memory = memories.of(array)
@@ -226,7 +236,9 @@ def _placed(steps: list[Step], own: Sequence[Any], kept: Iterable[Any]) -> list[
         offset += array.__array_interface__["data"][0] - memory.low
         return np.ndarray(array.shape, array.dtype, pool, offset, strides)
 
-    return [_on(step, moved) for step in steps]
+    own.clear()
+    steps.reverse()
+    return [_on(steps.pop(), moved) for _ in range(len(steps))]
 
 
 def _whole_chains(steps: Sequence[Step], moving: Iterable[_Memory]) -> None:

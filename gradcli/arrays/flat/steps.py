@@ -206,6 +206,5 @@ def _in_order(arrays: Sequence[Any], views: Sequence[Any]) -> list[Any] | None:
     for array, view in zip(arrays, views, strict=True):
         if array.__array_interface__["data"][0] != view.__array_interface__["data"][0]:
             return None  # it goes through a dimension from its end
-        shape, strides = view.shape or (1,), view.strides or (0,)
-        ordered.append(np.lib.stride_tricks.as_strided(array, shape, strides))
+        ordered.append(view if view.ndim else view.reshape(1))
     return ordered

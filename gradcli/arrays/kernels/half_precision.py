@@ -7,13 +7,13 @@ rounds where PyTorch's kernel stores.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import narrowed, widened
-from gradcli.arrays.kernels.special.gamma import gammaln
 
 MEAN, SUM = 1, 2
 
@@ -238,8 +238,10 @@ def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     return half.stored(product + half.rounded(half.rounded(beta) * total) if beta else product)
 
 
-def mvlgamma(self: Any, p: int) -> Any:
-    """The logarithm of the multivariate gamma function; each term is rounded."""
+def mvlgamma(self: Any, p: int, gammaln: Callable[[Any], Any]) -> Any:
+    """The logarithm of the multivariate gamma function, by that of the gamma function; each term is
+    rounded.
+    """
     half = _Half(self)
     steps = np.arange(p, dtype=_single) * -0.5
     terms = half.rounded(gammaln(half.rounded(widened(self)[..., None] + steps)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +15,11 @@ from gradcli.arrays.backend import device_of, new_empty, new_zeros
 from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.fusion.lazy import LAZY, as_lazy, pointwise
 from gradcli.arrays.kernels.vector_math import FEW
-from gradcli.arrays.kernels.windows.windows import Sizes, Windows
 from gradcli.arrays.native.dispatch import kernel
 from gradcli.arrays.threads import free_threads, over_tiles, tile_rows
+
+if TYPE_CHECKING:
+    from gradcli.arrays.kernels.windows.windows import Sizes, Windows
 
 _SINGLE = np.dtype(np.float32)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as host
 import time
 from collections.abc import Callable
+from functools import cache
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -15,7 +16,6 @@ from gradcli.language.objects.formatting import HOST_FORMAT
 from gradcli.language.objects.methods import CLASS_METHODS, METHODS, VALUES
 from gradcli.language.objects.repr import HOST_TEXT
 from gradcli.language.objects.types import by_name, called, check_kind, define
-from gradcli.library.python.collections import named_tuple
 from gradcli.state import active
 
 
@@ -27,11 +27,18 @@ def sleep(seconds: float, /) -> None:
 
 
 _FIELDS = "tm_year tm_mon tm_mday tm_hour tm_min tm_sec tm_wday tm_yday tm_isdst"
-_STRUCT = named_tuple("struct_time", _FIELDS.split(), {})
+
+
+@cache
+def _struct() -> Any:
+    """The class of a moment's parts."""
+    from gradcli.library.python.collections import named_tuple  # lazy: start-up
+
+    return named_tuple("struct_time", _FIELDS.split(), {})
 
 
 def _moment(convert: Callable[[Any], Any]) -> Callable[..., Any]:
-    return called("moment", lambda seconds=None, /: _STRUCT(*convert(seconds)))
+    return called("moment", lambda seconds=None, /: _struct()(*convert(seconds)))
 
 
 localtime, gmtime = _moment(time.localtime), _moment(time.gmtime)

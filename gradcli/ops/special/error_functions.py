@@ -545,7 +545,7 @@ mvlgamma_entry = pointwise(
     "mvlgamma",
     _mvlgamma_array,
     floating=True,
-    half=by_kernel(half_precision.mvlgamma),
+    half=by_kernel(lambda self, p: half_precision.mvlgamma(self, p, gamma.gammaln)),
     unsupported=COMPLEX,
     self=_mvlgamma_rule,
 )
