@@ -123,7 +123,7 @@ class Interpreter:
         if self._statements >= _SEVERAL:
             from gradcli.language.native.nodes import load  # lazy: start-up
 
-            self.nodes = load()
+            self.nodes = load(self.predefined.BUILTINS)
             if type(self.compiler) is Compiler:
                 self.compiler.nodes = self.nodes
 

@@ -277,8 +277,8 @@ static PyObject *failed(PyObject *const *call, PyObject *called, PyObject *const
 enum { MOST_ARGUMENTS = 8 };
 
 /* Call what a call's function gave with its arguments, before the first of which is room for one. */
-static PyObject *finished_call(PyObject *const *call, PyObject *called, PyObject **given,
-                               Py_ssize_t count)
+static PyObject *finished_call(PyObject *state, PyObject *const *call, PyObject *called,
+                               PyObject **given, Py_ssize_t count)
 {
     if (Py_IS_TYPE(called, class_of[FUNCTION])) return entered(called, given, count);
     if (Py_IS_TYPE(called, class_of[CLASS]) && AT(called, CLASS_enters) != Py_None &&
@@ -286,7 +286,10 @@ static PyObject *finished_call(PyObject *const *call, PyObject *called, PyObject
         PyObject *instance = made_by(called, given, count);
         return instance ? instance : failed(call, called, given, count);
     }
-    PyObject *values = tuple_of(NULL, given, count), *value = NULL;
+    PyObject *value = quick_call(state, called, given, count), *values;
+    if (value) return value;
+    if (PyErr_Occurred()) return failed(call, called, given, count);
+    values = tuple_of(NULL, given, count);
     if (values) value = PyObject_CallFunctionObjArgs(call[OTHERWISE], call[TREE], called, values, NULL);
     Py_XDECREF(values);
     return value;
@@ -318,7 +321,7 @@ PyObject *run_call(const Node *self, PyObject *variables)
     if (!called) return NULL;
     Py_ssize_t count = evaluate_all(self, ARGUMENTS, given, variables);
     if (count >= 0 && stand_at(self->part[STATE], self->part[PLACE]) == 0)
-        value = finished_call(self->part + CALL, called, given, count);
+        value = finished_call(self->part[STATE], self->part + CALL, called, given, count);
     while (count-- > 0) Py_DECREF(given[count]);
     Py_DECREF(called);
     return value;
@@ -391,8 +394,8 @@ PyObject *run_method(const Node *self, PyObject *variables)
     Py_ssize_t count = called ? evaluate_all(self, METHOD_ARGUMENTS, given, variables) : -1;
     if (count >= 0 && stand_at(self->part[STATE], self->part[PLACE]) == 0) {
         room[1] = receiver;
-        value = finished_call(self->part + METHOD_CALL, called, given - (receiver != NULL),
-                              count + (receiver != NULL));
+        value = finished_call(self->part[STATE], self->part + METHOD_CALL, called,
+                              given - (receiver != NULL), count + (receiver != NULL));
     }
     while (count-- > 0) Py_DECREF(given[count]);
     Py_XDECREF(called);

@@ -16,8 +16,9 @@ PyObject *parent_key, *values_key;
 
 /* --- slots ------------------------------------------------------------------------------------ */
 
-Py_ssize_t slot_offset[SLOTS] = {-1, -1, -1, -1};
-static const char *const SLOT_NAMES[SLOTS] = {"place", "limits", "elements", "left"};
+Py_ssize_t slot_offset[SLOTS] = {-1, -1, -1, -1, -1, -1};
+static const char *const SLOT_NAMES[SLOTS] = {"place", "limits", "elements", "left", "charged",
+                                              "hosts"};
 
 int set_by_name(PyObject *owner, int slot, PyObject *value)
 {
@@ -100,7 +101,7 @@ Py_ssize_t most_elements(PyObject *state)
 
 PyTypeObject *known_class[CLASSES];
 
-/* know(tensor, instance): the classes that nodes tell apart, in the order of their numbers. */
+/* know(tensor, instance, language_type, user_class): the classes that nodes tell apart, in the order of their numbers. */
 static PyObject *know(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     (void)module;
@@ -271,6 +272,8 @@ static PyMethodDef makers[] = {
     {"know", (PyCFunction)(void (*)(void))know, METH_FASTCALL, "know(*classes): tell them apart"},
     {"know_calls", (PyCFunction)(void (*)(void))know_calls, METH_FASTCALL,
      "know_calls(*objects, *helpers): what calls are made of"},
+    {"know_quick", (PyCFunction)(void (*)(void))know_quick, METH_FASTCALL,
+     "know_quick(does, called, host): a call of `called` may be made in C"},
     {"find_slots", find_slots, METH_O, "find_slots(owner): where an object has its slots"},
     {NULL, NULL, 0, NULL},
 };

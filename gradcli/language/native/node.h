@@ -37,11 +37,11 @@ extern HIDDEN PyTypeObject *node_type;
 extern HIDDEN PyObject *parent_key, *values_key;
 
 /* Where the slots of the classes of the session's objects are, -1 for not known. */
-enum { SLOT_PLACE, SLOT_LIMITS, SLOT_ELEMENTS, SLOT_LEFT, SLOTS };
+enum { SLOT_PLACE, SLOT_LIMITS, SLOT_ELEMENTS, SLOT_LEFT, SLOT_CHARGED, SLOT_HOSTS, SLOTS };
 extern HIDDEN Py_ssize_t slot_offset[SLOTS];
 
 /* The classes that nodes tell apart. */
-enum { TENSOR, INSTANCE, CLASSES };
+enum { TENSOR, INSTANCE, LANGUAGE_TYPE, USER_CLASS, CLASSES };
 extern HIDDEN PyTypeObject *known_class[CLASSES];
 
 /* Where an object that nothing else holds has the slot of a name; -1, perhaps with an exception, for
@@ -146,5 +146,11 @@ HIDDEN int add_nodes(PyObject *module);
 
 /* know_calls(function, signature, hot, state, cls, *helpers): what calls are made of; calls.c */
 HIDDEN PyObject *know_calls(PyObject *module, PyObject *const *given, Py_ssize_t count);
+/* What a call of a function of the library's gives for small and plain values; NULL with no exception
+ * set where it is to be called. The session's state has the limits. */
+HIDDEN PyObject *quick_call(PyObject *state, PyObject *called, PyObject *const *given,
+                            Py_ssize_t count);
+
+HIDDEN PyObject *know_quick(PyObject *module, PyObject *const *given, Py_ssize_t count);
 
 #endif

@@ -9,13 +9,14 @@ it for all operands, to which the node hands what it does not do itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcli.arrays.native.dispatch import core
 from gradcli.autograd.tensor import Tensor
+from gradcli.language.native import quick
 from gradcli.language.native.calls import Calls, Node, tell_of_calls
-from gradcli.language.objects.classes.user_classes import Instance
+from gradcli.language.objects.classes.user_classes import Instance, UserClass
+from gradcli.language.objects.types import LanguageType
 from gradcli.limits import Limits, Steps
 from gradcli.state import State
 
@@ -219,16 +220,25 @@ class Nodes(Calls, Protocol):
         raise NotImplementedError
 
 
-@cache
-def load() -> Nodes | None:
-    """The makers; None where the closures serve."""
+def load(builtins: dict[str, Any]) -> Nodes | None:
+    """The makers, which know the built-in functions; None where the closures serve."""
     module = core()
-    if module is None:
-        return None
+    return None if module is None else _informed(module, builtins)
+
+
+_known: list[Nodes] = []
+"""The makers that know all that they are to."""
+
+
+def _informed(module: Any, builtins: dict[str, Any]) -> Nodes:
+    if _known:
+        return _known[0]
     nodes: Any = module.nodes
-    nodes.know(Tensor, Instance)
-    for each in (State, Limits, Steps):
+    nodes.know(Tensor, Instance, LanguageType, UserClass)
+    for each in (State, Limits, Steps, LanguageType):
         nodes.find_slots(each.__new__(each))
     tell_of_calls(nodes)
-    found: Nodes = nodes
-    return found
+    for call in quick.calls(builtins):
+        nodes.know_quick(*call)
+    _known.append(nodes)
+    return _known[0]
