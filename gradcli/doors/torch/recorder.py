@@ -624,11 +624,6 @@ def needs_grad(tensor: Any) -> bool:
         return False
 
 
-def _is_as_read(value: Value) -> bool:
-    """Whether a tensor holds what it held when the window read it last."""
-    return version_of(value.tensor) == value.version
-
-
 def is_differentiable_leaf(tensor: Any) -> bool:
     """Whether a backward pass gives a tensor a gradient."""
     try:
@@ -1776,7 +1771,9 @@ class Recorder:
             if former is None or former.origin != "op":
                 return self._unseen(value, place)
             events, values = self._made_by(former)
-            if all(each.origin == "op" or _is_as_read(each) for each in values):
+            if all(
+                each.origin == "op" or (version_of(each.tensor) == each.version) for each in values
+            ):
                 return self._adopted(former, events, values)
             # A step has changed what it was made of: it is what it was, and has no gradient.
             value.origin, value.needs_grad = "outside", False
@@ -2724,7 +2721,7 @@ class Writer:
         """Write the whole program."""
         for root, name in self.window.roots.values():
             if id(root) not in self.modules:
-                self._module(root, self._root_name(name))
+                self._module(root, self.names.take(name, -1, FOREVER))
         for root, _ in list(self.window.roots.values()):
             for module in root.modules():
                 self._hidden(module)
@@ -2824,9 +2821,6 @@ class Writer:
             return self.text(setting)
         except Unwritable:
             return "None"
-
-    def _root_name(self, hint: str) -> str:
-        return self.names.take(hint, -1, FOREVER)
 
     def _module(self, module: Any, path: str) -> None:
         """The tree of a module: its parts, parameters and buffers under their names."""

@@ -348,14 +348,12 @@ roll: Op = op(
     "roll",
     lambda self, shifts, dims: laid_out_like(self, np.roll(self, shifts, dims)),
     keeps_layout=True,
-    self=lambda grad, shifts, dims: roll(grad, _opposite(shifts), dims),
+    self=lambda grad, shifts, dims: roll(
+        grad, tuple(-shift for shift in shifts) if isinstance(shifts, tuple) else -shifts, dims
+    ),
     numpy="roll",
     raises=BY_KINDS,
 )
-
-
-def _opposite(shifts: Any) -> Any:
-    return tuple(-shift for shift in shifts) if isinstance(shifts, tuple) else -shifts
 
 
 @function("roll", method=True)

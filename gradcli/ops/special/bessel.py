@@ -113,14 +113,9 @@ _OF_ONE = {
 """Functions of one number, with SciPy's names and what they do."""
 
 
-def _by_scipy(name: str) -> Function:
-    """A function of `scipy.special` that keeps the dtype."""
-    return of_real(lambda self: getattr(imported("scipy.special"), name)(self))
-
-
 def _of_one(name: str) -> Function:
     if name != "airy":
-        return _by_scipy(name)
+        return of_real(lambda self: getattr(imported("scipy.special"), name)(self))
 
     def forward(self: Any) -> Any:
         airy = imported("scipy.special").airy

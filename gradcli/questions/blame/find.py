@@ -161,11 +161,7 @@ def _values(nonfinite: FirstNonFinite) -> dict[str, Any]:
 
 
 def _all_finite(nonfinite: FirstNonFinite) -> bool:
-    return all(_finite(each) for each in _values(nonfinite).values() if each is not None)
-
-
-def _finite(value: Any) -> bool:
-    return bool(np.isfinite(value))
+    return all(np.isfinite(each) for each in _values(nonfinite).values() if each is not None)
 
 
 def number_text(value: Any) -> str:

@@ -274,7 +274,7 @@ class Simplification:
             if written is None:
                 return None
             if isinstance(written, Call) and not isinstance(written.parts[0], Name):
-                inner = self._array_of(written.parts[0], view)
+                inner = _turned(self._arrays[view.source.name], written.parts[0])
                 written = Call(
                     written.function,
                     (self._named(written.parts[0], inner), *written.parts[1:]),
@@ -284,10 +284,6 @@ class Simplification:
         if isinstance(formula, Operation) and formula.operator == "@":
             return self._with_unit(formula, value)
         return self._inside_view(formula, value)
-
-    def _array_of(self, symbol: Symbol, view: View) -> Any:
-        """The array of a permutation of a view's source."""
-        return _turned(self._arrays[view.source.name], symbol)
 
     def _product(self, view: View, value: Any) -> Symbol | None:
         """A reshaped product of reshaped matrices as the product of the matrices."""

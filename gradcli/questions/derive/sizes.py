@@ -102,7 +102,9 @@ def of_any_size(
     shown = _of_any_size([each.shown for each in derivations], sizes)
     for line in (*lines, *shown):
         known = [number for run in derivations for number in _shapes_of(line.name, run)]
-        line.dims = tuple(_dim(numbers, sizes) for numbers in zip(*known, strict=True))
+        line.dims = tuple(
+            text_of(_of_sizes(numbers, sizes)) for numbers in zip(*known, strict=True)
+        )
     first.lines, first.shown = lines, shown
     first.sizes = {
         name: place
@@ -242,11 +244,6 @@ def _plus(symbol: Symbol, offset: int) -> Symbol:
     if not offset:
         return symbol
     return Operation("+" if offset > 0 else "-", symbol, constant(Fraction(abs(offset))))
-
-
-def _dim(numbers: Sequence[int], sizes: Sequence[Mapping[str, int]]) -> str:
-    """A size of a line's value as a formula of the sizes."""
-    return text_of(_of_sizes(numbers, sizes))
 
 
 def _differ(reason: str) -> GradcliError:

@@ -106,13 +106,10 @@ class NumpyWriter:
         if name.startswith("math."):
             return f"{name}({', '.join(map(self.text, arguments))})"
         if name == "tensor":
-            return self._literal(arguments)
+            texts = [self.text(each) for each in arguments]
+            is_float = len(texts) == 1 and "." in texts[0]
+            return f"np.array({', '.join([*texts, 'dtype=np.float32'] if is_float else texts)})"
         return self._by_entry(name, arguments)
-
-    def _literal(self, arguments: Sequence[Symbol]) -> str:
-        texts = [self.text(each) for each in arguments]
-        is_float = len(texts) == 1 and "." in texts[0]
-        return f"np.array({', '.join([*texts, 'dtype=np.float32'] if is_float else texts)})"
 
     def _by_entry(self, name: str, arguments: Sequence[Symbol]) -> str:
         """A call as the function's entry says that NumPy has it: see `Op.numpy`."""

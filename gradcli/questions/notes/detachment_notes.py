@@ -49,7 +49,8 @@ def label_detachments(
         return
     with run.session.running():
         if missing is not None:
-            answer = _of_gradient(recorded, missing)
+            tensor = recorded.values.get(missing)
+            answer = why(recorded, missing, tensor, "grad") if type(tensor) is Tensor else None
         else:
             answer = _of_graph(recorded, _asked_for(recorded, error) or error.span)
     if answer is None:
@@ -125,12 +126,6 @@ def _missing_gradient(error: GradcliError) -> str | None:
             if dot and attribute == "grad" and name.isidentifier() and "is None" in label.text:
                 return name
     return None
-
-
-def _of_gradient(recorded: Recorded, name: str) -> Why | None:
-    """Why a variable has no gradient."""
-    tensor = recorded.values.get(name)
-    return why(recorded, name, tensor, "grad") if type(tensor) is Tensor else None
 
 
 def _of_graph(recorded: Recorded, span: Span) -> Why | None:

@@ -551,13 +551,9 @@ def _call(name: str, operands: list[Any], **named: tuple[Any, Any]) -> Call:
     written = [
         Keyword(key, _written(value))
         for key, (value, default) in named.items()
-        if _differs(value, default)
+        if isinstance(value, (Symbol, np.ndarray)) or value != default
     ]
     return Call(name, (*map(lifted, operands), *written))
-
-
-def _differs(value: Any, default: Any) -> bool:
-    return isinstance(value, (Symbol, np.ndarray)) or value != default
 
 
 def _convolution(bound: Bound, shape: tuple[int, ...], _nr: int) -> Symbol:

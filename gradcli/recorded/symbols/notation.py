@@ -152,7 +152,7 @@ def public(symbol: Symbol) -> Symbol | None:
     if name in _AS_FUNCTION:
         return Call(_AS_FUNCTION[name], written)
     renamed = Call(name, written)
-    return renamed if is_known(renamed) or _is_pytorchs(name) else None
+    return renamed if is_known(renamed) or (name in registry and "." not in name) else None
 
 
 def _reshaped(symbol: Call) -> Symbol | None:
@@ -161,10 +161,6 @@ def _reshaped(symbol: Call) -> Symbol | None:
     if grad is None or not isinstance(sizes, Call) or sizes.function != "singles":
         return None
     return Call("reshape", (grad, sizes.arguments[0]), True)
-
-
-def _is_pytorchs(name: str) -> bool:
-    return name in registry and "." not in name
 
 
 def _is_plain(value: Any) -> bool:

@@ -242,7 +242,9 @@ def _example(public: PublicName, width: int) -> list[str]:
     shown = result_of(program)
     if shown is not None:
         lines += [
-            " " * _HEAD + piece for line in shown.split("\n") for piece in _folded(line, width)
+            " " * _HEAD + piece
+            for line in shown.split("\n")
+            for piece in (textwrap.wrap(line, width - _HEAD, drop_whitespace=False) or [""])
         ]
     return lines
 
@@ -287,10 +289,6 @@ def _layer_example(public: PublicName) -> str:
         elif not settings_of_example:
             inputs.append(text)
     return f"{public.full_name}({', '.join(settings_of_example)})({', '.join(inputs)})"
-
-
-def _folded(line: str, width: int) -> list[str]:
-    return textwrap.wrap(line, width - _HEAD, drop_whitespace=False) or [""]
 
 
 def result_of(program: str) -> str | None:

@@ -7,7 +7,7 @@ says itself where each of its own comes from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from math import isfinite, prod
 from typing import Any
 
@@ -159,7 +159,9 @@ def _places(node: GraphNode, op: Op, arguments: Mapping[str, Any]) -> list[list[
     numbered: list[Any] = []
     count = 0
     for edge in node.edges:
-        shape = _shape(edge.node, edge.output_nr) if edge.node else np.shape(_array(edge.constant))
+        shape = (
+            edge.node.outputs[edge.output_nr][0] if edge.node else np.shape(_array(edge.constant))
+        )
         size = prod(shape)
         numbered.append(np.arange(count + 1, count + size + 1, dtype=np.float64).reshape(shape))
         count += size
@@ -176,10 +178,6 @@ def _places(node: GraphNode, op: Op, arguments: Mapping[str, Any]) -> list[list[
     outputs = op.forward(*operands)
     parts = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
     return [np.asarray(part).astype(np.int64).ravel().tolist() for part in parts]
-
-
-def _shape(node: GraphNode, output: int) -> Sequence[int]:
-    return node.outputs[output][0]
 
 
 def _array(value: Any) -> Any:

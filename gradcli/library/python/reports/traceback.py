@@ -13,12 +13,6 @@ from gradcli.library.python.system.process import SYS
 from gradcli.state import active
 
 
-def _current() -> GradcliError | None:
-    """The error whose `except` is running."""
-    handled = active.state.library["handled"]
-    return handled[-1] if handled else None
-
-
 def _frames(error: GradcliError) -> list[tuple[str, Span | None]]:
     """The places that led to an error, from where it is handled, each with its function."""
     here = active.state.stack
@@ -76,7 +70,8 @@ def format_exception_only(exc: Any, /, value: Any = None) -> list[str]:
 
 def format_exc(limit: Any = None, chain: Any = True) -> str:
     """The traceback of the exception that is handled, as a text."""
-    error = _current()
+    handled = active.state.library["handled"]
+    error = handled[-1] if handled else None
     return "NoneType: None\n" if error is None else "".join(_lines(error, bool(chain)))
 
 

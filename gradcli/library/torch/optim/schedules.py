@@ -953,14 +953,9 @@ def _steps_of(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
             raise value_error(_NO_STEPS)
         counts = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
     for name, count in counts.items():
-        _check_count(name, count)
+        if not isinstance(count, int) or count <= 0:
+            raise value_error(f"Expected positive integer {name}, but got {shown(count)}")
     return math.prod(counts.values())
-
-
-def _check_count(name: str, count: Any) -> None:
-    """Raise E204 unless a number of steps is a positive integer."""
-    if not isinstance(count, int) or count <= 0:
-        raise value_error(f"Expected positive integer {name}, but got {shown(count)}")
 
 
 def _phase(end: float, *names: str) -> dict[str, Any]:

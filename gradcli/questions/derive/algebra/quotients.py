@@ -495,7 +495,10 @@ class Writer:
             size = Fraction(size.numerator)
         if size != 1 or not above:
             above.insert(0, constant(size))
-        product = reduce(lambda one, other: Operation("*", one, other), _signed(above, number < 0))
+        product = reduce(
+            lambda one, other: Operation("*", one, other),
+            [_negated(above[0]), *above[1:]] if number < 0 else above,
+        )
         if below:
             divisor = reduce(lambda one, other: Operation("*", one, other), below)
             product = Operation("/", product, divisor)
@@ -631,10 +634,6 @@ def _exponential(base: Symbol | None, exponent: Symbol) -> Powers:
     if base is None:
         return [(Call("exp", (exponent,)), Fraction(1))]
     return [(Operation("**", base, exponent) if number is None else base, number or Fraction(1))]
-
-
-def _signed(factors: list[Symbol], negative: bool) -> list[Symbol]:
-    return [_negated(factors[0]), *factors[1:]] if negative else factors
 
 
 def _negated(symbol: Symbol) -> Symbol:
