@@ -81,12 +81,12 @@ class _Writer:
         if simple is not None:
             self.codes.append(simple(value))
         elif type(value) is tuple:
-            self._marked(b"(", value, b"t")
+            self._marked(value, b"t")
             self._remember(value)
         elif type(value) is list:
             self.codes.append(b"]")
             self._remember(value)
-            self._marked(b"(", value, b"e")
+            self._marked(value, b"e")
         elif type(value) is dict:
             self.codes.append(b"}")
             self._remember(value)
@@ -103,7 +103,7 @@ class _Writer:
             self.codes.append(b"Q")
         else:
             self._global(description.function)
-            self._marked(b"(", description.arguments, b"t")
+            self._marked(description.arguments, b"t")
             self.codes.append(b"R")
         self._remember(value)
         if type(description) is Call and description.items is not None:
@@ -113,10 +113,10 @@ class _Writer:
         self.codes.append(f"c{named.module}\n{named.name}\n".encode())
 
     def _items(self, values: Mapping[Any, Any]) -> None:
-        self._marked(b"(", [each for item in values.items() for each in item], b"u")
+        self._marked([each for item in values.items() for each in item], b"u")
 
-    def _marked(self, start: bytes, values: Any, end: bytes) -> None:
-        self.codes.append(start)
+    def _marked(self, values: Any, end: bytes) -> None:
+        self.codes.append(b"(")
         for value in values:
             self.write(value)
         self.codes.append(end)

@@ -80,12 +80,12 @@ class Names:
         self.functions: list[tree.Def] = []
         self.classes: list[tree.Class] = []
         self.occurrences: list[Occurrence] = []
-        self._keywords: list[tuple[tree.Call, Scope]] = []
+        self._calls: list[tree.Call] = []
         self._parameters: dict[int, Scope] = {}
         self._attributes: list[tree.Attribute] = []
         self._read()
-        for call, scope in self._keywords:
-            self._keyword_arguments(call, scope)
+        for call in self._calls:
+            self._keyword_arguments(call)
         places: dict[int, Occurrence] = {}
         for each in sorted(self.occurrences, key=lambda each: not each.binds):
             places.setdefault(each.start, each)  # what a pattern binds it has for a name, too
@@ -287,7 +287,7 @@ class Names:
         if isinstance(node, tree.Attribute):
             self._attributes.append(node)
         elif isinstance(node, tree.Call):
-            self._keywords.append((node, scope))
+            self._calls.append(node)
         elif isinstance(node, tree.Global):
             for name in node.names:
                 self._occurs(self._place(node.span, name), name, scope, _NEVER)
@@ -302,7 +302,7 @@ class Names:
                     place = self._place(node.span, name, before)
                     self._occurs(place, name, scope, place, imported=alias is None)
 
-    def _keyword_arguments(self, call: tree.Call, scope: Scope) -> None:
+    def _keyword_arguments(self, call: tree.Call) -> None:
         """Note the keywords of a call of a function of the text: they are its parameters."""
         names = {each.name for each in call.arguments if each.name}
         if not names:

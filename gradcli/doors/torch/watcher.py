@@ -896,7 +896,7 @@ class Watcher:
         self._next_window()
 
     def _step_begins(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
-        was, self.was_on = self.is_on, self.is_on
+        was = self.is_on
         self.listen(False)
         self.stepping += 1
         self.closures = 0

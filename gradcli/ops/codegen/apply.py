@@ -157,12 +157,12 @@ class _ApplyWriter:
         if self.single:
             lines += self.signature.laid_out()
             lines += self._checked_size()
-            lines += self._output("out", "result")
+            lines += self._output()
         else:
             lines.append("    outs = []")
             lines.append("    for number, result in enumerate(results):")
             lines += ["    " + line for line in self.signature.laid_out() + self._checked_size()]
-            lines += ["    " + line for line in self._output("out", "result")]
+            lines += ["    " + line for line in self._output()]
             lines += ["        out.output_nr = number", "        outs.append(out)"]
             lines.append("    out = tuple(outs)")
         if op.inputs:
@@ -335,31 +335,31 @@ class _ApplyWriter:
             f"    {array} = {local(tensor)}.array = {array}.force()",
         ]
 
-    def _output(self, name: str, array: str) -> list[str]:
+    def _output(self) -> list[str]:
         lines = [
-            f"    {name} = new(Tensor)",
-            f"    {name}.array = {array}",
-            f"    {name}.output_nr = 0",
-            f"    {name}.requires_grad = False",
-            f"    {name}.grad_fn = None",
+            "    out = new(Tensor)",
+            "    out.array = result",
+            "    out.output_nr = 0",
+            "    out.requires_grad = False",
+            "    out.grad_fn = None",
         ]
         if self.op.view:
             lines += [
-                f"    {name}.storage = storage",
+                "    out.storage = storage",
                 "    if type(storage) is InferenceStorage:",  # nothing is known of its views
-                f"        {name}.meta = None",
+                "        out.meta = None",
                 "    else:",
-                f"        {name}.meta = meta = TensorMeta()",
+                "        out.meta = meta = TensorMeta()",
                 "        meta.base = base_of(input)",
                 "        meta.attr_version = storage.version if type(storage) is Storage else 0",
                 "        meta.loose = not state.grad_enabled",
                 "        meta.creation = "
                 + ("creation_of(input)" if self.single else "'multi_output'")
                 + " if state.grad_enabled else 'inference' if state.inference else 'no_grad'",
-                f"        {name}.requires_grad = input.requires_grad",
+                "        out.requires_grad = input.requires_grad",
             ]
         else:
-            lines += [f"    {name}.storage = None", f"    {name}.meta = None"]
+            lines += ["    out.storage = None", "    out.meta = None"]
         return lines
 
     def _record(self) -> list[str]:

@@ -129,7 +129,7 @@ max_dim = _extreme_along("max", np.argmax)
 min_dim = _extreme_along("min", np.argmin)
 
 
-def _extreme(name: str, binary: Op, of_all: Op, along: Op) -> Function:
+def _add_extreme(name: str, binary: Op, of_all: Op, along: Op) -> None:
     """`max` or `min` in its three forms: of all, along a dimension, and of two tensors."""
 
     @reduction(name)
@@ -153,11 +153,10 @@ def _extreme(name: str, binary: Op, of_all: Op, along: Op) -> Function:
         " tensors, element by element.",
         conventions="Ties share the gradient evenly; along `dim`, the first one found gets it all.",
     )
-    return extreme
 
 
-_max = _extreme("max", maximum, max_all, max_dim)
-_min = _extreme("min", minimum, min_all, min_dim)
+_add_extreme("max", maximum, max_all, max_dim)
+_add_extreme("min", minimum, min_all, min_dim)
 
 # --- over dimensions ----------------------------------------------------------------------------
 
@@ -276,7 +275,7 @@ argmin = _index_of_extreme("argmin", np.argmin)
 # --- any, all, counts -----------------------------------------------------------------------------
 
 
-def _truth(name: str, ufunc: Any) -> Function:
+def _add_truth(name: str, ufunc: Any) -> None:
     """`any` or `all`: a bool, or uint8 for a uint8 tensor."""
 
     def forward(self: Any, dims: tuple[int, ...] | None, keepdim: bool) -> Any:
@@ -295,11 +294,10 @@ def _truth(name: str, ufunc: Any) -> Function:
         f"Whether {name} elements are nonzero, over the given dimensions.",
         f"torch.{name}(tensor([True, False, True]))",
     )
-    return reduce
 
 
-_any = _truth("any", np.logical_or)
-_all = _truth("all", np.logical_and)
+_add_truth("any", np.logical_or)
+_add_truth("all", np.logical_and)
 
 
 _count_nonzero = op(

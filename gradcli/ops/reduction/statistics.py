@@ -174,7 +174,7 @@ std_mean = op(
 )
 
 
-def _spread(entry: Op, words: str) -> Function:
+def _add_spread(entry: Op, words: str) -> None:
     """The function of a spread; `unbiased` is the older name of `correction` 1 or 0."""
     name = entry.name
 
@@ -206,13 +206,12 @@ def _spread(entry: Op, words: str) -> Function:
         f"{words}, over the dimensions; its divisor is the count less `correction`, 1.",
         conventions="Where the result is 0 the gradient is 0." if name == "std" else "",
     )
-    return spread
 
 
-_var = _spread(var, "The variance")
-_std = _spread(std, "The standard deviation")
-_var_mean = _spread(var_mean, "The variance and the mean")
-_std_mean = _spread(std_mean, "The standard deviation and the mean")
+_add_spread(var, "The variance")
+_add_spread(std, "The standard deviation")
+_add_spread(var_mean, "The variance and the mean")
+_add_spread(std_mean, "The standard deviation and the mean")
 
 # --- the middle and the most frequent -----------------------------------------------------------
 

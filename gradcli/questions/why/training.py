@@ -198,7 +198,7 @@ def _in_none(run: Recorded, name: str, tensor: Tensor, optimizers: Mapping[str, 
     return (
         parametrized(name, "trains")
         or _exhausted(run, name, called)
-        or _in_a_list(run, name, tensor, optimizers)
+        or _in_a_list(run, name, tensor)
         or _no_parameter(run, name, tensor)
         or _of_another_model(run, name, optimizers)
         or _left_out(run, name, called)
@@ -398,9 +398,7 @@ def _left_out(run: Recorded, name: str, called: str) -> Why:
 _CONTAINERS: Mapping[type, str] = {list: "ModuleList", tuple: "ModuleList", dict: "ModuleDict"}
 
 
-def _in_a_list(
-    run: Recorded, name: str, tensor: Tensor, optimizers: Mapping[str, Any]
-) -> Why | None:
+def _in_a_list(run: Recorded, name: str, tensor: Tensor) -> Why | None:
     """The answer for a parameter of a module that a plain list or dict of another module holds."""
     for path, module in module_paths().values():
         for attribute, value in getattr(module, "_values", {}).items():

@@ -43,18 +43,20 @@ from gradcli.ops.shape.views import (
 # --- sums over chosen dimensions ----------------------------------------------------------------
 
 
-def _contracted(name: str, tensor: Tensor, dims: Any, which: int) -> tuple[int, ...]:
+def _contracted(tensor: Tensor, dims: Any, which: int) -> tuple[int, ...]:
     """The dimensions of one operand that are summed over: the last or first n for a number n."""
     if isinstance(dims, Tensor):
         dims = listed(dims)
     if type(dims) is int:
         if dims < 0 or dims > tensor.array.ndim:
-            raise runtime_error(f"{name}(): {dims} dimensions of a tensor of {tensor.array.ndim}")
+            raise runtime_error(
+                f"tensordot(): {dims} dimensions of a tensor of {tensor.array.ndim}"
+            )
         first = tensor.array.ndim - dims if which == 0 else 0
         return tuple(range(first, first + dims))
     chosen = dims[which]
     chosen = (chosen,) if type(chosen) is int else chosen
-    return normal_dims(name, tensor, tuple(chosen)) if len(chosen) else ()
+    return normal_dims("tensordot", tensor, tuple(chosen)) if len(chosen) else ()
 
 
 @function("tensordot")
@@ -66,7 +68,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 
     Example: torch.tensordot(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]), dims=1)
     """
-    first, second = _contracted("tensordot", a, dims, 0), _contracted("tensordot", b, dims, 1)
+    first, second = _contracted(a, dims, 0), _contracted(b, dims, 1)
     return _tensordot("tensordot", a, b, first, second)
 
 

@@ -54,7 +54,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
     Example: torch.linalg.cross(tensor([1., 0., 0.]), tensor([0., 1., 0.]))
     """
-    return _crossed("cross", input, other, dim)
+    return _crossed(input, other, dim)
 
 
 @function("cross", method=True)
@@ -71,17 +71,17 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
                 text="no dimension of size 3 in input",
             )
         dim = sizes.index(3)
-    return _crossed("cross", input, other, dim)
+    return _crossed(input, other, dim)
 
 
-def _crossed(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
+def _crossed(input: Tensor, other: Tensor, dim: int) -> Tensor:
     if input.array.ndim != other.array.ndim:
         raise shape_error(
-            f"{name}(): the operands have {input.array.ndim} and {other.array.ndim} dimensions"
+            f"cross(): the operands have {input.array.ndim} and {other.array.ndim} dimensions"
         )
     if not input.array.ndim:
-        raise index_error(f"{name}(): a 0-dim tensor has no dimension of 3 elements")
-    at = normal_dim(name, dim, input.array.ndim)
+        raise index_error("cross(): a 0-dim tensor has no dimension of 3 elements")
+    at = normal_dim("cross", dim, input.array.ndim)
     sizes = tuple(input.array.shape), tuple(other.array.shape)
     if any(not shape or shape[at] != 3 for shape in sizes):
         raise shape_error(
@@ -92,10 +92,10 @@ def _crossed(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
         np.broadcast_shapes(*sizes)
     except ValueError:
         raise shape_error(
-            f"{name}(): the shapes {sizes[0]} and {sizes[1]} cannot be broadcast"
+            f"cross(): the shapes {sizes[0]} and {sizes[1]} cannot be broadcast"
         ) from None
-    check_dtype(name, input.dtype, dtype_names("bool"))
-    check_same_dtype(name, input, other)
+    check_dtype("cross", input.dtype, dtype_names("bool"))
+    check_same_dtype("cross", input, other)
     return _cross.apply(input, other, at)
 
 

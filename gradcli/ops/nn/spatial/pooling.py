@@ -99,9 +99,7 @@ def taken_at(value: Any, indices: Any, ndim: int) -> Any:
     return reshape(gather(rows, len(leading), positions), tuple(indices.shape))
 
 
-def _put_decomposed(
-    grad_output: Tensor, self: Tensor, indices: Tensor, apart: bool, ndim: int
-) -> Tensor:
+def _put_decomposed(grad_output: Tensor, self: Tensor, indices: Tensor, ndim: int) -> Tensor:
     """`_put_at` as a sum into the places of the elements that were picked."""
     leading, sizes = tuple(self.shape[:-ndim]), tuple(self.shape[-ndim:])
     rows, places = (
@@ -134,7 +132,7 @@ def picking(
         grad_output=lambda grad, indices: taken_at(grad, indices, ndim),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
         decomposition=lambda grad_output, self, indices, apart: _put_decomposed(
-            grad_output, self, indices, apart, ndim
+            grad_output, self, indices, ndim
         ),
         raises=BY_VALUES,
     )

@@ -212,11 +212,10 @@ class Atoms:
                 continue
             quotient = self.read(term)
             count = sign * quotient.number.numerator
-            unit = Quotient(Fraction(1, quotient.number.denominator), quotient.factors)
-            total = total.times(self._generator(base, unit, term), count)
+            total = total.times(self._generator(base, term), count)
         return total
 
-    def _generator(self, base: Symbol | None, unit: Quotient, term: Symbol) -> Quotient:
+    def _generator(self, base: Symbol | None, term: Symbol) -> Quotient:
         """The power with an exponent that has no number but a divisor in front."""
         number = self.read(term).number.numerator
         exponent = self._shortest(Operation("/", term, Constant(number)))

@@ -252,7 +252,7 @@ def _folded(frame: Frame, self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]
     return folded, reshape(classes, (shape[0] * shape[1], *shape[3:]))
 
 
-def _weights(op: Op, self: Tensor, target: Tensor, weight: Any, ignore: int) -> Any:
+def _weights(self: Tensor, target: Tensor, weight: Any, ignore: int) -> Any:
     """The weight of each sample, 0 where it is left out."""
     counted = methods.to(target != ignore, self.dtype)
     if weight is None:
@@ -275,7 +275,7 @@ def _nll(frame: Frame, op: Op, args: Any) -> Any:
     total = sum_dims.apply(losses, dims, False)
     if reduction != MEAN:
         return total
-    weights = view.apply(_weights(op, scores, classes, weight, ignore), losses.array.shape)
+    weights = view.apply(_weights(scores, classes, weight, ignore), losses.array.shape)
     return total / sum_dims.apply(weights, dims, False)
 
 
@@ -287,7 +287,7 @@ def _nll_backward(frame: Frame, op: Op, args: Any) -> Any:
     whole = frame.first(grad)
     shape = (frame.size, *target.array.shape)
     if reduction == MEAN:
-        weights = view.apply(_weights(op, scores, classes, weight, ignore), shape)
+        weights = view.apply(_weights(scores, classes, weight, ignore), shape)
         whole = whole / sum_dims.apply(weights, tuple(range(1, len(shape))), False)
     whole = expand.apply(behind(whole, len(shape), 1), shape)
     whole = reshape(whole, classes.array.shape)
