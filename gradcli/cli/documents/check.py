@@ -20,8 +20,9 @@ from difflib import ndiff
 from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.files.writing import replace
-from gradcli.cli.documents import markdown, notebook
 from gradcli.cli.documents.cells import Cell, Output, without_magics
+from gradcli.cli.documents.markdown import markdown_cells, replaced
+from gradcli.cli.documents.notebook import notebook_cells, with_outputs
 from gradcli.errors import GradcliError, SyntaxErrors
 from gradcli.language.parser.parser import parse_program
 from gradcli.language.tree.syntax import ExpressionStatement, Statement
@@ -64,7 +65,7 @@ def parsed(terminal: Terminal, path: str, text: str) -> list[Parsed]:
         GradcliError: E503 for what is no notebook, E007 for a cell that is no program,
             `SyntaxErrors` with all that cannot be read.
     """
-    cells = (notebook if path.endswith(".ipynb") else markdown).cells_of(path, text)
+    cells = (notebook_cells if path.endswith(".ipynb") else markdown_cells)(path, text)
     programs = []
     errors: list[GradcliError] = []
     for cell in cells:
@@ -340,10 +341,10 @@ def check_document(terminal: Terminal, path: str, options: Options, update: bool
 def _write(path: str, text: str, differing: Sequence[tuple[Compared, Output]]) -> None:
     """Write a document with what its programs print."""
     if path.endswith(".ipynb"):
-        new = notebook.with_outputs(path, text, {o.first: c.printed for c, o in differing})
+        new = with_outputs(path, text, {o.first: c.printed for c, o in differing})
     else:
         changes = [(o.first, o.last, o.lines(c.printed)) for c, o in differing]
-        new = markdown.replaced(text, changes)
+        new = replaced(text, changes)
     replace(path, lambda file: file.write(new.encode()))
 
 

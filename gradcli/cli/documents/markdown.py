@@ -38,7 +38,7 @@ class Block(Record):
     lines: Sequence[str]
 
 
-def cells_of(path: str, text: str) -> list[Cell]:
+def markdown_cells(path: str, text: str) -> list[Cell]:
     """The programs of a Markdown text: its blocks of `python` and `grad`, `>>>` and `...` taken
     off.
     """

@@ -13,7 +13,7 @@ _FORMAT = 4
 """The format of notebooks since 2015."""
 
 
-def cells_of(path: str, text: str) -> list[Cell]:
+def notebook_cells(path: str, text: str) -> list[Cell]:
     """The code cells of a notebook, numbered from 1 as they count when all are run in order.
 
     Raises E503 for what is no notebook of Python.

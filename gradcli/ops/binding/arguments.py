@@ -112,7 +112,7 @@ def checked_values(check: Callable[..., None], *operands: Any) -> None:
     look(check, *operands)
 
 
-def listed(values: Tensor) -> Any:
+def numbers_in(values: Tensor) -> Any:
     """The numbers that a tensor holds, in lists. It is reported to the recorder that what comes
     next depends on them.
     """

@@ -30,7 +30,7 @@ from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError, index_error, type_error, value_error
 from gradcli.limits import length_of
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.arguments import listed
+from gradcli.ops.binding.arguments import numbers_in
 from gradcli.ops.binding.catalogue import operators
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.codegen.saved import check_saved
@@ -383,7 +383,7 @@ def _plain(values: Any) -> Any:
     if isinstance(values, (list, tuple, range)):
         active.state.limits.check_elements(length_of(values))
         return [_plain(value) for value in values]
-    return listed(values) if isinstance(values, Tensor) else values
+    return numbers_in(values) if isinstance(values, Tensor) else values
 
 
 def _dimensions(item: Any) -> int:

@@ -15,7 +15,7 @@ from gradcli.arrays.kernels.sums import wide
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros, zeros_like
-from gradcli.ops.binding.arguments import check_floating, check_tensors, listed, normal_dim
+from gradcli.ops.binding.arguments import check_floating, check_tensors, numbers_in, normal_dim
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import cast_to
 from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES
@@ -392,7 +392,7 @@ def _lengths(lengths: Tensor | None, offsets: Tensor | None, axis: int) -> tuple
     check_tensors("segment_reduce", lengths=sizes)
     if sizes.array.dtype.kind not in "iu":
         raise dtype_error("segment_reduce(): lengths must be integers")
-    listed(sizes)
+    numbers_in(sizes)
     rows = sizes.array.reshape(-1, sizes.array.shape[-1]) if sizes.ndim else sizes.array
     if sizes.ndim != axis + 1 or (rows != rows[:1]).any():
         raise GradcliError("E205", "segment_reduce(): all rows have the same lengths here")

@@ -10,7 +10,7 @@ from gradcli.arrays.layout.strides import sliced
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, index_error, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.arguments import listed, normal_dim, sizes_of
+from gradcli.ops.binding.arguments import numbers_in, normal_dim, sizes_of
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BATCH, BY_KINDS, READS, describe
 from gradcli.ops.definition.op import Op, op
@@ -219,7 +219,7 @@ def unbind(input: Tensor, dim: int = 0) -> Parts:
 def _tensor_split(name: str, input: Tensor, where: Any, dim: int) -> Parts:
     at, extent = _extent(name, input, dim)
     if isinstance(where, Tensor):
-        where = listed(where)
+        where = numbers_in(where)
     if isinstance(where, (list, tuple)):
         if not all(isinstance(cut, int) for cut in where):
             raise type_error(f"{name}(): the positions must be integers in one dimension")

@@ -12,7 +12,7 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.library.torch.nn.attributes import shown
-from gradcli.ops.binding.arguments import listed
+from gradcli.ops.binding.arguments import numbers_in
 from gradcli.ops.binding.catalogue import modules
 from gradcli.state import look
 
@@ -84,7 +84,7 @@ class Constraint:
 
         look(check, value.array)
         for bound in self.read:
-            listed(bound)
+            numbers_in(bound)
 
     def language_getattr(self, name: str) -> Any:
         """A bound; raises AttributeError where there is none."""

@@ -18,7 +18,7 @@ from gradcli.ops.binding.arguments import (
     check_not_integral,
     check_same_dtype,
     check_tensors,
-    listed,
+    numbers_in,
     normal_dims,
 )
 from gradcli.ops.binding.catalogue import expose, function
@@ -46,7 +46,7 @@ from gradcli.ops.shape.views import (
 def _contracted(tensor: Tensor, dims: Any, which: int) -> tuple[int, ...]:
     """The dimensions of one operand that are summed over: the last or first n for a number n."""
     if isinstance(dims, Tensor):
-        dims = listed(dims)
+        dims = numbers_in(dims)
     if type(dims) is int:
         if dims < 0 or dims > tensor.array.ndim:
             raise runtime_error(

@@ -15,7 +15,7 @@ from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, index_error, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import div, no_derivative
-from gradcli.ops.binding.arguments import listed
+from gradcli.ops.binding.arguments import numbers_in
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BY_VALUES, CHECKS
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
@@ -279,7 +279,7 @@ def _lengths(argument: str, values: Any, count: int) -> Lengths:
     if isinstance(values, Tensor):
         if values.array.dtype.kind not in "iu":
             raise dtype_error(f"{argument} must be integral")
-        values = np.atleast_1d(listed(values)).tolist()
+        values = np.atleast_1d(numbers_in(values)).tolist()
     elif isinstance(values, int):
         values = [values]
     for value in values:

@@ -11,7 +11,7 @@ from gradcli.arrays.backend import to_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.library.torch.nn.attributes import kind_of
-from gradcli.ops.binding.arguments import check_tensors, listed
+from gradcli.ops.binding.arguments import check_tensors, numbers_in
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.binding.results import ReturnType
@@ -69,7 +69,7 @@ def unpad_sequence(
     rows = padded_sequences
     if not batch_first:
         rows = methods.transpose(rows, 0, 1)
-    counts = np.ravel(listed(lengths)).tolist()
+    counts = np.ravel(numbers_in(lengths)).tolist()
     return [
         methods.narrow(row, 0, 0, int(length))
         for row, length in zip(methods.unbind(rows, 0), counts, strict=False)
@@ -125,7 +125,7 @@ class PackedSequence(ReturnType):
     @property
     def counts(self) -> list[int]:
         """The batch sizes."""
-        return [int(each) for each in listed(self[1])]
+        return [int(each) for each in numbers_in(self[1])]
 
     @property
     def is_cuda(self) -> bool:
