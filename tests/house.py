@@ -46,7 +46,7 @@ do not see each other.
 INSIDE = {
     "arrays": "files kernels fusion random layout gpu flat native",
     "arrays.kernels": "windows linalg special",
-    "autograd": "custom inplace recording engine",
+    "autograd": "inplace recording engine",
     "cli": "commands documents sweep",
     "doors": "torch notebook agents editors python",
     "language": "compiler native functions objects parser hints tree",

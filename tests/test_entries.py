@@ -18,7 +18,7 @@ from gradcli.ops.definition.doc import CHECKS, EFFECTS, LOOPS, RANDOM, READS, WR
 from gradcli.ops.definition.op import Op, registry
 from gradcli.ops.lookup import PublicName, doc_of, effects_of, named_by_numpy, numpy_of
 from gradcli.session import Session
-from gradcli.show.help.op_page import example_of, op_names
+from gradcli.show.help.ops import example_of, op_names
 from gradcli.trace.ir import Effect
 from tests.declared import mismatches
 from tests.house import PACKAGE, parsed

@@ -14,7 +14,7 @@ from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, CHECKS, NEVER, RAISES, READS
 from gradcli.ops.definition.op import Op, op, pointwise, registry
 from gradcli.ops.lookup import effects_of
-from gradcli.show.help.op_page import example_of, op_names
+from gradcli.show.help.ops import example_of, op_names
 from tests.entry_calls import VARIANTS, Call, hear_program, hear_rows, hostile, in_dtype
 
 bring_all()

@@ -13,7 +13,6 @@ from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.definition.op import Op, parameters_of, registry
 from gradcli.recorded.formulas.rules import derivative_formulas, forward_formula
 from gradcli.recorded.symbols.notation import in_language
-from gradcli.recorded.symbols.text import text_of
 from gradcli.recorded.symbols.tree import (
     Call,
     Constant,
@@ -22,6 +21,7 @@ from gradcli.recorded.symbols.tree import (
     Operation,
     Symbol,
     substituted,
+    text_of,
 )
 from gradcli.session import Session
 from tests.rows import each_row

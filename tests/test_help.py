@@ -23,10 +23,19 @@ from gradcli.ops.lookup import NAMESPACES, PublicName, names_in
 from gradcli.repl.dot_commands.table import TABLE
 from gradcli.running.arguments import words
 from gradcli.session import Session
-from gradcli.show.help import members, op_page
+from gradcli.show.help import members
+from gradcli.show.help import ops as op_pages
 from gradcli.show.help.manual import sections
-from gradcli.show.help.op_list import op_list, op_list_document
-from gradcli.show.help.op_page import example_of, load, op_help, op_names, op_of_node, summary_of
+from gradcli.show.help.ops import (
+    example_of,
+    load,
+    op_help,
+    op_list,
+    op_list_document,
+    op_names,
+    op_of_node,
+    summary_of,
+)
 from gradcli.show.help.pages import listed, page, topics
 from gradcli.show.style import Style
 from tests.command_line import CommandLine
@@ -61,7 +70,7 @@ def known_names(every_op: list[PublicName], monkeypatch: pytest.MonkeyPatch) -> 
             known[of.full_name] = list(look(of))
         return known[of.full_name]
 
-    for module in (lookup, op_page):
+    for module in (lookup, op_pages):
         monkeypatch.setattr(module, "same", same)
 
 

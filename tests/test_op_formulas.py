@@ -18,8 +18,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Source
 from gradcli.language.parser.parser import parse_program
 from gradcli.ops.definition.op import Op, registry
-from gradcli.questions.derive.derive import derive
-from gradcli.questions.derive.program import Derivation
+from gradcli.questions.derive.program import Derivation, derive
 from gradcli.questions.derive.tell import NumpyWriter, Unspoken, numpy_text
 from gradcli.recorded.formulas.rules import derivative_formulas
 from gradcli.recorded.result import Gradient, Result

@@ -12,8 +12,15 @@ import pytest
 from gradcli.questions.derive.algebra.numbers import number_of
 from gradcli.questions.derive.algebra.quotients import cost
 from gradcli.questions.derive.textbook import Scalars
-from gradcli.recorded.symbols.text import text_of
-from gradcli.recorded.symbols.tree import Attribute, Call, Constant, Name, Operation, Symbol
+from gradcli.recorded.symbols.tree import (
+    Attribute,
+    Call,
+    Constant,
+    Name,
+    Operation,
+    Symbol,
+    text_of,
+)
 from tests.command_line import CommandLine
 from tests.rows import each_row
 

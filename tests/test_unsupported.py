@@ -8,7 +8,7 @@ import pytest
 
 from gradcli.language.hints.unsupported import RULES, pytorch_names, reason_unsupported
 from gradcli.session import Session
-from gradcli.show.help.op_list import left_out, started
+from gradcli.show.help.ops import left_out, started
 from gradcli.show.help.pages import topic
 from tests.rows import each_row
 from tests.running import run

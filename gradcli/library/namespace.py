@@ -67,14 +67,14 @@ def _install_classes() -> None:
 
 def _load_functions() -> None:
     """Complete the tables of custom functions, which few programs need."""
-    from gradcli.autograd.custom import context, function  # lazy: family
+    from gradcli.autograd import custom_function  # lazy: family
 
-    base = define(host_name(function.Function), function.Function)
+    base = define(host_name(custom_function.Function), custom_function.Function)
     catalogue.modules["torch.autograd"]["Function"] = base
     catalogue.modules["torch.autograd.function"].update(
         Function=base,
-        FunctionCtx=define("torch.autograd.function.FunctionCtx", context.FunctionNode),
-        once_differentiable=function.once_differentiable,
+        FunctionCtx=define("torch.autograd.function.FunctionCtx", custom_function.FunctionNode),
+        once_differentiable=custom_function.once_differentiable,
     )
 
 

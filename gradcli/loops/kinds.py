@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gradcli.autograd.custom.context import FunctionNode
+    from gradcli.autograd.custom_function import FunctionNode
     from gradcli.library.torch.distributions.distribution import Distribution
     from gradcli.library.torch.nn.module import Module
     from gradcli.library.torch.nn.traversal import Walk
@@ -37,7 +37,7 @@ def optimizer_class() -> type[Optimizer]:
 
 def context_class() -> type[FunctionNode]:
     """The node of a custom function, which is the `ctx` of its methods."""
-    return _loaded("gradcli.autograd.custom.context", "FunctionNode")
+    return _loaded("gradcli.autograd.custom_function", "FunctionNode")
 
 
 def distribution_class() -> type[Distribution]:

@@ -16,8 +16,8 @@ from gradcli.questions.notes.error_notes import (
     note_missing_gradients,
 )
 from gradcli.running.arguments.options import Options
-from gradcli.running.arguments.values import Argument
 from gradcli.running.arguments.words import (
+    Argument,
     arguments_of,
     check_program,
     check_stdin,

@@ -9,8 +9,7 @@ from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import FREED
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.definition.op import Op
-from gradcli.recorded.symbols.text import number_text
-from gradcli.recorded.symbols.tree import Call, Constant, Fragment, Name, Symbol
+from gradcli.recorded.symbols.tree import Call, Constant, Fragment, Name, Symbol, number_text
 
 _LONGEST = 32
 """Longer source text is not repeated: its op stands for it."""

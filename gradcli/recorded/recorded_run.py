@@ -1,8 +1,13 @@
-"""A run that was recorded whole, and the ways through its graphs."""
+"""A run that was recorded whole, and the ways through its graphs; and its dataflow: which values
+were computed from which, also outside the graph.
+
+The backward graph has only the paths that carry gradients. The dataflow has all of them: through
+operations outside the graph, Python's numbers, copies and writes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.graph import Graph, GraphNode
@@ -10,11 +15,266 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import AccumulateGrad, Tensor
 from gradcli.language.tree import syntax as tree
-from gradcli.recorded.dataflow import Dataflow
+from gradcli.record import Record
 
 if TYPE_CHECKING:
+    from gradcli.autograd.recording.trace_recorder import Call
     from gradcli.errors import GradcliError, Span
-    from gradcli.language.provenance import Provenance
+    from gradcli.language.provenance import Evaluation, Provenance
+
+
+# --- the flow of data -----------------------------------------------------------------------------
+
+
+# fmt: off
+_WITHOUT_VALUES = frozenset((
+    "device", "dim", "dtype", "element_size", "grad", "grad_fn", "is_complex",
+    "is_floating_point", "is_leaf", "ndim", "nelement", "numel", "requires_grad", "retains_grad",
+    "shape", "size", "stride", "type",
+    "empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like",
+    "new_empty", "new_full", "new_ones", "new_zeros",
+))
+# fmt: on
+"""Attributes and methods that do not depend on a tensor's values."""
+
+_WITHOUT_VALUES_OF = ("id", "isinstance", "len", "print", "range", "type")
+"""Functions that do the same."""
+
+
+_DISPLAYS = (tree.Dict, tree.List, tree.Tuple)
+
+_MOST = 1000
+"""So many results of a call are looked at."""
+
+
+class Flow(Record):
+    """A step of a value into another one.
+
+    Attributes:
+        carries: whether a gradient flows back along it.
+    """
+
+    source: int
+    target: int
+    carries: bool
+    call: Call | None = None
+    operand: str = ""
+    evaluation: Evaluation | None = None
+
+    @property
+    def place(self) -> Span | None:
+        """The source text of the step."""
+        if self.call is not None:
+            return self.call.span
+        return None if self.evaluation is None else self.evaluation.node.span
+
+
+class Dataflow:
+    """All steps of a recorded run.
+
+    Attributes:
+        values: the values by their keys, which keeps them and so the keys apart.
+    """
+
+    def __init__(self, recorder: TraceRecorder, provenance: Provenance) -> None:
+        self.onward: dict[int, list[Flow]] = {}
+        self.back: dict[int, list[Flow]] = {}
+        self.values: dict[int, Any] = {}
+        self._produced: set[int] = set()
+        for call in recorder.calls:
+            self._call(call)
+        for write in recorder.writes:
+            tensor, result = write.tensor, write.result
+            if result is None:
+                continue
+            self._add(Flow(id(result), id(tensor), result.requires_grad))
+            if tensor.base is not None:
+                self._add(Flow(id(tensor), id(tensor.base), result.requires_grad))
+        for evaluation in provenance.evaluations:
+            self._evaluation(evaluation)
+        self._numbers_written(recorder, provenance)
+
+    def _numbers_written(self, recorder: TraceRecorder, provenance: Provenance) -> None:
+        """The steps of Python's numbers into the tensors whose elements they are assigned to."""
+        written: dict[int, list[Tensor]] = {}
+        for each in recorder.writes:
+            if each.span is not None:
+                written.setdefault(each.span.start, []).append(each.tensor)
+        rounds = {start: iter(tensors) for start, tensors in written.items()}
+        for statement, value in provenance.assignments:
+            for target in statement.targets if isinstance(statement, tree.Assign) else ():
+                start = target.span.start
+                if not isinstance(target, tree.Subscript) or start not in rounds:
+                    continue
+                tensor = next(rounds[start], None)
+                if tensor is not None and type(value.value) in (int, float):
+                    self._add(Flow(self.key(value), id(tensor), False, evaluation=value))
+                    if tensor.base is not None:
+                        self._add(Flow(id(tensor), id(tensor.base), False, evaluation=value))
+
+    def _add(self, flow: Flow) -> None:
+        self.onward.setdefault(flow.source, []).append(flow)
+        self.back.setdefault(flow.target, []).append(flow)
+
+    def _call(self, call: Call) -> None:
+        op, node = call.op, call.node
+        outputs = call.output if type(call.output) is tuple else (call.output,)
+        differentiable = getattr(op, "differentiable", None)
+        for number, output in enumerate(outputs):
+            self.values[id(output)] = output
+            self._produced.add(id(output))
+            has_edge = node is not None and (
+                differentiable is None or op.outputs == ("*",) or number in differentiable
+            )
+            for name, value, edge in _operands(call):
+                self.values[id(value)] = value
+                carries = (
+                    has_edge
+                    and node is not None
+                    and edge is not None
+                    and edge < len(node.next_nodes)
+                    and node.next_nodes[edge] is not None
+                )
+                self._add(Flow(id(value), id(output), carries, call, name))
+
+    def _evaluation(self, evaluation: Evaluation) -> None:
+        key = self.key(evaluation)
+        known = key in self._produced
+        self._produced.add(key)
+        if isinstance(evaluation.node, tree.Call) and isinstance(evaluation.value, (list, tuple)):
+            self._results(key, evaluation)
+        if isinstance(evaluation.node, tree.Comparison) or ignores_values(evaluation.node):
+            return
+        for part in evaluation.parts:
+            # An operation tells of its tensors, and not of an index or of an integer.
+            if known and not (isinstance(part.value, int) or _is_index(part, evaluation)):
+                continue
+            source = self.key(part)
+            if source != key and not callable(part.value):
+                # A list holds its tensors with their history.
+                holds = isinstance(evaluation.node, _DISPLAYS)
+                self._add(Flow(source, key, holds, evaluation=evaluation))
+
+    def _results(self, key: int, evaluation: Evaluation) -> None:
+        """The tensors and numbers in what a call returned, where no operation made them."""
+        for each in evaluation.value[:_MOST]:
+            if type(each) is float:
+                self.values[id(each)] = each
+                self._add(Flow(key, id(each), False, evaluation=evaluation))
+            elif type(each) is Tensor and id(each) not in self._produced and each.grad_fn is None:
+                self.values[id(each)] = each
+                self._produced.add(id(each))
+                self._add(Flow(key, id(each), True, evaluation=evaluation))
+
+    def key(self, evaluation: Evaluation) -> int:
+        """What tells a value apart; shared small numbers and texts go by their evaluation."""
+        value = evaluation.value
+        held = evaluation if value is None or isinstance(value, (bool, int, str)) else value
+        self.values[id(held)] = held
+        return id(held)
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def computed_from(
+        self, keys: Iterable[int], *, carrying: bool = False, without: Container[int] = ()
+    ) -> set[int]:
+        """What some values went into, with themselves; `carrying` along gradients only, and not
+        through the values `without`.
+        """
+        return _reached(keys, self.onward, carrying, lambda flow: flow.target, without)
+
+    def ingredients(self, keys: Iterable[int]) -> set[int]:
+        """The values that some values were computed from, themselves too."""
+        return _reached(keys, self.back, False, lambda flow: flow.source)
+
+    def detachments(self, sources: Iterable[int], goals: Iterable[int]) -> list[Flow]:
+        """Where each path from some values to others stops carrying a gradient."""
+        carried = self.computed_from(sources, carrying=True)
+        ahead = self.ingredients(goals)
+        cut = []
+        for key in carried & ahead:
+            cut += [f for f in self.onward.get(key, ()) if not f.carries and f.target in ahead]
+        return _in_order(cut)
+
+    def tensors(self) -> Iterator[Tensor]:
+        """Every tensor that was met."""
+        return (value for value in self.values.values() if type(value) is Tensor)
+
+    def outputs_of(self, roots: Iterable[tuple[Node, int]]) -> set[int]:
+        """The tensors that nodes stand for in the graph."""
+        wanted = {node for node, _ in roots}
+        outputs = {id(node.variable) for node in wanted if isinstance(node, AccumulateGrad)}
+        for flows in self.back.values():
+            for flow in flows:
+                if flow.call is not None and flow.call.node in wanted:
+                    outputs.add(flow.target)
+        return outputs | {id(tensor) for tensor in self.tensors() if tensor.grad_fn in wanted}
+
+
+def _reached(
+    keys: Iterable[int],
+    steps: dict[int, list[Flow]],
+    carrying: bool,
+    end: Any,
+    without: Container[int] = (),
+) -> set[int]:
+    seen = set(keys)
+    stack = list(seen)
+    while stack:
+        for flow in steps.get(stack.pop(), ()):
+            key = end(flow)
+            if (flow.carries or not carrying) and key not in seen and key not in without:
+                seen.add(key)
+                stack.append(key)
+    return seen
+
+
+def _operands(call: Call) -> Iterator[tuple[str, Any, int | None]]:
+    """The operands of an operation: parameter, value, and the number of the edge if it has one."""
+    op = call.op
+    for name, value in call.arguments.items():
+        if type(value) is Tensor:
+            yield name, value, op.inputs.index(name) if name in op.inputs else None
+        elif isinstance(value, (list, tuple)):
+            for number, each in enumerate(value):
+                if type(each) is Tensor:
+                    yield name, each, number if name in op.lists else None
+        elif isinstance(value, float):
+            yield name, value, None
+
+
+def _is_index(part: Evaluation, whole: Evaluation) -> bool:
+    return isinstance(whole.node, tree.Subscript) and part.node is whole.node.index
+
+
+def ignores_values(node: tree.Expression) -> bool:
+    """Whether the value of an expression does not depend on its operand's values."""
+    if isinstance(node, tree.Call):
+        node = node.function
+        if isinstance(node, tree.Name):
+            return node.name in _WITHOUT_VALUES_OF or node.name.endswith("_like")
+        if isinstance(node, tree.Attribute) and node.name == "grad":
+            return False  # `torch.autograd.grad()`, and no attribute
+    return isinstance(node, tree.Attribute) and node.name in _WITHOUT_VALUES
+
+
+def _in_order(flows: list[Flow]) -> list[Flow]:
+    """Steps in the order of the program's text, each span once."""
+    seen = set()
+    kept = []
+    for flow in sorted(flows, key=_position):
+        if _position(flow) not in seen or flow.place is None:
+            seen.add(_position(flow))
+            kept.append(flow)
+    return kept
+
+
+def _position(flow: Flow) -> tuple[int, int, int]:
+    place = flow.place
+    return (0, 0, 0) if place is None else (place.line, place.start, place.end)
+
+
+# --- a run, and the ways through its graphs -------------------------------------------------------
 
 
 class Recorded:

@@ -15,8 +15,7 @@ from gradcli.language.objects.repr import display
 from gradcli.ops.binding.functions import torch
 from gradcli.recorded.result import NONE, Gradient, Result, has_infinity, has_nan
 from gradcli.running.arguments.options import Options
-from gradcli.running.arguments.values import Argument, evaluate
-from gradcli.running.arguments.words import UsageError, not_in_program
+from gradcli.running.arguments.words import Argument, UsageError, evaluate, not_in_program
 from gradcli.running.process.terminal import Terminal
 from gradcli.show.graph import nodes
 from gradcli.show.graph.tree import TreeSettings, tree

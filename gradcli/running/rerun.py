@@ -31,7 +31,7 @@ from gradcli.library.torch.nn.module import Module
 from gradcli.record import Record
 from gradcli.running.arguments.conversion import mapped
 from gradcli.running.arguments.name_uses import assigned_again
-from gradcli.running.arguments.values import Argument
+from gradcli.running.arguments.words import Argument
 from gradcli.running.moments import (
     Moment,
     Moments,

@@ -20,7 +20,7 @@ from gradcli.language.parser.parser import parse_program
 from gradcli.language.tree.syntax import AugmentedAssign, Command, Name
 from gradcli.running.arguments.name_uses import ASSIGNED, BOUND, all_name_uses
 from gradcli.running.arguments.options import Options
-from gradcli.running.arguments.values import Argument
+from gradcli.running.arguments.words import Argument
 from gradcli.running.process.interruption import limited_time
 from gradcli.running.process.memory import memory_ceiling
 from gradcli.running.process.terminal import Terminal

@@ -31,7 +31,7 @@ from gradcli.show.style import PLAIN
 if TYPE_CHECKING:
     from gradcli.language.tree.syntax import Statement
     from gradcli.running.arguments.options import Options
-    from gradcli.running.arguments.values import Argument
+    from gradcli.running.arguments.words import Argument
 
 
 class Program:

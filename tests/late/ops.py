@@ -20,7 +20,7 @@ from gradcli.language.functions.signatures import parameters_of
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.lookup import PublicName
 from gradcli.session import Session
-from gradcli.show.help.op_page import example_of, op_names
+from gradcli.show.help.ops import example_of, op_names
 from tests import op_table
 from tests.late.loop import LATE, ROUNDS, Late, sample
 from tests.op_table.rows import Row

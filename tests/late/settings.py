@@ -17,7 +17,7 @@ from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.lookup import find
 from gradcli.session import Session
-from gradcli.show.help.op_page import example_of
+from gradcli.show.help.ops import example_of
 from tests.late.loop import LATE, ROUNDS, Late
 from tests.late.ops import WAYS, others
 from tests.late.texts import groups

@@ -50,7 +50,7 @@ def _page_or_search(word: str, style: Style) -> str | None:
         return text
     parts = [text]
     if text is None and " " not in word:
-        from gradcli.show.help.op_page import load  # lazy: start-up: all ops
+        from gradcli.show.help.ops import load  # lazy: start-up: all ops
 
         known = {*names(), *(f"nn.{name}" for name in load("torch.nn") if name[0] != "_")}
         alike = sorted((n for n in known if _bare(word) in _bare(n)), key=lambda n: (len(n), n))

@@ -30,7 +30,7 @@ def command(pattern: str | None, json: bool) -> int:
 
 def listing(pattern: str | None, json: bool, style: Style) -> str:
     """The ops that match a pattern; "" where there is none."""
-    from gradcli.show.help.op_list import (  # lazy: command: all ops
+    from gradcli.show.help.ops import (  # lazy: command: all ops
         op_list,
         op_list_document,
     )

@@ -14,8 +14,15 @@ from gradcli.errors import GradcliError
 from gradcli.questions.notes.error_notes import note_arguments, note_detachments
 from gradcli.running.arguments.files import STDIN, decoded_lines, program_in, read_program
 from gradcli.running.arguments.options import PICTURES, Options
-from gradcli.running.arguments.values import Argument, hold_files, read_argument
-from gradcli.running.arguments.words import UsageError, arguments_of, check_stdin, stdin_options
+from gradcli.running.arguments.words import (
+    Argument,
+    UsageError,
+    arguments_of,
+    check_stdin,
+    hold_files,
+    read_argument,
+    stdin_options,
+)
 from gradcli.running.process.terminal import Terminal
 from gradcli.running.run import Run
 from gradcli.running.showing import report

@@ -20,9 +20,15 @@ from difflib import ndiff
 from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.files.writing import replace
-from gradcli.cli.documents.cells import Cell, Output, without_magics
-from gradcli.cli.documents.markdown import markdown_cells, replaced
-from gradcli.cli.documents.notebook import notebook_cells, with_outputs
+from gradcli.cli.documents.cells import (
+    Cell,
+    Output,
+    markdown_cells,
+    notebook_cells,
+    replaced,
+    with_outputs,
+    without_magics,
+)
 from gradcli.errors import GradcliError, SyntaxErrors
 from gradcli.language.parser.parser import parse_program
 from gradcli.language.tree.syntax import ExpressionStatement, Statement
@@ -36,7 +42,7 @@ from gradcli.session import StatementResult
 from gradcli.show.diagnostics.human import location
 
 if TYPE_CHECKING:
-    from gradcli.running.arguments.values import Argument
+    from gradcli.running.arguments.words import Argument
 
 
 # --- cells that run -------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from gradcli.errors import GradcliError
 from gradcli.packages import left_out
 from gradcli.record import Record
 from gradcli.running.arguments.options import Options
-from gradcli.running.arguments.values import Argument
+from gradcli.running.arguments.words import Argument
 from gradcli.running.process.interruption import raising_on_signals
 from gradcli.running.process.terminal import Terminal
 from gradcli.running.process.workers import Work

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 from gradcli.arrays.files.data_file import STDIN, DataFile, unreadable
 from gradcli.arrays.files.gate import opened
 from gradcli.errors import GradcliError
-from gradcli.running.arguments.values import Argument, read_argument
+from gradcli.running.arguments.words import Argument, read_argument
 
 if TYPE_CHECKING:
     from gradcli.running.arguments.options import Options

@@ -27,7 +27,7 @@ from gradcli.questions.port.refusals import refusals
 from gradcli.record import Record
 from gradcli.repl.completion import EntryCompleter
 from gradcli.session import Session
-from gradcli.show.help.op_page import op_help
+from gradcli.show.help.ops import op_help
 
 # --- names ----------------------------------------------------------------------------------------
 

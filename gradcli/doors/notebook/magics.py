@@ -20,7 +20,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.tree.syntax import Statement
 from gradcli.library.namespace import table_of
 from gradcli.running.arguments.name_uses import READ, name_uses
-from gradcli.running.arguments.values import read_argument
+from gradcli.running.arguments.words import read_argument
 from gradcli.session import Session
 
 _FLAGS = ("sandbox", "no_compiled_loops")

@@ -21,7 +21,7 @@ from gradcli.language.tree.syntax import Statement
 from gradcli.running.arguments.name_uses import name_uses
 from gradcli.running.arguments.options import DTYPES as CHOICES
 from gradcli.running.arguments.options import Options, is_device, limits_of, read_size
-from gradcli.running.arguments.values import Argument, read_argument
+from gradcli.running.arguments.words import Argument, read_argument
 
 # --- functions as programs ------------------------------------------------------------------------
 

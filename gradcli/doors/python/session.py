@@ -31,7 +31,7 @@ from gradcli.questions.notes.error_notes import note_detachments
 from gradcli.questions.why import command as reasoning
 from gradcli.recorded import result as found
 from gradcli.repl.dot_commands.describe import kind_of, preview
-from gradcli.running.arguments.values import Argument
+from gradcli.running.arguments.words import Argument
 from gradcli.running.report import parameters_of
 from gradcli.running.run import Run
 from gradcli.running.source import Asked, Program

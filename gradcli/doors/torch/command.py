@@ -20,7 +20,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.lookup import names_in
 from gradcli.running.arguments.words import UsageError
 from gradcli.running.process.terminal import Terminal
-from gradcli.show.help.op_page import load
+from gradcli.show.help.ops import load
 
 RECORDER = Path(__file__).with_name("recorder.py")
 

@@ -54,7 +54,7 @@ _NAMES = {
     "indexing.strided": "strided",
     "reduction.sum": "sum_dims",
     "shape.reshaping": "conjugate_transpose matrix_adjoint matrix_transpose reversed_dims",
-    "shape.splitting": "unbind",
+    "shape.joining": "unbind",
 }
 """For each family, a module in `gradcli.ops`, the names that stand there."""
 

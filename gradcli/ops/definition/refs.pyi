@@ -15,11 +15,11 @@ from gradcli.ops.elementwise.complex import view_as_real as view_as_real
 from gradcli.ops.elementwise.unary import exp as exp
 from gradcli.ops.indexing.strided import strided as strided
 from gradcli.ops.reduction.sum import sum_dims as sum_dims
+from gradcli.ops.shape.joining import unbind as unbind
 from gradcli.ops.shape.reshaping import conjugate_transpose as conjugate_transpose
 from gradcli.ops.shape.reshaping import matrix_adjoint as matrix_adjoint
 from gradcli.ops.shape.reshaping import matrix_transpose as matrix_transpose
 from gradcli.ops.shape.reshaping import reversed_dims as reversed_dims
-from gradcli.ops.shape.splitting import unbind as unbind
 
 class Ref:
     family: str

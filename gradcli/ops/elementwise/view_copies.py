@@ -17,6 +17,7 @@ from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.op import Function, Op, op, registry
 from gradcli.ops.elementwise.complex import view_as_complex_function, view_as_real_function
 from gradcli.ops.indexing.strided import as_strided
+from gradcli.ops.shape.joining import split, split_with_sizes, unbind
 from gradcli.ops.shape.slicing import (
     alias,
     diagonal_function,
@@ -25,7 +26,6 @@ from gradcli.ops.shape.slicing import (
     slice_op,
     unfold,
 )
-from gradcli.ops.shape.splitting import split, split_with_sizes, unbind
 from gradcli.ops.shape.views import (
     expand_function,
     permute_function,

@@ -21,9 +21,8 @@ from gradcli.ops.codegen.runtime import check_tensor, type_name
 from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, CHECKS, READS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
-from gradcli.ops.shape.joining import cat, stack_function
+from gradcli.ops.shape.joining import cat, stack_function, unbind
 from gradcli.ops.shape.reshaping import meshgrid
-from gradcli.ops.shape.splitting import unbind
 from gradcli.ops.shape.views import reshape
 from gradcli.state import look
 

@@ -15,7 +15,7 @@ from gradcli.arrays.kernels.sums import wide
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros, zeros_like
-from gradcli.ops.binding.arguments import check_floating, check_tensors, numbers_in, normal_dim
+from gradcli.ops.binding.arguments import check_floating, check_tensors, normal_dim, numbers_in
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import cast_to
 from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES

@@ -17,18 +17,17 @@ from gradcli.language.rounds import NotRecorded
 from gradcli.language.tree.syntax import Name
 from gradcli.questions.derive import tell as derivation
 from gradcli.questions.derive.conditions import conditions_of
-from gradcli.questions.derive.derive import agrees, derive, run_formulas
 from gradcli.questions.derive.jacobians import jacobians, reach
 from gradcli.questions.derive.latex import latex
-from gradcli.questions.derive.program import is_pattern, is_written
+from gradcli.questions.derive.program import agrees, derive, is_pattern, is_written, run_formulas
 from gradcli.questions.derive.tell import derivation_document
 from gradcli.questions.derive.textbook import textbook
 from gradcli.questions.why.detachments import places_beside
 from gradcli.questions.why.suspects import suspects
-from gradcli.recorded.symbols.text import text_of
+from gradcli.recorded.symbols.tree import text_of
 from gradcli.running.arguments.name_uses import calls_in, free_names
 from gradcli.running.arguments.options import Options
-from gradcli.running.arguments.values import Argument
+from gradcli.running.arguments.words import Argument
 from gradcli.running.lookup import missing_inputs
 from gradcli.running.rerun import Rerun, moments_of, rerun_of
 from gradcli.running.run import Run

@@ -14,7 +14,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.rounds import hear_passes
 from gradcli.questions.answer import show_explanation
 from gradcli.running.arguments.click_options import with_answer_file, with_program
-from gradcli.running.arguments.values import Argument
+from gradcli.running.arguments.words import Argument
 from gradcli.running.run import Run
 from gradcli.running.source import AnswerFile, Asked, Program, asked_of
 

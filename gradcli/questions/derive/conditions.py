@@ -16,7 +16,7 @@ from gradcli.language.parser.parser import parse_program
 from gradcli.language.provenance import Evaluation, Provenance
 from gradcli.language.tree import syntax as tree
 from gradcli.questions.derive.program import Derivation
-from gradcli.recorded.dataflow import Dataflow, ignores_values
+from gradcli.recorded.recorded_run import Dataflow, ignores_values
 from gradcli.recorded.symbols.tree import Name, Operation
 from gradcli.show.style import one_line
 from gradcli.trace.ir import Effect

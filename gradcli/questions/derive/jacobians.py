@@ -16,10 +16,8 @@ import numpy as np
 from gradcli.errors import GradcliError
 from gradcli.questions.derive.algebra.matrices import Matrices, argument
 from gradcli.questions.derive.algebra.numbers import number_of
-from gradcli.questions.derive.derive import Program, agrees, largest_of
-from gradcli.questions.derive.program import Derivation, Line
+from gradcli.questions.derive.program import Derivation, Line, Program, agrees, largest_of
 from gradcli.questions.derive.textbook import other_inputs
-from gradcli.recorded.symbols.text import text_of
 from gradcli.recorded.symbols.tree import (
     Call,
     Constant,
@@ -31,6 +29,7 @@ from gradcli.recorded.symbols.tree import (
     Symbol,
     rebuilt,
     substituted,
+    text_of,
 )
 
 SEED = "seed"

@@ -16,8 +16,11 @@ from gradcli.errors import GradcliError
 from gradcli.questions.derive.algebra.matrices import Matrices, argument
 from gradcli.questions.derive.program import Derivation, Line
 from gradcli.recorded.symbols.notation import is_elementwise
-from gradcli.recorded.symbols.text import ATOM, CHOICE, PRECEDENCE, UNARY, text_of
 from gradcli.recorded.symbols.tree import (
+    ATOM,
+    CHOICE,
+    PRECEDENCE,
+    UNARY,
     Attribute,
     Call,
     Choice,
@@ -29,6 +32,7 @@ from gradcli.recorded.symbols.tree import (
     Name,
     Operation,
     Symbol,
+    text_of,
 )
 
 # --- shapes ---------------------------------------------------------------------------------------

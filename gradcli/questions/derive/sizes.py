@@ -14,9 +14,8 @@ from gradcli.errors import GradcliError
 from gradcli.questions.derive.algebra.numbers import constant, number_of
 from gradcli.questions.derive.algebra.products import simplified
 from gradcli.questions.derive.program import Derivation, Line
-from gradcli.recorded.symbols.text import text_of
-from gradcli.recorded.symbols.tree import Call, Constant, Name, Operation, Symbol, rebuilt
-from gradcli.running.arguments.values import Argument
+from gradcli.recorded.symbols.tree import Call, Constant, Name, Operation, Symbol, rebuilt, text_of
+from gradcli.running.arguments.words import Argument
 
 _PRIMES = (23, 47, 59, 83, 107, 167, 179)
 """Sizes: neither a size, nor one less by 1 and halved, has a divisor that formulas bring in."""

@@ -15,8 +15,10 @@ from gradcli.errors import GradcliError
 from gradcli.ops.lookup import numpy_of
 from gradcli.questions.derive.latex import elided
 from gradcli.questions.derive.program import Derivation, Line, shortest, without_expression
-from gradcli.recorded.symbols.text import ATOM, PRECEDENCE, UNARY, number_text, text_of
 from gradcli.recorded.symbols.tree import (
+    ATOM,
+    PRECEDENCE,
+    UNARY,
     Attribute,
     Call,
     Choice,
@@ -27,7 +29,9 @@ from gradcli.recorded.symbols.tree import (
     Name,
     Operation,
     Symbol,
+    number_text,
     rebuilt,
+    text_of,
 )
 from gradcli.show.result_json import number
 

@@ -27,10 +27,16 @@ from gradcli.questions.derive.algebra.numbers import number_of
 from gradcli.questions.derive.algebra.polynomials import Quotient, TooLarge, of_name, with_quotients
 from gradcli.questions.derive.algebra.products import simplified
 from gradcli.questions.derive.algebra.quotients import Atoms, Writer, cost
-from gradcli.questions.derive.derive import Program, agrees, run_formulas
-from gradcli.questions.derive.program import MANY, Derivation, Line, is_sum
+from gradcli.questions.derive.program import (
+    MANY,
+    Derivation,
+    Line,
+    Program,
+    agrees,
+    is_sum,
+    run_formulas,
+)
 from gradcli.recorded.symbols.notation import is_elementwise
-from gradcli.recorded.symbols.text import text_of
 from gradcli.recorded.symbols.tree import (
     Call,
     Constant,
@@ -39,6 +45,7 @@ from gradcli.recorded.symbols.tree import (
     Symbol,
     rebuilt,
     substituted,
+    text_of,
 )
 
 # --- one number -----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.autograd.custom.context import FunctionNode
+from gradcli.autograd.custom_function import FunctionNode
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
 from gradcli.autograd.recording.recorder import Event, Step

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gradcli.language.tree.syntax import Statement
     from gradcli.questions.why.detachments import Detachment, Why
     from gradcli.recorded.recorded_run import Recorded
-    from gradcli.running.arguments.values import Argument
+    from gradcli.running.arguments.words import Argument
 
 _LONGEST = 0.5
 """Seconds of processor time that a program may have taken."""

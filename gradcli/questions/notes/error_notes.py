@@ -17,7 +17,7 @@ from gradcli.running.arguments.name_uses import ASSIGNED, BOUND, free_names, nam
 
 if TYPE_CHECKING:
     from gradcli.language.tree.syntax import Statement
-    from gradcli.running.arguments.values import Argument
+    from gradcli.running.arguments.words import Argument
     from gradcli.running.run import Run
 
 

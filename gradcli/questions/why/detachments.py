@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays import dtypes
-from gradcli.autograd.custom.function import FunctionCall
+from gradcli.autograd.custom_function import FunctionCall
 from gradcli.autograd.graph import GraphNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Label, Span
@@ -30,8 +30,7 @@ from gradcli.recorded.patterns import around, holds
 
 if TYPE_CHECKING:
     from gradcli.autograd.node import Node
-    from gradcli.recorded.dataflow import Flow
-    from gradcli.recorded.recorded_run import Recorded
+    from gradcli.recorded.recorded_run import Flow, Recorded
     from gradcli.running.rerun import Executed, Rerun
 
 

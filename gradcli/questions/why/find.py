@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from gradcli.autograd.recording.trace_recorder import BackwardPass
     from gradcli.errors import Span
     from gradcli.language.provenance import Evaluation
-    from gradcli.recorded.dataflow import Flow
+    from gradcli.recorded.recorded_run import Flow
 
 
 # --- gradients that were returned or taken away ---------------------------------------------------

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gradcli.autograd.custom.context import FunctionNode
+from gradcli.autograd.custom_function import FunctionNode
 from gradcli.autograd.graph import GraphNode
 from gradcli.autograd.recording.recorder import Event
 from gradcli.errors import Span

@@ -33,7 +33,6 @@ from gradcli.recorded.symbols.notation import (
     rounded_quotient,
     shown,
 )
-from gradcli.recorded.symbols.text import text_of
 from gradcli.recorded.symbols.tree import (
     Attribute,
     Call,
@@ -43,6 +42,7 @@ from gradcli.recorded.symbols.tree import (
     Symbol,
     Unreadable,
     lifted,
+    text_of,
 )
 
 # --- functions that take symbols ------------------------------------------------------------------

@@ -13,7 +13,7 @@ from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import type_name
 from gradcli.running.lookup import UNKNOWN, value_of
 from gradcli.show.diagnostics.human import location
-from gradcli.show.help.op_page import op_help
+from gradcli.show.help.ops import op_help
 from gradcli.show.style import block, clipped, one_line
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from gradcli.errors import GradcliError, Source, Span
 from gradcli.language.hints.spelling import closest
 from gradcli.language.objects.types import type_name
 from gradcli.record import Record
-from gradcli.running.arguments.values import Argument
+from gradcli.running.arguments.words import Argument
 from gradcli.running.report import seed_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from gradcli.library.namespace import table_of
 from gradcli.record import Record
 from gradcli.running.arguments.conversion import as_input, mapped, taking_kind, value_of
 from gradcli.running.arguments.name_uses import ASSIGNED, BOUND, INSIDE, READ, name_uses
-from gradcli.running.arguments.values import Argument
+from gradcli.running.arguments.words import Argument
 
 if TYPE_CHECKING:
     from gradcli.language.tree.syntax import Statement

@@ -40,7 +40,7 @@ def topics(
 ) -> list[CompletionItem[str]]:
     """What `gradcli help` can be asked for."""
     from gradcli.ops.lookup import namespace_of, table_of  # lazy: start-up: all ops
-    from gradcli.show.help.op_page import load  # lazy: start-up: all ops
+    from gradcli.show.help.ops import load  # lazy: start-up: all ops
     from gradcli.show.help.pages import names  # lazy: start-up: all ops
 
     matches = names()
@@ -55,7 +55,7 @@ def ops(
     _ctx: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem[str]]:
     """Names of ops."""
-    from gradcli.show.help.op_page import load  # lazy: start-up: all ops
+    from gradcli.show.help.ops import load  # lazy: start-up: all ops
 
     return _starting(incomplete, [*load("torch"), *load("torch.nn.functional")])
 

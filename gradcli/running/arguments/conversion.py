@@ -15,7 +15,7 @@ from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError, Source
 from gradcli.library.load_save import tensors
 from gradcli.ops.binding.functions import torch
-from gradcli.running.arguments.values import (
+from gradcli.running.arguments.words import (
     Argument,
     evaluate,
     in_file,

@@ -25,7 +25,7 @@ from gradcli.arrays.dtypes import DTYPES, cast
 from gradcli.arrays.files.recording import BLOCKS, SAMPLES
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.storage import return_freed_memory
-from gradcli.autograd.custom.function import Function, once_differentiable
+from gradcli.autograd.custom_function import Function, once_differentiable
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.naming import ModuleCall

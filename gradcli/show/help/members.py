@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from gradcli.autograd.custom.context import FunctionNode
+from gradcli.autograd.custom_function import FunctionNode
 from gradcli.autograd.node import Node
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import type_name
@@ -24,7 +24,7 @@ from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.definition.op import registry
 from gradcli.ops.lookup import NAMESPACES
 from gradcli.show.help.manual import source
-from gradcli.show.help.op_page import node_rows
+from gradcli.show.help.ops import node_rows
 
 _OWNERS: dict[str, tuple[type, frozenset[str]]] = {
     "nn.Module": (Module, frozenset({"Module", "net", "model", "module"})),

@@ -71,11 +71,11 @@ def topic(name: str, style: Style = PLAIN) -> str | None:
 
         return mistakes_page(style)
     if name == "ops":
-        from gradcli.show.help.op_list import op_list  # lazy: start-up: all ops
+        from gradcli.show.help.ops import op_list  # lazy: start-up: all ops
 
         return op_list(style=style)
     if name == "left-out":
-        from gradcli.show.help.op_list import left_out_page  # lazy: start-up: a session
+        from gradcli.show.help.ops import left_out_page  # lazy: start-up: a session
 
         return left_out_page(style)
     text = source(name) or source(name.lower())
@@ -120,7 +120,7 @@ def overview(style: Style = PLAIN) -> str:
 def names() -> list[str]:
     """Every word that has a page."""
     from gradcli.show.help.members import member_names  # lazy: start-up: layers and all ops
-    from gradcli.show.help.op_page import load  # lazy: start-up: all ops
+    from gradcli.show.help.ops import load  # lazy: start-up: all ops
 
     ops = [name for place in ("torch", "torch.nn.functional") for name in load(place)]
     return [*topics(), *sections(), *CODES, *WARNINGS, *member_names(), *ops]
@@ -128,7 +128,7 @@ def names() -> list[str]:
 
 def _others(name: str, style: Style) -> list[str]:
     from gradcli.show.help.members import member_pages  # lazy: start-up: layers and all ops
-    from gradcli.show.help.op_page import op_help, op_of_node  # lazy: start-up: all ops
+    from gradcli.show.help.ops import op_help, op_of_node  # lazy: start-up: all ops
 
     width = min(style.width or 80, 80)
     text = op_help(op_of_node(name) or name, width)

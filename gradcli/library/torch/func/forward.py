@@ -21,8 +21,7 @@ from weakref import WeakSet
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.layout.strides import strides_of
 from gradcli.autograd.batched import fresh_leaf
-from gradcli.autograd.custom.context import FunctionNode
-from gradcli.autograd.custom.function import Function
+from gradcli.autograd.custom_function import Function, FunctionNode
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.inplace.writes import check_places

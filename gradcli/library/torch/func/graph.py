@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.autograd.custom.function import FunctionCall
+from gradcli.autograd.custom_function import FunctionCall
 from gradcli.autograd.engine.backward import GradientEdge, get_gradient_edge
 from gradcli.autograd.hooks import Pack, Unpack, register_hook, unchanging
 from gradcli.autograd.node import Node, RemovableHandle

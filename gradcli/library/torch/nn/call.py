@@ -8,8 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.autograd.custom.context import FunctionNode
-from gradcli.autograd.custom.function import Function
+from gradcli.autograd.custom_function import Function, FunctionNode
 from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.node import Node, RemovableHandle
 from gradcli.autograd.tensor import Tensor

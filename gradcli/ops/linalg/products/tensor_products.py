@@ -18,8 +18,8 @@ from gradcli.ops.binding.arguments import (
     check_not_integral,
     check_same_dtype,
     check_tensors,
-    numbers_in,
     normal_dims,
+    numbers_in,
 )
 from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.creation.copies import clone

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from gradcli.questions.derive.algebra.numbers import number_of
 from gradcli.questions.derive.algebra.products import simplified
 from gradcli.recorded.symbols.notation import is_elementwise
-from gradcli.recorded.symbols.text import text_of
 from gradcli.recorded.symbols.tree import (
     Call,
     Constant,
@@ -20,6 +19,7 @@ from gradcli.recorded.symbols.tree import (
     Symbol,
     lifted,
     rebuilt,
+    text_of,
 )
 
 _INVERSE, _SOLVE = "torch.linalg.inv", "torch.linalg.solve"

@@ -10,8 +10,16 @@ from fractions import Fraction
 from itertools import permutations
 
 from gradcli.questions.derive.algebra.numbers import constant, factors_of, is_fraction, number_of
-from gradcli.recorded.symbols.text import text_of
-from gradcli.recorded.symbols.tree import Call, Constant, Item, Name, Operation, Symbol, rebuilt
+from gradcli.recorded.symbols.tree import (
+    Call,
+    Constant,
+    Item,
+    Name,
+    Operation,
+    Symbol,
+    rebuilt,
+    text_of,
+)
 
 _LINEAR = frozenset(
     {

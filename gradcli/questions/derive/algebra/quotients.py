@@ -28,8 +28,7 @@ from gradcli.questions.derive.algebra.polynomials import (
     of_polynomial,
     total_of,
 )
-from gradcli.recorded.symbols.text import text_of
-from gradcli.recorded.symbols.tree import Call, Constant, Name, Operation, Symbol
+from gradcli.recorded.symbols.tree import Call, Constant, Name, Operation, Symbol, text_of
 
 Identity = tuple[str, int, Quotient]
 """The name of an atom, a power of it, and what that power is equal to."""

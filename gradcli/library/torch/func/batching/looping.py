@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any, ClassVar
 
 from gradcli.autograd.batched import BatchedArray, NeedsExamples, batched_tensor
-from gradcli.autograd.custom.function import DETAILS
+from gradcli.autograd.custom_function import DETAILS
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, join_graph
 from gradcli.errors import GradcliError, runtime_error, value_error

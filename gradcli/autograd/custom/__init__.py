@@ -1,1 +1,0 @@
-"""`torch.autograd.Function` and its context."""
