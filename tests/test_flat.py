@@ -347,7 +347,7 @@ def test_steps_on_memory_that_is_used_again_leave_the_same(shape: tuple[int, int
         kept = [each.array for each in made[-3:]] + [each.array for each in made[: len(given)]]
         results = []
         written = [*tape.steps]
-        for steps in (written, planned(tape.steps, tape.own, kept)):
+        for steps in (written, planned(tape.steps, tape.own, kept)[0]):
             for each, values in zip(made, given, strict=False):
                 each.array[...] = values
             for each in made[-3:]:
@@ -386,7 +386,8 @@ def test_memory_is_used_again() -> None:
     y = x
     for _ in range(10):
         y = np.tanh(y) * x
-    steps = planned(tape.steps, tape.own, [x.array, y.array])
+    steps, are_anew = planned(tape.steps, tape.own, [x.array, y.array])
+    assert are_anew == [False, True]
     assert [each[0] for each in steps] == ["chain"]
     arrays = [each for link in steps[0][3:] for each in link[3:]]
     assert len({each.__array_interface__["data"][0] for each in arrays}) == 4
@@ -430,14 +431,19 @@ def test_what_a_call_reads_stays_where_it_is(holder: str) -> None:
     y, last = x * 2, x * 3
     z = y * 5
     tape.steps.append(call(HOLDERS[holder](last.array), z.array))
-    steps = planned(tape.steps, tape.own, [x.array])
+    steps, _ = planned(tape.steps, tape.own, [x.array])
     assert CORE.Program(tuple(steps), (), (), print)() == ()
     assert (last.array == 10).all()
 
 
 @built
 @pytest.mark.parametrize(
-    "turns", [(one,), (one, one, two), (one, one, one.astype(int)), (one, one, fixed)]
+    "turns",
+    [
+        *[(one,), (one, one, two), (one, one, one.astype(int)), (one, one, fixed), (one, two)],
+        *[(one, fixed), (one, one.astype(int)), (np.ones((2, 3)), np.ones((3, 2)).T)],
+        (np.ones(8)[::2], np.ones(8)[::2]),
+    ],
 )
 def test_turns_that_do_not_fit_are_refused(turns: tuple[Any, ...]) -> None:
     with pytest.raises((BufferError, ValueError)):
@@ -451,6 +457,37 @@ def test_what_a_run_leaves_stands_until_the_run_after_the_next_one() -> None:
     first, second = [program(np.full(3, k, np.float32))[0] for k in (1, 2)]
     assert (first.tolist(), second.tolist()) == ([1, 1, 1], [2, 2, 2])
     assert program(np.full(3, 3, np.float32))[0] is first
+
+
+@built
+def test_what_steps_make_anew_is_made_in_two_arrays_by_turns() -> None:
+    """By loops, chains and kernels; what ended early leaves what the last run made."""
+    tape = Tape()
+    x = tape.record(np.ones((40, 150), np.float32))
+    y = np.tanh(x) * x + x
+    z = y * 2
+    y, z = y.array, z.array
+    flag, sums = np.ones(1, bool), np.empty((40, 150), np.float32)
+    steps, are_anew = planned(tape.steps, tape.own, [y, z])
+    assert are_anew == [True, True]
+    sum_of_rows = ("kernel", "running_sum", z, sums, 150, 1, 0, 1, 0)
+    outputs = tuple([(each, np.empty_like(each)) for each in (y, z, sums)])
+    program = CORE.Program(
+        (*steps, sum_of_rows, ("nonzero", flag, 1)), (x.array,), outputs, lambda _: "ended"
+    )
+    left: list[Any] = []
+    for k in range(1, 6):
+        given = np.full((40, 150), k, np.float32) + np.arange(150, dtype=np.float32)
+        left.append(program(given))
+        flag[0] = False
+        assert program(-given) == "ended"
+        flag[0] = True
+        product = np.tanh(given) * given + given
+        for found, wanted in zip(
+            left[-1], (product, product * 2, np.cumsum(product * 2, 1)), strict=True
+        ):
+            np.testing.assert_allclose(found, wanted, 1e-5)
+    assert all(one is other for one, other in zip(left[0], left[2], strict=True))
 
 
 @built

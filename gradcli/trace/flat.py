@@ -417,15 +417,14 @@ class _Segment:
             and not wanted.computes(value, end)
             and _is_copied(value.array)
         ]
-        takers: list[Any] = [
-            _turns(self.known[value].array, value.array)
-            if value in shown
-            else _taker(self.known[value].array, value)
-            for value in leaving
-        ]
-        kept = [self.known[value].array for value in leaving] + memory
+        arrays = [self.known[value].array for value in leaving]
         self.known.clear()  # and with it what is not kept, as soon as it is planned
-        steps = [*self.tape.relied, *planned(self.tape.steps, self.tape.own, kept)]
+        steps, are_anew = planned(self.tape.steps, self.tape.own, arrays + memory)
+        steps[:0] = self.tape.relied
+        takers: list[Any] = [
+            _turns(array, value.array, is_anew) if value in shown else _taker(array, value)
+            for value, array, is_anew in zip(leaving, arrays, are_anew, strict=False)
+        ]
         undo = None
         if self.tape.draws:
             standing = _Standing(self.generators)
@@ -494,10 +493,12 @@ class _Standing:
             each.restore(snapshot)
 
 
-def _turns(array: Any, like: Any) -> tuple[Any, Any, Any]:
+def _turns(array: Any, like: Any, is_anew: bool) -> tuple[Any, ...]:
     """An array, and two like another, which take its elements by turns: what one run has left
-    stands until the run after the next one.
+    stands until the run after the next one. Where steps make it anew, itself and another one.
     """
+    if is_anew and _lies_like(array, like):
+        return array, np.array(like)
     return array, np.array(like), np.array(like)
 
 

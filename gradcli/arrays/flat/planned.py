@@ -44,9 +44,12 @@ _LOOKS = {"same", "nonzero"}
 _WRITES_LAST = {"loop", "product", "copy", "take"}
 
 
-def planned(steps: list[Step], own: list[Any], kept: Iterable[Any]) -> list[Step]:
-    """The steps on memory that is used again and again. Both lists are left empty: what they were
-    written down on is let go as others take its place.
+def planned(
+    steps: list[Step], own: list[Any], kept: Sequence[Any]
+) -> tuple[list[Step], list[bool]]:
+    """The steps on memory that is used again and again, and of each array that is kept, whether
+    steps write all of it before they read it, and nothing else does. The first two lists are left
+    empty: what they were written down on is let go as others take its place.
 
     Args:
         own: arrays that nothing but steps reads.
@@ -166,7 +169,7 @@ class _Memory:
 
     Attributes:
         low, high: the addresses of its first byte and behind its last.
-        stays: whether it is read elsewhere, or read before all of it is written.
+        stays: whether it is kept, read by what is no step, or read before all of it is written.
         steps: the numbers of the steps that use it.
         times: when it is used, where each loop of a chain has a time of its own.
         bytes: as many as it takes, which are those of a block where one chain alone uses it.
@@ -199,15 +202,13 @@ class _Memories:
         return self.all[place] if place >= 0 and low < self.all[place].high else None
 
 
-def _placed(steps: list[Step], own: list[Any], kept: Iterable[Any]) -> list[Step]:
+def _placed(
+    steps: list[Step], own: list[Any], kept: Sequence[Any]
+) -> tuple[list[Step], list[bool]]:
     """The steps, with what nobody reads any more written over by what is computed then; both lists
     are left empty.
     """
     memories = _Memories(own)
-    for array in kept:
-        memory = memories.of(array)
-        if memory is not None:
-            memory.stays = True
     time = 0
     for number, step in enumerate(steps):
         for link in _links_of(step):
@@ -219,6 +220,14 @@ def _placed(steps: list[Step], own: list[Any], kept: Iterable[Any]) -> list[Step
                     memory.steps.add(number)
                     memory.times.append(time)
             time += 1
+    anew = [memories.of(array) for array in kept]
+    are_anew = [
+        each is not None and not each.stays and bool(each.steps) and each.is_all_of(array)
+        for each, array in zip(anew, kept, strict=True)
+    ]
+    for each in anew:
+        if each is not None:
+            each.stays = True
     moving = [each for each in memories.all if each.steps and not each.stays]
     _whole_chains(steps, moving)
     offsets, size = _offsets(moving, time)
@@ -238,7 +247,7 @@ def _placed(steps: list[Step], own: list[Any], kept: Iterable[Any]) -> list[Step
 
     own.clear()
     steps.reverse()
-    return [_on(steps.pop(), moved) for _ in range(len(steps))]
+    return [_on(steps.pop(), moved) for _ in range(len(steps))], are_anew
 
 
 def _whole_chains(steps: Sequence[Step], moving: Iterable[_Memory]) -> None:

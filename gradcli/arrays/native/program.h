@@ -34,7 +34,9 @@
  * A run that begins while another one computes in the same memory (a thread's, or one that a call of
  * Python's has begun) leaves it all to the other function.
  * A program returns a tuple: for each output what a function gives; or, for three arrays, the first
- * one's elements in the others by turns, so that those of a run stand until the run after the next. */
+ * one's elements in the others by turns, so that those of a run stand until the run after the next;
+ * or, for two, of which steps alone write all of the first one, the one that this run wrote: the
+ * next one writes to the other. */
 
 enum { MOST_OPERANDS = 6, MOST_DIMENSIONS = 8, CORE = 3, BETWEEN_SIGNALS = 64 };
 enum { LONG = 1 << 17 }; /* bytes of a step's arrays from which on it gives the lock away */
@@ -72,6 +74,11 @@ typedef struct Step {
 } Step;
 
 typedef struct {
+    char **pointer;
+    Py_ssize_t apart;
+} Turn;
+
+typedef struct {
     PyObject_HEAD
     PyObject *described, *outputs, *otherwise; /* steps, arrays to be returned, the other function */
     PyObject *undo;                            /* what is called first where a step has run, or None */
@@ -80,6 +87,8 @@ typedef struct {
     int turn;                                  /* which of two arrays takes an output's elements */
     int running;
     Step *steps, *into, *out;                  /* `out` has two steps for each output */
+    Turn *turns;                               /* pointers of steps that lead elsewhere by turns */
+    Py_ssize_t turning;
     char (*formats)[4];                        /* of the arguments */
 } Program;
 
@@ -671,13 +680,23 @@ static int take_arguments(const Program *self, PyObject *given)
     return 1;
 }
 
+/* Let the next run write to the other ones of arrays that it writes to by turns. */
+static void turn_over(Program *self)
+{
+    for (const Turn *each = self->turns; each < self->turns + self->turning; each++)
+        *each->pointer += self->turn ? -each->apart : each->apart;
+    self->turn = !self->turn;
+}
+
 static PyObject *results_of(Program *self)
 {
     Py_ssize_t count = PyTuple_Size(self->outputs);
     PyObject *results = PyTuple_New(count);
     for (Py_ssize_t k = 0; results && k < count; k++) {
         PyObject *output = PyTuple_GetItem(self->outputs, k), *each;
-        if (PyTuple_Check(output)) {
+        if (PyTuple_Check(output) && PyTuple_Size(output) == 2) {
+            Py_INCREF(each = PyTuple_GetItem(output, self->turn));
+        } else if (PyTuple_Check(output)) {
             const Step *copy = &self->out[2 * k + self->turn];
             copy_elements(copy->pointers[1], copy->pointers[0], copy, 0);
             Py_INCREF(each = PyTuple_GetItem(output, 1 + self->turn));
@@ -686,7 +705,7 @@ static PyObject *results_of(Program *self)
         }
         if (!each || PyTuple_SetItem(results, k, each) < 0) Py_CLEAR(results);
     }
-    self->turn = !self->turn;
+    turn_over(self);
     return results;
 }
 
@@ -762,6 +781,57 @@ static PyObject *program_rounds(PyObject *object, PyObject *arguments)
 
 /* --- making one ------------------------------------------------------------------------------- */
 
+/* Where a pointer leads into memory, note that it is to lead into other memory by turns. */
+static int note_turn(Program *self, char **pointer, const Py_buffer *view, Py_ssize_t apart)
+{
+    const char *begin = view->buf;
+    if (!*pointer || *pointer < begin || *pointer >= begin + view->len) return 0;
+    Turn *turns = PyMem_Realloc(self->turns, (size_t)(self->turning + 1) * sizeof *turns);
+    if (!turns) return PyErr_NoMemory(), -1;
+    self->turns = turns;
+    turns[self->turning++] = (Turn){pointer, apart};
+    return 0;
+}
+
+static int note_turns(Program *self, Step *step, const Py_buffer *view, Py_ssize_t apart)
+{
+    int failed = 0;
+    if (step->kind == KERNEL_CALL) {
+        for (int k = 0; k < step->operands && !failed; k++)
+            failed = note_turn(self, (char **)&step->arguments[k].data, view, apart) < 0 ||
+                     note_turn(self, (char **)&step->numbers[k], view, apart) < 0;
+        return failed ? -1 : 0;
+    }
+    for (int k = 0; k < MOST_OPERANDS && !failed; k++)
+        failed = note_turn(self, &step->pointers[k], view, apart) < 0;
+    for (int k = 0; step->links && k < step->operands && !failed; k++)
+        failed = note_turns(self, &step->links[k], view, apart) < 0;
+    return failed ? -1 : 0;
+}
+
+/* Take an output: two arrays that lie alike without gaps, or three of one shape. */
+static int take_output(Program *self, Py_ssize_t number, PyObject *output)
+{
+    if (!PyTuple_Check(output)) return 0;
+    PyObject *first = PyTuple_GetItem(output, 0), *last = PyTuple_GetItem(output, PyTuple_Size(output) - 1);
+    Step *copies = &self->out[2 * number];
+    Py_buffer one, other;
+    if (PyTuple_Size(output) == 3)
+        return take_copy(copies, first, PyTuple_GetItem(output, 1)) < 0 || take_copy(copies + 1, first, last) < 0 ? -1 : 0;
+    if (PyTuple_Size(output) != 2) return mistake("not two arrays, or three");
+    if (take_copy(copies, first, last) < 0 || look(first, &one, 1) < 0) return -1;
+    int failed = look(last, &other, 1) < 0;
+    if (failed) return PyBuffer_Release(&one), -1;
+    for (int d = 0; d < one.ndim; d++) failed = failed || one.strides[d] != other.strides[d];
+    if (failed || copies->kind != COPY || !PyBuffer_IsContiguous(&one, 'A'))
+        failed = mistake("arrays that lie otherwise") < 0;
+    for (Py_ssize_t k = 0; k < self->count && !failed; k++)
+        failed = note_turns(self, &self->steps[k], &one, (char *)other.buf - (char *)one.buf) < 0;
+    PyBuffer_Release(&one);
+    PyBuffer_Release(&other);
+    return failed ? -1 : 0;
+}
+
 static int program_clear(PyObject *object)
 {
     Program *self = (Program *)object;
@@ -773,6 +843,9 @@ static int program_clear(PyObject *object)
     PyMem_Free(self->into);
     PyMem_Free(self->out);
     PyMem_Free(self->formats);
+    PyMem_Free(self->turns);
+    self->turns = NULL;
+    self->turning = 0;
     self->formats = NULL;
     PyMem_Free(self->steps);
     self->into = self->out = NULL;
@@ -843,13 +916,8 @@ static PyObject *program_new(PyTypeObject *type, PyObject *arguments, PyObject *
         PyBuffer_Release(&view);
         self->given = k + 1;
     }
-    for (Py_ssize_t k = 0; k < 2 * left && !failed; k++) {
-        PyObject *output = PyTuple_GetItem(outputs, k / 2);
-        if (!PyTuple_Check(output)) continue;
-        failed = PyTuple_Size(output) != 3 ? mistake("not three arrays")
-                                           : take_copy(&self->out[k], PyTuple_GetItem(output, 0),
-                                                       PyTuple_GetItem(output, 1 + k % 2));
-    }
+    for (Py_ssize_t k = 0; k < left && !failed; k++)
+        failed = take_output(self, k, PyTuple_GetItem(outputs, k)) < 0;
     if (failed) {
         Py_DECREF(self);
         return NULL;
