@@ -13,7 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
 from gradcli.language.compiler.names import NOWHERE, direct
 from gradcli.language.functions import hot_bodies
-from gradcli.language.functions.hot_bodies import HotList
+from gradcli.language.functions.hot_bodies import HotList, head_start
 from gradcli.language.limits import check_text, enter_host_call, too_many_steps
 from gradcli.language.objects.exceptions import converted
 from gradcli.language.objects.formatting import convert, format_value, is_checked
@@ -266,7 +266,7 @@ def _single(
         hot.made = hot_bodies.HOT_ITERATIONS  # the node has counted so many when it comes here
         bound = None if name is NOWHERE else name
         return c.nodes.comprehension(
-            hot.made,
+            hot.made - head_start(True, hot.made),
             state,
             span,
             iterable,
