@@ -64,6 +64,13 @@ ROWS = {
         "AdamW(net.parameters(), 0.01)",
         "",
     ),
+    "pictures": (
+        "nn.Linear(4, 256), nn.Unflatten(1, (4, 8, 8)), nn.Conv2d(4, 16, 3, padding=1),"
+        " nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(),"
+        " nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 3)",
+        "SGD(net.parameters(), 0.1, momentum=0.9)",
+        "",
+    ),
     "images": (
         "nn.Unflatten(1, (1, 2, 2)), nn.Conv2d(1, 3, 2, padding=1), nn.BatchNorm2d(3), nn.ReLU(),"
         " nn.MaxPool2d(2), nn.Flatten(), nn.Linear(3, 3)",
@@ -165,6 +172,10 @@ LOOPS = {
     "drawn ahead of a test": (
         "y = (torch.rand(4) * w).sum()\n    if torch.rand(()) < 0.05: y = y * 2\n    y = y + 1"
     ),
+    "cast": (
+        "y = ((x.double() * 2).float() * w * (x > 0)).sum() + (t * w[0]).sum().double()"
+        " + torch.clamp(w, -1., 1.).sum() + F.relu(x[:, ::2].reshape(3, 4) * w).sum()"
+    ),
     "looked up": "y = (F.embedding(t, w.view(2, 2).repeat(2, 1)) * x[:, :2]).sum()",
     "rows that are drawn": (
         "y = (w.view(4, 1).expand(4, 2)[torch.randint(0, 4, (6,))] * x[:, :2]).sum()"
@@ -207,9 +218,12 @@ PROGRAMS = {
 
 WHOLE = [
     *("tanh", "norm", "batch norm", "images", "windows that leave some out", "looked up"),
-    *("attended", "solved", "rows that are drawn"),
+    *("attended", "solved", "rows that are drawn", "pictures", "cast"),
 ]
 """Those whose iterations leave no function of arrays to Python."""
+
+IN_C = ["tanh", "relu and momentum", "pictures", "cast"]
+"""Those whose programs call nothing."""
 
 
 @built
@@ -221,8 +235,11 @@ def test_flat_programs_do_what_the_interpreter_does(
     made: list[int] = []
     closed = flat._Segment.close
 
+    called: list[Any] = []
+
     def close(segment: Any, *rest: Any) -> Any:
         instructions = closed(segment, *rest)
+        called.extend(step for step in segment.tape.steps if step[0] == "call")
         made.extend(len(segment.instructions) for each in instructions if _is_program(each))
         return instructions
 
@@ -242,6 +259,7 @@ def test_flat_programs_do_what_the_interpreter_does(
     assert compiled.compiled > 20
     assert sum(made) > 3
     assert name not in WHOLE or not left
+    assert name not in IN_C or not called
 
 
 def _is_program(instruction: Any) -> bool:

@@ -15,6 +15,7 @@ from gradcli.autograd.tensor import AccumulateGrad, Tensor
 from gradcli.loops.kinds import context_class
 from gradcli.loops.symbols import IterationBuilder
 from gradcli.ops.codegen.node_class import on_arrays
+from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.ops.codegen.signature import signature_of
 from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op, parameters_of
@@ -25,6 +26,9 @@ _LARGEST = 5_000
 
 
 ADD = Kernel("add", accumulate.add_arrays, raises=False)
+CASTING = frozenset({"add", "div", "mul", "sub"})
+"""The ops that cast operands of several dtypes, and then compute."""
+
 CAST = Kernel("cast", accumulate.cast, raises=False)
 SUM_TO = Kernel("sum_to", accumulate.sum_to, raises=False)
 
@@ -108,8 +112,9 @@ def _nodes_of(root: Node, since: int) -> list[Node]:
 def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Iterator[Value | None]:
     """Write what a node's `run` does: the gradients of its inputs, one after the other."""
     op: Op = node.op
-    if getattr(node, "mixed", False):
-        raise GraphBreak("an operand was promoted to another dtype")
+    mixed = getattr(node, "mixed", False)
+    if mixed and not _casts_first(node):
+        raise GraphBreak(f"the operands of `{op.name}` are promoted to another dtype")
     values: dict[str, Any] = {"grads": outputs, "needs": [n is not None for n in node.next_nodes]}
     if len(outputs) == 1:
         values["grad"] = outputs[0]
@@ -117,6 +122,8 @@ def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Ite
     for name in (*layout.saved_tensors, *layout.saved_results):
         if hasattr(node, f"saved_{name}"):
             values[name] = _saved(text, getattr(node, f"saved_{name}"))
+            if mixed and values[name].array.dtype is not node.metadata[0][1]:
+                values[name] = text.call(CAST, (values[name], node.metadata[0][1]))
     for name in op.unread:
         values[name] = text.zeros_like(values[name])
     for name in layout.arguments:
@@ -142,6 +149,15 @@ def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Ite
         operands = [values[each] for each in parameters_of(op.rules[name])]
         kernel = _rule_on_arrays(op, name)
         yield text.call(kernel, operands, op.reads_lazy and not kernel.raises)
+
+
+def _casts_first(node: Node) -> bool:
+    """Whether rules give for operands of several dtypes what they give for those in the dtype of
+    the result: where they multiply a gradient by one operand, or divide it.
+    """
+    if type(node.mixed) is tuple or node.metadata[0][1] not in EVERYDAY:  # type: ignore[attr-defined]
+        return False
+    return node.op.name in CASTING and (node.op.name != "div" or node.next_nodes[1] is None)
 
 
 def _run_custom(text: IterationBuilder, node: Any, outputs: list[Value | None]) -> list[Any]:

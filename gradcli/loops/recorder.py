@@ -17,7 +17,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import type_error
 from gradcli.language.objects.operators import get_item
 from gradcli.loops.gradients import Gradients
-from gradcli.loops.lower_backward import is_setting
+from gradcli.loops.lower_backward import CAST, CASTING, is_setting
 from gradcli.loops.symbols import (
     AS_ARRAY,
     OfKind,
@@ -151,7 +151,7 @@ class Recorder(Listener):
     def _on_arrays(self, op: Op, arguments: dict[str, Any], output: Any) -> None:
         """Record an op as a call of its forward function."""
         builder = self.builder
-        operands = self._operands(op, arguments)
+        operands = self._operands(op, arguments, output)
         if op.keeps and output.array is arguments["self"].array:
             raise GraphBreak("elements of a tensor are set by their positions")
         if op.view and self._is_constant(operands):
@@ -234,8 +234,10 @@ class Recorder(Listener):
             return self.builder.of(bound) if is_position else ...
         return bound if bound is None or type(bound) is int else ...
 
-    def _operands(self, op: Op, arguments: dict[str, Any]) -> list[Any]:
-        """The operands of a forward function as `apply` prepares them; GraphBreak for promotion."""
+    def _operands(self, op: Op, arguments: dict[str, Any], output: Any) -> list[Any]:
+        """The operands of a forward function as `apply` prepares them; GraphBreak for promotion of
+        other ops than those of arithmetic.
+        """
         builder = self.builder
         operands = dict(arguments)
         for name in op.parameters:
@@ -250,6 +252,11 @@ class Recorder(Listener):
                 raise GraphBreak(f"`{op.name}` is given settings that may vary")
         promoted = signature_of(op).promoted
         dtypes = {operands[t].array.dtype for t in promoted if isinstance(operands[t], Value)}
+        if op.name in CASTING and output.array.dtype in EVERYDAY and dtypes != {output.array.dtype}:
+            for name in promoted:
+                if isinstance(operands[name], Value):
+                    operands[name] = self._cast(operands[name], output.array.dtype)
+            dtypes = {output.array.dtype}
         if len(dtypes) > 1 or (op.floating and any(dtype.kind != "f" for dtype in dtypes)):
             raise GraphBreak(f"the operands of `{op.name}` are promoted to another dtype")
         if len(promoted) == 2 and dtypes:
@@ -259,6 +266,13 @@ class Recorder(Listener):
         elif any(not isinstance(operands[name], Value) for name in promoted):
             raise GraphBreak(f"`{op.name}` of a number where an array is expected")
         return [operands[name] for name in op.parameters]
+
+    def _cast(self, value: Value, dtype: Any) -> Value:
+        """The value of an array in a dtype."""
+        if value.array.dtype is dtype:
+            return value
+        cast: Value = self.builder.call(CAST, [value, dtype])
+        return cast
 
     def _index(self, key: Any, tensor: Tensor) -> Value:
         """The index that picks elements of a tensor by position, made anew in every iteration."""

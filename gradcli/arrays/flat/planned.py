@@ -39,9 +39,9 @@ _ALIGNED = 64
 _EXACT = {np.add, np.subtract, np.multiply, np.divide, np.negative}
 """Functions whose elements are rounded alike whichever way a loop goes through them."""
 
-_COMPUTES = {"loop", "product", "copy", "kernel", "take", "pick", "place", "add"}
+_COMPUTES = {"loop", "product", "copy", "kernel", "take", "pick", "place", "add", "where"}
 _LOOKS = {"same", "nonzero"}
-_WRITES_LAST = {"loop", "product", "copy", "take"}
+_WRITES_LAST = {"loop", "product", "copy", "take", "where"}
 
 
 def planned(

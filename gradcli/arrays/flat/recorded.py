@@ -16,7 +16,9 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from gradcli.arrays.flat.steps import (
     Step,
+    accumulated,
     call,
+    chosen,
     copied,
     elementwise,
     into,
@@ -103,10 +105,12 @@ class Tape:
         result = np.asarray(result)
         if out is None:
             self.made(result)
-        step = None
+        steps: list[Step] = []
         if not named and not self.plainly and all(not isinstance(each, list) for each in operands):
-            step = _step_of(ufunc, operands, result)
-        self.steps.append(step or call(ufunc, *operands, out=result, **named))
+            steps = _steps_of(ufunc, operands, result)
+        for cast in steps[:-1]:
+            self.made(cast[2])
+        self.steps += steps or [call(ufunc, *operands, out=result, **named)]
         return self.record(result)
 
     def reduction(self, ufunc: np.ufunc, array: Any, out: Any, **named: Any) -> Any:
@@ -122,6 +126,14 @@ class Tape:
         ):
             steps = _steps_of_reduction(ufunc, array, result, **named)
         self.steps += steps or [call(ufunc.reduce, array, out=result, **named)]
+        return self.record(result)
+
+    def accumulation(self, ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None) -> Any:
+        """Call `ufunc.accumulate`; its result."""
+        result = self.made(ufunc.accumulate(array, axis, dtype))
+        same = dtype is None or dtype == array.dtype
+        steps = accumulated(ufunc, array, axis, result) if same and not self.plainly else []
+        self.steps += steps or [into(result, ufunc.accumulate, array, axis, dtype)]
         return self.record(result)
 
     def function(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
@@ -206,10 +218,11 @@ class Tape:
         return counted
 
 
-def _step_of(ufunc: np.ufunc, operands: Sequence[Any], out: Any) -> Step | None:
+def _steps_of(ufunc: np.ufunc, operands: Sequence[Any], out: Any) -> list[Step]:
     if ufunc is np.matmul:
-        return product(operands[0], operands[1], out)
-    return None if ufunc.signature is not None else elementwise(ufunc, operands, out)
+        step = product(operands[0], operands[1], out)
+        return [] if step is None else [step]
+    return [] if ufunc.signature is not None else elementwise(ufunc, operands, out)
 
 
 def _steps_of_reduction(
@@ -279,7 +292,7 @@ class Recorded(NDArrayOperatorsMixin):
             rest = dict(zip(("axis", "dtype"), operands[1:], strict=False))
             return tape.reduction(ufunc, operands[0], out and out[0], **rest, **named)
         if method == "accumulate" and out is None:
-            return tape.function(ufunc.accumulate, *operands, **named)
+            return tape.accumulation(ufunc, *operands, **named)
         if method == "at":
             step = self._added(operands) if ufunc is np.add else None
             ufunc.at(*operands)
@@ -367,6 +380,12 @@ class Recorded(NDArrayOperatorsMixin):
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Recorded:
         shape = shape[0] if len(shape) == 1 else shape
+        if order == "C" and not copy:
+            result = self.array.reshape(shape)
+            if not np.may_share_memory(result, self.array):  # it has to be copied
+                whole = self.tape.made(result).reshape(self.array.shape)
+                self.tape.steps.append(copied(self.array, whole))
+            return self.tape.record(result)
         return self.tape.function(np.reshape, self, shape, order, copy=copy)
 
     def window(self, size: Sequence[int], strides: Sequence[int], offset: int = 0) -> Recorded:
@@ -386,8 +405,13 @@ class Recorded(NDArrayOperatorsMixin):
     def take(self, indices: Any, axis: int | None = None) -> Recorded:
         positions = plain(indices)
         result = self.tape.made(np.asarray(self.array.take(positions, axis)))
-        own = axis == 0 and not (self.tape.plainly or self.tape.changed)
-        step = taken(self.array, positions, result) if own else None
+        fails = type(indices) is Recorded and self.tape.changed  # where something has changed
+        own = axis == 0 and not (self.tape.plainly or fails)
+        array = self.array
+        if own and not array.flags.c_contiguous:
+            array = self.tape.made(array.copy())
+            self.tape.steps.append(copied(self.array, array))
+        step = taken(array, positions, result) if own else None
         self.tape.steps.append(step or into(result, np.take, self.array, positions, axis))
         return self.tape.record(result)
 
@@ -464,6 +488,33 @@ def _dot(tape: Tape, left: Any, right: Any) -> Recorded:
     return tape.record(result)
 
 
+def _where(tape: Tape, condition: Any, *choices: Any) -> Recorded:
+    if len(choices) != 2:
+        raise NotFlat("np.where of a condition alone")
+    operands = [plain(each) for each in (condition, *choices)]
+    result = tape.made(np.asarray(np.where(*operands)))
+    steps = (
+        [] if tape.plainly else chosen(np.asarray(operands[0]), operands[1], operands[2], result)
+    )
+    for cast in steps[:-1]:
+        tape.made(cast[2])
+    tape.steps += steps or [into(result, np.where, *operands)]
+    return tape.record(result)
+
+
+def _concatenate(tape: Tape, arrays: Any, axis: Any = 0, **named: Any) -> Recorded:
+    parts = [plain(each) for each in arrays]
+    if named or axis is None:
+        return tape.function(np.concatenate, arrays, axis, **named)
+    result = tape.made(np.concatenate(parts, axis))
+    lines, start = np.moveaxis(result, axis, 0), 0
+    for part in parts:
+        part = np.moveaxis(part, axis, 0)
+        tape.steps.append(copied(part, lines[start : start + len(part)]))
+        start += len(part)
+    return tape.record(result)
+
+
 def _copyto(tape: Tape, out: Any, value: Any, **named: Any) -> None:
     if named == {"casting": "unsafe"} or not named:
         out[...] = value
@@ -472,6 +523,18 @@ def _copyto(tape: Tape, out: Any, value: Any, **named: Any) -> None:
     named = {name: plain(each) for name, each in named.items()}
     np.copyto(out, value, **named)
     tape.steps.append(call(np.copyto, out, value, **named))
+
+
+def _clip(
+    tape: Tape, array: Any, least: Any = None, most: Any = None, out: Any = None, **named: Any
+) -> Any:
+    operands = tuple(map(plain, (array, least, most)))
+    if named or least is None or most is None or operands[0].dtype.kind != "f":
+        if out is not None:
+            raise NotFlat("np.clip with `out`")
+        return tape.function(np.clip, array, least, most, **named)
+    clip: np.ufunc = np._core.umath.clip  # type: ignore[attr-defined]
+    return tape.ufunc(clip, operands, None if out is None else (target(out),))
 
 
 def _count_nonzero(tape: Tape, array: Any) -> int:
@@ -483,7 +546,10 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.zeros_like: _zeros_like,
     np.broadcast_arrays: _broadcast_arrays,
     np.dot: _dot,
+    np.clip: _clip,
+    np.concatenate: _concatenate,
     np.copyto: _copyto,
     np.count_nonzero: _count_nonzero,
+    np.where: _where,
 }
 """The functions of NumPy's that have steps of their own."""

@@ -56,10 +56,18 @@ def _set(out: Any, result: Any) -> None:
 
 def copied(array: Any, out: Any) -> Step:
     """Copy elements to an array of the same shape, cast to its dtype."""
-    casts = array.dtype == out.dtype or {array.dtype.char, out.dtype.char} == {"f", "d"}
-    if casts and array.shape == out.shape and _is_plain(array, out):
+    if _is_cast(array.dtype, out.dtype) and array.shape == out.shape and _is_plain(array, out):
         return "copy", array, out
     return call(np.copyto, out, array, casting="unsafe")
+
+
+def _is_cast(source: Any, target: Any) -> bool:
+    """Whether C casts from one dtype to another."""
+    return source == target or f"{source.char}{target.char}" in _CASTS
+
+
+_CASTS = frozenset({"fd", "df", "?f", "?d", "lf", "ld", "qf", "qd", "bi"})
+"""The pairs of dtypes that `CASTS` in native/program.h has; those of 32 bits have no `l`."""
 
 
 def taken(array: Any, positions: Any, out: Any) -> Step | None:
@@ -96,22 +104,58 @@ _MOST_POSITIONS = 3
 """Dimensions of the arrays whose elements a step takes by positions."""
 
 
-def elementwise(ufunc: np.ufunc, operands: Sequence[Any], out: Any) -> Step | None:
-    """The loop of a ufunc over operands of its dtypes, arrays and numbers; None where NumPy casts
-    them, or copies those that overlap.
+def elementwise(ufunc: np.ufunc, operands: Sequence[Any], out: Any) -> list[Step]:
+    """The loop of a ufunc over operands, arrays and numbers, behind the copies of those that are
+    cast to its dtypes; nothing where NumPy copies those that overlap, or no step casts them.
     """
     dtypes = ufunc.resolve_dtypes((*[_dtype_of(each) for each in operands], None))
-    arrays = [
-        np.asarray(each, dtype) if type(each) in _NUMBERS else np.asarray(each)
-        for each, dtype in zip(operands, dtypes, strict=False)
-    ]
+    arrays: list[Any] = []
+    steps: list[Step] = []
+    for each, dtype in zip(operands, dtypes, strict=False):
+        array = np.asarray(each, dtype) if type(each) in _NUMBERS else np.asarray(each)
+        if array.dtype != dtype and _is_cast(array.dtype, dtype):
+            steps.append(copied(array, array.astype(dtype)))
+            array = steps[-1][2]
+        arrays.append(array)
     number = _loop_of(ufunc, dtypes, [*arrays, out])
     if number is None or not _are_apart(arrays, out):
-        return None
+        return []
     flags: Any = [["readonly"]] * len(arrays) + [["readwrite"]]
     order = np.nditer([*arrays, out], ["external_loop", "zerosize_ok"], flags)
     views = _in_order([*arrays, out], order.itviews)
-    return None if views is None else ("loop", ufunc, number, *views)
+    return [] if views is None else [*steps, ("loop", ufunc, number, *views)]
+
+
+def accumulated(ufunc: np.ufunc, array: Any, axis: int, out: Any) -> list[Step]:
+    """A ufunc applied along a dimension, with what it has given so far: a loop that reads what it
+    wrote last, as NumPy runs it; nothing where NumPy would cast.
+    """
+    number = _loop_of(ufunc, [array.dtype] * 3, [array, array, out])
+    if number is None or not array.size or not array.ndim:
+        return []
+    array, out = np.moveaxis(array, axis, -1), np.moveaxis(out, axis, -1)
+    steps = [copied(array[..., :1], out[..., :1])]
+    if array.shape[-1] > 1:
+        steps.append(("loop", ufunc, number, out[..., :-1], array[..., 1:], out[..., 1:]))
+    return steps
+
+
+def chosen(condition: Any, one: Any, other: Any, out: Any) -> list[Step]:
+    """What `np.where` does, for arrays and numbers; nothing for elements that no step copies."""
+    if condition.dtype != bool or out.dtype.itemsize not in (1, 4, 8) or not _is_plain(out):
+        return []
+    steps: list[Step] = []
+    arrays = [np.broadcast_to(condition, out.shape)]
+    for each in (one, other):
+        array = np.asarray(each, out.dtype) if type(each) in _NUMBERS else np.asarray(each)
+        if array.dtype != out.dtype:
+            steps.append(copied(array, array.astype(out.dtype)))
+            array = steps[-1][-1]
+            if steps[-1][0] != "copy":
+                return []
+        arrays.append(np.broadcast_to(array, out.shape))
+    arrays = [each.reshape(1) if not out.ndim else each for each in (*arrays, out)]
+    return [*steps, ("where", *arrays)]
 
 
 def product(left: Any, right: Any, out: Any) -> Step | None:

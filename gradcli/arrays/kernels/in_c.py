@@ -306,11 +306,11 @@ def _images(*arrays: Any) -> list[Any] | None:
     return [whole(each) for each in arrays]
 
 
-_WORK = 16
-"""Multiplications that count as one element where work is divided among threads."""
+_SHARED = 1 << 19
+"""Multiplications that are worth several threads."""
 
-_PARTS = 8
-"""How many tiles the samples make; each turns the weights once more."""
+_NARROW = 16
+"""Elements in a row of all channels of a window, from which on the kernel in C serves."""
 
 
 def convolution(input: Any, weight: Any, padding: tuple[int, ...], bias: Any) -> Any:
@@ -324,38 +324,26 @@ def convolution(input: Any, weight: Any, padding: tuple[int, ...], bias: Any) ->
     input, weight = images
     samples, channels, height, width = input.shape
     outputs, _, rows, columns = weight.shape
-    above, before = padding
-    counts = (height + 2 * above - rows + 1, width + 2 * before - columns + 1)
+    counts = (height + 2 * padding[0] - rows + 1, width + 2 * padding[1] - columns + 1)
     out = new_empty(input, (samples, outputs, *counts))
-    sizes = (channels, height, width, outputs, rows, columns, above, before)
-    work = prod(counts) * weight.size // _WORK
-
-    def run(tile: slice) -> None:
-        convolve(input[tile], weight, bias, out[tile], tile.stop - tile.start, *sizes)
-
-    over_tiles((samples, max(work, 1)), run, max(samples * work // _PARTS, 1))
+    work = samples * prod(counts) * weight.size
+    sizes = (samples, channels, height, width, outputs, rows, columns, *padding)
+    convolve(input, weight, bias, out, *sizes, free_threads() if work >= _SHARED else 1)
     return out
 
 
 def weight_gradient(input: Any, grad: Any, shape: tuple[int, ...], padding: tuple[int, ...]) -> Any:
     """The gradient of weights of a shape (O, C, rows, columns)."""
-    add = kernel("weight_gradient") if shape[1] * shape[3] >= _WORK else None
-    images = _images(input, grad) if add is not None else None
-    if add is None or images is None:
+    find = kernel("weight_gradient") if shape[1] * shape[3] >= _NARROW else None
+    images = _images(input, grad) if find is not None else None
+    if find is None or images is None:
         return None
     input, grad = images
-    samples, channels, height, width = input.shape
-    domain = (samples, max(prod(grad.shape[1:]) * prod(shape[1:]) // _WORK, 1))
-    largest = max(prod(domain) // _PARTS, 1)
-    each = tile_rows(domain, largest)
-    sums = new_zeros(input, (-(-samples // each), *shape))
-
-    def run(tile: slice) -> None:
-        sizes = (tile.stop - tile.start, channels, height, width, shape[0], *shape[2:], *padding)
-        add(input[tile], grad[tile], sums[tile.start // each], *sizes)
-
-    over_tiles(domain, run, largest)
-    return np.add.reduce(sums, 0)
+    out = new_empty(input, shape)
+    work = grad.size * prod(shape[1:])
+    sizes = (*input.shape, shape[0], *shape[2:], *padding)
+    find(input, grad, out, *sizes, free_threads() if work >= _SHARED else 1)
+    return out
 
 
 def _flat(array: Any) -> Any:

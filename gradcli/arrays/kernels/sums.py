@@ -173,7 +173,8 @@ def _along(length: int, lanes: int, ndim: int) -> Step:
 
     def step(lines: Any) -> Any:
         by_lane = lines[..., :whole].reshape(*lines.shape[:-1], count, lanes)
-        sums = lane_by_lane(np.ascontiguousarray(by_lane.transpose(order)))
+        turned = by_lane.transpose(order)
+        sums = lane_by_lane(turned if turned.flags.c_contiguous else turned.copy())
         if whole < length:
             sums = np.concatenate([lines[..., whole:], sums], axis=-1)
         return _running_sums(sums, -1)[..., -1].copy()

@@ -73,51 +73,75 @@ static const char *LOCAL(sizes_of)(const Argument *a, int k, LOCAL(Sizes) *s)
     return NULL;
 }
 
-/* convolution(x, weight, bias, out, samples, channels, height, width, outputs, rows, columns,
- * above, before): the windows of (samples, channels, height, width), with so many zeros around
- * them, times the weights (outputs, channels, rows, columns). */
-KERNEL(convolution)
+/* What samples have in common. */
+typedef struct {
+    LOCAL(Sizes) s;
+    const float *x, *weights, *bias, *grad;
+    float *out;
+    const int64_t *offsets;
+    int64_t each; /* samples of a piece of a weight's gradient */
+    int failed;
+} LOCAL(Convolution);
+
+static void LOCAL(convolve_sample)(void *given, int64_t sample)
 {
     enum { CHANNELS = LOCAL(CHANNELS), RUN = LOCAL(RUN) };
-    LOCAL(Sizes) s;
-    const char *wrong = LOCAL(sizes_of)(a, 4, &s);
-    if (wrong) return wrong;
-    NEED(N(0) == s.samples * s.channels * s.height * s.width && N(1) == s.outputs * s.taps);
-    NEED((!F(2) || N(2) == s.outputs) && N(3) == s.samples * s.outputs * s.counts * s.count);
+    LOCAL(Convolution) *c = given;
+    LOCAL(Sizes) s = c->s;
     int64_t blocks = (s.outputs + CHANNELS - 1) / CHANNELS, step = (s.length / RUN + 1) * RUN;
     int64_t inside = s.channels * s.plane + RUN; /* the last run reaches beyond the last plane */
-    size_t floats = (size_t)(inside + blocks * CHANNELS * s.taps + CHANNELS * step);
-    float *image = malloc(floats * sizeof *image + (size_t)s.taps * sizeof(int64_t) + 64);
-    if (!image) return NO_MEMORY;
-    float *weights = image + inside, *made = weights + blocks * CHANNELS * s.taps;
-    int64_t *offsets = (int64_t *)(image + floats + (floats & 1));
-    for (int64_t tap = 0; tap < s.taps; tap++)
-        offsets[tap] = tap / (s.rows * s.columns) * s.plane +
-                       tap / s.columns % s.rows * s.wide + tap % s.columns;
-    for (int64_t output = 0; output < blocks * CHANNELS; output++)
-        for (int64_t tap = 0; tap < s.taps; tap++)
-            weights[output / CHANNELS * CHANNELS * s.taps + tap * CHANNELS + output % CHANNELS] =
-                output < s.outputs ? F(1)[output * s.taps + tap] : 0;
+    float *image = malloc((size_t)(inside + CHANNELS * step) * sizeof *image), *made = image + inside;
+    if (!image) {
+        c->failed = 1;
+        return;
+    }
     memset(image + inside - RUN, 0, RUN * sizeof *image);
-    for (int64_t sample = 0; sample < s.samples; sample++) {
-        LOCAL(padded)(F(0) + sample * s.channels * s.height * s.width, s.channels, s.height,
-                      s.width, s.above, s.before, s.wide, s.plane, image);
-        for (int64_t block = 0; block < blocks; block++) {
-            for (int64_t k = 0; k < s.length; k += RUN)
-                LOCAL(block)(image + k, offsets, s.taps, weights + block * CHANNELS * s.taps,
-                             made + k, step, 0);
-            for (int64_t j = 0; j < CHANNELS && block * CHANNELS + j < s.outputs; j++) {
-                int64_t output = block * CHANNELS + j;
-                float bias = F(2) ? F(2)[output] : 0;
-                float *out = F(3) + (sample * s.outputs + output) * s.counts * s.count;
-                for (int64_t row = 0; row < s.counts; row++)
-                    for (int64_t k = 0; k < s.count; k++)
-                        out[row * s.count + k] = made[j * step + row * s.wide + k] + bias;
-            }
+    LOCAL(padded)(c->x + sample * s.channels * s.height * s.width, s.channels, s.height, s.width,
+                  s.above, s.before, s.wide, s.plane, image);
+    for (int64_t block = 0; block < blocks; block++) {
+        for (int64_t k = 0; k < s.length; k += RUN)
+            LOCAL(block)(image + k, c->offsets, s.taps, c->weights + block * CHANNELS * s.taps,
+                         made + k, step, 0);
+        for (int64_t j = 0; j < CHANNELS && block * CHANNELS + j < s.outputs; j++) {
+            int64_t output = block * CHANNELS + j;
+            float bias = c->bias ? c->bias[output] : 0;
+            float *out = c->out + (sample * s.outputs + output) * s.counts * s.count;
+            for (int64_t row = 0; row < s.counts; row++)
+                for (int64_t k = 0; k < s.count; k++)
+                    out[row * s.count + k] = made[j * step + row * s.wide + k] + bias;
         }
     }
     free(image);
-    return NULL;
+}
+
+/* convolution(x, weight, bias, out, samples, channels, height, width, outputs, rows, columns,
+ * above, before, threads): the windows of (samples, channels, height, width), with so many zeros
+ * around them, times the weights (outputs, channels, rows, columns). */
+KERNEL(convolution)
+{
+    enum { CHANNELS = LOCAL(CHANNELS) };
+    LOCAL(Convolution) c = {.x = F(0), .bias = F(2), .out = F(3)};
+    const char *wrong = LOCAL(sizes_of)(a, 4, &c.s);
+    if (wrong) return wrong;
+    LOCAL(Sizes) s = c.s;
+    NEED(N(0) == s.samples * s.channels * s.height * s.width && N(1) == s.outputs * s.taps);
+    NEED((!F(2) || N(2) == s.outputs) && N(3) == s.samples * s.outputs * s.counts * s.count);
+    int64_t all = (s.outputs + CHANNELS - 1) / CHANNELS * CHANNELS * s.taps;
+    int64_t *offsets = malloc((size_t)s.taps * sizeof *offsets + (size_t)all * sizeof(float));
+    if (!offsets) return NO_MEMORY;
+    float *weights = (float *)(offsets + s.taps);
+    for (int64_t tap = 0; tap < s.taps; tap++)
+        offsets[tap] = tap / (s.rows * s.columns) * s.plane +
+                       tap / s.columns % s.rows * s.wide + tap % s.columns;
+    for (int64_t output = 0; output * s.taps < all; output++)
+        for (int64_t tap = 0; tap < s.taps; tap++)
+            weights[output / CHANNELS * CHANNELS * s.taps + tap * CHANNELS + output % CHANNELS] =
+                output < s.outputs ? F(1)[output * s.taps + tap] : 0;
+    c.weights = weights;
+    c.offsets = offsets;
+    share(LOCAL(convolve_sample), &c, s.samples, N(13));
+    free(offsets);
+    return c.failed ? NO_MEMORY : NULL;
 }
 
 /* Rows of some length, `step` apart, as columns of an array whose rows are `width` apart. */
@@ -134,34 +158,29 @@ static void LOCAL(turn)(const float *x, int64_t rows, int64_t length, int64_t st
         for (int64_t k = 0; k < length; k++) out[k * width + row] = x[row * step + k];
 }
 
-/* weight_gradient(x, grad, out, samples, …): what `convolution` of these sizes gives the weights,
- * added to `out`. Here every window is a tap, and a run goes over the channels of a row of a
- * window. */
-KERNEL(weight_gradient)
+/* What some samples give the weights, written to rows of `out` of their own. Every window is a tap
+ * here, and a run goes over the channels of a row of a window. */
+static void LOCAL(weigh_piece)(void *given, int64_t number)
 {
     enum { CHANNELS = LOCAL(CHANNELS), RUN = LOCAL(RUN) };
-    LOCAL(Sizes) s;
-    const char *wrong = LOCAL(sizes_of)(a, 3, &s);
-    if (wrong) return wrong;
-    NEED(N(0) == s.samples * s.channels * s.height * s.width && N(2) == s.outputs * s.taps);
-    NEED(N(1) == s.samples * s.outputs * s.counts * s.count);
+    LOCAL(Convolution) *c = given;
+    LOCAL(Sizes) s = c->s;
     int64_t blocks = (s.outputs + CHANNELS - 1) / CHANNELS, windows = s.counts * s.count;
     int64_t width = (s.columns * s.channels / RUN + 1) * RUN, row_step = s.wide * s.channels;
     int64_t image = s.plane * s.channels + RUN, weights = windows * blocks * CHANNELS;
     int64_t sums = blocks * CHANNELS * s.rows * width;
-    size_t floats = (size_t)(image + weights + sums);
-    float *turned = calloc(floats + 2 * (size_t)windows + 2, sizeof *turned);
-    if (!turned) return NO_MEMORY;
-    float *grads = turned + image, *total = grads + weights;
-    int64_t *offsets = (int64_t *)(turned + floats + (floats & 1));
-    for (int64_t k = 0; k < windows; k++)
-        offsets[k] = k / s.count * row_step + k % s.count * s.channels;
-    for (int64_t sample = 0; sample < s.samples; sample++) {
-        const float *x = F(0) + sample * s.channels * s.height * s.width;
+    float *turned = calloc((size_t)(image + weights + sums), sizeof *turned);
+    if (!turned) {
+        c->failed = 1;
+        return;
+    }
+    float *grads = turned + image, *total = grads + weights, *out = c->out + number * s.outputs * s.taps;
+    for (int64_t sample = number * c->each; sample < s.samples && sample < (number + 1) * c->each; sample++) {
+        const float *x = c->x + sample * s.channels * s.height * s.width;
         for (int64_t row = 0; row < s.height; row++)
             LOCAL(turn)(x + row * s.width, s.channels, s.width, s.height * s.width,
                         turned + (row + s.above) * row_step + s.before * s.channels, s.channels);
-        const float *grad = F(1) + sample * s.outputs * windows;
+        const float *grad = c->grad + sample * s.outputs * windows;
         for (int64_t block = 0; block < blocks; block++) {
             int64_t first = block * CHANNELS, left = s.outputs - first;
             float *weight = grads + first * windows;
@@ -169,15 +188,43 @@ KERNEL(weight_gradient)
                         weight, CHANNELS);
             for (int64_t row = 0; row < s.rows; row++)
                 for (int64_t k = 0; k < s.columns * s.channels; k += RUN)
-                    LOCAL(block)(turned + row * row_step + k, offsets, windows, weight,
+                    LOCAL(block)(turned + row * row_step + k, c->offsets, windows, weight,
                                  total + (first * s.rows + row) * width + k, s.rows * width, 1);
         }
     }
-    float *out = F(2);
     for (int64_t output = 0; output < s.outputs; output++, total += s.rows * width)
         for (int64_t channel = 0; channel < s.channels; channel++)
             for (int64_t k = 0; k < s.rows * width; k += width)
-                for (int64_t j = 0; j < s.columns; j++) *out++ += total[k + j * s.channels + channel];
+                for (int64_t j = 0; j < s.columns; j++) *out++ = total[k + j * s.channels + channel];
     free(turned);
-    return NULL;
+}
+
+/* weight_gradient(x, grad, out, samples, …, threads): what `convolution` of these sizes gives the
+ * weights. Pieces of the samples are summed one after the other, however many threads there are. */
+KERNEL(weight_gradient)
+{
+    enum { PIECES = 8 };
+    LOCAL(Convolution) c = {.x = F(0), .grad = F(1)};
+    const char *wrong = LOCAL(sizes_of)(a, 3, &c.s);
+    if (wrong) return wrong;
+    LOCAL(Sizes) s = c.s;
+    int64_t windows = s.counts * s.count, all = s.outputs * s.taps;
+    NEED(N(0) == s.samples * s.channels * s.height * s.width && N(2) == all);
+    NEED(N(1) == s.samples * s.outputs * windows);
+    c.each = s.samples / PIECES > 1 ? s.samples / PIECES : 1;
+    int64_t pieces = (s.samples + c.each - 1) / c.each;
+    int64_t *offsets = malloc((size_t)windows * sizeof *offsets + (size_t)(pieces * all) * sizeof(float));
+    if (!offsets) return NO_MEMORY;
+    for (int64_t k = 0; k < windows; k++)
+        offsets[k] = (k / s.count * s.wide + k % s.count) * s.channels;
+    c.offsets = offsets;
+    c.out = (float *)(offsets + windows);
+    share(LOCAL(weigh_piece), &c, pieces, N(12));
+    for (int64_t k = 0; k < all; k++) {
+        float sum = c.out[k];
+        for (int64_t piece = 1; piece < pieces; piece++) sum += c.out[piece * all + k];
+        F(2)[k] = sum;
+    }
+    free(offsets);
+    return c.failed ? NO_MEMORY : NULL;
 }

@@ -9,7 +9,9 @@
  *                                      length of a block, and no more, serve each of them
  *   ("product", ufunc, number, left, right, out)    the same of `matmul`, for matrices
  *   ("kernel", name, argument, …)      a kernel of kernels.def
- *   ("copy", array, out)               of one shape, and one dtype or float32 and float64
+ *   ("copy", array, out)               of one shape, and one dtype or two of CASTS
+ *   ("where", condition, one, other, out)   elements of one where the condition is true, else of the
+ *                                      other: all of one shape, and all but the bools of one dtype
  *   ("take", array, positions, out)    rows of the array, one for each of the positions, which must be
  *                                      there; all three lie in a row, the positions are of 64 bits
  *   ("pick", array, out, positions, …) the elements at positions of 64 bits along each dimension, which
@@ -53,7 +55,31 @@ typedef struct {
     const char *name, *types;
 } UFunc;
 
-typedef enum { LOOP, CHAIN, KERNEL_CALL, COPY, WIDEN, NARROW, CALL, SAME, NONZERO, EQUAL, IS, IDLE, COUNT, SET, READ, PUT, TAKE, PICK, PLACE, ADD, CHANGES } StepKind;
+typedef enum { LOOP, CHAIN, KERNEL_CALL, COPY, CAST, CALL, SAME, NONZERO, EQUAL, IS, IDLE, COUNT, SET, READ, PUT, TAKE, PICK, PLACE, ADD, CHANGES } StepKind;
+
+/* Casts, by the letters of two formats: between floats, and from what lies in them exactly or is
+ * rounded as C rounds. */
+#define CASTS(CAST)                            \
+    CAST('f', float, 'd', double, widened)     \
+    CAST('d', double, 'f', float, narrowed)    \
+    CAST('?', unsigned char, 'f', float, bit)  \
+    CAST('?', unsigned char, 'd', double, bits) \
+    CAST('q', int64_t, 'f', float, rounded)    \
+    CAST('q', int64_t, 'd', double, integer)   \
+    CAST('b', signed char, 'i', int32_t, whole)
+
+typedef void (*Cast)(char *to, const char *from, Py_ssize_t size, Py_ssize_t there, Py_ssize_t here);
+
+#define DEFINE_CAST(of, From, as, To, name)                                                            \
+    static void name(char *to, const char *from, Py_ssize_t size, Py_ssize_t there, Py_ssize_t here) \
+    {                                                                                                  \
+        if (here == sizeof(From) && there == sizeof(To))                                               \
+            for (Py_ssize_t k = 0; k < size; k++) ((To *)to)[k] = (To)((const From *)from)[k];        \
+        else                                                                                           \
+            for (Py_ssize_t k = 0; k < size; k++)                                                     \
+                *(To *)(to + k * there) = (To) * (const From *)(from + k * here);                     \
+    }
+CASTS(DEFINE_CAST)
 
 typedef struct Step {
     StepKind kind;
@@ -63,6 +89,7 @@ typedef struct Step {
     Py_ssize_t inner[1 + CORE], strides[3 * MOST_OPERANDS]; /* of the loop itself */
     char *pointers[MOST_OPERANDS];
     Loop loop;
+    Cast cast;
     void *data;
     const Kernel *kernels;
     Argument *arguments;
@@ -201,6 +228,48 @@ static int take_loop(Step *step, PyObject *described, int core)
     return 0;
 }
 
+#define DEFINE_CHOICE(name, Type)                                                                   \
+    static void name(char **pointers, const Py_ssize_t *sizes, const Py_ssize_t *strides, void *data) \
+    {                                                                                               \
+        (void)data;                                                                                 \
+        for (Py_ssize_t k = 0; k < sizes[0]; k++) {                                                 \
+            int side = pointers[0][k * strides[0]] ? 1 : 2;                                         \
+            memcpy(pointers[3] + k * strides[3], pointers[side] + k * strides[side], sizeof(Type)); \
+        }                                                                                           \
+    }
+DEFINE_CHOICE(choose_bytes, char)
+DEFINE_CHOICE(choose_words, int32_t)
+DEFINE_CHOICE(choose_longs, int64_t)
+
+/* Take the arrays of a choice, whose last dimension is the loop's own. */
+static int take_choice(Step *step)
+{
+    char format[4] = "?";
+    step->kind = LOOP;
+    step->operands = 4;
+    for (int k = 0; k < 4; k++) {
+        Py_buffer view;
+        if (look(step->parts[k], &view, k == 3) < 0) return -1;
+        int wrong = view.ndim < 1 || (k && view.ndim - 1 != step->rank) || strlen(view.format) >= sizeof format;
+        if (k == 1 && !wrong) strcpy(format, view.format);
+        wrong = wrong || strcmp(view.format, format) != 0;
+        step->rank = wrong ? 0 : view.ndim - 1;
+        step->pointers[k] = view.buf;
+        for (int d = 0; d <= step->rank && !wrong; d++) {
+            Py_ssize_t *size = d < step->rank ? &step->sizes[d] : &step->inner[0];
+            wrong = k && view.shape[d] != *size;
+            *size = view.shape[d];
+            *(d < step->rank ? &step->apart[d][k] : &step->strides[k]) = view.strides[d];
+        }
+        step->much += view.len;
+        step->bytes = view.itemsize;
+        PyBuffer_Release(&view);
+        if (wrong) return mistake("a choice among arrays of other shapes or dtypes");
+    }
+    step->loop = step->bytes == 1 ? choose_bytes : step->bytes == 4 ? choose_words : choose_longs;
+    return step->bytes == 1 || step->bytes == 4 || step->bytes == 8 ? 0 : mistake("elements of another width");
+}
+
 /* Take a loop of a chain, whose arrays have one dimension: `apart` says how far they are advanced
  * from block to block, for each element of it. */
 static int take_link(Step *link, PyObject *described, Py_ssize_t length, Py_ssize_t block)
@@ -284,6 +353,22 @@ static int take_kernel(Step *step, PyObject *described)
     return mistake("no such kernel");
 }
 
+/* The letter of an array's format, one for all integers of 64 bits; 0 for what is none of one. */
+static char letter_of(const Py_buffer *view)
+{
+    if (view->format[0] == 0 || view->format[1] != 0) return 0;
+    return view->format[0] == 'l' && view->itemsize == sizeof(int64_t) ? 'q' : view->format[0];
+}
+
+static Cast cast_of(char source, char target)
+{
+#define FOUND(of, From, as, To, name) \
+    if (source == of && target == as) return name;
+    CASTS(FOUND)
+#undef FOUND
+    return NULL;
+}
+
 static int take_copy(Step *step, PyObject *from, PyObject *to)
 {
     Py_buffer source, target;
@@ -295,8 +380,8 @@ static int take_copy(Step *step, PyObject *from, PyObject *to)
     step->kind = COPY;
     step->rank = source.ndim;
     step->bytes = source.itemsize;
-    if (strcmp(source.format, "f") == 0 && strcmp(target.format, "d") == 0) step->kind = WIDEN;
-    else if (strcmp(source.format, "d") == 0 && strcmp(target.format, "f") == 0) step->kind = NARROW;
+    step->cast = strcmp(target.format, source.format) == 0 ? NULL : cast_of(letter_of(&source), letter_of(&target));
+    if (step->cast) step->kind = CAST;
     int wrong = target.ndim != source.ndim ||
                 (step->kind == COPY && strcmp(target.format, source.format) != 0);
     for (int d = 0; d < source.ndim && !wrong; d++) {
@@ -426,7 +511,8 @@ static int take_step(Step *step, PyObject *described)
                  {"call", 3, 3}, {"equal", 4, 4}, {"is", 4, 4}, {"idle", 3, 3}, {"count", 4, 4},
                  {"advance", 3, 3}, {"changes", 1, 1}, {"nonzero", 3, 3}, {"set", 4, 4},
                  {"read", 4, 4}, {"put", 5, 5}, {"take", 4, 4}, {"pick", 4, 3 + CORE},
-                 {"place", 4, 3 + CORE}, {"add", 4, 3 + CORE}, {"chain", 4, 1 << 16}};
+                 {"place", 4, 3 + CORE}, {"add", 4, 3 + CORE}, {"chain", 4, 1 << 16},
+                 {"where", 5, 5}};
     enum { COUNT_OF_FORMS = sizeof FORMS / sizeof *FORMS };
     if (!PyTuple_Check(described) || PyTuple_Size(described) < 1) return mistake("no step");
     PyObject *name = PyTuple_GetItem(described, 0);
@@ -464,6 +550,7 @@ static int take_step(Step *step, PyObject *described)
     case 18: return take_elements(step, described, PLACE);
     case 19: return take_elements(step, described, ADD);
     case 20: return take_chain(step, described);
+    case 21: return take_choice(step);
     default: step->kind = COUNT; return 0;
     }
 }
@@ -518,16 +605,8 @@ static void copy_elements(char *to, const char *from, const Step *step, int dime
     if (dimension + 1 < step->rank) {
         for (Py_ssize_t k = 0; k < size; k++)
             copy_elements(to + k * there, from + k * here, step, dimension + 1);
-    } else if (step->kind == WIDEN && here == sizeof(float) && there == sizeof(double)) {
-        for (Py_ssize_t k = 0; k < size; k++) ((double *)to)[k] = ((const float *)from)[k];
-    } else if (step->kind == NARROW && here == sizeof(double) && there == sizeof(float)) {
-        for (Py_ssize_t k = 0; k < size; k++) ((float *)to)[k] = (float)((const double *)from)[k];
-    } else if (step->kind == WIDEN) {
-        for (Py_ssize_t k = 0; k < size; k++)
-            *(double *)(to + k * there) = *(const float *)(from + k * here);
-    } else if (step->kind == NARROW) {
-        for (Py_ssize_t k = 0; k < size; k++)
-            *(float *)(to + k * there) = (float)*(const double *)(from + k * here);
+    } else if (step->cast) {
+        step->cast(to, from, size, there, here);
     } else if (there == step->bytes && here == 0 && step->bytes == sizeof(uint32_t)) {
         uint32_t element; /* a float, perhaps */
         memcpy(&element, from, sizeof element);
@@ -623,8 +702,7 @@ static int run_step(const Step *step)
         PyEval_RestoreThread(state);
         return holds;
     case COPY:
-    case WIDEN:
-    case NARROW: copy_elements(step->pointers[1], step->pointers[0], step, 0); return 1;
+    case CAST: copy_elements(step->pointers[1], step->pointers[0], step, 0); return 1;
     case SAME: return memcmp(step->pointers[0], step->pointers[1], (size_t)step->bytes) == 0;
     case NONZERO: return count_true(step) == step->inner[0];
     case CHANGES: return 1;
