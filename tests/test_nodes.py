@@ -396,6 +396,18 @@ class S:
 class T(list):
     def __init__(self, *values): self.extend(values)
 class U: pass
+class M:
+    def __init__(self, n): self.n = n
+    def __add__(self, o): return M(self.n + o.n) if isinstance(o, M) else NotImplemented
+    def __radd__(self, o): return "r", o
+    def __lt__(self, o): return self.n < o.n
+    def __eq__(self, o): return isinstance(o, M) and self.n == o.n
+    def __mul__(self, o): return self.n / o
+    def __getitem__(self, k): return self.n * k
+    def __call__(self, k, j=1): return self.n - k - j
+class MM(M):
+    def __radd__(self, o): return "mm"
+    def __getitem__(self, k): return k
 def counter():
     n = 0
     def count():
@@ -419,11 +431,18 @@ CALLS = [
     "'a,b'.split(','), [3, 1].index(1), {1: 2}.get(1), (1, 2).count(2), {3}.union({4})",
     "count(), count(), counter()(), (lambda a, b=2, *c: (a, b, c))(1, 3, 4, 5), plus('a', 'b')",
     "(lambda m: m(2) + m(3))(P(1).add), (lambda c: c(4).add(1))(P), plus(plus(1), plus(2, 3))",
+    "(M(1) + M(2)).n, 3 + M(1), M(1) < M(2), M(1) > M(2), M(3)[4], [M(1)[k] for k in range(3)]",
+    "M(1) + MM(2), (MM(1) + MM(2)).n, M(1) == 1, M(1) == M(1), M(1) != M(2), M(4) * 2, MM(3)[1]",
+    "M(3)(1), M(3)(1, 2), [m(1) for m in (M(2), MM(3), S(), M(4))], [m[1] for m in (M(2), MM(3))]",
+    "(lambda m: m(1) + m(2))(M(5)), M(1) + M(2) + M(3) == M(6), [m + M(1) == 3 for m in (M(2), 4)]",
     "max(3, 4), len([1]), sorted([3, 1], key=lambda n: -n), list(map(P(1).add, [1, 2])), int('3')",
 ]  # fmt: skip
 
 FAILING_CALLS = [
-    "plus()", "plus(1, 2, 3)", "plus(c=1)", "plus(1, a=2)", "P()", "P(1, 2, 3)", "P(1).add()",
+    "plus()", "plus(1, 2, 3)", "plus(c=1)", "M(1) + 2", "M(1) < 2", "M(1) < M('a')", "M(1) * 0",
+    "M(1)()", "M(1)(1, 2, 3)", "M(1)('a')", "S()(1, 2)", "M(None)[1]", "M(1) * 'a'",
+    "M(1) + torch.ones(2) + 1 / 0", "torch.ones(2) + M(1) + 1 / 0", "U()[1]", "U()(1)",
+    "plus(1, a=2)", "P()", "P(1, 2, 3)", "P(1).add()",
     "P(1).add(1, 2)", "P(1).none()", "P(1).x()", "R()", "5(1)", "None.f()", "'a'.f()", "S()()",
     "plus(undefined)", "undefined(1)", "P(undefined)", "P(1).add(undefined)", "undefined.f(1)",
     "plus(1 / 0)", "P(1).fails()", "plus(1, 'a')", "P('a').add(1)", "U(1)", "U().f()", "P.add(1)",
@@ -450,6 +469,19 @@ del B.f
 print(g())
 A.f = 5
 print(g())
+def h(x, y): return x + y, x(y), x[y], x == y
+for kind in range(4):
+    class C:
+        def __add__(self, n): return kind
+        def __call__(self, n): return kind + 1
+        def __getitem__(self, n): return kind + 2
+        def __eq__(self, n): return kind
+    print(h(C(), 2), h(C(), None))
+    C.__add__ = lambda self, n: "new"
+    C.__call__ = lambda self, n: "called"
+    C.__getitem__ = lambda self, n: "got"
+    C.__eq__ = lambda self, n: "equal"
+    print(h(C(), 2), h(C(), C()))
 """
 _INITIALISED = """
 class A:
@@ -533,6 +565,14 @@ def test_limits_of_calls(name: str) -> None:
     thread.start()
     thread.join()
     assert outcomes == [found]
+
+
+def test_deep_operators() -> None:
+    text = f"{CALLED}\nM.__add__ = lambda s, o: 1 + (s + o)\nM(1) + 1"
+    found = _outcome(text, True)
+    assert found.error is not None
+    assert found.error[:2] == ("E601", "RecursionError")
+    assert "1000 calls deep" in found.error[2]
 
 
 # --- random expressions ---------------------------------------------------------------------------

@@ -24,9 +24,10 @@
     SLOT(SESSION, stack)                                                                        \
     SLOT(SESSION, place)                                                                        \
     SLOT(CLASS, enters)                                                                         \
-    SLOT(CLASS, host)
+    SLOT(CLASS, host)                                                                           \
+    SLOT(CHANGES, mark)
 
-enum { FUNCTION, SIGNATURE, HOT, SESSION, CLASS, OWNERS };
+enum { FUNCTION, SIGNATURE, HOT, SESSION, CLASS, CHANGES, OWNERS };
 
 #define NUMBERED(owner, name) owner##_##name,
 enum { EACH_SLOT(NUMBERED) KNOWN_SLOTS };
@@ -37,7 +38,7 @@ static PyTypeObject *class_of[OWNERS];
 
 /* What Python has to say, in the order in which `know_calls` is given it. */
 enum { INVOKE, ENDED, WRITE, TOO_MANY_STEPS, TOO_MANY_CALLS, INIT_RETURNED, ERROR, DEEPEST,
-       HOT_AFTER, HELPERS };
+       HOT_AFTER, WHEN_CHANGED, HELPERS };
 static PyObject *helper[HELPERS];
 static long deepest, hot_after;
 
@@ -204,8 +205,7 @@ static PyObject *run_body(PyObject *function, PyObject *variables)
     return value;
 }
 
-/* Call a function of the program's, which the caller owns, with arguments by position. */
-static PyObject *entered(PyObject *function, PyObject *const *given, Py_ssize_t count)
+PyObject *entered(PyObject *function, PyObject *const *given, Py_ssize_t count)
 {
     PyObject *hot = AT(function, FUNCTION_hot), *variables, *value;
     long most = PyLong_AsLong(AT(function, FUNCTION_most));
@@ -222,6 +222,42 @@ static PyObject *entered(PyObject *function, PyObject *const *given, Py_ssize_t 
     }
     value = run_body(function, variables);
     Py_DECREF(variables);
+    return value;
+}
+
+/* --- special methods -------------------------------------------------------------------------- */
+
+PyObject *special_method(const Node *self, int part, PyTypeObject *kind, PyObject *find)
+{
+    PyObject *mark = AT(helper[WHEN_CHANGED], CHANGES_mark), *method;
+    if (self->part[part] != (PyObject *)kind || self->part[part + 1] != mark) {
+        if (!PyType_IsSubtype(kind, known_class[INSTANCE])) return NULL;
+        Py_INCREF(mark);
+        method = PyObject_CallFunctionObjArgs(find, (PyObject *)kind, NULL);
+        if (method) {
+            put((Node *)self, part, (PyObject *)kind);
+            put((Node *)self, part + 1, mark);
+            put((Node *)self, part + 2, method);
+            Py_DECREF(method);
+        }
+        Py_DECREF(mark);
+        if (!method) return NULL;
+    }
+    method = self->part[part + 2];
+    return Py_IS_TYPE(method, class_of[FUNCTION]) ? Py_NewRef(method) : NULL;
+}
+
+PyObject *after_error(PyObject *failed, PyObject *const *given, Py_ssize_t count)
+{
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyErr_NormalizeException(&type, &error, &traceback);
+    if (traceback) PyException_SetTraceback(error, traceback);
+    PyObject *value = called_with(failed, error, given, count);
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(traceback);
     return value;
 }
 
@@ -249,47 +285,50 @@ static PyObject *made_by(PyObject *cls, PyObject **given, Py_ssize_t count)
     return instance;
 }
 
-/* Three parts of a call: the node of the tree, what calls any value, and what says what a program
- * sees of a failure. */
-enum { TREE, OTHERWISE, FAILED };
+/* Parts of a call: the node of the tree, what calls any value, what says what a program sees of a
+ * failure; what finds the `__call__` of a class, and what is learnt of one. */
+enum { TREE, OTHERWISE, FAILED, FIND_CALL, LEARNT_CALL, CALL_PARTS = LEARNT_CALL + 3 };
 
 /* What a program sees of a call that failed. */
 static PyObject *failed(PyObject *const *call, PyObject *called, PyObject *const *given,
                         Py_ssize_t count)
 {
-    if (!PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
     PyObject *type, *error, *traceback, *value = NULL;
     PyErr_Fetch(&type, &error, &traceback);
-    PyErr_NormalizeException(&type, &error, &traceback);
-    if (traceback) PyException_SetTraceback(error, traceback);
     PyObject *values = tuple_of(NULL, given, count);
-    if (values)
-        value = PyObject_CallFunctionObjArgs(call[FAILED], error, call[TREE], called, values, NULL);
+    PyErr_Restore(type, error, traceback);
+    PyObject *more[] = {call[TREE], called, values};
+    if (values) value = after_error(call[FAILED], more, 3);
     Py_XDECREF(values);
-    Py_XDECREF(type);
-    Py_XDECREF(error);
-    Py_XDECREF(traceback);
     return value;
 }
 
-/* --- calls ------------------------------------------------------------------------------------ */
-
 enum { MOST_ARGUMENTS = 8 };
 
-/* Call what a call's function gave with its arguments, before the first of which is room for one. */
-static PyObject *finished_call(PyObject *state, PyObject *const *call, PyObject *called,
-                               PyObject **given, Py_ssize_t count)
+/* Call what a call's function gave with its arguments, before the first of which is room for one;
+ * `at` is the first part of the call. */
+static PyObject *finished_call(const Node *self, int at, PyObject *called, PyObject **given,
+                               Py_ssize_t count)
 {
     if (Py_IS_TYPE(called, class_of[FUNCTION])) return entered(called, given, count);
-    if (Py_IS_TYPE(called, class_of[CLASS]) && AT(called, CLASS_enters) != Py_None &&
+    PyObject *const *call = self->part + at;
+    if (Py_IS_TYPE(called, class_of[CLASS]) &&
         Py_IS_TYPE(AT(called, CLASS_enters), class_of[FUNCTION])) {
         PyObject *instance = made_by(called, given, count);
         return instance ? instance : failed(call, called, given, count);
     }
-    PyObject *value = quick_call(state, called, given, count), *values;
+    PyObject *value = quick_call(self->part[STATE], called, given, count), *method;
     if (value) return value;
     if (PyErr_Occurred()) return failed(call, called, given, count);
-    values = tuple_of(NULL, given, count);
+    method = special_method(self, at + LEARNT_CALL, Py_TYPE(called), call[FIND_CALL]);
+    if (method) {
+        given[-1] = called;
+        value = entered(method, given - 1, count + 1);
+        Py_DECREF(method);
+        return value ? value : failed(call, called, given, count);
+    }
+    if (PyErr_Occurred()) return NULL;
+    PyObject *values = tuple_of(NULL, given, count);
     if (values) value = PyObject_CallFunctionObjArgs(call[OTHERWISE], call[TREE], called, values, NULL);
     Py_XDECREF(values);
     return value;
@@ -312,16 +351,16 @@ static Py_ssize_t evaluate_all(const Node *self, Py_ssize_t first, PyObject **gi
     return count;
 }
 
-/* `function(arguments)`; parts are the function, the three of a call, and the arguments. */
+/* `function(arguments)`; parts are the function, those of a call, and the arguments. */
 PyObject *run_call(const Node *self, PyObject *variables)
 {
-    enum { CALLED = FIRST, CALL, ARGUMENTS = CALL + 3 };
+    enum { CALLED = FIRST, CALL, ARGUMENTS = CALL + CALL_PARTS };
     PyObject *room[MOST_ARGUMENTS + 1], **given = room + 1, *value = NULL;
     PyObject *called = value_of(self->part[CALLED], variables);
     if (!called) return NULL;
     Py_ssize_t count = evaluate_all(self, ARGUMENTS, given, variables);
     if (count >= 0 && stand_at(self->part[STATE], self->part[PLACE]) == 0)
-        value = finished_call(self->part[STATE], self->part + CALL, called, given, count);
+        value = finished_call(self, CALL, called, given, count);
     while (count-- > 0) Py_DECREF(given[count]);
     Py_DECREF(called);
     return value;
@@ -329,11 +368,11 @@ PyObject *run_call(const Node *self, PyObject *variables)
 
 /* --- methods ---------------------------------------------------------------------------------- */
 
-/* Parts of `receiver.name(arguments)`: the receiver, the name, the three of a call, the node of
+/* Parts of `receiver.name(arguments)`: the receiver, the name, those of a call, the node of
  * `receiver.name`, what finds the method of any value, and in place of its receiver where it has
  * none; the methods of tensors, or None where the name is another attribute of them, and of the
  * host's classes; what the node learns: a class, and its `language_reads`; the arguments. */
-enum { RECEIVER = FIRST, NAME, METHOD_CALL, ATTRIBUTE = METHOD_CALL + 3, FIND, NO_RECEIVER,
+enum { RECEIVER = FIRST, NAME, METHOD_CALL, ATTRIBUTE = METHOD_CALL + CALL_PARTS, FIND, NO_RECEIVER,
        OF_TENSORS, OF_CLASSES, KIND, READS, METHOD_ARGUMENTS };
 
 /* The method of an instance of the known class; NULL, perhaps with an exception set, where its own
@@ -394,8 +433,8 @@ PyObject *run_method(const Node *self, PyObject *variables)
     Py_ssize_t count = called ? evaluate_all(self, METHOD_ARGUMENTS, given, variables) : -1;
     if (count >= 0 && stand_at(self->part[STATE], self->part[PLACE]) == 0) {
         room[1] = receiver;
-        value = finished_call(self->part[STATE], self->part + METHOD_CALL, called,
-                              given - (receiver != NULL), count + (receiver != NULL));
+        value = finished_call(self, METHOD_CALL, called, given - (receiver != NULL),
+                              count + (receiver != NULL));
     }
     while (count-- > 0) Py_DECREF(given[count]);
     Py_XDECREF(called);

@@ -9,7 +9,12 @@ from gradcli.errors import GradcliError
 from gradcli.language.functions.calls import Function, Signature, locate, too_many_calls
 from gradcli.language.functions.hot_bodies import HOT_AFTER, HotBody
 from gradcli.language.limits import DEEPEST_CALL, too_many_steps
-from gradcli.language.objects.classes.user_classes import UserClass, init_returned
+from gradcli.language.objects.classes.user_classes import (
+    CHANGES,
+    Changes,
+    UserClass,
+    init_returned,
+)
 from gradcli.state import State
 
 if TYPE_CHECKING:
@@ -22,6 +27,9 @@ Node = Callable[["Variables"], Any]
 
 Finished = Callable[["tree.Call", Any, tuple[Any, ...]], Any]
 """What calls any value with its arguments, as the call of a node of the tree."""
+
+Find = Callable[[type], Any]
+"""What finds the function of the program's that a class has for a special method; None for none."""
 
 Failed = Callable[[Exception, "tree.Call", Any, tuple[Any, ...]], Any]
 """What raises that a program sees of the failure of such a call."""
@@ -39,10 +47,16 @@ class Calls(Protocol):
         node: tree.Call,
         otherwise: Finished,
         failed: Failed,
+        find: Find,
+        kind: None,
+        mark: None,
+        method: None,
         /,
         *arguments: Node,
     ) -> Node:
-        """`function(arguments)`, of which there are few."""
+        """`function(arguments)`, of which there are few; `find` gives a `__call__`, and the next
+        three are what it learns of one.
+        """
         raise NotImplementedError
 
     def method(
@@ -55,18 +69,22 @@ class Calls(Protocol):
         node: tree.Call,
         otherwise: Finished,
         failed: Failed,
+        find: Find,
+        kind: None,
+        mark: None,
+        method: None,
         attribute: tree.Attribute,
-        find: Callable[[State, tree.Attribute, Any], tuple[Any, Any]],
+        find_method: Callable[[State, tree.Attribute, Any], tuple[Any, Any]],
         no_receiver: Any,
         of_tensors: dict[str, Any] | None,
         of_classes: dict[type, dict[str, Any]],
-        kind: None,
+        of_receiver: None,
         reads: None,
         /,
         *arguments: Node,
     ) -> Node:
-        """`receiver.name(arguments)`: `find` gives the method of any value, with its receiver or
-        what stands for none; `kind` and `reads` are what it learns.
+        """`receiver.name(arguments)`: `find_method` gives that of any value, with its receiver or
+        what stands for none; the last two are what it learns.
         """
         raise NotImplementedError
 
@@ -86,9 +104,9 @@ def _ended(error: Exception, function: Function) -> Exception:
 
 def tell_of_calls(nodes: Any) -> None:
     """Let the nodes find what is in a function and in a class, and hand them what they call."""
-    owners = (Function, Signature, HotBody, State, UserClass)
+    owners = (Function, Signature, HotBody, State, UserClass, Changes)
     nodes.know_calls(
         *[each.__new__(each) for each in owners],
         *(_invoked, _ended, HotBody.called, too_many_steps, too_many_calls, init_returned),
-        *(GradcliError, DEEPEST_CALL, HOT_AFTER),
+        *(GradcliError, DEEPEST_CALL, HOT_AFTER, CHANGES),
     )

@@ -86,18 +86,28 @@ static PyObject *picked(PyObject *value, PyObject *index)
 }
 
 /* `value[index]`; parts are the two nodes of the tree, and the function that picks from anything and
- * labels them. */
+ * labels them; then what says what the failure of a method is, what finds one of the program's, and
+ * what is learnt of one. */
 PyObject *run_item(const Node *self, PyObject *variables)
 {
-    enum { OF = FIRST, INDEX, OF_NODE, INDEX_NODE, PICK };
+    enum { OF = FIRST, INDEX, OF_NODE, INDEX_NODE, PICK, FAILED, FIND, LEARNT };
     PyObject *value = value_of(self->part[OF], variables), *index = NULL, *found = NULL;
     if (!value) return NULL;
     if (!(index = value_of(self->part[INDEX], variables))) goto end;
     if (stand_at(self->part[STATE], self->part[PLACE]) < 0) goto end;
     found = picked(value, index);
-    if (!found && !PyErr_Occurred())
+    if (found || PyErr_Occurred()) goto end;
+    PyObject *given[] = {value, index, self->part[OF_NODE], self->part[INDEX_NODE]}, *method = NULL;
+    if (PyType_GetFlags(Py_TYPE(value)) & Py_TPFLAGS_HEAPTYPE)
+        method = special_method(self, LEARNT, Py_TYPE(value), self->part[FIND]);
+    if (method) {
+        found = entered(method, given, 2);
+        if (!found) found = after_error(self->part[FAILED], given, 4);
+        Py_DECREF(method);
+    } else if (!PyErr_Occurred()) {
         found = PyObject_CallFunctionObjArgs(self->part[PICK], value, index, self->part[OF_NODE],
                                              self->part[INDEX_NODE], NULL);
+    }
 end:
     Py_DECREF(value);
     Py_XDECREF(index);

@@ -136,6 +136,17 @@ HIDDEN int is_plain_key(PyObject *value);
 /* The most elements that a value may have; -1 with an exception set. */
 HIDDEN Py_ssize_t most_elements(PyObject *state);
 
+/* Call a function of the program's, which the caller owns, with arguments by position. */
+HIDDEN PyObject *entered(PyObject *function, PyObject *const *given, Py_ssize_t count);
+
+/* The function of the program's that a class has for a special method, a new reference: three parts
+ * learn it, and `find` gives it for a class. NULL, perhaps with an exception set, for none. */
+HIDDEN PyObject *special_method(const Node *self, int part, PyTypeObject *kind, PyObject *find);
+
+/* Call a function in Python with the exception that is set, and with values, unless it is one that
+ * ends the program. */
+HIDDEN PyObject *after_error(PyObject *failed, PyObject *const *given, Py_ssize_t count);
+
 /* --- kinds: `nodes.def` has them all ---------------------------------------------------------- */
 
 #define NODE(name, parts) HIDDEN PyObject *run_##name(const Node *self, PyObject *variables);

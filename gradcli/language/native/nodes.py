@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gradcli.arrays.native.dispatch import core
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.native import quick
-from gradcli.language.native.calls import Calls, Node, tell_of_calls
+from gradcli.language.native.calls import Calls, Find, Node, tell_of_calls
 from gradcli.language.objects.classes.user_classes import Instance, UserClass
 from gradcli.language.objects.types import LanguageType
 from gradcli.limits import Limits, Steps
@@ -62,9 +62,16 @@ class Nodes(Calls, Protocol):
         left_node: Any,
         right_node: Any,
         otherwise: Callable[[Any, Any, Any, Any], Any],
+        methods: tuple[Callable[..., Any], ...],
+        kind: None,
+        mark: None,
+        method: None,
         /,
     ) -> Node:
-        """`left operator right`; `otherwise` takes both values, then both nodes of the tree."""
+        """`left operator right`; `otherwise` takes both values, then both nodes of the tree.
+        `methods` find the method of a class, go on where it declines, and say what its failure is;
+        the last three are what is learnt of one.
+        """
         raise NotImplementedError
 
     def contained(
@@ -143,9 +150,16 @@ class Nodes(Calls, Protocol):
         value_node: Any,
         index_node: Any,
         otherwise: Callable[[Any, Any, Any, Any], Any],
+        failed: Callable[[Exception, Any, Any, Any, Any], Any],
+        find: Find,
+        kind: None,
+        mark: None,
+        method: None,
         /,
     ) -> Node:
-        """`value[index]`; `otherwise` takes both values, then both nodes of the tree."""
+        """`value[index]`; `otherwise` takes both values, then both nodes of the tree, and `failed`
+        the error of a method before; the last three are what is learnt of one.
+        """
         raise NotImplementedError
 
     def slice(

@@ -78,11 +78,38 @@ static PyObject *joined(PyObject *state, PyObject *left, PyObject *right)
     return is_text ? PyUnicode_Concat(left, right) : PySequence_Concat(left, right);
 }
 
+enum { LEFT = FIRST, RIGHT, LEFT_NODE, RIGHT_NODE, OTHERWISE, METHODS, LEARNT };
+
+/* The value of an operator by the method that the object on the left has for it, where that comes
+ * first in Python too: no class derives from the object's, and a comparison is with another of the
+ * class or with what is no container. NULL with no exception where that is not so. */
+static PyObject *by_method(const Node *self, PyObject *left, PyObject *right)
+{
+    enum { FIND, DECLINED, FAILED };
+    PyTypeObject *kind = Py_TYPE(left), *other = Py_TYPE(right);
+    PyObject *by = self->part[METHODS], *given[] = {left, right};
+    PyObject *nodes[] = {left, right, self->part[LEFT_NODE], self->part[RIGHT_NODE]};
+    if (other == known_class[TENSOR] || !(PyType_GetFlags(kind) & Py_TPFLAGS_HEAPTYPE)) return NULL;
+    PyObject *method = special_method(self, LEARNT, kind, PyTuple_GetItem(by, FIND)), *value = NULL;
+    if (!method) return NULL;
+    if (other == kind ||
+        !(PyType_IsSubtype(other, kind) || (self->number < ADD && !is_plain(right)))) {
+        value = entered(method, given, 2);
+        if (!value) value = after_error(PyTuple_GetItem(by, FAILED), nodes, 4);
+    }
+    Py_DECREF(method);
+    if (value != Py_NotImplemented) return value;
+    Py_DECREF(value);
+    return PyObject_CallFunctionObjArgs(PyTuple_GetItem(by, DECLINED), left, right, nodes[2], nodes[3],
+                                        NULL);
+}
+
 /* `left op right`: `number` is the operator; parts are what the function in Python is called with
- * behind the operands, the two nodes of the tree, and the function. */
+ * behind the operands, the two nodes of the tree, and the function; then what finds a method of the
+ * program's, what goes on where that declines, what says what its failure is, and what is learnt of
+ * one. */
 PyObject *run_binary(const Node *self, PyObject *variables)
 {
-    enum { LEFT = FIRST, RIGHT, LEFT_NODE, RIGHT_NODE, OTHERWISE };
     long operator = self->number;
     PyObject *left = value_of(self->part[LEFT], variables), *right = NULL, *value = NULL;
     if (!left) return NULL;
@@ -91,12 +118,22 @@ PyObject *run_binary(const Node *self, PyObject *variables)
     if (Py_IS_TYPE(left, &PyFloat_Type) && Py_IS_TYPE(right, &PyFloat_Type))
         value = of_floats(operator, PyFloat_AsDouble(left), PyFloat_AsDouble(right));
     if (value) goto end;
-    if (operator < ADD) {
-        if (is_plain(left) && is_plain(right)) value = PyObject_RichCompare(left, right, operator);
-    } else if (is_number(left)) {
-        if (is_number(right)) value = of_numbers(operator, left, right);
-    } else if (operator == ADD) {
-        value = joined(self->part[STATE], left, right);
+    if (is_number(left)) {
+        if (operator < ADD) {
+            if (is_plain(right)) value = PyObject_RichCompare(left, right, operator);
+        } else if (is_number(right)) {
+            value = of_numbers(operator, left, right);
+        }
+    } else if (is_plain(left)) {
+        if (operator < ADD && is_plain(right)) value = PyObject_RichCompare(left, right, operator);
+        if (operator == ADD) value = joined(self->part[STATE], left, right);
+    } else {
+        if (operator == ADD) value = joined(self->part[STATE], left, right);
+        if (!value) {
+            PyErr_Clear(); /* of a concatenation, as below */
+            value = by_method(self, left, right);
+            if (!value && PyErr_Occurred()) goto end;
+        }
     }
     if (!value) {
         PyErr_Clear(); /* the function in Python finds the same, and says it in the program's words */
@@ -130,14 +167,14 @@ static int holds(PyObject *container, PyObject *element)
 /* `left in right`, and `not in` where `number` is 1; parts are the operands and the function. */
 PyObject *run_contained(const Node *self, PyObject *variables)
 {
-    enum { LEFT = FIRST, RIGHT, OTHERWISE };
     PyObject *left = value_of(self->part[LEFT], variables), *right = NULL, *value = NULL;
     if (!left) return NULL;
     if (!(right = value_of(self->part[RIGHT], variables))) goto end;
     if (stand_at(self->part[STATE], self->part[PLACE]) < 0) goto end;
+    enum { HOLDS = RIGHT + 1 };
     int found = holds(right, left);
     if (found == UNSURE)
-        value = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], left, right, NULL);
+        value = PyObject_CallFunctionObjArgs(self->part[HOLDS], left, right, NULL);
     else if (found >= 0)
         value = PyBool_FromLong(found != self->number);
 end:

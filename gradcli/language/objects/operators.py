@@ -255,11 +255,17 @@ def _method(symbol: str, reflected: bool) -> str:
 
 def written_operator(symbol: str, kind: type) -> Any:
     """The function of the program's that an object of a class has for an operator, None where there
-    is no such, or what the host checks it for.
+    is no such.
+    """
+    return written_method(_method(symbol, False), kind)
+
+
+def written_method(name: str, kind: type) -> Any:
+    """The function of the program's that an object of a class has for a special method, None where
+    there is no such, or what the host checks it for.
     """
     if not hasattr(kind, "language_class"):
         return None
-    name = _method(symbol, False)
     method = getattr(kind, name, None)
     function = getattr(method, "function", None)
     return function if hasattr(function, "invoke") and SPECIAL_METHODS[name] is object else None

@@ -5,6 +5,7 @@ methods of tensors and modules.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from gradcli.autograd.batched import NeedsExamples
@@ -24,7 +25,7 @@ from gradcli.language.objects.classes.user_classes import Instance, UserClass
 from gradcli.language.objects.exceptions import HOST_ERRORS
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS
-from gradcli.language.objects.operators import get_item
+from gradcli.language.objects.operators import get_item, written_method
 from gradcli.language.objects.types import LanguageType, check_kind
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables
@@ -67,7 +68,8 @@ def subscript(c: Compiler, node: tree.Subscript, scope: Scope) -> Evaluate:
     evaluate = c.expression(node.value, scope)
     index = c.expression(node.index, scope)
     if c.nodes is not None:
-        return c.nodes.item(0, state, span, evaluate, index, node.value, node.index, _picked)
+        by = (_picked, _not_picked, _GETITEM, None, None, None)
+        return c.nodes.item(0, state, span, evaluate, index, node.value, node.index, *by)
     (where, owner), values = direct(c, node.value, scope), c.values
     at_name = _own(c, node.index, scope)
 
@@ -96,8 +98,24 @@ def _picked(
                 pass
         return get_item(value, index)
     except GradcliError as error:
+        return _not_picked(error, value, index, value_node, index_node)
+
+
+def _not_picked(
+    error: Exception,
+    value: Any,
+    index: Any,
+    value_node: tree.Expression,
+    index_node: tree.Expression,
+) -> Any:
+    """Raise the error of `value[index]`, labelled."""
+    if isinstance(error, GradcliError):
         label_operands(error, ((value_node, value), (index_node, index)), "[]")
-        raise
+    raise error
+
+
+_CALL = partial(written_method, "__call__")
+_GETITEM = partial(written_method, "__getitem__")
 
 
 @compiles(tree.Slice)
@@ -133,7 +151,7 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
     function = c.expression(node.function, scope)
     if c.nodes is not None and len(parts) <= MOST_ARGUMENTS:
         own = [evaluate for evaluate, _ in parts]
-        return c.nodes.call(0, state, span, function, node, finished_call, failed, *own)
+        return c.nodes.call(0, state, span, function, node, *_CALLING, *own)
     (where, name), of_program = direct(c, node.function, scope), c.values
 
     def run(variables: Variables) -> Any:
@@ -286,10 +304,10 @@ def _method(
     methods = catalogue.methods
     is_tensor_method = _is_tensor_method(name)
     if c.nodes is not None and len(parts) <= MOST_ARGUMENTS:
-        calls = (node, finished_call, failed, target, find_method, NO_RECEIVER)
-        tables = (methods if is_tensor_method else None, METHODS, None, None)
+        finding = (target, find_method, NO_RECEIVER, methods if is_tensor_method else None, METHODS)
         own = [evaluate for evaluate, _ in parts]
-        return c.nodes.method(0, state, span, receiver, name, *calls, *tables, *own)
+        called = (receiver, name, node, *_CALLING, *finding, None, None)
+        return c.nodes.method(0, state, span, *called, *own)
     (where, owner), of_program = direct(c, target.value, scope), c.values
     arguments = _behind_receiver(parts)
 
@@ -348,6 +366,10 @@ def finished_call(node: tree.Call, called: Any, values: tuple[Any, ...]) -> Any:
         return called(*values)
     except Exception as error:
         return failed(error, node, called, values)
+
+
+_CALLING = (finished_call, failed, _CALL, None, None, None)
+"""What a node calls values by, and what it learns."""
 
 
 def _with_keywords(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
@@ -20,6 +20,9 @@ from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.ops.binding import catalogue
 from gradcli.state import State
+
+if TYPE_CHECKING:
+    from gradcli.language.native.nodes import Nodes
 
 OPERATORS = (
     *("<", "<=", "==", "!=", ">", ">="),
@@ -90,8 +93,7 @@ def operation(
     left = c.expression(left_node, scope)
     if c.nodes is not None:
         right = c.expression(right_node, scope)
-        number, apply = OPERATORS.index(symbol), _applied(symbol)
-        return c.nodes.binary(number, c.state, span, left, right, left_node, right_node, apply)
+        return _node(c.nodes, c.state, symbol, span, (left, right), (left_node, right_node))
     if c.reads_directly and is_direct(left_node, scope):
         if type(right_node) is tree.Constant:
             return _name_and_constant(c.state, symbol, left_node, left, right_node, span)
@@ -105,6 +107,51 @@ def operation(
 
 Sides = tuple[Evaluate, Evaluate]
 """The closures of the two operands."""
+
+
+def _node(
+    makers: Nodes,
+    state: State,
+    symbol: str,
+    span: Span,
+    sides: Sides,
+    nodes: tuple[tree.Expression, tree.Expression],
+) -> Evaluate:
+    """The node in C of an operator."""
+    number, apply, methods = OPERATORS.index(symbol), _applied(symbol), _methods(symbol)
+    return makers.binary(number, state, span, *sides, *nodes, apply, methods, None, None, None)
+
+
+@cache
+def _methods(symbol: str) -> tuple[Callable[..., Any], ...]:
+    """What a node does by the method of an object of the program's: it finds that of a class, goes
+    on where it declines, and says what its failure is.
+    """
+    compares = symbol in COMPARISONS
+
+    def find(kind: type) -> Any:
+        if compares and issubclass(kind, _WALKED):
+            return None
+        return operators.written_operator(symbol, kind)
+
+    def declined(a: Any, b: Any, left_node: tree.Expression, right_node: tree.Expression) -> Any:
+        try:
+            return operators.from_the_right(symbol, a, b)
+        except _FAILURES as error:
+            return _otherwise(error, symbol, (left_node, a), (right_node, b))
+
+    def failed(
+        error: Exception,
+        a: Any,
+        b: Any,
+        left_node: tree.Expression,
+        right_node: tree.Expression,
+    ) -> Any:
+        if not isinstance(error, _FAILURES):
+            raise error
+        return _otherwise(error, symbol, (left_node, a), (right_node, b))
+
+    return find, declined, failed
 
 
 def _name_and_name(
@@ -383,12 +430,8 @@ def _nested(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
     for symbol, right_node in node.rest:
         end = end_of_step(source.text, right_node.span.end, node.span.end)
         span = Span(source, node.span.start, end)
-        number, right, apply = (
-            OPERATORS.index(symbol),
-            c.expression(right_node, scope),
-            _applied(symbol),
-        )
-        left = c.nodes.binary(number, c.state, span, left, right, left_node, right_node, apply)
+        sides = (left, c.expression(right_node, scope))
+        left = _node(c.nodes, c.state, symbol, span, sides, (left_node, right_node))
         left_node = tree.Binary(span, node.first, [])
     return left
 

@@ -32,6 +32,20 @@ from gradcli.language.objects.classes.special_methods import (
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import LanguageType, not_callable, type_name, type_of
+from gradcli.record import Record
+
+
+class Changes(Record):
+    """When classes of programs changed.
+
+    Attributes:
+        mark: another object after each change.
+    """
+
+    mark: object
+
+
+CHANGES = Changes(object())
 
 
 class Instance:
@@ -214,6 +228,7 @@ class UserClass(LanguageType):
     def forget(self) -> None:
         """Forget what was found for the class and those that derive from it: it has changed."""
         host = self.host
+        CHANGES.mark = object()
         self._found, self._init, self._initialise, self.enters = {}, None, None, None
         self._new = getattr(host, "language_new", None)
         if issubclass(host, Instance):
