@@ -99,6 +99,27 @@ class Longer(Length):
     def __init__(self, n):
         self.n = n
         self.own = [n, n + 1]
+class Odd:
+    def __init__(self, n): self.n = n
+    def __repr__(self): return "odd" + str(self.n)
+    def __add__(self, other): return NotImplemented if other == 1 else ("plus", self.n, other)
+    def __radd__(self, other): return ("rplus", self.n, other)
+    def __sub__(self, other): return NotImplemented
+    def __rsub__(self, other): return ("rminus", self.n, other)
+    def __mul__(self, other): return Odd(self.n * other) if other else fails()
+    __rmul__ = __mul__
+    def __truediv__(self, other): return NotImplemented
+    def __rpow__(self, other): return NotImplemented
+    def __lt__(self, other): return NotImplemented if other == 5 else True
+    def __eq__(self, other): return type(other) is Odd and self.n == other.n
+    def __hash__(self): return self.n
+class Bad(Odd):
+    def __add__(self): return 1
+    def __radd__(self, other, more): return 1
+    def __eq__(self, other): return other + "a"
+    def __hash__(self): return [][1]
+class Odder(Odd):
+    def __radd__(self, other): return ("odder", self.n, other)
 class Sized:
     def __len__(self): return 7
 class Letters:
@@ -155,6 +176,11 @@ SAME_AS_CPYTHON = [
     "[x for x in [] if fails()], [n for n in map(abs, [-1])]",
     "[x for x in range(3) if x if x > 1]",
     "[f'{x}' for x in range(1000)][999], [x for x in range(700)][-1]",
+    "Odd(3) + 2, 1 + Odd(3), 2 - Odd(1), Odd(2) < 3, Odd(3) == Odd(3), 3 == Odd(3)",
+    "Odd(3) + Odder(1), Odder(1) + Odd(3), Odd(2) * 3, 3 * Odd(2), Odd(2) != 2, Odd(1) + 5",
+    "Odd(1) in {Odd(1)}, Odd(2) in {Odd(1): 1}",
+    "{Odd(1): 5}[Odd(1)], {Odd(1), Odd(1)}, 1.5 * Odd(2)",
+    "[a + b for a in (1, Odd(2), Odder(3), 1.5) for b in (2, Odd(1), Odder(5))]",
     "len('abc'), len([1]), len(()), len({1: 2}), len({1}), len(range(9)), len(Sized()), abs(-3)",
     "isinstance(1, int), isinstance(True, int), isinstance('a', (int, str)), isinstance([], list)",
     "isinstance(Length(1), Length), isinstance(Longer(1), Length), isinstance(Length(1), Longer)",
@@ -167,6 +193,8 @@ SAME_AS_CPYTHON = [
     "float(1), float('1e3'), float('nan') != 1, bool(''), bool(0.0), bool([1]), bool(Length(1))",
     "list('ab'), list((1, 2)), list({1: 2})",
     "list(range(3)), tuple([1]), tuple((1, 2)), list(Letters())",
+    "sorted(set([1, 2, 1])), set('aa'), set()",
+    "set({1}), len(set((1, (1, 2)))), len({Odd(1), Odd(2)})",
     "list(range(5)), list(range(1, 5)), list(range(5, 1, -2)), range(True), range(3)[1]",
     "[].append(1), (lambda a: (a.append(1), a.append([2]), a))([])",
     "'a-b'.split('-'), ' a '.strip()",

@@ -25,9 +25,9 @@ HOT_ITERATIONS = 600
 """Iterations of a loop from which on its body is hot, where no loop compiler takes it."""
 
 
-def head_start(are_in_c: bool, after: int) -> int:
-    """What a count begins at that makes something hot when it is `after`, of closures or nodes."""
-    return (1 - LATER) * after if are_in_c else 0
+def before_hot(after: int, are_in_c: bool) -> int:
+    """What a count of closures, or of nodes, begins at which is above 0 when they are hot."""
+    return -after * (LATER if are_in_c else 1)
 
 
 class HotBlock(Record):
@@ -37,23 +37,23 @@ class HotBlock(Record):
         body: its closure.
         is_alone: whether nothing else compiles the iterations.
         write: writes the body as a function of the variables; None where that cannot be.
+        runs: how often it ran since it was last looked at; above 0 it is looked at again.
         written: what runs in its place.
-        runs: how often it ran since it was last looked at.
     """
 
     body: Run
     is_alone: Callable[[], bool]
     write: Callable[[], Run | None]
+    runs: int
     written: Run | None = None
-    runs: int = 0
 
     def run(self, variables: Variables) -> Any:
         """Run it once; returns how it ended."""
         if self.written is not None:
             return self.written(variables)
         self.runs += 1
-        if self.runs > HOT_ITERATIONS:
-            self.runs = 0
+        if self.runs > 0:
+            self.runs = -HOT_ITERATIONS
             if self.is_alone():
                 self.written = self.write() or self.body
         return self.body(variables)
@@ -66,20 +66,20 @@ class HotList(Record):
         write: writes it as a function of the variables and of an iterator; None where that cannot
             be.
         may_be: whether it may be written.
+        made: the elements, above 0 where they are many.
         run: what was written.
-        made: the elements.
     """
 
     write: Callable[[], Callable[..., list[Any]] | None]
     may_be: bool
+    made: int
     run: Any = None
-    made: int = 0
 
     def takes(self, values: Any) -> bool:
         """Whether it is written, as it is by now, or for values that are many."""
         if self.run is None:
             many = len(values) if type(values) in _SIZED else 0
-            if self.made + many < HOT_ITERATIONS:
+            if self.made + many < 0:
                 return False
             self.run = self.write()
             self.may_be = self.run is not None
@@ -97,6 +97,7 @@ class HotBody(Record):
         least, most: how many arguments it may be given by position.
         write: writes the body as a function of the `Function` and its arguments; None where that
             cannot be.
+        calls: how often it was called, above 0 where that is often.
         run: what it wrote.
     """
 
@@ -104,13 +105,13 @@ class HotBody(Record):
     least: int
     most: int
     write: Callable[[], Callable[..., Any] | None]
-    calls: int = 0
+    calls: int
     run: Callable[..., Any] | None = None
 
     def called(self, function: Any) -> None:
         """A function with the body is called and not written yet."""
         self.calls += 1
-        if self.calls > HOT_AFTER and self.run is None:
+        if self.calls > 0 and self.run is None:
             if len(function.state.stack) > DEEPEST_WRITTEN:
                 return
             self.calls = -1 << 60  # once

@@ -38,9 +38,9 @@ static PyTypeObject *class_of[OWNERS];
 
 /* What Python has to say, in the order in which `know_calls` is given it. */
 enum { INVOKE, ENDED, WRITE, TOO_MANY_STEPS, TOO_MANY_CALLS, INIT_RETURNED, ERROR, DEEPEST,
-       HOT_AFTER, WHEN_CHANGED, HELPERS };
+       WHEN_CHANGED, HELPERS };
 static PyObject *helper[HELPERS];
-static long deepest, hot_after;
+static long deepest;
 
 /* The slot of an object of the session's, which is never empty. */
 #define AT(object, slot) (*(PyObject **)((char *)(object) + offset[slot]))
@@ -62,7 +62,6 @@ PyObject *know_calls(PyObject *module, PyObject *const *given, Py_ssize_t count)
     for (int k = 0; k < OWNERS; k++) class_of[k] = (PyTypeObject *)Py_NewRef((PyObject *)Py_TYPE(given[k]));
     for (int k = 0; k < HELPERS; k++) helper[k] = Py_NewRef(given[OWNERS + k]);
     deepest = PyLong_AsLong(helper[DEEPEST]);
-    hot_after = PyLong_AsLong(helper[HOT_AFTER]);
     if (PyErr_Occurred()) return NULL;
     Py_RETURN_NONE;
 }
@@ -124,7 +123,7 @@ static int count_call(PyObject *function, PyObject *hot)
 {
     PyObject *before = AT(hot, HOT_calls);
     long calls = PyLong_AsLong(before);
-    if (calls >= hot_after || AT(hot, HOT_run) != Py_None) {
+    if (calls >= 0 || AT(hot, HOT_run) != Py_None) {
         PyObject *done = PyObject_CallFunctionObjArgs(helper[WRITE], hot, function, NULL);
         Py_XDECREF(done);
         return done ? 0 : -1;

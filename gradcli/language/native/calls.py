@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcli.errors import GradcliError
 from gradcli.language.functions.calls import Function, Signature, locate, too_many_calls
-from gradcli.language.functions.hot_bodies import HOT_AFTER, HotBody
+from gradcli.language.functions.hot_bodies import HotBody
 from gradcli.language.limits import DEEPEST_CALL, too_many_steps
 from gradcli.language.objects.classes.user_classes import (
     CHANGES,
@@ -108,5 +108,5 @@ def tell_of_calls(nodes: Any) -> None:
     nodes.know_calls(
         *[each.__new__(each) for each in owners],
         *(_invoked, _ended, HotBody.called, too_many_steps, too_many_calls, init_returned),
-        *(GradcliError, DEEPEST_CALL, HOT_AFTER, CHANGES),
+        *(GradcliError, DEEPEST_CALL, CHANGES),
     )

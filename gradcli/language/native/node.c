@@ -154,6 +154,13 @@ int is_plain_key(PyObject *value)
     return 1;
 }
 
+int is_easy_key(PyObject *value)
+{
+    PyTypeObject *type = Py_TYPE(value);
+    if (type == &PyTuple_Type) return is_plain_key(value);
+    return type != &PyList_Type && type != &PyDict_Type && type != &PySet_Type;
+}
+
 /* --- the type --------------------------------------------------------------------------------- */
 
 static PyObject *evaluated(const Node *self, PyObject *variables)

@@ -133,6 +133,9 @@ INLINE int is_plain(PyObject *value)
 /* Whether a value is a key that needs no look at what lies in it. */
 HIDDEN int is_plain_key(PyObject *value);
 
+/* Whether it is one, or an object that may have a hash of its own. */
+HIDDEN int is_easy_key(PyObject *value);
+
 /* The most elements that a value may have; -1 with an exception set. */
 HIDDEN Py_ssize_t most_elements(PyObject *state);
 

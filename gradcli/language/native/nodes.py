@@ -66,11 +66,14 @@ class Nodes(Calls, Protocol):
         kind: None,
         mark: None,
         method: None,
+        reflected_kind: None,
+        reflected_mark: None,
+        reflected_method: None,
         /,
     ) -> Node:
         """`left operator right`; `otherwise` takes both values, then both nodes of the tree.
         `methods` find the method of a class, go on where it declines, and say what its failure is;
-        the last three are what is learnt of one.
+        the others are what is learnt of one on the left, and on the right.
         """
         raise NotImplementedError
 

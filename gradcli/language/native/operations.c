@@ -78,30 +78,47 @@ static PyObject *joined(PyObject *state, PyObject *left, PyObject *right)
     return is_text ? PyUnicode_Concat(left, right) : PySequence_Concat(left, right);
 }
 
-enum { LEFT = FIRST, RIGHT, LEFT_NODE, RIGHT_NODE, OTHERWISE, METHODS, LEARNT };
+enum { LEFT = FIRST, RIGHT, LEFT_NODE, RIGHT_NODE, OTHERWISE, METHODS, LEARNT, REFLECTED = LEARNT + 3 };
+enum { FIND, DECLINED, FAILED, FIND_REFLECTED };
+
+/* The value of an operator by a method, which is given up, with its object first. */
+static PyObject *entered_for(const Node *self, PyObject *method, PyObject *left, PyObject *right,
+                             int reflected)
+{
+    PyObject *by = self->part[METHODS], *given[] = {reflected ? right : left, reflected ? left : right};
+    PyObject *nodes[] = {left, right, self->part[LEFT_NODE], self->part[RIGHT_NODE]};
+    PyObject *value = entered(method, given, 2);
+    if (!value) value = after_error(PyTuple_GetItem(by, FAILED), nodes, 4);
+    Py_DECREF(method);
+    if (value != Py_NotImplemented) return value;
+    Py_DECREF(value);
+    return PyObject_CallFunctionObjArgs(PyTuple_GetItem(by, DECLINED), left, right, nodes[2], nodes[3],
+                                        reflected ? Py_True : Py_False, NULL);
+}
 
 /* The value of an operator by the method that the object on the left has for it, where that comes
  * first in Python too: no class derives from the object's, and a comparison is with another of the
  * class or with what is no container. NULL with no exception where that is not so. */
 static PyObject *by_method(const Node *self, PyObject *left, PyObject *right)
 {
-    enum { FIND, DECLINED, FAILED };
     PyTypeObject *kind = Py_TYPE(left), *other = Py_TYPE(right);
-    PyObject *by = self->part[METHODS], *given[] = {left, right};
-    PyObject *nodes[] = {left, right, self->part[LEFT_NODE], self->part[RIGHT_NODE]};
     if (other == known_class[TENSOR] || !(PyType_GetFlags(kind) & Py_TPFLAGS_HEAPTYPE)) return NULL;
-    PyObject *method = special_method(self, LEARNT, kind, PyTuple_GetItem(by, FIND)), *value = NULL;
-    if (!method) return NULL;
-    if (other == kind ||
-        !(PyType_IsSubtype(other, kind) || (self->number < ADD && !is_plain(right)))) {
-        value = entered(method, given, 2);
-        if (!value) value = after_error(PyTuple_GetItem(by, FAILED), nodes, 4);
-    }
-    Py_DECREF(method);
-    if (value != Py_NotImplemented) return value;
-    Py_DECREF(value);
-    return PyObject_CallFunctionObjArgs(PyTuple_GetItem(by, DECLINED), left, right, nodes[2], nodes[3],
-                                        NULL);
+    if (other != kind &&
+        (PyType_IsSubtype(other, kind) || (self->number < ADD && !is_plain(right))))
+        return NULL;
+    PyObject *find = PyTuple_GetItem(self->part[METHODS], FIND);
+    PyObject *method = special_method(self, LEARNT, kind, find);
+    return method ? entered_for(self, method, left, right, 0) : NULL;
+}
+
+/* The same of a number and an object on the right of it. */
+static PyObject *by_reflected(const Node *self, PyObject *left, PyObject *right)
+{
+    PyTypeObject *kind = Py_TYPE(right);
+    if (self->number < ADD || !(PyType_GetFlags(kind) & Py_TPFLAGS_HEAPTYPE)) return NULL;
+    PyObject *find = PyTuple_GetItem(self->part[METHODS], FIND_REFLECTED);
+    PyObject *method = special_method(self, REFLECTED, kind, find);
+    return method ? entered_for(self, method, left, right, 1) : NULL;
 }
 
 /* `left op right`: `number` is the operator; parts are what the function in Python is called with
@@ -123,6 +140,8 @@ PyObject *run_binary(const Node *self, PyObject *variables)
             if (is_plain(right)) value = PyObject_RichCompare(left, right, operator);
         } else if (is_number(right)) {
             value = of_numbers(operator, left, right);
+        } else if (!(value = by_reflected(self, left, right)) && PyErr_Occurred()) {
+            goto end;
         }
     } else if (is_plain(left)) {
         if (operator < ADD && is_plain(right)) value = PyObject_RichCompare(left, right, operator);
@@ -155,12 +174,11 @@ enum { UNSURE = -2 };
 static int holds(PyObject *container, PyObject *element)
 {
     PyTypeObject *type = Py_TYPE(container);
-    if (type == &PyDict_Type)
-        return is_plain_key(element) ? PyDict_Contains(container, element) : UNSURE;
-    if (type == &PySet_Type || type == &PyFrozenSet_Type)
-        return is_plain_key(element) ? PySet_Contains(container, element) : UNSURE;
     if (type == &PyUnicode_Type)
         return Py_IS_TYPE(element, &PyUnicode_Type) ? PyUnicode_Contains(container, element) : UNSURE;
+    if (!is_easy_key(element)) return UNSURE;
+    if (type == &PyDict_Type) return PyDict_Contains(container, element);
+    if (type == &PySet_Type || type == &PyFrozenSet_Type) return PySet_Contains(container, element);
     return UNSURE;
 }
 

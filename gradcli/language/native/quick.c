@@ -11,7 +11,7 @@ enum { PIECE = 16, COPIED = 256, MOST_QUICK = 256, MOST_COMPARED = 16, SUMMED_AT
 /* What a call does, in the order of `DOES` in quick.py. */
 enum {
     LENGTH, IS_INSTANCE, ABSOLUTE, LEAST, LARGEST, SUM, TO_TEXT, TO_INTEGER, TO_FLOAT, TO_BOOL,
-    TO_LIST, TO_TUPLE, NUMBERS, APPEND, JOIN, OF_TEXT, OF_LIST, GET, BY_KEY, ADD
+    TO_LIST, TO_TUPLE, TO_SET, NUMBERS, APPEND, JOIN, OF_TEXT, OF_LIST, GET, BY_KEY, ADD
 };
 
 /* A function of the library's, what a call of it does, and the host's function that does it. */
@@ -182,14 +182,28 @@ static PyObject *converted(long does, PyObject *value)
     return result;
 }
 
-/* `list(values)` or `tuple(values)`. */
+static int are_easy_keys(PyObject *values)
+{
+    if (Py_IS_TYPE(values, &PyUnicode_Type)) return 1;
+    for (Py_ssize_t k = 0; k < PyObject_Size(values); k++)
+        if (!is_easy_key(Py_IS_TYPE(values, &PyList_Type) ? PyList_GetItem(values, k)
+                                                          : PyTuple_GetItem(values, k)))
+            return 0;
+    return 1;
+}
+
+/* `list(values)`, `tuple(values)` or `set(values)`. */
 static PyObject *collected(PyObject *state, long does, PyObject *values)
 {
     if (!is_sized(values)) return NULL;
     if (does == TO_TUPLE && Py_IS_TYPE(values, &PyTuple_Type)) return Py_NewRef(values);
+    if (does == TO_SET && (Py_IS_TYPE(values, &PySet_Type) || Py_IS_TYPE(values, &PyFrozenSet_Type)))
+        return PySet_New(values);
+    if (does == TO_SET && !(is_sequence(values) && are_easy_keys(values))) return NULL;
     Py_ssize_t length = PyObject_Size(values);
     if (length < 0) PyErr_Clear();
     if (length < 0 || !fit(state, length) || !charge_values(state, length)) return NULL;
+    if (does == TO_SET) return PySet_New(values);
     return does == TO_LIST ? PySequence_List(values) : PySequence_Tuple(values);
 }
 
@@ -227,7 +241,7 @@ static int is_short(PyObject *value, PyTypeObject *type)
 
 static PyObject *got(PyObject *const *given, Py_ssize_t count)
 {
-    if ((count != 2 && count != 3) || !Py_IS_TYPE(given[0], &PyDict_Type) || !is_plain_key(given[1]))
+    if ((count != 2 && count != 3) || !Py_IS_TYPE(given[0], &PyDict_Type) || !is_easy_key(given[1]))
         return NULL;
     PyObject *found = PyDict_GetItemWithError(given[0], given[1]);
     if (!found && !PyErr_Occurred()) found = count == 3 ? given[2] : Py_None;
@@ -255,7 +269,8 @@ PyObject *quick_call(PyObject *state, PyObject *called, PyObject *const *given, 
     case TO_FLOAT:
     case TO_BOOL: return count == 1 ? converted(quick->does, first) : NULL;
     case TO_LIST:
-    case TO_TUPLE: return count == 1 ? collected(state, quick->does, first) : NULL;
+    case TO_TUPLE:
+    case TO_SET: return count == 1 ? collected(state, quick->does, first) : NULL;
     case NUMBERS:
         for (Py_ssize_t k = 0; k < count; k++)
             if (!Py_IS_TYPE(given[k], &PyLong_Type)) return NULL;
@@ -270,11 +285,11 @@ PyObject *quick_call(PyObject *state, PyObject *called, PyObject *const *given, 
     case GET: return got(given, count);
     case BY_KEY:
         if (count < 2 || !(Py_IS_TYPE(first, &PyDict_Type) || Py_IS_TYPE(first, &PySet_Type)) ||
-            !is_plain_key(given[1]))
+            !is_easy_key(given[1]))
             return NULL;
         return by_host(quick->host, given, count);
     case ADD:
-        if (count != 2 || !Py_IS_TYPE(first, &PySet_Type) || !is_plain_key(given[1])) return NULL;
+        if (count != 2 || !Py_IS_TYPE(first, &PySet_Type) || !is_easy_key(given[1])) return NULL;
         return PySet_Add(first, given[1]) < 0 ? NULL : Py_NewRef(Py_None);
     default: return NULL;
     }

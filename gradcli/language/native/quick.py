@@ -10,7 +10,17 @@ from gradcli.language.objects.methods import METHODS
 
 DOES = (
     *("length", "is instance", "absolute", "least", "largest", "sum", "to text", "to integer"),
-    *("to float", "to bool", "to list", "to tuple", "numbers", "append", "join", "of text"),
+    *(
+        "to float",
+        "to bool",
+        "to list",
+        "to tuple",
+        "to set",
+        "numbers",
+        "append",
+        "join",
+        "of text",
+    ),
     *("of list", "get", "by key", "add"),
 )
 """What a call does, at the number that `quick.c` has for it."""
@@ -28,6 +38,7 @@ _BUILTINS = {
     "bool": "to bool",
     "list": "to list",
     "tuple": "to tuple",
+    "set": "to set",
     "range": "numbers",
 }
 

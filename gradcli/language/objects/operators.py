@@ -253,11 +253,11 @@ def _method(symbol: str, reflected: bool) -> str:
     return f"__{_SWAPPED.get(name, name) if reflected else name}__"
 
 
-def written_operator(symbol: str, kind: type) -> Any:
-    """The function of the program's that an object of a class has for an operator, None where there
-    is no such.
+def written_operator(symbol: str, kind: type, reflected: bool = False) -> Any:
+    """The function of the program's that an object of a class has for an operator, on its left or
+    reflected, None where there is no such.
     """
-    return written_method(_method(symbol, False), kind)
+    return written_method(_method(symbol, reflected), kind)
 
 
 def written_method(name: str, kind: type) -> Any:
@@ -282,11 +282,17 @@ def from_the_right(symbol: str, left: Any, right: Any) -> Any:
     if value is NotImplemented:
         if symbol in ("==", "!="):
             return (left is right) == (symbol == "==")
-        names = f"'{type(left).__name__}' and '{type(right).__name__}'"
-        if symbol in COMPARISONS:
-            raise TypeError(f"'{symbol}' not supported between instances of {names}")
-        raise TypeError(f"unsupported operand type(s) for {symbol}: {names}")
+        raise unsupported(symbol, left, right)
     return value
+
+
+def unsupported(symbol: str, left: Any, right: Any) -> TypeError:
+    """The host's error of an operator that neither side has."""
+    names = f"'{type(left).__name__}' and '{type(right).__name__}'"
+    if symbol in COMPARISONS:
+        return TypeError(f"'{symbol}' not supported between instances of {names}")
+    shown = "** or pow()" if symbol == "**" else symbol
+    return TypeError(f"unsupported operand type(s) for {shown}: {names}")
 
 
 def own_operator(symbol: str, left: Any, right: Any) -> Callable[[], Any] | None:

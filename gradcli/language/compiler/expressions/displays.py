@@ -13,7 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
 from gradcli.language.compiler.names import NOWHERE, direct
 from gradcli.language.functions import hot_bodies
-from gradcli.language.functions.hot_bodies import HotList, head_start
+from gradcli.language.functions.hot_bodies import HotList, before_hot
 from gradcli.language.limits import check_text, enter_host_call, too_many_steps
 from gradcli.language.objects.exceptions import converted
 from gradcli.language.objects.formatting import convert, format_value, is_checked
@@ -233,7 +233,8 @@ def _single(
     iterable, store, name = clause.iterable, clause.store, clause.name
     conditions, span = clause.conditions, clause.span
     write = partial(c.interpreter.write_list, c.alike(c.loop), node, scope)
-    hot = HotList(write, type(c) is Compiler)
+    made = before_hot(hot_bodies.HOT_ITERATIONS, c.nodes is not None)
+    hot = HotList(write, type(c) is Compiler, made)
 
     def collect(variables: Variables) -> list[Any]:
         values = iterable(variables)
@@ -263,10 +264,10 @@ def _single(
         return elements
 
     if c.nodes is not None:
-        hot.made = hot_bodies.HOT_ITERATIONS  # the node has counted so many when it comes here
+        hot.made = 0  # the node has counted all when it comes here
         bound = None if name is NOWHERE else name
         return c.nodes.comprehension(
-            hot.made - head_start(True, hot.made),
+            -made,
             state,
             span,
             iterable,

@@ -118,14 +118,18 @@ def _node(
     nodes: tuple[tree.Expression, tree.Expression],
 ) -> Evaluate:
     """The node in C of an operator."""
-    number, apply, methods = OPERATORS.index(symbol), _applied(symbol), _methods(symbol)
-    return makers.binary(number, state, span, *sides, *nodes, apply, methods, None, None, None)
+    number, by = OPERATORS.index(symbol), (_applied(symbol), _methods(symbol))
+    return makers.binary(number, state, span, *sides, *nodes, *by, *_UNLEARNT, *_UNLEARNT)
+
+
+_UNLEARNT = (None, None, None)
+"""A class, when it was looked at, and its method."""
 
 
 @cache
 def _methods(symbol: str) -> tuple[Callable[..., Any], ...]:
     """What a node does by the method of an object of the program's: it finds that of a class, goes
-    on where it declines, and says what its failure is.
+    on where it declines, says what its failure is, and finds that of an object on the right.
     """
     compares = symbol in COMPARISONS
 
@@ -134,8 +138,20 @@ def _methods(symbol: str) -> tuple[Callable[..., Any], ...]:
             return None
         return operators.written_operator(symbol, kind)
 
-    def declined(a: Any, b: Any, left_node: tree.Expression, right_node: tree.Expression) -> Any:
+    def find_reflected(kind: type) -> Any:
+        of_number = issubclass(kind, (int, float, complex))
+        return None if of_number else operators.written_operator(symbol, kind, reflected=True)
+
+    def declined(
+        a: Any,
+        b: Any,
+        left_node: tree.Expression,
+        right_node: tree.Expression,
+        reflected: bool,
+    ) -> Any:
         try:
+            if reflected:
+                raise operators.unsupported(symbol, a, b)
             return operators.from_the_right(symbol, a, b)
         except _FAILURES as error:
             return _otherwise(error, symbol, (left_node, a), (right_node, b))
@@ -151,7 +167,7 @@ def _methods(symbol: str) -> tuple[Callable[..., Any], ...]:
             raise error
         return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
-    return find, declined, failed
+    return find, declined, failed, find_reflected
 
 
 def _name_and_name(

@@ -12,7 +12,7 @@ from gradcli.language.compiler.base import Between, Compiler, Evaluate, Iteratio
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.compiler.statements.short_loops import ShortLoop, may_pay
 from gradcli.language.functions import hot_bodies
-from gradcli.language.functions.hot_bodies import HotBlock, head_start
+from gradcli.language.functions.hot_bodies import HotBlock, before_hot
 from gradcli.language.limits import too_many_steps
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree import syntax as tree
@@ -252,8 +252,8 @@ def _beginning(
         return type(c) is Compiler and (hot is None or hot.is_refused)
 
     write = partial(c.interpreter.write_block, own, node.body, scope)
-    runs = head_start(c.nodes is not None, hot_bodies.HOT_ITERATIONS)
-    run = HotBlock(body, is_alone, write, runs=runs).run
+    runs = before_hot(hot_bodies.HOT_ITERATIONS, c.nodes is not None)
+    run = HotBlock(body, is_alone, write, runs).run
     hot_loop = c.hot_loop(node, scope, run)
 
     def begin(

@@ -11,7 +11,7 @@ from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions import hot_bodies
 from gradcli.language.functions.calls import Function, Signature, call, docstring
-from gradcli.language.functions.hot_bodies import HotBody, head_start
+from gradcli.language.functions.hot_bodies import HotBody, before_hot
 from gradcli.language.objects.classes.definition import Cell, define_class, metaclass_of
 from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.objects.methods import dict_of
@@ -150,7 +150,7 @@ def _hot(
         return None
     defaults = [each.name for each in parameters.parameters if each.default is not None]
     write = partial(c.interpreter.write_body, c.alike(c.loop), signature, defaults, body, scope)
-    calls = head_start(c.nodes is not None, hot_bodies.HOT_AFTER)
+    calls = before_hot(hot_bodies.HOT_AFTER, c.nodes is not None)
     return HotBody(run, signature.simple - len(defaults), signature.simple, write, calls)
 
 
