@@ -1671,7 +1671,7 @@ for n in range(7):
     b.grad = None
 print(loss)
 """,
-        0,
+        1,
     ),
     "a loss with arrays of its own": (
         """

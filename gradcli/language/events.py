@@ -19,9 +19,14 @@ class Printed(Record):
 
 
 class Reported(Record):
-    """Text that a program put on standard error."""
+    """Text that a program put on standard error.
+
+    Attributes:
+        by_clock: whether it says how long something takes, so that it is another one each time.
+    """
 
     text: str
+    by_clock: bool = False
 
 
 class Traced(Record):

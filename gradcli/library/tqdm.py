@@ -107,6 +107,11 @@ class Tqdm(EnteredAsItself):
         finally:  # a loop that ends early leaves its bar, and the next one stands in its place
             self.close()
 
+    @property
+    def drawn_from(self) -> Any:
+        """What it gives the values of."""
+        return self.iterable
+
     def __len__(self) -> int:
         if self.total is None:
             raise type_error("the bar has no total, so no length")
@@ -157,7 +162,7 @@ class Tqdm(EnteredAsItself):
     @staticmethod
     def _draw(line: str, place: int) -> None:
         below, above = "\n" * place, f"\x1b[{place}A" if place else ""
-        active.state.emit(Reported(f"{below}\r\x1b[K{line}{above}"))
+        active.state.emit(Reported(f"{below}\r\x1b[K{line}{above}", by_clock=True))
 
     def reset(self, total: float | None = None) -> None:
         """Begin again."""

@@ -32,7 +32,7 @@ from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.language.tree.syntax import Expression, Statement
-from gradcli.loops.kinds import is_of_library, module_class, walk_class
+from gradcli.loops.kinds import STATE_VIEWS, is_of_library, module_class, walk_class
 from gradcli.loops.locations import Attribute, Item
 from gradcli.loops.symbols import SETTINGS, Symbol, concrete, is_symbolic
 from gradcli.loops.walk.reading import Drawn, Reader, described
@@ -358,7 +358,7 @@ class Capture(Reader):
         if put is set_attribute and hasattr(type(owner), "language_sets"):
             self.refuse("an attribute is set by the program's own `__setattr__`")
         if id(owner) in self.made:
-            self.refuse("a function of the iteration is given an attribute")
+            self.refuse("a function of the iteration, or a state of a module, is changed")
         put(owner, at, new)
         if self.is_local(owner):
             return
@@ -430,5 +430,5 @@ _ALIKE = frozenset(
 _SHOWN = (*SETTINGS, type)
 """What is written out in the same way in every iteration."""
 
-_DRAWN = VIEWS | {range, Iterator, str, set, Tensor}
+_DRAWN = VIEWS | STATE_VIEWS | {range, Iterator, str, set, Tensor}
 """What a loop inside the iteration may draw from, beside lists, tuples, dicts and modules."""

@@ -108,6 +108,7 @@ class CompiledIteration:
         bases: what named tensors are views of, and the iteration made too.
         lasting: the storages of tensors from outside.
         leaves: those whose gradients it leaves as an interpreted iteration does.
+        modes: the modules that it leaves switched to training, or to evaluation.
         called: the objects of ours with methods that it calls as they are: schedules.
         steps: what it counts as steps, beside itself.
         nodes: how many nodes it makes.
@@ -149,7 +150,7 @@ class CompiledIteration:
         arrived = [(leaf, leaf.grad) for leaf in walk.gradients.unseen]
         self.unseen = {leaf: 0 if grad is None else grad.version for leaf, grad in arrived}
         self.leaves = [leaf for leaf in walk.guard.gradients if leaf not in self.unseen]
-        self.optimizers, self.called = walk.optimizers, walk.called_as_is
+        self.optimizers, self.called, self.modes = walk.optimizers, walk.called_as_is, walk.modes
         self.grown, self.generators = walk.grown, walk.recorder.generators
         self.steps, self.nodes, self.since = steps, nodes, walk.since
         self.side_exits, self.settled = walk.builder.side_exits, walk.gradients.settled
@@ -191,6 +192,10 @@ class CompiledIteration:
         return self is other or (
             other.names <= self.names and other.unseen.keys() <= self.unseen.keys()
         )
+
+    def switches(self, other: CompiledIteration) -> set[Any]:
+        """The keys of the modules that this one switches, and that the other relies on."""
+        return {("training", id(each)) for each in self.modes if each in other.guard.training}
 
     def disturbs(self, other: CompiledIteration) -> bool:
         """Whether this one changes what the other takes for constant."""

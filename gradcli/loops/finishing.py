@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.flat.steps import call
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.objects.classes.user_classes import UserClass
@@ -18,7 +19,7 @@ from gradcli.loops.kinds import module_class
 from gradcli.loops.locations import Attribute, Location, Name, Part, store_op
 from gradcli.loops.lower_backward import holds_values
 from gradcli.loops.symbols import Symbol, is_symbolic
-from gradcli.loops.walk.reading import functions_in
+from gradcli.loops.walk.reading import described, functions_in
 from gradcli.state import State
 from gradcli.trace.ir import (
     Effect,
@@ -60,6 +61,13 @@ _COUNT_STEPS = Inline(
     flat=lambda tape, steps, read, count: tape.counts(read, -count),
 )
 
+_SWITCH = Inline(
+    "{0}({1}, {2}, {3})",
+    "switch",
+    flat=lambda tape, *parts: tape.steps.append(call(*parts)),
+)
+"""A module is switched to training, or to evaluation."""
+
 _PLAIN = (int, float, bool, str, type(None))
 
 
@@ -83,6 +91,7 @@ def finish(
     if not walk.guard.has_modes():
         raise GraphBreak("the iteration leaves gradients switched on or off")
     walk.gradients.finish()
+    _store_modes(walk)
     named, counted, remade = _store(walk)
     number = builder.input(_READ_NODES, [walk.state], walk.since).value
     left = builder.input(_READ_STEPS, [walk.steps], walk.steps.left).value
@@ -254,6 +263,21 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location], list[Remade]]:
     return named, counted, remade
 
 
+def _store_modes(walk: Capture) -> None:
+    """Record whether the modules are in training that the iteration switches before it asks; where
+    none has left them otherwise so far, it relies on finding them so.
+    """
+    for module, before in walk.switched.items():
+        key = "training", id(module)
+        if module.training is before and key not in walk.carried:
+            walk.guard.training.setdefault(module, before)
+            continue
+        walk.carried.add(key)
+        walk.modes[module] = module.training
+        operands = [object.__setattr__, module, "training", module.training]
+        walk.builder.effect(_SWITCH, operands, state=())
+
+
 def _bases_of(walk: Capture, named: Sequence[Tensor]) -> list[Tensor]:
     """The tensors, new in every iteration, whose memory named tensors share."""
     known, candidates = set(named), dict.fromkeys([each.base for each in named])
@@ -354,5 +378,5 @@ def _text(walk: Capture, place: Location, value: Any, operands: list[Operand]) -
     if kind is Symbol or kind is Tensor or kind in _PLAIN:
         return builder.written(value, operands)
     if id(value) in walk.local or kind.__name__ in ("Iterator", "Walk"):
-        raise GraphBreak(f"{_name(place)} holds a {kind.__name__.lower()} of the iteration")
+        raise GraphBreak(f"{_name(place)} holds {described(value)} of the iteration")
     return builder.written(value, operands)

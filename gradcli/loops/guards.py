@@ -150,10 +150,14 @@ class Guard:
         return {("gradient", id(leaf)) for leaf in leaves if leaf.grad is not None}
 
     def changed(self, variables: Variables) -> set[Any]:
-        """Where values are kept that are no longer what they were."""
+        """Where values are kept that are no longer what they were, and the modules that were
+        switched.
+        """
         values = self.values.items()
         keys = {key for key, (read, value) in values if not _reads(read, variables, value)}
-        return keys | self.replaced()
+        modes = self.training.items()
+        switched = {("training", id(module)) for module, mode in modes if module.training != mode}
+        return keys | switched | self.replaced()
 
     def changed_inputs(self, variables: Variables) -> set[Any]:
         """Those of them that hold what code can be given: numbers, tensors without gradients."""

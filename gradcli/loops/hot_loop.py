@@ -409,8 +409,10 @@ class HotLoop:
             self._start_over()
 
     def _start_over(self) -> None:
-        """Allow a new capture after the last path was discarded, unless there were too many."""
-        self.interpreted = 0
+        """Allow a new capture after the last path was discarded, unless there were too many: not
+        always as many iterations later, since what happens every five would be met each time.
+        """
+        self.interpreted = self.captures % HOT_AFTER
         if self.attempts <= 0:
             reason = "what the iterations rely on changes too often"
             self.broken = self.broken or GraphBreak(reason, span=self.node.span, code="B08")
@@ -477,6 +479,7 @@ class HotLoop:
         for other in self.paths:
             both = (path.stored & other.relied) | (other.stored & path.relied)
             both |= (path.names & other.loaded) | (other.names & path.loaded)
+            both |= path.switches(other) | other.switches(path)
             self.carried |= both
             if not (both or path.disturbs(other) or other.disturbs(path)):
                 kept.append(other)

@@ -6,23 +6,42 @@ None of their modules is loaded for it: a class that was never loaded has no ins
 from __future__ import annotations
 
 import sys
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradcli.autograd.custom_function import FunctionNode
     from gradcli.library.torch.distributions.distribution import Distribution
     from gradcli.library.torch.nn.module import Module
+    from gradcli.library.torch.nn.state_dict import OrderedDict as StateDict
     from gradcli.library.torch.nn.traversal import Walk
     from gradcli.library.torch.optim.optimizer import Optimizer
+    from gradcli.library.tqdm import Tqdm
 
 
 class _NotLoaded:
     """Stands for a class that was never loaded."""
 
 
+STATE_VIEWS: frozenset[type] = frozenset(
+    map(type, (OrderedDict().items(), OrderedDict().keys(), OrderedDict().values()))
+)
+"""The views of what `model.state_dict()` gives."""
+
+
 def module_class() -> type[Module]:
     """`nn.Module`."""
     return _loaded("gradcli.library.torch.nn.module", "Module")
+
+
+def state_dict_class() -> type[StateDict]:
+    """What `model.state_dict()` gives."""
+    return _loaded("gradcli.library.torch.nn.state_dict", "OrderedDict")
+
+
+def bar_class() -> type[Tqdm]:
+    """`tqdm.tqdm`."""
+    return _loaded("gradcli.library.tqdm", "Tqdm")
 
 
 def walk_class() -> type[Walk]:

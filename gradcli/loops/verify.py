@@ -42,6 +42,7 @@ class Effects:
         self.lengths = [len(values) for values in written.grown]
         parts = [(vars(each), *each.optimizer.param_groups) for each in written.called]
         self.settings = [(part, _settings(part)) for every in parts for part in every]
+        self.modes = [(module, module.training) for module in written.modes]
         self.stands = self._standing()
         self.counts = state.sequence_nr, state.steps.left
         self.emit = state.emit
@@ -53,7 +54,8 @@ class Effects:
         self.state.emit = partial(self._keep, shows)
 
     def _keep(self, shows: bool, event: Any) -> None:
-        self.printed.append(getattr(event, "text", None) or repr(event))
+        if not getattr(event, "by_clock", False):
+            self.printed.append(getattr(event, "text", None) or repr(event))
         if shows:
             self.emit(event)
 
@@ -74,7 +76,7 @@ class Effects:
             + [repr(self._read(each)) for each in self.written.counted]
             + [repr(values[length:]) for values, length in grown]
             + [repr(_settings(part)) for part, _ in self.settings]
-            + [self.printed, self._standing()]
+            + [self.printed, self._standing(), [module.training for module, _ in self.modes]]
             + [self.state.sequence_nr, self.state.steps.left],
         )
 
@@ -102,6 +104,8 @@ class Effects:
             del values[length:]
         for part, settings in self.settings:
             part.update(settings)
+        for module, mode in self.modes:
+            object.__setattr__(module, "training", mode)
         for generator, stands in zip(self.written.generators, self.stands, strict=True):
             generator.restore(stands)
         self.state.sequence_nr, self.state.steps.left = self.counts

@@ -55,7 +55,7 @@ batches = [torch.arange(3.) * (j % 5) - 1 for j in range({rounds})]
 numbers = [j % 4 + 1 for j in range({rounds})]
 own = torch.Generator().manual_seed({seed})
 fns, table = [torch.tanh, double, lambda v: v * c], {{'tanh': torch.tanh, 'double': double}}
-rows, row, name = [], None, 'double'
+rows, row, name, state = [], None, 'double', None
 """
 
 LAYERS = [
@@ -169,7 +169,15 @@ ORDINARY = [
      "except (ZeroDivisionError, RuntimeError): last = i", "else: previous = i"],
     ["optimizer.zero_grad(set_to_none=False)", "(w * batch).sum().backward()", "optimizer.step()"],
     ["nn.utils.clip_grad_value_([w], p)"],
+    ["state = model.state_dict()", "t = t + state['0.weight'].sum()"],
+    ["row = {each: v.clone() for each, v in model.state_dict().items()}"],
+    ["model.train()", "q = model(torch.stack([batch, batch * 2])).detach()",
+     "if i % 3 == 1:", "    model.eval()"],
+    ["if i % 4 == 3: model.eval()", "q = model(torch.stack([batch, batch * 2])).detach()",
+     "if i % 5 == 2: model.train()"],
     ["y = (w.double() * c).sum()", "y.backward()"],
+    ["y = (w * c * (batch > 0)).sum() / (1 + (batch > 1).sum())", "y.backward()"],
+    ["q = torch.where(batch > 0, batch, c)", "t = t + q.clamp(-1, 1).mean()"],
 ]  # fmt: skip
 
 EVENTS = [
@@ -288,7 +296,7 @@ EVENTS = [
 NAMES = (
     "w, buf, a, m, t, q, x, view, r, y, n, f, c, p, k, hi, size, s, ok, last, previous, mode, dim,"
     " flag, unit, items, config, parts, box, count, step, i, j, batch, part,"
-    " own, fns, table, rows, row, name, fn"
+    " own, fns, table, rows, row, name, fn, state"
 )
 
 HANDLERS = ["Exception as e", "(ValueError, RuntimeError) as e", "RuntimeError as e",

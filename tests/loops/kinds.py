@@ -908,3 +908,71 @@ print(loss.item())
 """,
     _SGD,
 )
+_kind(
+    "masks in a loss",
+    """
+present = X[:, :1] > -0.5
+for step in range(400):
+    optimizer.zero_grad()
+    error = (model(X) - Y) ** 2
+    loss = (error * present).sum() / present.sum() + ((error > 1) * error).mean()
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+""",
+    _SGD,
+)
+_kind(
+    "tqdm with words",
+    """
+from tqdm import tqdm
+bar = tqdm(range(400), desc="train")
+for step in bar:
+    optimizer.zero_grad()
+    loss = criterion(model(X), Y)
+    loss.backward()
+    optimizer.step()
+    bar.set_postfix(loss=loss.item(), step=step)
+print(loss.item(), bar.n, bar.postfix)
+""",
+    _SGD,
+)
+_kind(
+    "validation every few iterations, with the best state",
+    """
+best, state = math.inf, None
+for step in range(400):
+    model.train()
+    optimizer.zero_grad()
+    loss = criterion(model(X[:24]), Y[:24])
+    loss.backward()
+    optimizer.step()
+    if step % 5 == 0:
+        model.eval()
+        with torch.no_grad():
+            found = criterion(model(X[24:]), Y[24:]).item()
+        if found < best:
+            best = found
+            state = {name: value.clone() for name, value in model.state_dict().items()}
+print(best, model.training, state["0.weight"].sum().item())
+""",
+    _SGD,
+)
+_kind(
+    "an average of parameters by state_dict",
+    """
+import copy
+average = copy.deepcopy(model)
+for step in range(400):
+    optimizer.zero_grad()
+    loss = criterion(model(X), Y)
+    loss.backward()
+    optimizer.step()
+    with torch.no_grad():
+        state = model.state_dict()
+        for name, value in average.state_dict().items():
+            value.copy_(value * 0.9 + state[name] * 0.1)
+print(loss.item(), average[0].weight.sum().item(), list(state))
+""",
+    _SGD,
+)

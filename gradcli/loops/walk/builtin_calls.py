@@ -16,7 +16,7 @@ from gradcli.language.objects.methods import METHODS
 from gradcli.library.builtins import BUILTINS
 from gradcli.library.python.numbers.math import MATH
 from gradcli.loops.capture import Capture
-from gradcli.loops.kinds import module_class
+from gradcli.loops.kinds import STATE_VIEWS, bar_class, module_class, state_dict_class
 from gradcli.loops.symbols import concrete, holds_tensor, is_symbolic
 from gradcli.loops.walk.operation import Callee, Handlers, host_call
 from gradcli.loops.walk.reading import Drawn
@@ -50,15 +50,20 @@ _MOVE = frozenset(
 )
 """The methods of lists and dicts that look at none of the values in them."""
 
+_WORDS = frozenset(
+    {"set_description", "set_description_str", "set_postfix", "set_postfix_str", "write"}
+)
+"""The methods of a bar that print, or set its words: twice, to the same."""
+
 _READS = frozenset({"copy", "count", "get", "index", "items", "keys", "values"})
 """Those that change nothing."""
 
-_MADE = VIEWS | {list, dict, set}
+_MADE = VIEWS | STATE_VIEWS | {list, dict, set}
 """What a call makes anew, so that a program that keeps it sees another one in every iteration."""
 
 
 def _print_call(walk: Capture, callee: Callee) -> Any:
-    """`print(…)`."""
+    """`print(…)`, `bar.set_postfix(…)`."""
     for each in callee.passed:
         walk.rely_on(each, deep=True)
         walk.check_shown(each)
@@ -72,6 +77,10 @@ def _print_call(walk: Capture, callee: Callee) -> Any:
         walk.builder.effect(Inline(text, "print"), operands, shows=())
 
     walk.attempt(record)
+
+
+def _is_of_bar(callee: Callee) -> bool:
+    return isinstance(getattr(callee.function, "__self__", None), bar_class())
 
 
 def _append(walk: Capture, callee: Callee) -> Any:
@@ -143,6 +152,18 @@ def _change_list(walk: Capture, callee: Callee) -> Any:
         return _drawn(walk, walk.evaluate(callee.operation, callee.operands))
     walk.refuse(f"`{callee.name}` changes a {type(owner).__name__} from outside the iteration")
     return walk.evaluate(callee.operation, callee.operands)
+
+
+def _read_state(walk: Capture, callee: Callee) -> Any:
+    """A method of what `model.state_dict()` gave."""
+    if id(callee.function.__self__) not in walk.local:
+        walk.refuse(
+            "a state from before the iteration is used",
+            "take it where it is used: `for name, value in model.state_dict().items()`",
+        )
+    elif callee.name not in ("items", "keys", "values"):
+        walk.refuse(f"`{callee.name}` of a state")
+    return _drawn(walk, walk.evaluate(callee.operation, callee.operands))
 
 
 def _drawn(walk: Capture, value: Any) -> Any:
@@ -264,10 +285,12 @@ _COLLECTIONS_OF = {id(BUILTINS[name]) for name in _OF_COLLECTIONS}
 BUILTIN_CALLS: Handlers = [
     (lambda c: c.function is tensor_methods.item, _taken_number),
     (lambda c: c.function is BUILTINS["print"], _print_call),
+    (lambda c: _is_of_bar(c) and c.name in _WORDS, _print_call),
     (lambda c: c.function is BUILTINS["getattr"], _getattr_call),
     (lambda c: c.function is BUILTINS["setattr"], _setattr_call),
     (lambda c: c.function is METHODS[list]["append"], _append),
     (lambda c: type(c.receiver) in (list, dict, set), _change_list),
+    (lambda c: type(getattr(c.function, "__self__", None)) is state_dict_class(), _read_state),
     (lambda c: id(c.function) in _NUMBERS_OF, _of_numbers),
     (lambda c: type(concrete(c.receiver)) in (str, int, float, bool), _of_numbers),
     (lambda c: id(c.function) in _COLLECTIONS_OF, _of_collections),

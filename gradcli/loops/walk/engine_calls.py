@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad
@@ -27,7 +27,11 @@ from gradcli.loops.symbols import NUMBERS
 from gradcli.loops.walk.builtin_calls import OF_NUMBERS
 from gradcli.loops.walk.operation import Callee, Handlers, host_call
 from gradcli.ops.creation import tensor_methods
+from gradcli.state import active
 from gradcli.trace.ir import GraphBreak, Inline, same
+
+if TYPE_CHECKING:
+    from gradcli.library.torch.nn.module import Module
 
 _WALKS = frozenset(
     {"buffers", "children", "modules", "named_buffers", "named_children", "named_modules"}
@@ -250,8 +254,34 @@ _KEPT = frozenset(
 def _switch_mode(walk: Capture, callee: Callee) -> Any:
     """`model.train()`, `model.eval()`."""
     for _, each in callee.receiver.each_module():
-        walk.training(each)
+        if each not in walk.guard.training:
+            walk.switched.setdefault(each, each.training)
     return walk.evaluate(callee.operation, callee.operands)
+
+
+def _state_of(walk: Capture, callee: Callee) -> Any:
+    """`model.state_dict()`: a dict that the iteration makes, of views of what the module holds."""
+    if len(callee.passed) > 1:
+        walk.refuse("`state_dict` with settings")
+    walk.rely_on_module(callee.receiver)
+    state = walk.evaluate(callee.operation, callee.operands)
+    if walk.broken is None and not all(
+        type(each) is Tensor and walk.builder.has(each) for each in state.values()
+    ):
+        walk.refuse("`state_dict` gives more than tensors")
+    module = callee.receiver
+    walk.local[id(state)] = state
+    walk.made[id(state)] = state, lambda variables: _state_again(module)
+    return state
+
+
+def _state_again(module: Module) -> dict[str, Tensor]:
+    """The state of a module once more, whose steps were counted when it was taken."""
+    state, steps = active.state, active.state.steps
+    counts = state.sequence_nr, steps.left, steps.charged
+    found = module.state_dict()
+    state.sequence_nr, steps.left, steps.charged = counts
+    return found
 
 
 def _walk_module(walk: Capture, callee: Callee) -> Any:
@@ -281,4 +311,5 @@ ENGINE_CALLS: Handlers = [
     ),
     (lambda c: _is_of_module(c, frozenset({"train", "eval"})), _switch_mode),
     (lambda c: _is_of_module(c, _WALKS), _walk_module),
+    (lambda c: _is_of_module(c, frozenset({"state_dict"})), _state_of),
 ]

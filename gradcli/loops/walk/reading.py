@@ -66,12 +66,15 @@ class Reader(Compiler):
         generated: the items of generator expressions, with symbols.
         constants: the values that were read as constants, by place, to compare them later.
         lasting: the lists and dicts from outside that it has met, by their ids.
-        made: the functions that it makes of constants alone, each with what makes it anew, by their
-            ids.
+        made: the functions that it makes of constants alone, and the states of modules, each with
+            what makes it anew, by their ids.
         pulls: the functions that hold its graphs, as `vjp` gives one, each with where it was made,
             by their ids.
         kept: the lists and dicts that it makes and that outlive it, each with what stands for it,
             by their ids.
+        switched: the modules that it switches to training or evaluation before it asks which they
+            are in, and what they were in.
+        modes: those of them that it leaves switched.
         unsteady: how often a side exit was taken because a number had changed, by the span of the
             expression that reads it.
     """
@@ -115,6 +118,8 @@ class Reader(Compiler):
         self.made: dict[int, tuple[Any, Callable[[Variables], Any]]] = {}
         self.pulls: dict[int, tuple[Any, Span | None]] = {}
         self.kept: dict[int, tuple[Any, Value]] = {}
+        self.switched: dict[Module, bool] = {}
+        self.modes: dict[Module, bool] = {}
         self._bodies: dict[Function, Run] = {}
         self._bound: dict[str, Any] | None = None
         self._passes_on = False
@@ -492,8 +497,11 @@ class Reader(Compiler):
         return value
 
     def training(self, module: Module) -> None:
-        """Rely on whether a module is in training when an iteration begins."""
-        self.guard.training.setdefault(module, module.training)
+        """Rely on whether a module is in training when an iteration begins, unless that has
+        switched it already.
+        """
+        if module not in self.switched:
+            self.guard.training.setdefault(module, module.training)
 
     def read_item(self, owner: Any, at: Any, read: Callable[[], Any]) -> Any:
         """`owner[at]` of anything but a tensor."""

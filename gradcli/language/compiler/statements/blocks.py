@@ -146,8 +146,16 @@ _QUIET_CALLS = frozenset({"abs", "bool", "float", "int", "len", "max", "min", "r
 """The builtin functions that a test calls without running anything else."""
 
 
+def _behind_bars(values: Any) -> Any:
+    """What values are drawn from that are shown on their way, by a bar or several."""
+    while hasattr(type(values), "drawn_from"):
+        values = values.drawn_from
+    return values
+
+
 def between_values(values: Any) -> Between:
     """What may run where a value is drawn."""
+    values = _behind_bars(values)
     kind = type(values)
     if kind in _QUIET or (hasattr(kind, "runs_program") and not values.runs_program):
         return Between.NOTHING
@@ -323,6 +331,7 @@ def _counting(
             drawn = [c.expression(each, scope) for each in arguments]
 
     def count(variables: Variables, values: Any) -> Length | None:
+        values = _behind_bars(values)
         if type(values) in _COUNTED:
             return lambda: length_of(values)
         if not drawn or type(values) is not Iterator or values.kind not in _DRAWING:
