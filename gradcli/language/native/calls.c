@@ -25,9 +25,15 @@
     SLOT(SESSION, place)                                                                        \
     SLOT(CLASS, enters)                                                                         \
     SLOT(CLASS, host)                                                                           \
-    SLOT(CHANGES, mark)
+    SLOT(CHANGES, mark)                                                                         \
+    SLOT(MODULE, assigned)                                                                      \
+    SLOT(MODULE, is_file)                                                                       \
+    SLOT(MODULE, load)                                                                          \
+    SLOT(MODULE, modules)                                                                       \
+    SLOT(MODULE, _names)                                                                        \
+    SLOT(PER_SESSION, read)
 
-enum { FUNCTION, SIGNATURE, HOT, SESSION, CLASS, CHANGES, OWNERS };
+enum { FUNCTION, SIGNATURE, HOT, SESSION, CLASS, CHANGES, MODULE, PER_SESSION, OWNERS };
 
 #define NUMBERED(owner, name) owner##_##name,
 enum { EACH_SLOT(NUMBERED) KNOWN_SLOTS };
@@ -38,7 +44,7 @@ static PyTypeObject *class_of[OWNERS];
 
 /* What Python has to say, in the order in which `know_calls` is given it. */
 enum { INVOKE, ENDED, WRITE, TOO_MANY_STEPS, TOO_MANY_CALLS, INIT_RETURNED, ERROR, DEEPEST,
-       WHEN_CHANGED, HELPERS };
+       WHEN_CHANGED, FOREIGN, HELPERS };
 static PyObject *helper[HELPERS];
 static long deepest;
 
@@ -260,6 +266,29 @@ PyObject *after_error(PyObject *failed, PyObject *const *given, Py_ssize_t count
     return value;
 }
 
+/* --- modules and what the library has ---------------------------------------------------------- */
+
+static int is_function(PyObject *value)
+{
+    return Py_IS_TYPE(value, class_of[FUNCTION]);
+}
+
+PyObject *module_value(PyObject *module, PyObject *name)
+{
+    if (!Py_IS_TYPE(module, class_of[MODULE]) || AT(module, MODULE_is_file) != Py_False ||
+        AT(module, MODULE_load) != Py_None || PyDict_Size(AT(module, MODULE_assigned)))
+        return NULL;
+    PyObject *held = PyDict_GetItemWithError(AT(module, MODULE_modules), name);
+    if (!held && !PyErr_Occurred()) held = PyDict_GetItemWithError(AT(module, MODULE__names), name);
+    if (!held || PyType_Check(held) || Py_IS_TYPE(held, class_of[PER_SESSION])) return NULL;
+    return Py_NewRef(held);
+}
+
+int all_are_own(void)
+{
+    return PySet_Size(helper[FOREIGN]) == 0;
+}
+
 /* --- instances -------------------------------------------------------------------------------- */
 
 /* A new instance of a class of the program's, whose `__init__` is entered; `given` has room for it
@@ -327,6 +356,11 @@ static PyObject *finished_call(const Node *self, int at, PyObject *called, PyObj
         return value ? value : failed(call, called, given, count);
     }
     if (PyErr_Occurred()) return NULL;
+    /* A function of the library's: `helper` has one of the host's type. */
+    if (Py_IS_TYPE(called, Py_TYPE(helper[INVOKE])) && all_are_own()) {
+        value = called_with(called, NULL, given, count);
+        return value ? value : failed(call, called, given, count);
+    }
     PyObject *values = tuple_of(NULL, given, count);
     if (values) value = PyObject_CallFunctionObjArgs(call[OTHERWISE], call[TREE], called, values, NULL);
     Py_XDECREF(values);
@@ -374,16 +408,18 @@ PyObject *run_call(const Node *self, PyObject *variables)
 enum { RECEIVER = FIRST, NAME, METHOD_CALL, ATTRIBUTE = METHOD_CALL + CALL_PARTS, FIND, NO_RECEIVER,
        OF_TENSORS, OF_CLASSES, KIND, READS, METHOD_ARGUMENTS };
 
-/* The method of an instance of the known class; NULL, perhaps with an exception set, where its own
- * value may come first, or the class has no function of the program's by the name. */
-static PyObject *method_of_class(const Node *self, PyObject *value)
+/* The method of an instance of the known class, or a function that is its own value, which has no
+ * receiver; NULL, perhaps with an exception set, where neither is a function of the program's. */
+static PyObject *method_of_class(const Node *self, PyObject **value)
 {
     PyObject *name = self->part[NAME], *found = PyDict_GetItemWithError(self->part[READS], name);
-    if (!found || !Py_IS_TYPE(found, class_of[FUNCTION])) return NULL;
-    Py_INCREF(found);
-    PyObject *own = PyObject_GetAttr(value, values_key);
-    if (!own || !PyDict_CheckExact(own) || PyDict_Contains(own, name)) Py_CLEAR(found);
-    Py_XDECREF(own);
+    if (!found) return NULL;
+    PyObject *values = PyObject_GetAttr(*value, values_key), *own = NULL;
+    if (values && PyDict_CheckExact(values)) own = PyDict_GetItemWithError(values, name);
+    if (own) found = own;
+    found = !values || PyErr_Occurred() || !is_function(found) ? NULL : Py_NewRef(found);
+    Py_XDECREF(values);
+    if (found && own) Py_CLEAR(*value);
     return found;
 }
 
@@ -403,8 +439,10 @@ static PyObject *method_of_table(const Node *self, PyTypeObject *kind)
 static PyObject *found_method(const Node *self, PyObject **value)
 {
     PyTypeObject *kind = Py_TYPE(*value);
-    PyObject *found = (PyObject *)kind == self->part[KIND] ? method_of_class(self, *value)
+    PyObject *found = (PyObject *)kind == self->part[KIND] ? method_of_class(self, value)
                                                            : method_of_table(self, kind);
+    if (found || PyErr_Occurred()) return found;
+    if ((found = module_value(*value, self->part[NAME]))) Py_CLEAR(*value);
     if (found || PyErr_Occurred()) return found;
     PyObject *both = PyObject_CallFunctionObjArgs(self->part[FIND], self->part[STATE],
                                                   self->part[ATTRIBUTE], *value, NULL);

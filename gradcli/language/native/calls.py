@@ -9,6 +9,8 @@ from gradcli.errors import GradcliError
 from gradcli.language.functions.calls import Function, Signature, locate, too_many_calls
 from gradcli.language.functions.hot_bodies import HotBody
 from gradcli.language.limits import DEEPEST_CALL, too_many_steps
+from gradcli.language.objects.attributes import Module, PerSession
+from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.user_classes import (
     CHANGES,
     Changes,
@@ -104,9 +106,9 @@ def _ended(error: Exception, function: Function) -> Exception:
 
 def tell_of_calls(nodes: Any) -> None:
     """Let the nodes find what is in a function and in a class, and hand them what they call."""
-    owners = (Function, Signature, HotBody, State, UserClass, Changes)
+    owners = (Function, Signature, HotBody, State, UserClass, Changes, Module, PerSession)
     nodes.know_calls(
         *[each.__new__(each) for each in owners],
         *(_invoked, _ended, HotBody.called, too_many_steps, too_many_calls, init_returned),
-        *(GradcliError, DEEPEST_CALL, CHANGES),
+        *(GradcliError, DEEPEST_CALL, CHANGES, FOREIGN),
     )

@@ -42,7 +42,7 @@ PyObject *run_attribute(const Node *self, PyObject *variables)
             found = own_value(self, value);
         if (!found && PyErr_Occurred()) goto end;
     }
-    if (!found)
+    if (!found && !(found = module_value(value, self->part[NAME])) && !PyErr_Occurred())
         found = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], value, self->part[NAME], NULL);
 end:
     Py_DECREF(value);

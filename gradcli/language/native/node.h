@@ -146,6 +146,14 @@ HIDDEN PyObject *entered(PyObject *function, PyObject *const *given, Py_ssize_t 
  * learn it, and `find` gives it for a class. NULL, perhaps with an exception set, for none. */
 HIDDEN PyObject *special_method(const Node *self, int part, PyTypeObject *kind, PyObject *find);
 
+/* What a module of the language holds under a name, a new reference; NULL, perhaps with an exception
+ * set, where its method in Python is to say. */
+HIDDEN PyObject *module_value(PyObject *module, PyObject *name);
+
+/* Whether no values of other libraries' are among those of programs, for which operators and calls
+ * have to look. */
+HIDDEN int all_are_own(void);
+
 /* Call a function in Python with the exception that is set, and with values, unless it is one that
  * ends the program. */
 HIDDEN PyObject *after_error(PyObject *failed, PyObject *const *given, Py_ssize_t count);

@@ -62,7 +62,7 @@ class Nodes(Calls, Protocol):
         left_node: Any,
         right_node: Any,
         otherwise: Callable[[Any, Any, Any, Any], Any],
-        methods: tuple[Callable[..., Any], ...],
+        methods: tuple[Any, ...],
         kind: None,
         mark: None,
         method: None,

@@ -79,7 +79,7 @@ static PyObject *joined(PyObject *state, PyObject *left, PyObject *right)
 }
 
 enum { LEFT = FIRST, RIGHT, LEFT_NODE, RIGHT_NODE, OTHERWISE, METHODS, LEARNT, REFLECTED = LEARNT + 3 };
-enum { FIND, DECLINED, FAILED, FIND_REFLECTED };
+enum { FIND, DECLINED, FAILED, FIND_REFLECTED, ON_TENSORS, SYMBOL };
 
 /* The value of an operator by a method, which is given up, with its object first. */
 static PyObject *entered_for(const Node *self, PyObject *method, PyObject *left, PyObject *right,
@@ -121,6 +121,21 @@ static PyObject *by_reflected(const Node *self, PyObject *left, PyObject *right)
     return method ? entered_for(self, method, left, right, 1) : NULL;
 }
 
+/* The value of an operator of which one operand is a tensor, by its table; NULL with no exception
+ * where the function in Python is to look. */
+static PyObject *of_tensors(const Node *self, PyObject *left, PyObject *right)
+{
+    PyObject *by = self->part[METHODS], *table = PyTuple_GetItem(by, ON_TENSORS);
+    PyObject *nodes[] = {left, right, self->part[LEFT_NODE], self->part[RIGHT_NODE]};
+    if (self->number == REMAINDER || !all_are_own()) return NULL;
+    PyObject *op = PyDict_GetItemWithError(table, PyTuple_GetItem(by, SYMBOL));
+    if (!op) return NULL;
+    Py_INCREF(op);
+    PyObject *value = PyObject_CallFunctionObjArgs(op, left, right, NULL);
+    Py_DECREF(op);
+    return value ? value : after_error(PyTuple_GetItem(by, FAILED), nodes, 4);
+}
+
 /* `left op right`: `number` is the operator; parts are what the function in Python is called with
  * behind the operands, the two nodes of the tree, and the function; then what finds a method of the
  * program's, what goes on where that declines, what says what its failure is, and what is learnt of
@@ -135,7 +150,10 @@ PyObject *run_binary(const Node *self, PyObject *variables)
     if (Py_IS_TYPE(left, &PyFloat_Type) && Py_IS_TYPE(right, &PyFloat_Type))
         value = of_floats(operator, PyFloat_AsDouble(left), PyFloat_AsDouble(right));
     if (value) goto end;
-    if (is_number(left)) {
+    if (Py_IS_TYPE(left, known_class[TENSOR]) || Py_IS_TYPE(right, known_class[TENSOR])) {
+        value = of_tensors(self, left, right);
+        if (!value && PyErr_Occurred()) goto end;
+    } else if (is_number(left)) {
         if (operator < ADD) {
             if (is_plain(right)) value = PyObject_RichCompare(left, right, operator);
         } else if (is_number(right)) {

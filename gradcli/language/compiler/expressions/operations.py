@@ -127,9 +127,10 @@ _UNLEARNT = (None, None, None)
 
 
 @cache
-def _methods(symbol: str) -> tuple[Callable[..., Any], ...]:
+def _methods(symbol: str) -> tuple[Any, ...]:
     """What a node does by the method of an object of the program's: it finds that of a class, goes
-    on where it declines, says what its failure is, and finds that of an object on the right.
+    on where it declines, says what its failure is, and finds that of an object on the right; or
+    else by the table of tensors.
     """
     compares = symbol in COMPARISONS
 
@@ -167,7 +168,7 @@ def _methods(symbol: str) -> tuple[Callable[..., Any], ...]:
             raise error
         return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
-    return find, declined, failed, find_reflected
+    return find, declined, failed, find_reflected, catalogue.operators, symbol
 
 
 def _name_and_name(
