@@ -181,6 +181,9 @@ SAME_AS_CPYTHON = [
     "Odd(1) in {Odd(1)}, Odd(2) in {Odd(1): 1}",
     "{Odd(1): 5}[Odd(1)], {Odd(1), Odd(1)}, 1.5 * Odd(2)",
     "[a + b for a in (1, Odd(2), Odder(3), 1.5) for b in (2, Odd(1), Odder(5))]",
+    "(lambda a, b=2, *c: (a, b, c))(1)",
+    "(lambda: 5)(), [f() for f in [lambda k=k: k for k in (1, 2)]]",
+    "[f() for f in [lambda: k for k in (1, 2)]], (lambda a: lambda b: a + b)(1)(2), outer()",
     "len('abc'), len([1]), len(()), len({1: 2}), len({1}), len(range(9)), len(Sized()), abs(-3)",
     "isinstance(1, int), isinstance(True, int), isinstance('a', (int, str)), isinstance([], list)",
     "isinstance(Length(1), Length), isinstance(Longer(1), Length), isinstance(Length(1), Longer)",
@@ -211,6 +214,7 @@ SAME_AS_CPYTHON = [
 ]  # fmt: skip
 
 FAILING = [
+    "lambda a=fails(): a", "(lambda a: a)()", "(lambda a, b=1: a)(b=2)", "(lambda: None)(1)",
     "1 + 'a'", "'a' + 1", "None + 1", "[1] + (2,)", "1 < 'a'", "None < None", "1 / 0", "1.0 / 0",
     "5 % 0", "5.0 // 0", "0 ** -1", "0.0 ** -2", "1e200 ** 5", "2.0 ** 5000", "10**400 * 1.0",
     "10**400 / 3.0", "1j < 2", "1j // 2", "1 << -1", "1.5 & 2", "~1.5", "-'a'", "+[]", "1 @ 2",
@@ -298,6 +302,14 @@ print([d.update({key: key}) for key in {1: 1}], d)
 e = {1: 2, 2: 3}
 print([e.pop(key) for key in e])
 """
+_MADE_AGAIN = """
+def make(n, step=1):
+    def add(x, by=step): return x + n + by
+    return add
+print([make(n)(1) for n in range(2000)][-1], [make(n, 5)(1) for n in range(1700)][1699])
+make.tag = 1
+print(make.tag, make.__name__, make(1).__name__, make(3).__defaults__, hasattr(make(1), "tag"))
+"""
 _ENDLESS = """
 def numbers():
     n = 0
@@ -339,6 +351,7 @@ LIMITED = {
     "listed": ("print(list('abc'), tuple([1] * 5))\nprint(list(range(6)))", {"elements": 5}),
     "summed": ("a = [1] * 320\nfor _ in range(9): print(sum(a), len(list(a)))", {"steps": 200}),
     "split": ("a = 'b ' * 2000\nfor _ in range(99): b = len(a.split())\nprint(b)", {"steps": 900}),
+    "made again": (_MADE_AGAIN, {}),
     "own text": ("print([len(str(x)) for x in (1, 10 ** 5000)])\nprint(f'{10 ** 5000}')", {}),
 }
 """Programs with their limits, for which closures and nodes do the same."""

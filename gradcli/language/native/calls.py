@@ -61,6 +61,12 @@ class Calls(Protocol):
         """
         raise NotImplementedError
 
+    def function(self, number: int, like: Function, /, *defaults: Any) -> Node:
+        """A function that is like one, with the variables around it; behind that one the names of
+        parameters with the expressions of their defaults.
+        """
+        raise NotImplementedError
+
     def method(
         self,
         number: int,
@@ -106,6 +112,8 @@ def _ended(error: Exception, function: Function) -> Exception:
 
 def tell_of_calls(nodes: Any) -> None:
     """Let the nodes find what is in a function and in a class, and hand them what they call."""
+    functions = (Function.__new__(Function), HotBody.__new__(HotBody))
+    nodes.know_functions(*functions, Function.enter_by)
     owners = (Function, Signature, HotBody, State, UserClass, Changes, Module, PerSession)
     nodes.know_calls(
         *[each.__new__(each) for each in owners],

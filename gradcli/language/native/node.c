@@ -279,6 +279,8 @@ static PyMethodDef makers[] = {
     {"know", (PyCFunction)(void (*)(void))know, METH_FASTCALL, "know(*classes): tell them apart"},
     {"know_calls", (PyCFunction)(void (*)(void))know_calls, METH_FASTCALL,
      "know_calls(*objects, *helpers): what calls are made of"},
+    {"know_functions", (PyCFunction)(void (*)(void))know_functions, METH_FASTCALL,
+     "know_functions(function, hot, enter_by): what functions are made of"},
     {"know_quick", (PyCFunction)(void (*)(void))know_quick, METH_FASTCALL,
      "know_quick(does, called, host): a call of `called` may be made in C"},
     {"find_slots", find_slots, METH_O, "find_slots(owner): where an object has its slots"},

@@ -146,6 +146,8 @@ HIDDEN PyObject *entered(PyObject *function, PyObject *const *given, Py_ssize_t 
  * learn it, and `find` gives it for a class. NULL, perhaps with an exception set, for none. */
 HIDDEN PyObject *special_method(const Node *self, int part, PyTypeObject *kind, PyObject *find);
 
+HIDDEN PyObject *know_functions(PyObject *module, PyObject *const *given, Py_ssize_t count);
+
 /* What a module of the language holds under a name, a new reference; NULL, perhaps with an exception
  * set, where its method in Python is to say. */
 HIDDEN PyObject *module_value(PyObject *module, PyObject *name);

@@ -120,6 +120,9 @@ def _function(
     texts = {each.name: each.annotation for each in parameters.parameters if each.annotation}
     if returns:
         texts["return"] = returns
+    if c.nodes is not None and not texts:
+        like = Function(name, signature, {}, body, inside, run, {}, state, steps, hot=hot)
+        return c.nodes.function(0, like, *[part for default in defaults for part in default])
 
     def make(variables: Variables) -> Any:
         values = {name: default(variables) for name, default in defaults} if defaults else {}
