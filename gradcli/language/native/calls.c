@@ -19,6 +19,10 @@
     SLOT(FUNCTION, most)                                                                        \
     SLOT(SIGNATURE, positional)                                                                 \
     SLOT(SIGNATURE, simple)                                                                     \
+    SLOT(SIGNATURE, rest)                                                                       \
+    SLOT(SIGNATURE, keyword_only)                                                               \
+    SLOT(SIGNATURE, keywords)                                                                   \
+    SLOT(SIGNATURE, by_position)                                                                \
     SLOT(HOT, calls)                                                                            \
     SLOT(HOT, run)                                                                              \
     SLOT(SESSION, stack)                                                                        \
@@ -26,6 +30,8 @@
     SLOT(CLASS, enters)                                                                         \
     SLOT(CLASS, host)                                                                           \
     SLOT(CHANGES, mark)                                                                         \
+    SLOT(BOUND, receiver)                                                                       \
+    SLOT(BOUND, function)                                                                       \
     SLOT(MODULE, assigned)                                                                      \
     SLOT(MODULE, is_file)                                                                       \
     SLOT(MODULE, load)                                                                          \
@@ -33,7 +39,7 @@
     SLOT(MODULE, _names)                                                                        \
     SLOT(PER_SESSION, read)
 
-enum { FUNCTION, SIGNATURE, HOT, SESSION, CLASS, CHANGES, MODULE, PER_SESSION, OWNERS };
+enum { FUNCTION, SIGNATURE, HOT, SESSION, CLASS, CHANGES, BOUND, MODULE, PER_SESSION, OWNERS };
 
 #define NUMBERED(owner, name) owner##_##name,
 enum { EACH_SLOT(NUMBERED) KNOWN_SLOTS };
@@ -103,25 +109,69 @@ static PyObject *called_with(PyObject *function, PyObject *first, PyObject *cons
 
 /* --- functions of the program ----------------------------------------------------------------- */
 
-/* The variables of a call with arguments by position; NULL, perhaps with an exception, where they do
- * not fit, or the function has other parameters. */
-static PyObject *bound(PyObject *function, PyObject *const *given, Py_ssize_t count)
+/* Give variables the defaults of the parameters that they lack; 0 where one has none, perhaps with an
+ * exception. */
+static int add_defaults(PyObject *function, PyObject *variables, PyObject *names, Py_ssize_t from)
 {
-    PyObject *signature = AT(function, FUNCTION_signature);
-    long simple = PyLong_AsLong(AT(signature, SIGNATURE_simple));
-    if (count > simple) return NULL;
-    PyObject *names = AT(signature, SIGNATURE_positional), *variables = PyDict_New();
-    if (!variables) return NULL;
-    for (Py_ssize_t k = 0; k < simple; k++) {
+    Py_ssize_t count = PyTuple_Size(names);
+    for (Py_ssize_t k = from; k < count; k++) {
         PyObject *name = PyTuple_GetItem(names, k);
-        PyObject *value = k < count ? given[k]
-                                    : PyDict_GetItemWithError(AT(function, FUNCTION_defaults), name);
-        if (!value || PyDict_SetItem(variables, name, value) < 0) goto failed;
+        if (PyDict_GetItemWithError(variables, name)) continue;
+        PyObject *value = PyDict_GetItemWithError(AT(function, FUNCTION_defaults), name);
+        if (!value || PyDict_SetItem(variables, name, value) < 0) return 0;
     }
-    if (PyDict_SetItem(variables, parent_key, AT(function, FUNCTION_parent)) == 0) return variables;
-failed:
-    Py_DECREF(variables);
-    return NULL;
+    return 1;
+}
+
+/* Give variables the arguments by keyword, and `more` those that are no parameters; 0 as before. */
+static int add_named(PyObject *signature, PyObject *variables, PyObject *named, PyObject *more)
+{
+    PyObject *name, *value, *names = AT(signature, SIGNATURE_positional);
+    PyObject *only = AT(signature, SIGNATURE_keyword_only);
+    Py_ssize_t at = 0;
+    while (PyDict_Next(named, &at, &name, &value)) {
+        int is_parameter = PySequence_Contains(names, name);
+        if (is_parameter > 0 && PySet_Contains(AT(signature, SIGNATURE_by_position), name))
+            is_parameter = 0;
+        if (is_parameter == 0) is_parameter = PySequence_Contains(only, name);
+        if (is_parameter < 0 || (is_parameter && PyDict_GetItemWithError(variables, name))) return 0;
+        PyObject *into = is_parameter ? variables : more;
+        if (!into || PyDict_SetItem(into, name, value) < 0) return 0;
+    }
+    return 1;
+}
+
+/* The variables of a call; NULL, perhaps with an exception, where the arguments do not fit.
+ * `named` are those by keyword, or NULL. */
+static PyObject *bound(PyObject *function, PyObject *const *given, Py_ssize_t count, PyObject *named)
+{
+    PyObject *signature = AT(function, FUNCTION_signature), *more = NULL, *left = NULL;
+    PyObject *names = AT(signature, SIGNATURE_positional), *rest = AT(signature, SIGNATURE_rest);
+    Py_ssize_t positional = PyTuple_Size(names), placed = count < positional ? count : positional;
+    int is_simple = PyLong_AsLong(AT(signature, SIGNATURE_simple)) >= 0, fits = 0;
+    if (count > positional && (is_simple || !PyUnicode_GetLength(rest))) return NULL;
+    PyObject *variables = PyDict_New();
+    if (!variables) return NULL;
+    for (Py_ssize_t k = 0; k < placed; k++)
+        if (PyDict_SetItem(variables, PyTuple_GetItem(names, k), given[k]) < 0) goto end;
+    if (PyDict_SetItem(variables, parent_key, AT(function, FUNCTION_parent)) < 0) goto end;
+    if (!is_simple) {
+        if (PyUnicode_GetLength(rest) &&
+            (!(left = tuple_of(NULL, given + placed, count - placed)) ||
+             PyDict_SetItem(variables, rest, left) < 0))
+            goto end;
+        if (PyUnicode_GetLength(AT(signature, SIGNATURE_keywords)) && !(more = PyDict_New()))
+            goto end;
+    }
+    if (named && !add_named(signature, variables, named, more)) goto end;
+    if (more && PyDict_SetItem(variables, AT(signature, SIGNATURE_keywords), more) < 0) goto end;
+    fits = (placed == positional || add_defaults(function, variables, names, placed)) &&
+           (is_simple || add_defaults(function, variables, AT(signature, SIGNATURE_keyword_only), 0));
+end:
+    Py_XDECREF(left);
+    Py_XDECREF(more);
+    if (!fits) Py_CLEAR(variables);
+    return variables;
 }
 
 /* Count a call of a body that may be written as a function of the host's; -1 with an exception. */
@@ -191,10 +241,7 @@ static PyObject *run_body(PyObject *function, PyObject *variables)
     }
     Py_DECREF(entry);
     body = Py_NewRef(AT(function, FUNCTION_body));
-    if (Py_EnterRecursiveCall("") == 0) {
-        ended = value_of(body, variables);
-        Py_LeaveRecursiveCall();
-    }
+    if (check_stack() == 0) ended = value_of(body, variables);
     Py_DECREF(body);
     if (!ended)
         ended_by_error(function);
@@ -210,24 +257,33 @@ static PyObject *run_body(PyObject *function, PyObject *variables)
     return value;
 }
 
-PyObject *entered(PyObject *function, PyObject *const *given, Py_ssize_t count)
+/* Call a function of the program's, which the caller owns; `named` are arguments by keyword or NULL. */
+static PyObject *entered_with(PyObject *function, PyObject *const *given, Py_ssize_t count,
+                              PyObject *named)
 {
-    PyObject *hot = AT(function, FUNCTION_hot), *variables, *value;
+    PyObject *hot = AT(function, FUNCTION_hot), *variables, *value, *tuple;
     long most = PyLong_AsLong(AT(function, FUNCTION_most));
     if (most < 0 && hot != Py_None) {
         if (count_call(function, hot) < 0) return NULL;
         most = PyLong_AsLong(AT(function, FUNCTION_most));
     }
-    if (count <= most && count >= PyLong_AsLong(AT(function, FUNCTION_least)))
+    if (!named && count <= most && count >= PyLong_AsLong(AT(function, FUNCTION_least)))
         return called_with(AT(function, FUNCTION_run), function, given, count);
-    variables = most < 0 ? bound(function, given, count) : NULL;
-    if (!variables) {
-        if (PyErr_Occurred()) return NULL;
-        return called_with(helper[INVOKE], function, given, count);
+    variables = most < 0 ? bound(function, given, count, named) : NULL;
+    if (variables) {
+        value = run_body(function, variables);
+        Py_DECREF(variables);
+        return value;
     }
-    value = run_body(function, variables);
-    Py_DECREF(variables);
+    if (PyErr_Occurred() || !(tuple = tuple_of(function, given, count))) return NULL;
+    value = PyObject_Call(helper[INVOKE], tuple, named);
+    Py_DECREF(tuple);
     return value;
+}
+
+PyObject *entered(PyObject *function, PyObject *const *given, Py_ssize_t count)
+{
+    return entered_with(function, given, count, NULL);
 }
 
 /* --- special methods -------------------------------------------------------------------------- */
@@ -243,13 +299,13 @@ PyObject *special_method(const Node *self, int part, PyTypeObject *kind, PyObjec
             put((Node *)self, part, (PyObject *)kind);
             put((Node *)self, part + 1, mark);
             put((Node *)self, part + 2, method);
-            Py_DECREF(method);
         }
         Py_DECREF(mark);
-        if (!method) return NULL;
+    } else {
+        method = Py_NewRef(self->part[part + 2]);
     }
-    method = self->part[part + 2];
-    return Py_IS_TYPE(method, class_of[FUNCTION]) ? Py_NewRef(method) : NULL;
+    if (method && !Py_IS_TYPE(method, class_of[FUNCTION])) Py_CLEAR(method);
+    return method;
 }
 
 PyObject *after_error(PyObject *failed, PyObject *const *given, Py_ssize_t count)
@@ -292,15 +348,15 @@ int all_are_own(void)
 /* --- instances -------------------------------------------------------------------------------- */
 
 /* A new instance of a class of the program's, whose `__init__` is entered; `given` has room for it
- * before its first. */
-static PyObject *made_by(PyObject *cls, PyObject **given, Py_ssize_t count)
+ * before its first, `named` are arguments by keyword or NULL. */
+static PyObject *made_by(PyObject *cls, PyObject **given, Py_ssize_t count, PyObject *named)
 {
     PyTypeObject *host = (PyTypeObject *)AT(cls, CLASS_host);
     PyObject *init = Py_NewRef(AT(cls, CLASS_enters)), *values = PyDict_New(), *returned = NULL;
     PyObject *instance = values ? PyType_GenericAlloc(host, 0) : NULL;
     if (instance && PyObject_SetAttr(instance, values_key, values) == 0) {
         given[-1] = instance;
-        returned = entered(init, given - 1, count + 1);
+        returned = entered_with(init, given - 1, count + 1, named);
         if (returned && returned != Py_None) {
             raise_of(INIT_RETURNED, returned);
             Py_CLEAR(returned);
@@ -342,7 +398,7 @@ static PyObject *finished_call(const Node *self, int at, PyObject *called, PyObj
     PyObject *const *call = self->part + at;
     if (Py_IS_TYPE(called, class_of[CLASS]) &&
         Py_IS_TYPE(AT(called, CLASS_enters), class_of[FUNCTION])) {
-        PyObject *instance = made_by(called, given, count);
+        PyObject *instance = made_by(called, given, count, NULL);
         return instance ? instance : failed(call, called, given, count);
     }
     PyObject *value = quick_call(self->part[STATE], called, given, count), *method;
@@ -410,9 +466,9 @@ enum { RECEIVER = FIRST, NAME, METHOD_CALL, ATTRIBUTE = METHOD_CALL + CALL_PARTS
 
 /* The method of an instance of the known class, or a function that is its own value, which has no
  * receiver; NULL, perhaps with an exception set, where neither is a function of the program's. */
-static PyObject *method_of_class(const Node *self, PyObject **value)
+static PyObject *method_of_class(PyObject *reads, PyObject *name, PyObject **value)
 {
-    PyObject *name = self->part[NAME], *found = PyDict_GetItemWithError(self->part[READS], name);
+    PyObject *found = PyDict_GetItemWithError(reads, name);
     if (!found) return NULL;
     PyObject *values = PyObject_GetAttr(*value, values_key), *own = NULL;
     if (values && PyDict_CheckExact(values)) own = PyDict_GetItemWithError(values, name);
@@ -439,7 +495,8 @@ static PyObject *method_of_table(const Node *self, PyTypeObject *kind)
 static PyObject *found_method(const Node *self, PyObject **value)
 {
     PyTypeObject *kind = Py_TYPE(*value);
-    PyObject *found = (PyObject *)kind == self->part[KIND] ? method_of_class(self, value)
+    PyObject *reads = self->part[READS], *name = self->part[NAME];
+    PyObject *found = (PyObject *)kind == self->part[KIND] ? method_of_class(reads, name, value)
                                                            : method_of_table(self, kind);
     if (found || PyErr_Occurred()) return found;
     if ((found = module_value(*value, self->part[NAME]))) Py_CLEAR(*value);
@@ -474,6 +531,115 @@ PyObject *run_method(const Node *self, PyObject *variables)
                               count + (receiver != NULL));
     }
     while (count-- > 0) Py_DECREF(given[count]);
+    Py_XDECREF(called);
+    Py_XDECREF(receiver);
+    return value;
+}
+
+/* --- calls with keywords ---------------------------------------------------------------------- */
+
+/* Parts of a call with keywords, `*values` or `**named`: the function, and None; or the receiver of a
+ * method, and its name. The node of the tree, what calls any value with a list and a dict, and what
+ * says what a program sees of a failure; the place of `receiver.name`, what reads that, and what is
+ * learnt of the receiver's class; what adds to a list and to a dict what is no plain list, tuple or
+ * dict; and for each argument its name, None for one by position, or stars; its node, and its place. */
+enum { OWNER = FIRST, WORD, WITH_TREE, WITH_OTHERWISE, WITH_FAILED, AT_NAME, GET, WITH_KIND,
+       WITH_READS, SPREAD, MERGE, PARTS_OF_EACH };
+
+/* The method of a receiver, put in its place if it is none; or any function. */
+static PyObject *called_of(const Node *self, PyObject **receiver, PyObject *variables)
+{
+    PyObject *value = value_of(self->part[OWNER], variables), *called;
+    if (!value || self->part[WORD] == Py_None) return value;
+    PyTypeObject *kind = Py_TYPE(value);
+    if ((PyObject *)kind == self->part[WITH_KIND]) {
+        called = method_of_class(self->part[WITH_READS], self->part[WORD], &value);
+        if (called) *receiver = value;
+        else if (PyErr_Occurred()) Py_DECREF(value);
+        if (called || PyErr_Occurred()) return called;
+    }
+    called = stand_at(self->part[STATE], self->part[AT_NAME]) < 0
+                 ? NULL
+                 : PyObject_CallFunctionObjArgs(self->part[GET], value, self->part[WORD], NULL);
+    if (called && (PyObject *)kind != self->part[WITH_KIND] &&
+        PyType_IsSubtype(kind, known_class[INSTANCE]) &&
+        learn_class((Node *)self, WITH_KIND, kind) < 0)
+        Py_CLEAR(called);
+    Py_DECREF(value);
+    return called;
+}
+
+/* Add an argument to the list of those by position or the dict of those by keyword. */
+static int add_argument(const Node *self, Py_ssize_t at, PyObject *variables, PyObject *values,
+                        PyObject *named)
+{
+    PyObject *word = self->part[at], *value = value_of(self->part[at + 1], variables), *done;
+    int failed = -1;
+    if (!value) return -1;
+    int has_stars = word != Py_None && PyUnicode_ReadChar(word, 0) == '*';
+    int is_list = has_stars && PyUnicode_GetLength(word) == 1;
+    Py_ssize_t end = PyList_Size(values);
+    if (word == Py_None) {
+        failed = PyList_Append(values, value);
+    } else if (!has_stars && !PyDict_GetItemWithError(named, word)) {
+        failed = PyErr_Occurred() ? -1 : PyDict_SetItem(named, word, value);
+    } else if (has_stars && stand_at(self->part[STATE], self->part[at + 2]) < 0) {
+        failed = -1;
+    } else if (is_list && Py_IS_TYPE(value, &PyTuple_Type) && PyTuple_Size(value) <= MOST_ARGUMENTS) {
+        failed = PyList_SetSlice(values, end, end, value);
+    } else {
+        done = is_list ? PyObject_CallFunctionObjArgs(self->part[SPREAD], values, value, NULL)
+                       : PyObject_CallFunctionObjArgs(self->part[MERGE], named, word, value, NULL);
+        failed = done ? 0 : -1;
+        Py_XDECREF(done);
+    }
+    Py_DECREF(value);
+    return failed;
+}
+
+/* Call what was found with what was evaluated. */
+static PyObject *finished_with(const Node *self, PyObject *called, PyObject *receiver,
+                               PyObject *values, PyObject *named)
+{
+    PyObject *room[MOST_ARGUMENTS + 2], **given = room + 2, *value = NULL;
+    PyObject *function = called, *more[] = {self->part[WITH_TREE], called, values, named};
+    Py_ssize_t count = PyList_Size(values);
+    if (Py_IS_TYPE(called, class_of[BOUND])) {
+        function = AT(called, BOUND_function);
+        receiver = AT(called, BOUND_receiver);
+    }
+    int is_function = Py_IS_TYPE(function, class_of[FUNCTION]);
+    int is_class = Py_IS_TYPE(called, class_of[CLASS]) &&
+                   Py_IS_TYPE(AT(called, CLASS_enters), class_of[FUNCTION]);
+    if (count > MOST_ARGUMENTS || !(is_function || is_class))
+        return PyObject_CallFunctionObjArgs(self->part[WITH_OTHERWISE], more[0], called, values, named,
+                                            NULL);
+    for (Py_ssize_t k = 0; k < count; k++) given[k] = Py_NewRef(PyList_GetItem(values, k));
+    PyObject *by_name = PyDict_Size(named) ? named : NULL;
+    if (is_class) {
+        value = made_by(called, given, count, by_name);
+    } else {
+        Py_INCREF(function);
+        room[1] = receiver;
+        value = entered_with(function, given - (receiver != NULL), count + (receiver != NULL), by_name);
+        Py_DECREF(function);
+    }
+    if (!value) value = after_error(self->part[WITH_FAILED], more, 4);
+    while (count--) Py_DECREF(given[count]);
+    return value;
+}
+
+PyObject *run_call_with(const Node *self, PyObject *variables)
+{
+    PyObject *receiver = NULL, *value = NULL, *called = called_of(self, &receiver, variables);
+    PyObject *values = called ? PyList_New(0) : NULL, *named = values ? PyDict_New() : NULL;
+    int failed = !named;
+    for (Py_ssize_t at = PARTS_OF_EACH; !failed && at < parts_of(self); at += 3)
+        failed = add_argument(self, at, variables, values, named) < 0;
+    if (!failed && stand_at(self->part[STATE], self->part[PLACE]) == 0)
+        value = finished_with(self, called, receiver, values, named);
+    Py_XDECREF(named);
+    Py_XDECREF(values);
     Py_XDECREF(called);
     Py_XDECREF(receiver);
     return value;

@@ -11,6 +11,7 @@ from gradcli.language.functions.hot_bodies import HotBody
 from gradcli.language.limits import DEEPEST_CALL, too_many_steps
 from gradcli.language.objects.attributes import Module, PerSession
 from gradcli.language.objects.borders import FOREIGN
+from gradcli.language.objects.classes.descriptors import BoundMethod
 from gradcli.language.objects.classes.user_classes import (
     CHANGES,
     Changes,
@@ -96,9 +97,33 @@ class Calls(Protocol):
         """
         raise NotImplementedError
 
+    def call_with(
+        self,
+        number: int,
+        state: State,
+        place: Span,
+        function: Node,
+        name: str | None,
+        node: tree.Call,
+        otherwise: Callable[[tree.Call, Any, list[Any], dict[str, Any]], Any],
+        failed: Callable[[Exception, tree.Call, Any, list[Any], dict[str, Any]], Any],
+        name_place: Span | None,
+        get: Callable[[Any, str], Any],
+        kind: None,
+        reads: None,
+        spread: Callable[[list[Any], Any], None],
+        merge: Callable[[dict[str, Any], str, Any], None],
+        /,
+        *arguments: Any,
+    ) -> Node:
+        """A call with keywords or stars: three parts for each argument, its name, None or stars,
+        its node and its place. With a name `function` is the receiver of a method.
+        """
+        raise NotImplementedError
 
-def _invoked(function: Function, *args: Any) -> Any:
-    return function.invoke(args, {})
+
+def _invoked(function: Function, /, *args: Any, **named: Any) -> Any:
+    return function.invoke(args, named)
 
 
 def _ended(error: Exception, function: Function) -> Exception:
@@ -114,9 +139,9 @@ def tell_of_calls(nodes: Any) -> None:
     """Let the nodes find what is in a function and in a class, and hand them what they call."""
     functions = (Function.__new__(Function), HotBody.__new__(HotBody))
     nodes.know_functions(*functions, Function.enter_by)
-    owners = (Function, Signature, HotBody, State, UserClass, Changes, Module, PerSession)
+    classes = (Function, Signature, HotBody, State, UserClass, Changes, BoundMethod)
     nodes.know_calls(
-        *[each.__new__(each) for each in owners],
+        *[each.__new__(each) for each in (*classes, Module, PerSession)],
         *(_invoked, _ended, HotBody.called, too_many_steps, too_many_calls, init_returned),
         *(GradcliError, DEEPEST_CALL, CHANGES, FOREIGN),
     )

@@ -7,9 +7,16 @@
 /* The flag is in the limited API from 3.12 on, with the value that it has in 3.11. */
 enum { HAS_VECTORCALL = 1 << 11 };
 
-/* Nodes below one another from which on each counts as a call of the host: with fewer, the calls of
- * a program bound how deep the stack is. */
+/* Nodes below one another from which on each looks at how deep the stack is: with fewer, the calls of
+ * a program bound that. */
 enum { DEEP = 8 };
+
+/* Bytes of a thread's stack that nodes use, of 8 MB as a rule, and of what the host links with. */
+#ifdef _WIN32
+enum { MOST_STACK = 512 * 1024 };
+#else
+enum { MOST_STACK = 5 * 1024 * 1024 };
+#endif
 
 PyTypeObject *node_type;
 PyObject *parent_key, *values_key;
@@ -186,13 +193,29 @@ static PyObject *called(PyObject *self, PyObject *given, PyObject *names)
     return NULL;
 }
 
-/* What runs a node that stands deep, and counts it. */
+#ifdef __GNUC__
+#define HERE ((char *)__builtin_frame_address(0))
+#define PER_THREAD __thread
+#else
+#include <intrin.h>
+#define HERE ((char *)_AddressOfReturnAddress())
+#define PER_THREAD __declspec(thread)
+#endif
+
+int check_stack(void)
+{
+    static PER_THREAD char *outermost; /* where a node was seen that lay highest */
+    char *here = HERE;
+    if (here > outermost) outermost = here;
+    if (outermost - here < MOST_STACK) return 0;
+    PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
+    return -1;
+}
+
+/* What runs a node that stands deep. */
 static PyObject *counted(const Node *self, PyObject *variables)
 {
-    if (Py_EnterRecursiveCall("")) return NULL;
-    PyObject *value = self->run(self, variables);
-    Py_LeaveRecursiveCall();
-    return value;
+    return check_stack() < 0 ? NULL : self->run(self, variables);
 }
 
 static PyObject *made(Evaluate run, Py_ssize_t parts, PyObject *const *given, Py_ssize_t count)

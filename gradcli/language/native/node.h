@@ -139,6 +139,10 @@ HIDDEN int is_easy_key(PyObject *value);
 /* The most elements that a value may have; -1 with an exception set. */
 HIDDEN Py_ssize_t most_elements(PyObject *state);
 
+/* -1 with a RecursionError, where the stack of the thread is used up as far as nodes may use it. The
+ * host's own count is not for what lies as flat as a node: from 3.12 on it ends at 1,500. */
+HIDDEN int check_stack(void);
+
 /* Call a function of the program's, which the caller owns, with arguments by position. */
 HIDDEN PyObject *entered(PyObject *function, PyObject *const *given, Py_ssize_t count);
 

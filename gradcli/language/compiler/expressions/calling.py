@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
@@ -32,6 +32,9 @@ from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.functions import operators
 from gradcli.state import State, active
+
+if TYPE_CHECKING:
+    from gradcli.language.native.nodes import Nodes
 
 
 @compiles(tree.Attribute)
@@ -374,6 +377,8 @@ _CALLING = (finished_call, failed, _CALL, None, None, None)
 
 def _with_keywords(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
     """A call with keywords, `*values` or `**named`."""
+    if c.nodes is not None:
+        return _node_with_keywords(c, c.nodes, node, scope)
     state, span = c.state, node.span
     function = c.expression(node.function, scope)
     parts = [
@@ -387,31 +392,68 @@ def _with_keywords(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
         named: dict[str, Any] = {}
         for kind, name, evaluate, place in parts:
             value = evaluate(variables)
-            if name is not None:
-                if name in named:
-                    raise _passed_twice(name)
-                named[name] = value
-            elif not kind:
+            if name is None and not kind:
                 values.append(value)
-            else:
+                continue
+            if kind:
                 state.place = place
-                if kind == "*":
-                    values.extend(bounded(value))
-                else:
-                    _merge(named, value)
+            if kind == "*":
+                _spread(values, value)
+            else:
+                _merge(named, name or kind, value)
         state.place = span
-        try:
-            return call_value(called, values, named)
-        except GradcliError as error:
-            if error.code == "E201" and error.span is None:
-                for argument in node.arguments:
-                    if argument.name and f"has no argument {argument.name!r}" in error.message:
-                        error.labels = (Label(argument.span, "no such argument"),)
-            operands = _operands(node, called, values, named)
-            label_operands(error, operands, node.function.span.text)
-            raise
+        return _finished_with(node, called, values, named)
 
     return run
+
+
+def _node_with_keywords(c: Compiler, nodes: Nodes, node: tree.Call, scope: Scope) -> Evaluate:
+    """The same as a node in C."""
+    name, place, function = None, None, node.function
+    if isinstance(function, tree.Attribute):
+        name, place, function = function.name, function.span, function.value
+    called = c.expression(function, scope)
+    by = (_finished_with, _failed_with, place, get_attribute, None, None, _spread, _merge)
+    arguments: list[Any] = []
+    for each in node.arguments:
+        word = each.name or each.kind or None
+        arguments += [word, c.expression(each.value, scope), each.span]
+    return nodes.call_with(0, c.state, node.span, called, name, node, *by, *arguments)
+
+
+def _finished_with(node: tree.Call, called: Any, values: list[Any], named: dict[str, Any]) -> Any:
+    """Call any value with arguments by position and by keyword."""
+    try:
+        return call_value(called, values, named)
+    except GradcliError as error:
+        _label_with(error, node, called, values, named)
+        raise
+
+
+def _failed_with(
+    error: Exception, node: tree.Call, called: Any, values: list[Any], named: dict[str, Any]
+) -> Any:
+    """Raise what a program sees of the failure of such a call of a function or class of its own."""
+    failure = error
+    if type(called) is UserClass:
+        failure = call_failed(error, called, values, named)
+    if isinstance(failure, GradcliError):
+        _label_with(failure, node, called, values, named)
+    if failure is error:
+        raise error
+    raise failure from error
+
+
+def _label_with(
+    error: GradcliError, node: tree.Call, called: Any, values: list[Any], named: dict[str, Any]
+) -> None:
+    """Label the operands of such a call in its error."""
+    if error.code == "E201" and error.span is None:
+        for argument in node.arguments:
+            if argument.name and f"has no argument {argument.name!r}" in error.message:
+                error.labels = (Label(argument.span, "no such argument"),)
+    operands = _operands(node, called, values, named)
+    label_operands(error, operands, node.function.span.text)
 
 
 def _operands(
@@ -430,14 +472,24 @@ def _operands(
     return operands
 
 
-def _merge(named: dict[str, Any], more: Any) -> None:
-    """Add the keywords of `**more`."""
-    check_kind(more, dict, "`**` takes a dict")
-    for name, value in more.items():
+def _spread(values: list[Any], more: Any) -> None:
+    """Add the arguments of `*more`."""
+    values.extend(bounded(more))
+
+
+def _merge(named: dict[str, Any], word: str, value: Any) -> None:
+    """Add an argument by its name, or those of `**value`; raises E201 for a name that is there."""
+    if word != "**":
+        if word in named:
+            raise _passed_twice(word)
+        named[word] = value
+        return
+    check_kind(value, dict, "`**` takes a dict")
+    for name, each in value.items():
         check_kind(name, str, "keywords are strings")
         if name in named:
             raise _passed_twice(name)
-        named[name] = value
+        named[name] = each
 
 
 def _passed_twice(name: str) -> GradcliError:
