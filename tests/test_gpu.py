@@ -15,7 +15,7 @@ from gradcli.arrays import backend, dtypes
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.gpu import runtime
 from gradcli.arrays.layout.sizes import Device
-from gradcli.arrays.random.philox import philox
+from gradcli.arrays.random.generator import philox
 from gradcli.autograd.engine.backward import backward
 from gradcli.autograd.tensor import Tensor
 from gradcli.state import active

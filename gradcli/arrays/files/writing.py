@@ -1,15 +1,22 @@
-"""Writing files of data, whole or not at all."""
+"""Writing files of data, whole or not at all; and Parquet, through pyarrow: a row for each of many
+results, a column for each array.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from gradcli.arrays.files.data_file import FORMATS
 from gradcli.errors import GradcliError
+from gradcli.packages import imported
 from gradcli.state import active
+
+if TYPE_CHECKING:
+    import numpy as np
+
 
 SUFFIXES = tuple(f".{format}" for format in FORMATS)
 """The suffixes that name a format to write."""
@@ -107,3 +114,34 @@ def _beside(target: str) -> tuple[str, IO[bytes]]:
             if not isinstance(error, FileExistsError):
                 raise
         number += 1
+
+
+# --- Parquet --------------------------------------------------------------------------------------
+
+
+def write_rows(path: str, columns: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    """Write columns that are equally long, whole or not at all.
+
+    A row of more than one dimension becomes nested lists of fixed sizes.
+
+    Raises:
+        GradcliError: E603 for a dtype that Parquet has not, or where the file cannot be written;
+            E606 where files are out of bounds; E609 without pyarrow.
+    """
+    arrow = imported("pyarrow")
+    parquet = imported("pyarrow.parquet")
+    table = arrow.table({name: _column(arrow, name, each) for name, each in columns.items()})
+    replace(path, lambda stream: parquet.write_table(table, stream))
+
+
+def _column(arrow: Any, name: str, array: np.ndarray[Any, Any]) -> Any:
+    if array.dtype.kind not in "biuf":
+        raise GradcliError(
+            "E603",
+            f"Parquet has no dtype for {name}, which is {array.dtype.name}",
+            help="write to a .npz file",
+        )
+    column = arrow.array(array.reshape(-1))
+    for size in reversed(array.shape[1:]):
+        column = arrow.FixedSizeListArray.from_arrays(column, size)
+    return column

@@ -208,7 +208,7 @@ class Stacked(_Arrays):
         rows = {name: np.stack(each) for name, each in self._rows.items()}
         columns = {"record": np.array(self._numbers, int), **rows}
         if self._path.endswith(".parquet"):
-            from gradcli.arrays.files.parquet import write_rows  # lazy: start-up: NumPy
+            from gradcli.arrays.files.writing import write_rows  # lazy: start-up: NumPy
 
             write_rows(self._path, columns)
         else:

@@ -18,10 +18,8 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.layout.strides import inverse_order, outermost_first
 from gradcli.arrays.random.generator import (
-    KINDS,
     OF_TENSORS,
     Generator,
-    ValuelessGenerator,
     session_seed,
 )
 from gradcli.arrays.scalars import finfo, iinfo
@@ -45,15 +43,6 @@ from gradcli.state import active
 
 
 modules["torch"]["Generator"] = Generator
-
-
-def _generator_of_gpus() -> type[Generator]:
-    from gradcli.arrays.random.philox import PhiloxGenerator  # lazy: start-up: only arrays on a GPU
-
-    return PhiloxGenerator
-
-
-KINDS.update(cuda=_generator_of_gpus, meta=lambda: ValuelessGenerator)
 
 
 def get_state(generator: Generator) -> Tensor:

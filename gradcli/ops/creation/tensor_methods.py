@@ -45,21 +45,19 @@ modules["torch.autograd"].update(
     backward=engine_entry.backward,
     grad=engine_entry.grad,
 )
+_MODES: dict[str, Any] = {
+    "no_grad": modes.NoGrad,
+    "enable_grad": modes.EnableGrad,
+    "set_grad_enabled": modes.SetGradEnabled,
+    "inference_mode": modes.InferenceMode,
+}
 modules["torch"].update(
-    no_grad=modes.NoGrad,
-    enable_grad=modes.EnableGrad,
-    set_grad_enabled=modes.SetGradEnabled,
-    inference_mode=modes.InferenceMode,
+    _MODES,
     is_grad_enabled=modes.is_grad_enabled,
     is_inference_mode_enabled=modes.is_inference_mode_enabled,
 )
 modules["torch.autograd"].update(
-    no_grad=modes.NoGrad,
-    enable_grad=modes.EnableGrad,
-    set_grad_enabled=modes.SetGradEnabled,
-    inference_mode=modes.InferenceMode,
-)
-modules["torch.autograd"].update(
+    _MODES,
     detect_anomaly=anomaly.DetectAnomaly,
     set_detect_anomaly=anomaly.SetDetectAnomaly,
 )

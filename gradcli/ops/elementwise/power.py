@@ -96,18 +96,13 @@ def _power_rule_self(grad: Any, self: Any, exponent: Any) -> Any:
     return grad * conj(exponent * pow_number(self, exponent - 1))
 
 
+_DIVIDES = "division by zero", "a negative power of 0 divides by 0"
+_ROOT = "root of a negative", "a power that is no integer is not defined below 0"
+
 _POWER = Hazard(
     values=(
-        (
-            lambda self, exponent: self == 0 and exponent < 0,
-            "division by zero",
-            "a negative power of 0 divides by 0",
-        ),
-        (
-            lambda self, exponent: self < 0 and exponent % 1 > 0,
-            "root of a negative",
-            "a power that is no integer is not defined below 0",
-        ),
+        (lambda self, exponent: self == 0 and exponent < 0, *_DIVIDES),
+        (lambda self, exponent: self < 0 and exponent % 1 > 0, *_ROOT),
     ),
     slopes=(
         (
@@ -119,16 +114,8 @@ _POWER = Hazard(
 )
 _POWER_OF_NUMBER = Hazard(
     values=(
-        (
-            lambda base, exponent: base == 0 and exponent < 0,
-            "division by zero",
-            "a negative power of 0 divides by 0",
-        ),
-        (
-            lambda base, exponent: base < 0 and exponent % 1 > 0,
-            "root of a negative",
-            "a power that is no integer is not defined below 0",
-        ),
+        (lambda base, exponent: base == 0 and exponent < 0, *_DIVIDES),
+        (lambda base, exponent: base < 0 and exponent % 1 > 0, *_ROOT),
     ),
     steep=True,
 )

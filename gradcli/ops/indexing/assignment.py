@@ -21,6 +21,7 @@ from gradcli.ops.codegen.runtime import check_tensor, type_name
 from gradcli.ops.creation.copies import copy_, fill_
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.indexing.along import leave_part
 from gradcli.ops.indexing.basic import (
     Key,
     apply_slicing,
@@ -29,7 +30,6 @@ from gradcli.ops.indexing.basic import (
     index_put_in_place,
     numpy_key,
 )
-from gradcli.ops.indexing.select import leave_part
 from gradcli.ops.shape.slicing import (
     diagonal,
     diagonal_dims,

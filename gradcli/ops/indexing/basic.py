@@ -32,8 +32,8 @@ from gradcli.limits import length_of
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import numbers_in
 from gradcli.ops.binding.catalogue import operators
+from gradcli.ops.codegen.node_class import check_saved
 from gradcli.ops.codegen.runtime import type_name
-from gradcli.ops.codegen.saved import check_saved
 from gradcli.ops.definition.doc import BY_VALUES, READS
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.shape.slicing import alias, checked_position, select, slice_op

@@ -26,7 +26,7 @@ from gradcli.ops.creation.copies import copy_, fill_, row_order
 from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.indexing.select import index_add
+from gradcli.ops.indexing.along import index_add
 from gradcli.ops.shape.slicing import diagonal, slice_op
 from gradcli.ops.shape.views import reshape, squeeze_dim
 

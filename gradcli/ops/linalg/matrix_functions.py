@@ -34,7 +34,7 @@ from gradcli.ops.linalg.linear_systems import (
     linear_algebra_error,
 )
 from gradcli.ops.linalg.norms import matrix_norm
-from gradcli.ops.linalg.products.matmul import matmul
+from gradcli.ops.linalg.products.matrix_products import matmul
 from gradcli.ops.linalg.solve import inv_ex, inverted, solve_ex
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.slicing import slice_op

@@ -22,7 +22,7 @@ from gradcli.ops.creation.copies import cast_to_floating
 from gradcli.ops.definition.doc import BY_KINDS, RANDOM
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.linalg.products.matmul import matmul
+from gradcli.ops.linalg.products.matrix_products import matmul
 from gradcli.ops.nn.dropout import dropout
 from gradcli.ops.nn.softmax import softmax_backward, softmax_op
 from gradcli.ops.shape.views import transpose

@@ -21,7 +21,7 @@ from gradcli.ops.elementwise.clamp import clamp_min
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.power import pow_number
 from gradcli.ops.elementwise.unary import abs_op, sign
-from gradcli.ops.indexing.select import index_add, index_select
+from gradcli.ops.indexing.along import index_add, index_select
 from gradcli.ops.linalg.norms import norm_gradient, vector_norm
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.reshaping import broadcast_tensors

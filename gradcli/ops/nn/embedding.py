@@ -23,10 +23,9 @@ from gradcli.ops.binding.arguments import (
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS, WRITES
 from gradcli.ops.definition.op import Op, op
+from gradcli.ops.indexing.along import check_range, index_add, index_select
 from gradcli.ops.indexing.basic import add_rows
-from gradcli.ops.indexing.gather import check_range
 from gradcli.ops.indexing.masks import masked_fill_number
-from gradcli.ops.indexing.select import index_add, index_select
 from gradcli.ops.linalg.norms import vector_norm
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.views import reshape, view

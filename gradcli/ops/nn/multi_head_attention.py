@@ -13,8 +13,7 @@ from gradcli.errors import dtype_error, runtime_error, shape_error
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import methods, operators
 from gradcli.ops.definition.doc import RANDOM
-from gradcli.ops.linalg.products.matmul import linear
-from gradcli.ops.linalg.products.matrix_products import baddbmm, bmm
+from gradcli.ops.linalg.products.matrix_products import baddbmm, bmm, linear
 from gradcli.ops.nn.attention import scaled_dot_product_attention
 from gradcli.ops.nn.dropout import dropout
 from gradcli.ops.nn.softmax import softmax_op

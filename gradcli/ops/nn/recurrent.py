@@ -13,7 +13,7 @@ from gradcli.ops.binding.functions import methods
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.unary import sigmoid, tanh
-from gradcli.ops.linalg.products.matmul import linear
+from gradcli.ops.linalg.products.matrix_products import linear
 from gradcli.ops.shape.joining import stack_function
 from gradcli.state import active
 

@@ -43,7 +43,7 @@ from gradcli.ops.definition.op import Function, Op, op, rounded_once
 from gradcli.ops.elementwise.binary import logaddexp_array
 from gradcli.ops.elementwise.comparison import logical_xor, where
 from gradcli.ops.elementwise.unary import abs_op, exp, is_complex, log
-from gradcli.ops.indexing.gather import scatter_add
+from gradcli.ops.indexing.along import scatter_add
 from gradcli.ops.indexing.strided import assign
 from gradcli.ops.reduction.sum import (
     cast_array,

@@ -21,7 +21,7 @@ from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
 from gradcli.ops.definition.op import Function, Op, op, rounded_once
 from gradcli.ops.elementwise.clamp import maximum, minimum
 from gradcli.ops.elementwise.comparison import logical_and, logical_or
-from gradcli.ops.indexing.gather import scatter_tensor
+from gradcli.ops.indexing.along import scatter_tensor
 from gradcli.ops.indexing.masks import masked_fill_tensor
 from gradcli.ops.reduction.sum import check_reduced, fold, kept_sizes, reduction, sum_all, sum_dims
 from gradcli.ops.shape.views import reshape, unsqueeze

@@ -22,24 +22,22 @@ from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES
 from gradcli.ops.definition.dtype_support import COMPLEX, NOTHING, check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.comparison import logical_and, where
-from gradcli.ops.indexing.gather import (
+from gradcli.ops.indexing.along import (
     check_along,
     checked_dim,
+    checked_source,
     gather,
     in_index_shape,
+    index_add,
+    index_fill_number,
+    index_select,
+    part_positions,
     positions_along,
     same_dtype,
     scatter_add,
     scatter_number,
 )
 from gradcli.ops.indexing.masks import masked_fill_number
-from gradcli.ops.indexing.select import (
-    checked_source,
-    index_add,
-    index_fill_number,
-    index_select,
-    part_positions,
-)
 
 _UFUNCS = {
     "sum": np.add,

@@ -35,7 +35,7 @@ from gradcli.ops.definition.dtype_support import (
 )
 from gradcli.ops.definition.lints import check_freedom
 from gradcli.ops.definition.op import Function, Op, op, rounded_once
-from gradcli.ops.indexing.gather import gather
+from gradcli.ops.indexing.along import gather
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.reduction.extrema import check_not_empty, picked, put_selected, shared_evenly
 from gradcli.ops.reduction.sorting import sort

@@ -34,9 +34,8 @@ from gradcli.running.arguments.files import write_text
 from gradcli.running.arguments.options import DRAWN
 from gradcli.running.arguments.words import UsageError
 from gradcli.running.picture import format_of, picture_text
-from gradcli.running.replay import explained, with_values
 from gradcli.running.report import find_output, output_text, parameters_of, trace_text
-from gradcli.running.rerun import Executed
+from gradcli.running.rerun import Executed, explained, with_values
 from gradcli.show.answer import Answer
 from gradcli.show.ledger_json import SCHEMA, ledger_document
 

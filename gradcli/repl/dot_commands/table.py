@@ -30,7 +30,6 @@ from gradcli.repl.dot_commands.line import DotCommand, Line
 from gradcli.running.arguments.files import RECORDING, program_in, read_program
 from gradcli.running.arguments.options import FORMATS, TRACES
 from gradcli.running.process.programs import opens
-from gradcli.running.replay import explained
 from gradcli.running.report import (
     advising_seed,
     differentiated,
@@ -38,6 +37,7 @@ from gradcli.running.report import (
     parameters_of,
     warn_of_nonfinite,
 )
+from gradcli.running.rerun import explained
 from gradcli.show.diagnostics.human import location
 from gradcli.show.graph.steps import KEYS, gradients_text, list_text, stop_text
 from gradcli.show.help.manual import rendered

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
+from gradcli.autograd.graph import GraphNode
 from gradcli.recorded.annotated_graph import AnnotatedGraph
 from gradcli.show.graph.labels import constant_text, edge_text, node_lines, shortened
 
@@ -15,6 +18,21 @@ _ENTITIES = {
 """Mermaid reads these itself, even between quotes, or hands them to HTML or Markdown."""
 
 
+def _edges(
+    node: GraphNode, annotated: AnnotatedGraph, quoted: Callable[[str], str]
+) -> Iterator[tuple[str, str, str | None]]:
+    """The edges of a node that lead somewhere: what flowed along each, the name of its target, and
+    the target's text where that is a constant.
+    """
+    for number, edge in enumerate(node.edges):
+        words = quoted(edge_text(node, number, annotated))
+        if edge.node is not None:
+            yield words, f"n{edge.node.id}", None
+        elif edge.constant is not None:
+            text = quoted(shortened(constant_text(edge.constant, annotated)))
+            yield words, f"c{node.id}_{number}", text
+
+
 def mermaid(annotated: AnnotatedGraph) -> str:
     """The graph from the output down to the leaves: a box for each node with its value and
     gradient, a rounded one for each leaf, and at each edge what flowed along it.
@@ -25,15 +43,11 @@ def mermaid(annotated: AnnotatedGraph) -> str:
         label = "<br/>".join(map(_escaped, node_lines(node, annotated)))
         box = f'(["{label}"])' if node.leaf is not None else f'["{label}"]'
         lines.append(f"    n{node.id}{box}")
-        for number, edge in enumerate(node.edges):
-            words = _escaped(edge_text(node, number, annotated))
-            if edge.node is not None:
-                edges.append(f'    n{node.id} -->|"{words}"| n{edge.node.id}')
-            elif edge.constant is not None:
-                constant = f"c{node.id}_{number}"
-                text = _escaped(shortened(constant_text(edge.constant, annotated)))
-                lines.append(f'    {constant}["{text}"]:::constant')
-                edges.append(f'    n{node.id} -.->|"{words}"| {constant}')
+        for words, target, constant in _edges(node, annotated, _escaped):
+            if constant is not None:
+                lines.append(f'    {target}["{constant}"]:::constant')
+            arrow = "-->" if constant is None else "-.->"
+            edges.append(f'    n{node.id} {arrow}|"{words}"| {target}')
     if any(":::constant" in line for line in lines):
         edges.append("    classDef constant stroke-dasharray: 4")
     return "\n".join([*lines, *edges])
@@ -52,15 +66,11 @@ def dot(annotated: AnnotatedGraph) -> str:
         label = "\\n".join(map(_in_quotes, node_lines(node, annotated)))
         style = ", style=rounded" if node.leaf is not None else ""
         lines.append(f'    n{node.id} [label="{label}"{style}];')
-        for number, edge in enumerate(node.edges):
-            words = _in_quotes(edge_text(node, number, annotated))
-            if edge.node is not None:
-                lines.append(f'    n{node.id} -> n{edge.node.id} [label="{words}"];')
-            elif edge.constant is not None:
-                constant = f"c{node.id}_{number}"
-                text = _in_quotes(shortened(constant_text(edge.constant, annotated)))
-                lines.append(f'    {constant} [label="{text}", style=dashed];')
-                lines.append(f'    n{node.id} -> {constant} [label="{words}", style=dashed];')
+        for words, target, constant in _edges(node, annotated, _in_quotes):
+            dashed = "" if constant is None else ", style=dashed"
+            if constant is not None:
+                lines.append(f'    {target} [label="{constant}"{dashed}];')
+            lines.append(f'    n{node.id} -> {target} [label="{words}"{dashed}];')
     return "\n".join([*lines, "}"])
 
 

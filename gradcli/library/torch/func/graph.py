@@ -20,7 +20,7 @@ from gradcli.autograd.recording.recorder import Listener
 from gradcli.autograd.tensor import Tensor, gradient_edge, storage_of
 from gradcli.errors import GradcliError, assertion_error, runtime_error, type_error, value_error
 from gradcli.ops.binding.catalogue import function, modules
-from gradcli.ops.codegen.saved import pack_slot, saved_names
+from gradcli.ops.codegen.node_class import pack_slot, saved_names
 from gradcli.state import active
 
 

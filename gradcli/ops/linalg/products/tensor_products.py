@@ -26,7 +26,7 @@ from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.indexing.select import index_fill_tensor
+from gradcli.ops.indexing.along import index_fill_tensor
 from gradcli.ops.linalg.products.matrix_products import addmm, bmm, check_dtypes, dot, mm, scaled
 from gradcli.ops.reduction.sum import sum_dims, sum_function
 from gradcli.ops.shape.reshaping import flatten

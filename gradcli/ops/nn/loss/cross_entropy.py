@@ -24,9 +24,8 @@ from gradcli.ops.creation.copies import filled
 from gradcli.ops.definition.doc import BY_VALUES, CHECKS, Hazard
 from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.indexing.gather import gather, scatter_tensor
+from gradcli.ops.indexing.along import gather, index_select, scatter_tensor
 from gradcli.ops.indexing.masks import masked_fill_number
-from gradcli.ops.indexing.select import index_select
 from gradcli.ops.nn.loss.elementwise import (
     MEAN,
     NONE,

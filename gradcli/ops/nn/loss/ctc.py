@@ -22,7 +22,7 @@ from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dty
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import choose, isinf, where
 from gradcli.ops.elementwise.unary import exp
-from gradcli.ops.indexing.select import index_select
+from gradcli.ops.indexing.along import index_select
 from gradcli.ops.linalg.products.matrix_products import mm
 from gradcli.ops.nn.loss.elementwise import MEAN, reduction_number
 from gradcli.ops.reduction.sum import logsumexp, mean_all, sum_all

@@ -27,8 +27,7 @@ from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.clamp import clamp_min_number, minimum
 from gradcli.ops.elementwise.comparison import choose, where
 from gradcli.ops.elementwise.unary import sigmoid, sqrt
-from gradcli.ops.indexing.gather import gather, scatter_number, scatter_tensor
-from gradcli.ops.indexing.select import index_select
+from gradcli.ops.indexing.along import gather, index_select, scatter_number, scatter_tensor
 from gradcli.ops.nn.activations import logsigmoid_op
 from gradcli.ops.nn.distance import pairwise_distance
 from gradcli.ops.nn.loss.elementwise import (

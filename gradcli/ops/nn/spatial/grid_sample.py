@@ -33,7 +33,7 @@ from gradcli.ops.elementwise.clamp import clamp_to_numbers
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.elementwise.rounding import floor, round_to_integer
 from gradcli.ops.elementwise.unary import abs_op
-from gradcli.ops.indexing.gather import gather, scatter_add
+from gradcli.ops.indexing.along import gather, scatter_add
 from gradcli.ops.linalg.products.matrix_products import bmm
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.joining import stack

@@ -61,7 +61,7 @@ from gradcli.ops.definition.dtype_support import NOTHING, Unsupported, dtype_nam
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.power import power
 from gradcli.ops.elementwise.unary import abs_op, sign
-from gradcli.ops.indexing.gather import gather, scatter_add, scatter_tensor
+from gradcli.ops.indexing.along import gather, scatter_add, scatter_tensor
 from gradcli.ops.indexing.strided import as_strided_in_place
 from gradcli.ops.linalg.products.matrix_products import along_dims
 from gradcli.ops.nn.piecewise_activations import relu_op

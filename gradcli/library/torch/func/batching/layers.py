@@ -23,9 +23,8 @@ from gradcli.ops.arithmetic.arithmetic import mul, zeros
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.functions import methods
 from gradcli.ops.definition.op import Op
-from gradcli.ops.indexing.select import index_select
-from gradcli.ops.linalg.products.matmul import matmul
-from gradcli.ops.linalg.products.matrix_products import baddbmm, bmm, mm, scaled
+from gradcli.ops.indexing.along import index_select
+from gradcli.ops.linalg.products.matrix_products import baddbmm, bmm, matmul, mm, scaled
 from gradcli.ops.nn.loss.elementwise import MEAN, NONE
 from gradcli.ops.nn.normalisation.formula import Statistics
 from gradcli.ops.nn.spatial.convolution import Geometry, convolution, convolution_backward

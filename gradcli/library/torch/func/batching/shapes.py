@@ -26,9 +26,14 @@ from gradcli.ops.binding.functions import operators
 from gradcli.ops.creation.copies import clone, copied, row_order
 from gradcli.ops.definition.op import Op, registry
 from gradcli.ops.elementwise.comparison import choose, where
+from gradcli.ops.indexing.along import (
+    gather,
+    index_select,
+    scatter_add,
+    scatter_number,
+    scatter_tensor,
+)
 from gradcli.ops.indexing.basic import FULL, Key, positions_from_front
-from gradcli.ops.indexing.gather import gather, scatter_add, scatter_number, scatter_tensor
-from gradcli.ops.indexing.select import index_select
 from gradcli.ops.linalg.norms import vector_norm
 from gradcli.ops.reduction.cumulative import prod_dim
 from gradcli.ops.reduction.extrema import amax, amin

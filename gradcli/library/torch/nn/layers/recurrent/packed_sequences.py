@@ -15,7 +15,7 @@ from gradcli.ops.binding.arguments import check_tensors, numbers_in
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.binding.results import ReturnType
-from gradcli.ops.indexing import select
+from gradcli.ops.indexing import along
 
 
 @function("pad_sequence", module="torch.nn.utils.rnn")
@@ -171,7 +171,7 @@ def pack_padded_sequence(
     step, row = has_step.nonzero()
     longest, batch = input.array.shape[1::-1] if batch_first else input.array.shape[:2]
     index = row * longest + step if batch_first else step * batch + row
-    data = select.pack_padded_sequence.apply(input, Tensor(index))
+    data = along.pack_padded_sequence.apply(input, Tensor(index))
     return PackedSequence(data, Tensor(has_step.sum(1)), order)
 
 
