@@ -717,3 +717,237 @@ def test_random_expressions(number: int) -> None:
 def test_many_random_expressions(hundred: int) -> None:
     for number in range(100 * hundred, 100 * hundred + 100):
         _compare(number)
+
+
+# --- statements -----------------------------------------------------------------------------------
+
+_LOOPS = """
+def loops(values, few):
+    for k in values:
+        if k == 2:
+            continue
+        elif k == 5:
+            break
+        else:
+            print(k, end=' ')
+    else:
+        print('whole')
+    for k in few: pass
+    else: print('else', k)
+    n = 0
+    while n < 5:
+        n += 1
+        if n == 2: continue
+        if n == few[0]: return 'left', n
+    else:
+        print('ended')
+    return n, [k for k in values]
+print(loops(range(9), [9]), loops([1, 2, 3], (3,)), loops((1, 5), [4]), loops([], [7]))
+for a, b in [(1, 2), [3, 4], 'xy']: print(a, b)
+for k, v in {'x': 1, 2: 'y'}.items(): print(k, v)
+for n, (a, b) in enumerate(zip('ab', [1, 2, 3])): print(n, a, b)
+for k in {3: 4}: print(k)
+for k in {5}: print(k)
+for k in reversed([1, 2]): print(k)
+for c in 'h\u00e9': print(c)
+for v in {1: 2}.values(): print(v)
+for row in [[0] * 3] * 30:
+    for k in row: k += 1
+    for _ in range(12): k += 1
+print(k, row)
+"""
+
+_ASSIGNMENTS = """
+class Box:
+    kind = 'box'
+    def __init__(self): self.n, self.items = 0, [1, 2, 3]
+    def __setitem__(self, at, value): print('set', at, value)
+    def __getitem__(self, at): return at
+    def __iadd__(self, other): return ('iadd', other)
+class Checked:
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value * 2)
+class Property:
+    @property
+    def n(self): return 3
+    @n.setter
+    def n(self, value): print('setter', value)
+x = y = [1, 2]
+x += [3]
+x += (4, 5)
+x *= 2
+print(x, y, x is y)
+box = Box()
+box.n += 2; box.n *= 3; box.kind += '!'; box.items[0] -= 4; box.items[-1] **= 2
+box[1] = 2; box[3] += 4; box.new = box.n
+print(box.n, box.items, box.kind, Box.kind, box.new)
+box += 1
+print(box)
+checked = Checked(); checked.a = 2; checked.a += 1; print(checked.a)
+owned = Property(); owned.n = 4; owned.n += 1
+d = {}
+d['a'], d[1, 2], (d[None], *d['rest']) = 1, 2, (3, 4, 5)
+d['a'] += 5; d['l'] = [0]; d['l'] += [1]; d['l'] += d['l']
+print(d)
+m = [[0, 0], [0, 0]]
+for i in range(2):
+    for j in range(2): m[i][j], m[j][i] = i + j, i - j
+print(m)
+m[0][0:1] = [7, 8]
+m[True] = 9
+print(m)
+a, b = 1, 2
+a, b = b, a + b
+(a, [b, c]), d2 = (a, (b, 5)), 6
+s = 'a'; s += 'b'; t = (1,); t += (2,); f = 1.5; f -= 1; f /= 4; i = 7
+i //= 2; i %= 2; i <<= 3; i |= 1
+print(a, b, c, d2, s, t, f, i)
+def nested():
+    total, text = 0, ''
+    def add(n):
+        nonlocal total, text
+        global everything
+        total += n
+        text += 'x'
+        everything = total
+        return total
+    return [add(n) for n in range(4)], text
+print(nested(), everything)
+z = {1}; z |= {2}; z -= {1}; print(z)
+"""
+
+_COUNTED = """
+def pairs(n):
+    found = []
+    for i in range(n):
+        for j in range(i):
+            if (i + j) % 7 == 0:
+                found.append((i, j))
+                break
+        else:
+            continue
+    return found
+print(pairs(60)[-3:], len(pairs(60)))
+n, seen = 0, 0
+while n < 2000:
+    n += 1
+    if n % 2: continue
+    seen += n
+print(n, seen)
+count = 0
+for round in range(30):
+    for k in {'a': 1, 'b': 2}: count += 1
+    for k, v in zip([1, 2, 3], 'xyz'): count += k
+    for k in (x for x in range(3)): count += k
+print(count)
+"""
+
+_CHANGED = """
+xs = [1, 2, 3]
+for x in xs:
+    if len(xs) < 6: xs.append(x)
+print(xs)
+def gone():
+    for k in [1]:
+        del k
+        print('gone')
+gone()
+class Loud:
+    def __iter__(self):
+        yield from (1, 2)
+    def __bool__(self): return False
+for k in Loud(): print(k)
+if Loud(): print('true')
+elif not Loud(): print('false')
+while Loud(): pass
+def deep(n):
+    if n:
+        for _ in range(1):
+            while True:
+                return deep(n - 1)
+    return 'deep'
+print(deep(80))
+"""
+
+STATEMENTS = [_LOOPS, _ASSIGNMENTS, _COUNTED, _CHANGED]
+
+FAILING_STATEMENTS = [
+    "for k in 5: pass", "for k in None: pass", "for a, b in [(1, 2), (3,)]: print(a)",
+    "for a, b in [1]: pass", "a, b = 1, 2, 3", "a, b = 5", "a, b = 'abc'", "a, *b, c = [1]",
+    "x = [1]\nx[3] = 2", "x = [1]\nx['a'] = 2", "x = (1,)\nx[0] = 2", "{}[[]] = 1", "'a'[0] = 'b'",
+    "x = {}\nx[[1]] = 1", "x = {}\nx['a'] += 1", "x = [1]\nx[2] += 1", "x = 1\nx += 'a'",
+    "x = 'a'\nx += 1", "x = [1]\nx += 5", "x = None\nx -= 1", "missing += 1", "x = 1\nx /= 0",
+    "x = 5\nx.y = 1", "x = 5\nx.y += 1", "x = Length(2)\nx.missing += 1",
+    "x = Length(2)\nx.n += 'a'",
+    "if fails(): pass", "if 0: pass\nelif fails(): pass", "while fails(): pass",
+    "for k in [1]: fails()", "for k in fails(): pass", "x = Length(2)\nx[0] = 1",
+    "for k in (fails() for _ in range(2)): pass", "for k in map(int, ['1', 'x']): print(k)",
+    "d = {1: 2}\nfor k in d: d[k + 1] = 3", "d = {1}\nfor k in d: d.add(k + 1)",
+    "for k in [1, 2]:\n    while True:\n        1 / 0", "for k in zip([1], 5): pass",
+    "x = torch.ones(2)\nx[5] = 1.0", "x = torch.ones(2)\nx += torch.ones(3)", "x = 1\nx @= 2",
+    "x = torch.ones(2)\nfor row in x: row + 'a'", "x = torch.tensor(1.0)\nfor row in x: pass",
+    "if torch.ones(2): pass", "while torch.ones(2): pass", "fails().n = 1", "[1][fails()] = 2",
+    "Length(2).n = fails()", "x = y = z", "x = [0]\nx[0] = x[1] = 2",
+]  # fmt: skip
+
+_TENSORS = """
+import torch
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+for step in range(4):
+    loss = ((w - 3) ** 2).sum()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.1 * w.grad
+        w.grad.zero_()
+    kept = loss
+print(w, kept, [p.grad_fn for p in (w, kept)])
+def f():
+    a = b = w * 2
+    for row in b: c = row
+    a[0] = 5.0
+    return a, c
+print(f())
+x, y = torch.ones(2), torch.zeros(2)
+x[0], y[1] = 3.0, 4.0
+x += y
+x *= 2
+print(x, y)
+"""
+
+LIMITED_STATEMENTS = {
+    "steps of for": ("n = 0\nfor k in range(50): n = k\nprint(n)", {"steps": 20}),
+    "steps of while": ("n = 0\nwhile n < 50: n += 1", {"steps": 20}),
+    "steps at the end": ("for k in range(20): pass\nprint(k)\nfor k in [1]: pass", {"steps": 20}),
+    "steps of hot loops": ("for k in range(9000): j = k\nprint(j)", {"steps": 8000}),
+    "elements": ("x = [1, 2]\nx += [3]\nx += x\nprint(x)", {"elements": 5}),
+    "characters": ("x = 'ab'\nx += 'c'\nx += x\nprint(x)", {"elements": 5}),
+    "depth": ("def f(n):\n    for k in [n]:\n        if k >= 0: return f(k + 1)\nf(0)", {}),
+    "tensors": (_TENSORS, {}),
+}
+
+
+@pytest.mark.parametrize("program", STATEMENTS)
+def test_statements(program: str) -> None:
+    found = _outcome(program, True)
+    assert found == _outcome(program, False)
+    assert found == Outcome(_by_cpython(program), None)
+
+
+@pytest.mark.parametrize("text", FAILING_STATEMENTS)
+def test_statements_that_fail(text: str) -> None:
+    inside = "def f():\n    " + text.replace("\n", "\n    ") + "\nf()"
+    for program in (
+        text,
+        inside,
+        f"try:\n    {text.replace(chr(10), chr(10) + '    ')}\nfinally: pass",
+    ):
+        whole = f"import torch\n{VALUES}\n{program}\n"
+        found = _outcome(whole, True)
+        assert found.error is not None
+        assert found == _outcome(whole, False)
+
+
+@pytest.mark.parametrize("name", LIMITED_STATEMENTS)
+def test_limits_of_statements(name: str) -> None:
+    text, limits = LIMITED_STATEMENTS[name]
+    assert _outcome(text, True, **limits) == _outcome(text, False, **limits)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import islice
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.compiler.base import (
+    OPERATORS,
     Compiler,
     Evaluate,
     Store,
@@ -16,7 +18,14 @@ from gradcli.language.compiler.base import (
     compiles,
     label_operands,
 )
-from gradcli.language.compiler.names import GLOBAL, OWN, direct, is_direct, name_delete
+from gradcli.language.compiler.names import (
+    GLOBAL,
+    OWN,
+    constant,
+    direct,
+    is_direct,
+    name_delete,
+)
 from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
 from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.objects.iteration import bounded, iterate
@@ -32,6 +41,9 @@ from gradcli.state import State
 def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
     """`target = target = value`: the value first, then the targets from left to right."""
     value = c.expression(node.value, scope)
+    if c.nodes is not None:
+        stores = [c.store(target, scope, assigned=True) for target in node.targets]
+        return c.nodes.assigned(0, value, *stores)
     if len(node.targets) == 1:
         (target,) = node.targets
         store = c.store(target, scope, assigned=True)
@@ -62,6 +74,8 @@ def _attribute_store(c: Compiler, target: tree.Attribute, scope: Scope, assigned
     state, span = c.state, target.span
     owner = c.expression(target.value, scope)
     name = target.name
+    if c.nodes is not None:
+        return c.nodes.to_attribute(0, state, span, owner, name, set_attribute)
     setter = setters.get(name)
     (where, own), values = direct(c, target.value, scope), c.values
 
@@ -86,18 +100,33 @@ def _item_store(c: Compiler, target: tree.Subscript, scope: Scope, assigned: boo
     state, span = c.state, target.span
     container = c.expression(target.value, scope)
     index = c.expression(target.index, scope)
+    if c.nodes is not None:
+        return c.nodes.to_item(
+            0, state, span, container, index, target.value, target.index, _put_item
+        )
 
     def store_item(variables: Variables, value: Any) -> None:
         receiver = container(variables)
         at = index(variables)
         state.place = span
-        try:
-            set_item(receiver, at, value)
-        except GradcliError as error:
-            label_operands(error, ((target.value, receiver), (target.index, at)), "[]=")
-            raise
+        _put_item(receiver, at, value, target.value, target.index)
 
     return store_item
+
+
+def _put_item(
+    container: Any,
+    index: Any,
+    value: Any,
+    container_node: tree.Expression,
+    index_node: tree.Expression,
+) -> None:
+    """`container[index] = value`, of two nodes of the tree that label a failure."""
+    try:
+        set_item(container, index, value)
+    except GradcliError as error:
+        label_operands(error, ((container_node, container), (index_node, index)), "[]=")
+        raise
 
 
 @binds(tree.List, tree.Tuple)
@@ -112,6 +141,8 @@ def _unpacking(c: Compiler, target: tree.Tuple | tree.List, scope: Scope, assign
             element = element.value
         stores.append(c.store(element, scope, assigned))
     count = len(stores)
+    if c.nodes is not None and star < 0:
+        return c.nodes.to_elements(0, state, span, target, unpacked, *stores)
     names = [] if assigned and scope.is_program else _own_names(c, target, scope)
     first, second = names if len(names) == 2 else ("", "")
 
@@ -192,30 +223,31 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
     """`target op= value`: container and index of the target are evaluated once."""
     state, span, symbol = c.state, node.span, node.operator
     value = c.expression(node.value, scope)
-    target = node.target
-    change = changing(symbol)
+    target, number = node.target, OPERATORS.index(symbol)
     if isinstance(target, tree.Name):
         read = c.expression(target, scope)
         store = c.store(target, scope, assigned=True)
-        on_tensors = inplace_operators.get(symbol)
+        augmented = _augmented(symbol)
+        if c.nodes is not None:
+            return c.nodes.augmented_name(
+                number, state, span, read, value, store, target, node.value, augmented
+            )
 
         def augment_name(variables: Variables) -> None:
             left = read(variables)
             right = value(variables)
             state.place = span
-            try:
-                if type(left) is type(right) is Tensor and on_tensors is not None:
-                    new = on_tensors(left, right)  # the step of an optimizer
-                else:
-                    new = change(left, right)
-            except GradcliError as error:
-                label_operands(error, ((target, left), (node.value, right)), f"{symbol}=")
-                raise
-            store(variables, new)
+            store(variables, augmented(left, right, target, node.value))
 
         return augment_name
     owner, at, place = part_of(c, target, scope)
     get, put = (get_attribute, set_attribute) if at is None else (get_item, set_item)
+    change = changing(symbol)
+    if c.nodes is not None:
+        number = ~number if at is None else number
+        return c.nodes.augmented_part(
+            number, state, span, target.span, owner, place, value, get, put, change
+        )
 
     def augment(variables: Variables) -> None:
         receiver, key = owner(variables), place(variables)
@@ -228,13 +260,34 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
     return augment
 
 
+@cache
+def _augmented(symbol: str) -> Callable[[Any, Any, tree.Expression, tree.Expression], Any]:
+    """What gives the value of `left symbol= right`, of two nodes of the tree that label a
+    failure.
+    """
+    change = changing(symbol)
+
+    def augmented(
+        left: Any, right: Any, left_node: tree.Expression, right_node: tree.Expression
+    ) -> Any:
+        try:
+            if type(left) is type(right) is Tensor and symbol in inplace_operators:
+                return inplace_operators[symbol](left, right)  # the step of an optimizer
+            return change(left, right)
+        except GradcliError as error:
+            label_operands(error, ((left_node, left), (right_node, right)), f"{symbol}=")
+            raise
+
+    return augmented
+
+
 def part_of(
     c: Compiler, target: tree.Expression, scope: Scope
 ) -> tuple[Evaluate, tree.Expression | None, Evaluate]:
     """The owner of an attribute or an item, the index of the item, and what gives its key."""
     if isinstance(target, tree.Attribute):
-        name = target.name
-        return c.expression(target.value, scope), None, lambda variables: name
+        key = constant(c, tree.Constant(target.span, target.name), scope)
+        return c.expression(target.value, scope), None, key
     assert isinstance(target, tree.Subscript)
     return c.expression(target.value, scope), target.index, c.expression(target.index, scope)
 

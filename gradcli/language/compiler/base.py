@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from gradcli.limits import Steps
     from gradcli.state import State
 
+OPERATORS = (
+    *("<", "<=", "==", "!=", ">", ">="),
+    *("+", "-", "*", "/", "//", "%", "**", "&", "|", "^", ">>", "<<", "@"),
+)
+"""The binary operators, at the number that nodes have for each."""
+
 Evaluate = Callable[[Variables], Any]
 """A compiled expression."""
 
@@ -297,6 +303,8 @@ class Compiler:
         ]
         if len(statements) == 1:
             return statements[0]
+        if self.nodes is not None:
+            return self.nodes.block(bool(ends), *statements)
         if not ends:
 
             def run(variables: Variables) -> None:

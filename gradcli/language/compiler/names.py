@@ -178,7 +178,15 @@ def name_store(c: Compiler, name: str, scope: Scope, assigned: bool = False) -> 
     distance = scope.distance(name)
     if distance is None:
         top = assigned and scope.is_program and c.values is c.interpreter.values
-        return _top_store(c, name) if top else _program_store(c, name)
+        store = _top_store(c, name) if top else _program_store(c, name)
+        if c.nodes is None:
+            return store
+        return c.nodes.to_name(0, name, c.values, c.interpreter.overrides if top else None, store)
+    store = _own_store(name, distance)
+    return store if c.nodes is None else c.nodes.to_name(distance, name, None, None, store)
+
+
+def _own_store(name: str, distance: int) -> Store:
     if distance == 0:
 
         def store(variables: Variables, value: Any) -> None:

@@ -54,9 +54,14 @@ class HotBlock(Record):
         self.runs += 1
         if self.runs > 0:
             self.runs = -HOT_ITERATIONS
-            if self.is_alone():
-                self.written = self.write() or self.body
+            self.look()
         return self.body(variables)
+
+    def look(self) -> Run | None:
+        """Write it, where nothing else compiles it; gives what runs in its place."""
+        if self.is_alone():
+            self.written = self.write() or self.body
+        return self.written
 
 
 class HotList(Record):

@@ -23,9 +23,9 @@ PyObject *parent_key, *values_key;
 
 /* --- slots ------------------------------------------------------------------------------------ */
 
-Py_ssize_t slot_offset[SLOTS] = {-1, -1, -1, -1, -1, -1};
+Py_ssize_t slot_offset[SLOTS] = {-1, -1, -1, -1, -1, -1, -1, -1};
 static const char *const SLOT_NAMES[SLOTS] = {"place", "limits", "elements", "left", "charged",
-                                              "hosts"};
+                                              "hosts",   "outermost", "modules"};
 
 int set_by_name(PyObject *owner, int slot, PyObject *value)
 {
@@ -108,7 +108,8 @@ Py_ssize_t most_elements(PyObject *state)
 
 PyTypeObject *known_class[CLASSES];
 
-/* know(tensor, instance, language_type, user_class): the classes that nodes tell apart, in the order of their numbers. */
+/* know(tensor, instance, language_type, user_class, iterator): the classes that nodes tell apart, in
+ * the order of their numbers. */
 static PyObject *know(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     (void)module;
@@ -170,26 +171,46 @@ int is_easy_key(PyObject *value)
 
 /* --- the type --------------------------------------------------------------------------------- */
 
-static PyObject *evaluated(const Node *self, PyObject *variables)
+static PyObject *evaluated(const Node *self, PyObject *variables, PyObject *value)
 {
-    if (PyDict_Check(variables)) return self->evaluate(self, variables);
-    PyErr_SetString(PyExc_TypeError, "a node is called with the variables");
-    return NULL;
+    if (!PyDict_Check(variables)) {
+        PyErr_SetString(PyExc_TypeError, "a node is called with the variables");
+        return NULL;
+    }
+    if (!value) return self->evaluate(self, variables);
+    return self->bind(self, variables, value) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *called_fast(PyObject *self, PyObject *const *given, size_t count, PyObject *names)
 {
-    /* The highest bit says that the caller lends the place before the first. */
-    if (count << 1 == 2 && !names) return evaluated((const Node *)self, given[0]);
-    PyErr_SetString(PyExc_TypeError, "a node takes one argument");
+    count = count << 1 >> 1; /* the highest bit says that the caller lends the place before */
+    if ((count == 1 || count == 2) && !names)
+        return evaluated((const Node *)self, given[0], count == 2 ? given[1] : NULL);
+    PyErr_SetString(PyExc_TypeError, "a node takes the variables, a target a value besides");
     return NULL;
 }
 
 static PyObject *called(PyObject *self, PyObject *given, PyObject *names)
 {
-    if (PyTuple_Size(given) == 1 && (!names || !PyDict_Size(names)))
-        return evaluated((const Node *)self, PyTuple_GetItem(given, 0));
-    PyErr_SetString(PyExc_TypeError, "a node takes one argument");
+    Py_ssize_t count = PyTuple_Size(given);
+    if ((count == 1 || count == 2) && (!names || !PyDict_Size(names)))
+        return evaluated((const Node *)self, PyTuple_GetItem(given, 0),
+                         count == 2 ? PyTuple_GetItem(given, 1) : NULL);
+    PyErr_SetString(PyExc_TypeError, "a node takes the variables, a target a value besides");
+    return NULL;
+}
+
+static int no_target(const Node *self, PyObject *variables, PyObject *value)
+{
+    (void)self, (void)variables, (void)value;
+    PyErr_SetString(PyExc_TypeError, "the node is no target");
+    return -1;
+}
+
+static PyObject *no_value(const Node *self, PyObject *variables)
+{
+    (void)self, (void)variables;
+    PyErr_SetString(PyExc_TypeError, "the node is a target");
     return NULL;
 }
 
@@ -218,7 +239,8 @@ static PyObject *counted(const Node *self, PyObject *variables)
     return check_stack() < 0 ? NULL : self->run(self, variables);
 }
 
-static PyObject *made(Evaluate run, Py_ssize_t parts, PyObject *const *given, Py_ssize_t count)
+static PyObject *made(Evaluate run, Bind bind, Py_ssize_t parts, PyObject *const *given,
+                      Py_ssize_t count)
 {
     if (count < 1 || (parts >= 0 && count != parts + 1)) {
         PyErr_Format(PyExc_TypeError, "a number and %zd parts, not %zd", parts, count - 1);
@@ -229,6 +251,7 @@ static PyObject *made(Evaluate run, Py_ssize_t parts, PyObject *const *given, Py
     Node *self = (Node *)PyType_GenericAlloc(node_type, count - 1);
     if (!self) return NULL;
     self->called = called_fast;
+    self->bind = bind;
     self->number = number;
     for (Py_ssize_t k = 1; k < count; k++) {
         PyObject *part = self->part[k - 1] = Py_NewRef(given[k]);
@@ -289,16 +312,25 @@ static PyType_Spec spec = {
     static PyObject *make_##name(PyObject *module, PyObject *const *given, Py_ssize_t count)    \
     {                                                                                           \
         (void)module;                                                                           \
-        return made(run_##name, parts, given, count);                                           \
+        return made(run_##name, no_target, parts, given, count);                                \
+    }
+#define TARGET(name, parts)                                                                     \
+    static PyObject *make_##name(PyObject *module, PyObject *const *given, Py_ssize_t count)    \
+    {                                                                                           \
+        (void)module;                                                                           \
+        return made(no_value, bind_##name, parts, given, count);                                \
     }
 #include "nodes.def"
 #undef NODE
+#undef TARGET
 
 static PyMethodDef makers[] = {
 #define NODE(name, parts)                                                                       \
     {#name, (PyCFunction)(void (*)(void))make_##name, METH_FASTCALL, #name "(number, *parts)"},
+#define TARGET NODE
 #include "nodes.def"
 #undef NODE
+#undef TARGET
     {"know", (PyCFunction)(void (*)(void))know, METH_FASTCALL, "know(*classes): tell them apart"},
     {"know_calls", (PyCFunction)(void (*)(void))know_calls, METH_FASTCALL,
      "know_calls(*objects, *helpers): what calls are made of"},

@@ -1,4 +1,5 @@
-/* A node: an expression of a program, compiled, as an object that is called with the variables.
+/* A node: an expression, a statement or a target of a program, compiled, as an object that is called
+ * with the variables; a target with a value besides.
  *
  * It has the contract of the closures in Python, which call it like any other, and it calls what
  * stands below it by a pointer, if that is a node too. In C stands the fast case alone: what the
@@ -17,13 +18,15 @@
 
 typedef struct Node Node;
 typedef PyObject *(*Evaluate)(const Node *self, PyObject *variables);
+typedef int (*Bind)(const Node *self, PyObject *variables, PyObject *value);
 
 struct Node {
     PyObject_VAR_HEAD /* its size is the number of its parts */
     PyObject *(*called)(PyObject *self, PyObject *const *given, size_t count, PyObject *names);
     Evaluate evaluate; /* what is called: `run`, or what counts the depth and calls it */
     Evaluate run;
-    long number; /* what its kind makes of it */
+    Bind bind;   /* of a target: what is called with the variables and a value */
+    long number; /* what its kind makes of it; of loops, the iterations that are left */
     long depth;  /* how many nodes stand below one another in it */
     PyObject *part[];
 };
@@ -37,11 +40,12 @@ extern HIDDEN PyTypeObject *node_type;
 extern HIDDEN PyObject *parent_key, *values_key;
 
 /* Where the slots of the classes of the session's objects are, -1 for not known. */
-enum { SLOT_PLACE, SLOT_LIMITS, SLOT_ELEMENTS, SLOT_LEFT, SLOT_CHARGED, SLOT_HOSTS, SLOTS };
+enum { SLOT_PLACE, SLOT_LIMITS, SLOT_ELEMENTS, SLOT_LEFT, SLOT_CHARGED, SLOT_HOSTS, SLOT_OUTERMOST,
+       SLOT_MODULES, SLOTS };
 extern HIDDEN Py_ssize_t slot_offset[SLOTS];
 
 /* The classes that nodes tell apart. */
-enum { TENSOR, INSTANCE, LANGUAGE_TYPE, USER_CLASS, CLASSES };
+enum { TENSOR, INSTANCE, LANGUAGE_TYPE, USER_CLASS, ITERATOR, CLASSES };
 extern HIDDEN PyTypeObject *known_class[CLASSES];
 
 /* Where an object that nothing else holds has the slot of a name; -1, perhaps with an exception, for
@@ -65,17 +69,37 @@ INLINE PyObject *value_of(PyObject *child, PyObject *variables)
     return PyObject_CallFunctionObjArgs(child, variables, NULL);
 }
 
-/* Note where the program stands; -1 with an exception set. */
-INLINE int stand_at(PyObject *state, PyObject *place)
+/* Bind a target to a value; -1 with an exception set. */
+INLINE int store_in(PyObject *target, PyObject *variables, PyObject *value)
 {
-    if (slot_offset[SLOT_PLACE] < 0) return set_by_name(state, SLOT_PLACE, place);
-    PyObject **slot = (PyObject **)((char *)state + slot_offset[SLOT_PLACE]), *before = *slot;
-    if (before != place) {
-        Py_INCREF(place);
-        *slot = place;
+    if (Py_IS_TYPE(target, node_type))
+        return ((const Node *)target)->bind((const Node *)target, variables, value);
+    PyObject *nothing = PyObject_CallFunctionObjArgs(target, variables, value, NULL);
+    Py_XDECREF(nothing);
+    return nothing ? 0 : -1;
+}
+
+/* Whether the truth of a value decides so, as the program stands at a place; -1 with an exception
+ * set. The reference to the value is given. */
+HIDDEN int decides(PyObject *value, PyObject *state, PyObject *place);
+
+/* Put a value into a slot; -1 with an exception set. */
+INLINE int put_slot(PyObject *owner, int number, PyObject *value)
+{
+    if (slot_offset[number] < 0) return set_by_name(owner, number, value);
+    PyObject **slot = (PyObject **)((char *)owner + slot_offset[number]), *before = *slot;
+    if (before != value) {
+        Py_INCREF(value);
+        *slot = value;
         Py_XDECREF(before);
     }
     return 0;
+}
+
+/* Note where the program stands; -1 with an exception set. */
+INLINE int stand_at(PyObject *state, PyObject *place)
+{
+    return put_slot(state, SLOT_PLACE, place);
 }
 
 /* What a slot holds, a new reference; NULL with an exception set. */
@@ -136,6 +160,19 @@ HIDDEN int is_plain_key(PyObject *value);
 /* Whether it is one, or an object that may have a hash of its own. */
 HIDDEN int is_easy_key(PyObject *value);
 
+/* The value of an operator on two values, as `compiler/expressions/operations.py` numbers them, where
+ * it is of the host's numbers or short: else NULL, with no exception set. */
+HIDDEN PyObject *operated(long operator, PyObject *state, PyObject *left, PyObject *right);
+
+/* An attribute of an instance or an item of a list or dict, NULL where it is for others to say,
+ * perhaps with an exception set. */
+HIDDEN PyObject *attribute_of(PyObject *owner, PyObject *name);
+HIDDEN PyObject *item_of(PyObject *owner, PyObject *key);
+
+/* Set one; 1 where it is for others to do, -1 with an exception set. */
+HIDDEN int put_attribute(PyObject *owner, PyObject *name, PyObject *value);
+HIDDEN int put_item(PyObject *owner, PyObject *key, PyObject *value);
+
 /* The most elements that a value may have; -1 with an exception set. */
 HIDDEN Py_ssize_t most_elements(PyObject *state);
 
@@ -167,8 +204,11 @@ HIDDEN PyObject *after_error(PyObject *failed, PyObject *const *given, Py_ssize_
 /* --- kinds: `nodes.def` has them all ---------------------------------------------------------- */
 
 #define NODE(name, parts) HIDDEN PyObject *run_##name(const Node *self, PyObject *variables);
+#define TARGET(name, parts)                                                                     \
+    HIDDEN int bind_##name(const Node *self, PyObject *variables, PyObject *value);
 #include "nodes.def"
 #undef NODE
+#undef TARGET
 
 HIDDEN int add_nodes(PyObject *module);
 

@@ -15,7 +15,9 @@ from gradcli.arrays.native.dispatch import core
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.native import quick
 from gradcli.language.native.calls import Calls, Find, Node, tell_of_calls
+from gradcli.language.native.statements import Statements
 from gradcli.language.objects.classes.user_classes import Instance, UserClass
+from gradcli.language.objects.iteration import Iterator
 from gradcli.language.objects.types import LanguageType
 from gradcli.limits import Limits, Steps
 from gradcli.state import State
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from gradcli.language.tree.scopes import Variables
 
 
-class Nodes(Calls, Protocol):
+class Nodes(Calls, Statements, Protocol):
     """The makers of nodes, a method for each line of `nodes.def`."""
 
     def constant(self, number: int, value: Any, /) -> Node:
@@ -251,7 +253,7 @@ def _informed(module: Any, builtins: dict[str, Any]) -> Nodes:
     if _known:
         return _known[0]
     nodes: Any = module.nodes
-    nodes.know(Tensor, Instance, LanguageType, UserClass)
+    nodes.know(Tensor, Instance, LanguageType, UserClass, Iterator)
     for each in (State, Limits, Steps, LanguageType):
         nodes.find_slots(each.__new__(each))
     tell_of_calls(nodes)

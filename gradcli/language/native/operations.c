@@ -78,6 +78,21 @@ static PyObject *joined(PyObject *state, PyObject *left, PyObject *right)
     return is_text ? PyUnicode_Concat(left, right) : PySequence_Concat(left, right);
 }
 
+PyObject *operated(long operator, PyObject *state, PyObject *left, PyObject *right)
+{
+    PyObject *value = NULL;
+    if (Py_IS_TYPE(left, &PyFloat_Type) && Py_IS_TYPE(right, &PyFloat_Type))
+        value = of_floats(operator, PyFloat_AsDouble(left), PyFloat_AsDouble(right));
+    if (value) return value;
+    if (operator >= ADD && is_number(left)) {
+        if (is_number(right)) value = of_numbers(operator, left, right);
+    } else if (operator == ADD) {
+        value = joined(state, left, right);
+    }
+    if (!value) PyErr_Clear(); /* the function in Python finds the same, and says it better */
+    return value;
+}
+
 enum { LEFT = FIRST, RIGHT, LEFT_NODE, RIGHT_NODE, OTHERWISE, METHODS, LEARNT, REFLECTED = LEARNT + 3 };
 enum { FIND, DECLINED, FAILED, FIND_REFLECTED, ON_TENSORS, SYMBOL };
 
@@ -275,14 +290,21 @@ PyObject *run_deciding(const Node *self, PyObject *variables)
     return value_of(self->part[last], variables);
 }
 
+int decides(PyObject *value, PyObject *state, PyObject *place)
+{
+    if (!value) return -1;
+    int truth = stand_at(state, place) < 0        ? -1
+                : Py_IS_TYPE(value, &PyBool_Type) ? value == Py_True
+                                                  : PyObject_IsTrue(value);
+    Py_DECREF(value);
+    return truth;
+}
+
 /* `body if test else orelse`. */
 PyObject *run_conditional(const Node *self, PyObject *variables)
 {
     enum { TEST = FIRST, BODY, OTHER };
-    PyObject *test = value_of(self->part[TEST], variables);
-    if (!test) return NULL;
-    int truth = stand_at(self->part[STATE], self->part[PLACE]) < 0 ? -1 : PyObject_IsTrue(test);
-    Py_DECREF(test);
+    int truth = decides(value_of(self->part[TEST], variables), self->part[STATE], self->part[PLACE]);
     if (truth < 0) return NULL;
     return value_of(self->part[truth ? BODY : OTHER], variables);
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from collections.abc import Iterator as HostIterator
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.limits import (
@@ -203,7 +203,14 @@ def guarded(values: HostIterator[Any]) -> Generator[Any, None, None]:
         for value in values:  # noqa: UP028
             yield value
     except HOST_ERRORS as error:
+        unlike_host(error)
+
+
+def unlike_host(error: Exception) -> NoReturn:
+    """Raise what an iterator raised, the host's errors as the language's own."""
+    if isinstance(error, HOST_ERRORS):
         raise converted(error) from error
+    raise error
 
 
 def enter(values: dict[Any, Any], key: Any, value: Any) -> None:

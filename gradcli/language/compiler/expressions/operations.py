@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_operands
+from gradcli.language.compiler.base import (
+    OPERATORS,
+    Compiler,
+    Evaluate,
+    compiles,
+    label_operands,
+)
 from gradcli.language.compiler.names import constant, is_direct
 from gradcli.language.limits import PLAIN
 from gradcli.language.objects import operators
@@ -24,14 +30,8 @@ from gradcli.state import State
 if TYPE_CHECKING:
     from gradcli.language.native.nodes import Nodes
 
-OPERATORS = (
-    *("<", "<=", "==", "!=", ">", ">="),
-    *("+", "-", "*", "/", "//", "%", "**", "&", "|", "^", ">>", "<<", "@"),
-)
-"""The binary operators, at the number that nodes have for each."""
-
 SIGNS = "-+~"
-"""The unary operators, likewise."""
+"""The unary operators, at the number that nodes have for each."""
 
 
 @compiles(tree.Unary)

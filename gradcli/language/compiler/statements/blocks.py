@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.language.compiler.base import Between, Compiler, Evaluate, Iterations, compiles
+from gradcli.language.compiler.base import (
+    Between,
+    Compiler,
+    Evaluate,
+    Iterations,
+    Store,
+    compiles,
+)
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.compiler.statements.short_loops import ShortLoop, may_pay
 from gradcli.language.functions import hot_bodies
 from gradcli.language.functions.hot_bodies import HotBlock, before_hot
 from gradcli.language.limits import too_many_steps
-from gradcli.language.objects.iteration import Iterator
+from gradcli.language.objects.iteration import Iterator, unlike_host
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.limits import length_of
 
 if TYPE_CHECKING:
+    from gradcli.language.native.nodes import Nodes
     from gradcli.state import State
 
 
@@ -28,6 +37,8 @@ if TYPE_CHECKING:
 def expression_statement(c: Compiler, node: tree.ExpressionStatement, scope: Scope) -> Run:
     """An expression whose value nobody wants."""
     value = c.expression(node.value, scope)
+    if c.nodes is not None:
+        return c.nodes.effect(0, value)
 
     def run(variables: Variables) -> None:
         value(variables)
@@ -40,7 +51,7 @@ def pass_statement(c: Compiler, node: tree.Statement, scope: Scope) -> Run:
     """`pass`; also `name: annotation`, and `global` and `nonlocal`, which did their work when names
     were resolved.
     """
-    return lambda variables: None
+    return (lambda variables: None) if c.nodes is None else c.nodes.constant(0, None)
 
 
 @compiles(tree.Async)
@@ -77,21 +88,24 @@ def yield_elsewhere(c: Compiler, node: tree.Expression, scope: Scope) -> Evaluat
 @compiles(tree.Break)
 def break_statement(c: Compiler, node: tree.Break, scope: Scope) -> Run:
     """`break`."""
-    return lambda variables: BREAK
+    return (lambda variables: BREAK) if c.nodes is None else c.nodes.constant(0, BREAK)
 
 
 @compiles(tree.Continue)
 def continue_statement(c: Compiler, node: tree.Continue, scope: Scope) -> Run:
     """`continue`."""
-    return lambda variables: CONTINUE
+    return (lambda variables: CONTINUE) if c.nodes is None else c.nodes.constant(0, CONTINUE)
 
 
 @compiles(tree.Return)
 def return_statement(c: Compiler, node: tree.Return, scope: Scope) -> Run:
     """`return value`."""
     if node.value is None:
-        return lambda variables: (None,)
+        nothing = (None,)
+        return (lambda variables: nothing) if c.nodes is None else c.nodes.constant(0, nothing)
     value = c.expression(node.value, scope)
+    if c.nodes is not None:
+        return c.nodes.returned(0, value)
     return lambda variables: (value(variables),)
 
 
@@ -103,6 +117,9 @@ def if_statement(c: Compiler, node: tree.If, scope: Scope) -> Run:
         (c.test(test, scope, test.span), test.span, c.block(body, scope))
         for test, body in node.branches
     ]
+    if c.nodes is not None:
+        parts = [part for branch in branches for part in branch]
+        return c.nodes.branches(0, state, *parts, _otherwise(c, node.orelse, scope))
     orelse = c.block(node.orelse, scope)
     if len(branches) == 1:
         ((test, span, body),) = branches
@@ -123,6 +140,11 @@ def if_statement(c: Compiler, node: tree.If, scope: Scope) -> Run:
         return orelse(variables)
 
     return run
+
+
+def _otherwise(c: Compiler, body: list[tree.Statement], scope: Scope) -> Run | None:
+    """The block behind an `else` as a node; None for no such."""
+    return c.block(body, scope) if body else None
 
 
 # --- loops ----------------------------------------------------------------------------------------
@@ -193,6 +215,8 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     state, steps, span, iterate = c.state, c.steps, node.iterable.span, c.iterate
     iterable = c.expression(node.iterable, scope)
     store = c.store(node.target, scope)
+    if c.nodes is not None:
+        return _for_node(c, c.nodes, node, scope, iterable, store)
     # A plain name is bound right here, unless the value is a tensor, which has a name to learn.
     directly = c.binds_directly and is_direct(node.target, scope)
     direct = node.target.name if directly and isinstance(node.target, tree.Name) else None
@@ -234,6 +258,34 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     return run
 
 
+def _for_node(
+    c: Compiler,
+    nodes: Nodes,
+    node: tree.For,
+    scope: Scope,
+    iterable: Evaluate,
+    store: Store,
+) -> Run:
+    """A `for` loop as a node."""
+    body = c.loop_body(node, lambda: c.block(node.body, scope))
+    return nodes.for_loop(
+        _MANY,
+        c.state,
+        node.iterable.span,
+        c.steps,
+        iterable,
+        store,
+        body,
+        _otherwise(c, node.orelse, scope),
+        _beginning_for(c, node, scope, body),
+        c.iterate,
+        unlike_host,
+        too_many_steps,
+        BREAK,
+        CONTINUE,
+    )
+
+
 def _outermost(state: State, iterator: Any, values: Any) -> tuple[Any, int] | None:
     """The outermost loop that tells its length, where one over some values begins."""
     if state.outermost is not None or type(values) not in _COUNTED:
@@ -261,7 +313,10 @@ def _beginning(
 
     write = partial(c.interpreter.write_block, own, node.body, scope)
     runs = before_hot(hot_bodies.HOT_ITERATIONS, c.nodes is not None)
-    run = HotBlock(body, is_alone, write, runs).run
+    block = HotBlock(body, is_alone, write, runs)
+    run: Run = block.run
+    if c.nodes is not None:
+        run = c.nodes.hot_block(1 - runs, body, hot_bodies.HOT_ITERATIONS, block.look)
     hot_loop = c.hot_loop(node, scope, run)
 
     def begin(
@@ -274,21 +329,23 @@ def _beginning(
     return begin
 
 
-def _beginning_for(
-    c: Compiler, node: tree.For, scope: Scope, body: Run
-) -> Callable[[Variables, Any], Iterations]:
-    """What begins a `for` loop over some values."""
+def _beginning_for(c: Compiler, node: tree.For, scope: Scope, body: Run) -> Callable[..., Any]:
+    """What begins a `for` loop over some values. A node tells how many more iterations are not hot;
+    it gets None where it is to count them itself, and to come again once none is left.
+    """
     begin_hot = _beginning(c, node, scope, body)
     count = _counting(c, node.iterable, scope)
+    is_node, many = c.nodes is not None, _MANY
     iterations = 0
 
-    def begin(variables: Variables, values: Any) -> Iterations:
+    def begin(variables: Variables, values: Any, left: int = sys.maxsize) -> Iterations | None:
         nonlocal iterations
+        iterations = max(iterations, many - left)
         length = count(variables, values)
         if length is not None:
             iterations += length()
         elif iterations <= _MANY:
-            return begin_later(variables, values)
+            return None if is_node else begin_later(variables, values)
         if iterations > _MANY:
             return begin_hot(variables, length, between_values(values))
         if length is None or not may_pay(c.interpreter, length()):
@@ -350,9 +407,24 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
     state, steps, span = c.state, c.steps, node.test.span
     test = c.test(node.test, scope, span)
     body = c.loop_body(node, lambda: c.block(node.body, scope))
-    orelse = c.block(node.orelse, scope)
     begin_hot = _beginning(c, node, scope, body)
-    between = between_tests(node.test)
+    if c.nodes is not None:
+        begin = partial(_begin_while, begin_hot, node)
+        orelse_or_none = _otherwise(c, node.orelse, scope)
+        return c.nodes.while_loop(
+            _MANY,
+            state,
+            span,
+            steps,
+            test,
+            body,
+            orelse_or_none,
+            begin,
+            too_many_steps,
+            BREAK,
+            CONTINUE,
+        )
+    orelse = c.block(node.orelse, scope)
     iterations = 0
 
     def run(variables: Variables) -> Any:
@@ -373,7 +445,7 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
                     iterations += 1
                     if iterations > _MANY:
                         waits = False
-                        run_iteration, leave, _ = begin_hot(variables, None, between)
+                        run_iteration, leave, _ = _begin_while(begin_hot, node, variables)
                 ended = run_iteration(variables)
                 if ended is not None:
                     if ended is BREAK:
@@ -385,3 +457,9 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
         return orelse(variables)
 
     return run
+
+
+def _begin_while(
+    begin_hot: Callable[..., Iterations], node: tree.While, variables: Variables
+) -> Iterations:
+    return begin_hot(variables, None, between_tests(node.test))

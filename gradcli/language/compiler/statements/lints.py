@@ -92,12 +92,18 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     state = c.state
     called: list[tree.Call] | None = None  # looked for where there are models
 
-    def watched(variables: Variables) -> Any:
+    def watch(variables: Variables) -> None:
         nonlocal called
         if state.modules and state.grad_enabled:
             if called is None:
                 called = evaluated(node)
             check_evaluations(c, called, variables)
+
+    if c.nodes is not None:
+        return c.nodes.watched(0, state, watch, run)
+
+    def watched(variables: Variables) -> Any:
+        watch(variables)
         return run(variables)
 
     return watched

@@ -1,0 +1,309 @@
+/* `for` and `while`, and the bodies of loops. */
+
+#include "node.h"
+
+/* As `compiler/statements/short_loops.py` has it. */
+enum { FEWEST = 10 };
+
+/* Iterations after which other threads may run. */
+enum { TURN = 1024 };
+
+/* What runs the iterations of a loop, what is called when it has ended, and what may run several. */
+typedef struct {
+    PyObject *run, *leave, *alike;
+    int counts; /* whether nothing has begun, and each iteration is counted until it is hot */
+} Iterations;
+
+/* What `begin` returned; None where nothing begins. */
+static int take(Iterations *these, PyObject *begun)
+{
+    if (!begun) return -1;
+    int failed = 0;
+    if (begun == Py_None) {
+        these->counts = 1;
+    } else if (!PyTuple_Check(begun) || PyTuple_Size(begun) != 3) {
+        PyErr_SetString(PyExc_TypeError, "a loop begins with three functions");
+        failed = -1;
+    } else {
+        PyObject *before = these->run;
+        these->run = Py_NewRef(PyTuple_GetItem(begun, 0));
+        Py_DECREF(before);
+        these->leave = Py_NewRef(PyTuple_GetItem(begun, 1));
+        these->alike = Py_NewRef(PyTuple_GetItem(begun, 2));
+    }
+    Py_DECREF(begun);
+    return failed;
+}
+
+/* The loop has ended, in whichever way; -1 with an exception set. */
+static int leave(Iterations *these, PyObject *variables)
+{
+    PyObject *kind, *error, *trace, *nothing = NULL;
+    int failed = 0;
+    PyErr_Fetch(&kind, &error, &trace);
+    if (these->leave) {
+        nothing = PyObject_CallFunctionObjArgs(these->leave, variables, NULL);
+        failed = nothing ? 0 : -1;
+    }
+    if (failed && kind) { /* it takes the place of the one before, which is its context */
+        PyObject *other, *context, *other_trace;
+        PyErr_NormalizeException(&kind, &error, &trace);
+        PyErr_Fetch(&other, &context, &other_trace);
+        PyErr_NormalizeException(&other, &context, &other_trace);
+        PyException_SetContext(context, Py_XNewRef(error));
+        PyErr_Restore(other, context, other_trace);
+        Py_DECREF(kind);
+        Py_XDECREF(error);
+        Py_XDECREF(trace);
+    } else if (kind) {
+        PyErr_Restore(kind, error, trace);
+        failed = -1;
+    }
+    Py_XDECREF(nothing);
+    Py_CLEAR(these->run);
+    Py_CLEAR(these->leave);
+    Py_CLEAR(these->alike);
+    return failed;
+}
+
+/* What the host does between two pieces of code: hear signals, let other threads run. */
+static int breathe(long iteration)
+{
+    if (iteration % TURN == 0) PyEval_RestoreThread(PyEval_SaveThread());
+    return PyErr_CheckSignals();
+}
+
+/* Run an iteration; 1 where it ended the loop, with how the loop ends the block in `result`, NULL
+ * for an exception: else 0. `*broke` says that `else` is left out. */
+static int ends(PyObject *ended, PyObject *broke, PyObject *goes_on, PyObject **result)
+{
+    if (ended == Py_None || ended == goes_on) {
+        Py_DECREF(ended);
+        return 0;
+    }
+    *result = ended;
+    if (ended == broke) {
+        Py_DECREF(ended);
+        *result = Py_NewRef(Py_None);
+    }
+    return 1;
+}
+
+/* --- for -------------------------------------------------------------------------------------- */
+
+enum {
+    STEPS = FIRST, ITERABLE, TARGET, BODY, OTHER, BEGIN, ITERATE, CONVERT, TOO_MANY, BROKE, GOES_ON
+};
+
+static int is_counted(PyTypeObject *kind)
+{
+    return kind == &PyList_Type || kind == &PyTuple_Type || kind == &PyRange_Type;
+}
+
+static int call_begin(Node *self, PyObject *variables, PyObject *values, long left,
+                      Iterations *these)
+{
+    PyObject *number = PyLong_FromLong(left);
+    if (!number) return -1;
+    int failed = take(these, PyObject_CallFunctionObjArgs(self->part[BEGIN], variables, values,
+                                                          number, NULL));
+    Py_DECREF(number);
+    return failed;
+}
+
+/* Begin a loop over values: one of few iterations is counted here, as long as it is not hot. */
+static int begin(Node *self, PyObject *variables, PyObject *values, Iterations *these)
+{
+    PyTypeObject *kind = Py_TYPE(values);
+    long left = self->number;
+    these->run = Py_NewRef(self->part[BODY]);
+    if (left >= 0 && is_counted(kind)) {
+        Py_ssize_t length = PyObject_Size(values);
+        if (length < 0) PyErr_Clear(); /* a range that is longer than the host can say */
+        self->number = length < 0 || length > left ? -1 : left - (long)length;
+        if (self->number >= 0 && length < FEWEST) return 0;
+    } else if (left >= 0 && kind != known_class[ITERATOR]) {
+        these->counts = 1;
+        return 0;
+    }
+    return call_begin(self, variables, values, left, these);
+}
+
+/* Count an iteration of a loop that has not begun, and begin it where it is hot. */
+static int count(Node *self, PyObject *variables, PyObject *values, Iterations *these)
+{
+    if (--self->number >= 0) return 0;
+    these->counts = 0;
+    int failed = call_begin(self, variables, values, self->number, these);
+    Py_CLEAR(these->alike); /* the iterator is in use */
+    return failed;
+}
+
+/* An iterator over values. What fails in one of the host's is said by `converted`. */
+static PyObject *iterator_of(const Node *self, PyObject *values)
+{
+    PyTypeObject *kind = Py_TYPE(values);
+    if (is_counted(kind) || kind == &PyUnicode_Type || kind == &PyDict_Type ||
+        kind == &PySet_Type || kind == &PyDictKeys_Type || kind == &PyDictValues_Type ||
+        kind == &PyDictItems_Type)
+        return PyObject_GetIter(values);
+    if (kind != known_class[ITERATOR])
+        return PyObject_CallFunctionObjArgs(self->part[ITERATE], values, NULL);
+    PyObject *source = PyObject_GetAttrString(values, "source");
+    PyObject *iterator = source ? PyObject_GetIter(source) : NULL;
+    Py_XDECREF(source);
+    return iterator;
+}
+
+/* An iterator failed: the function in Python raises what the program sees. */
+static void converted(const Node *self)
+{
+    PyObject *kind, *error, *trace;
+    PyErr_Fetch(&kind, &error, &trace);
+    PyErr_NormalizeException(&kind, &error, &trace);
+    if (trace) PyException_SetTraceback(error, trace);
+    PyObject *nothing = PyObject_CallFunctionObjArgs(self->part[CONVERT], error, NULL);
+    Py_XDECREF(nothing);
+    Py_XDECREF(kind);
+    Py_XDECREF(error);
+    Py_XDECREF(trace);
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "an iterator failed with nothing");
+}
+
+/* The outermost loop that tells its length: this one, or the one around it. */
+static int note_outermost(PyObject *state, PyObject *outer, PyObject *iterator, PyObject *values)
+{
+    if (outer != Py_None || !is_counted(Py_TYPE(values))) return 0;
+    Py_ssize_t length = PyObject_Size(values);
+    if (length < 0) {
+        PyErr_Clear();
+        length = PY_SSIZE_T_MAX;
+    }
+    PyObject *here = Py_BuildValue("(On)", iterator, length);
+    int failed = here ? put_slot(state, SLOT_OUTERMOST, here) : -1;
+    Py_XDECREF(here);
+    return failed;
+}
+
+/* One iteration, as `ends` says it. */
+static int iteration(const Node *self, PyObject *variables, PyObject *values, PyObject *iterator,
+                     Iterations *these, PyObject **result)
+{
+    PyObject *ended;
+    if (these->counts && count((Node *)self, variables, values, these) < 0) return 1;
+    ended = value_of(these->run, variables);
+    if (ended == Py_None && these->alike && these->alike != Py_None) {
+        Py_DECREF(ended);
+        ended = PyObject_CallFunctionObjArgs(these->alike, variables, iterator, self->part[TARGET],
+                                             NULL);
+    }
+    return !ended || ends(ended, self->part[BROKE], self->part[GOES_ON], result);
+}
+
+/* `for target in iterable`, with its `else`, None for none; `number` more iterations are not hot. */
+PyObject *run_for_loop(const Node *self, PyObject *variables)
+{
+    PyObject *const *part = self->part, *state = part[STATE];
+    PyObject *result = NULL, *iterator = NULL, *outer = NULL, *value;
+    PyObject *values = value_of(part[ITERABLE], variables);
+    Iterations these = {NULL, NULL, NULL, 0};
+    int has_ended = 1;
+    if (!values) return NULL;
+    if (stand_at(state, part[PLACE]) < 0 || begin((Node *)self, variables, values, &these) < 0)
+        goto end;
+    if (!(outer = slot_of(state, SLOT_OUTERMOST))) goto end;
+    if (!(iterator = iterator_of(self, values))) goto end;
+    if (note_outermost(state, outer, iterator, values) < 0) goto end;
+    for (long k = 1;; k++) {
+        if (!(value = PyIter_Next(iterator))) {
+            has_ended = PyErr_Occurred() != NULL;
+            if (has_ended) converted(self);
+            break;
+        }
+        int failed = charge_step(part[STEPS], part[TOO_MANY]);
+        if (!failed) failed = store_in(part[TARGET], variables, value);
+        Py_DECREF(value);
+        if (failed || iteration(self, variables, values, iterator, &these, &result)) break;
+        if (stand_at(state, part[PLACE]) < 0 || breathe(k) < 0) break;
+    }
+end:
+    if (outer && put_slot(state, SLOT_OUTERMOST, outer) < 0) Py_CLEAR(result);
+    if (leave(&these, variables) < 0) Py_CLEAR(result);
+    else if (!has_ended)
+        result = part[OTHER] == Py_None ? Py_NewRef(Py_None) : value_of(part[OTHER], variables);
+    Py_DECREF(values);
+    Py_XDECREF(iterator);
+    Py_XDECREF(outer);
+    return result;
+}
+
+/* --- while ------------------------------------------------------------------------------------ */
+
+/* `while test`, with its `else`, None for none; `number` more iterations are not hot. */
+PyObject *run_while_loop(const Node *self, PyObject *variables)
+{
+    enum { TEST = STEPS + 1, WHILE_BODY, ORELSE, START, USED_UP, STOPS, CONTINUES };
+    PyObject *const *part = self->part, *result = NULL;
+    Iterations these = {Py_NewRef(part[WHILE_BODY]), NULL, NULL, 1};
+    int decision = -1;
+    for (long k = 1;; k++) {
+        decision = decides(value_of(part[TEST], variables), part[STATE], part[PLACE]);
+        if (decision <= 0) break;
+        decision = -1;
+        if (charge_step(part[STEPS], part[USED_UP]) < 0) break;
+        if (these.counts && --((Node *)self)->number < 0) {
+            these.counts = 0;
+            if (take(&these, PyObject_CallFunctionObjArgs(part[START], variables, NULL)) < 0) break;
+        }
+        PyObject *ended = value_of(these.run, variables);
+        if (!ended || ends(ended, part[STOPS], part[CONTINUES], &result)) break;
+        if (breathe(k) < 0) break;
+    }
+    if (leave(&these, variables) < 0) Py_CLEAR(result);
+    else if (decision == 0)
+        result = part[ORELSE] == Py_None ? Py_NewRef(Py_None) : value_of(part[ORELSE], variables);
+    return result;
+}
+
+/* A `for` loop; where there are modules, and gradients are recorded, a function watches it as it
+ * begins. */
+PyObject *run_watched(const Node *self, PyObject *variables)
+{
+    enum { OF_STATE, WATCH, LOOP };
+    PyObject *modules = slot_of(self->part[OF_STATE], SLOT_MODULES);
+    int watches = modules ? PyObject_IsTrue(modules) : -1;
+    Py_XDECREF(modules);
+    if (watches < 0) return NULL;
+    if (watches) {
+        PyObject *nothing = PyObject_CallFunctionObjArgs(self->part[WATCH], variables, NULL);
+        if (!nothing) return NULL;
+        Py_DECREF(nothing);
+    }
+    return value_of(self->part[LOOP], variables);
+}
+
+/* --- bodies ----------------------------------------------------------------------------------- */
+
+/* The body of a loop that is hot: after so many runs, `number` of which are left, a function tells
+ * what is to run in its place; None for nothing yet. */
+PyObject *run_hot_block(const Node *self, PyObject *variables)
+{
+    enum { RUN, PERIOD, LOOK };
+    Node *own = (Node *)self;
+    if (own->number > 0 && --own->number == 0) {
+        PyObject *found = PyObject_CallNoArgs(own->part[LOOK]);
+        if (!found) return NULL;
+        if (found == Py_None) {
+            own->number = PyLong_AsLong(own->part[PERIOD]);
+            Py_DECREF(found);
+        } else {
+            PyObject *before = own->part[RUN];
+            own->part[RUN] = found;
+            Py_DECREF(before);
+        }
+    }
+    PyObject *run = Py_NewRef(own->part[RUN]);
+    PyObject *ended = value_of(run, variables);
+    Py_DECREF(run);
+    return ended;
+}

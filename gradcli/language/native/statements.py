@@ -1,0 +1,181 @@
+"""What makes the nodes of statements and targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from gradcli.language.native.calls import Node
+
+if TYPE_CHECKING:
+    from gradcli.errors import Span
+    from gradcli.language.tree.control_flow import Run
+    from gradcli.language.tree.scopes import Variables
+    from gradcli.limits import Steps
+    from gradcli.state import State
+
+Store = Callable[["Variables", Any], None]
+"""A target, or the closure of one."""
+
+
+class Statements(Protocol):
+    """The makers of nodes of statements and targets, a method for each line of `nodes.def`."""
+
+    def block(self, ends: int, /, *statements: Run) -> Run:
+        """Statements in a row; `ends` says that one of them may end the block."""
+        raise NotImplementedError
+
+    def effect(self, number: int, value: Node, /) -> Run:
+        """An expression whose value nobody wants."""
+        raise NotImplementedError
+
+    def returned(self, number: int, value: Node, /) -> Run:
+        """`return value`."""
+        raise NotImplementedError
+
+    def branches(self, number: int, state: State, /, *parts: Any) -> Run:
+        """`if`: tests, each with its place and its block, and the block of `else`, or None."""
+        raise NotImplementedError
+
+    def assigned(self, number: int, value: Node, /, *targets: Store) -> Run:
+        """`target = target = value`."""
+        raise NotImplementedError
+
+    def augmented_name(
+        self,
+        operator: int,
+        state: State,
+        place: Span,
+        read: Node,
+        value: Node,
+        target: Store,
+        target_node: Any,
+        value_node: Any,
+        otherwise: Callable[[Any, Any, Any, Any], Any],
+        /,
+    ) -> Run:
+        """`name op= value`; `otherwise` takes both values, then both nodes of the tree."""
+        raise NotImplementedError
+
+    def augmented_part(
+        self,
+        operator: int,
+        state: State,
+        place: Span,
+        target_place: Span,
+        owner: Node,
+        key: Node,
+        value: Node,
+        get: Callable[[Any, Any], Any],
+        put: Callable[[Any, Any, Any], None],
+        change: Callable[[Any, Any], Any],
+        /,
+    ) -> Run:
+        """`owner[key] op= value`; of an attribute, the complement of the operator's number."""
+        raise NotImplementedError
+
+    def to_name(
+        self,
+        distance: int,
+        name: str,
+        values: Variables | None,
+        overrides: Variables | None,
+        otherwise: Store,
+        /,
+    ) -> Store:
+        """A name of the program where there are its values, else of the function so far outward."""
+        raise NotImplementedError
+
+    def to_attribute(
+        self,
+        number: int,
+        state: State,
+        place: Span,
+        owner: Node,
+        name: str,
+        otherwise: Callable[[Any, str, Any], None],
+        /,
+    ) -> Store:
+        """`owner.name`, which is bound."""
+        raise NotImplementedError
+
+    def to_item(
+        self,
+        number: int,
+        state: State,
+        place: Span,
+        container: Node,
+        index: Node,
+        container_node: Any,
+        index_node: Any,
+        otherwise: Callable[[Any, Any, Any, Any, Any], None],
+        /,
+    ) -> Store:
+        """`container[index]`, which is bound."""
+        raise NotImplementedError
+
+    def to_elements(
+        self,
+        number: int,
+        state: State,
+        place: Span,
+        target_node: Any,
+        otherwise: Callable[[State, Any, Any], list[Any]],
+        /,
+        *targets: Store,
+    ) -> Store:
+        """`a, b`; `otherwise` makes a list of a value's parts."""
+        raise NotImplementedError
+
+    def for_loop(
+        self,
+        left: int,
+        state: State,
+        place: Span,
+        steps: Steps,
+        iterable: Node,
+        target: Store,
+        body: Run,
+        orelse: Run | None,
+        begin: Callable[[Variables, Any, int], Any],
+        iterate: Callable[[Any], Any],
+        converted: Callable[[Exception], NoReturn],
+        too_many: Callable[[], Exception],
+        broke: object,
+        goes_on: object,
+        /,
+    ) -> Run:
+        """`for target in iterable`; `begin` is called once so many iterations ran, and for
+        more than a few.
+        """
+        raise NotImplementedError
+
+    def while_loop(
+        self,
+        left: int,
+        state: State,
+        place: Span,
+        steps: Steps,
+        test: Node,
+        body: Run,
+        orelse: Run | None,
+        begin: Callable[[Variables], Any],
+        too_many: Callable[[], Exception],
+        broke: object,
+        goes_on: object,
+        /,
+    ) -> Run:
+        """`while test`; `begin` is called once so many iterations ran."""
+        raise NotImplementedError
+
+    def watched(
+        self, number: int, state: State, watch: Callable[[Variables], None], loop: Run, /
+    ) -> Run:
+        """A loop that is watched where there are modules."""
+        raise NotImplementedError
+
+    def hot_block(
+        self, left: int, body: Run, period: int, look: Callable[[], Run | None], /
+    ) -> Run:
+        """A loop's body; `look` gives what is to run in its place, after so many runs."""
+        raise NotImplementedError

@@ -1,0 +1,152 @@
+/* Targets: what binds a name, an attribute, an item, or several of them, to a value. */
+
+#include "node.h"
+
+/* A name: of the program where there are its values, else of the function `number` outward. A
+ * tensor, which learns its name, and a name that something overrides, are for the function. */
+int bind_to_name(const Node *self, PyObject *variables, PyObject *value)
+{
+    enum { NAME, VALUES, OVERRIDES, OTHERWISE };
+    PyObject *overrides = self->part[OVERRIDES];
+    if (Py_IS_TYPE(value, known_class[TENSOR]) || (overrides != Py_None && PyDict_Size(overrides)))
+        return store_in(self->part[OTHERWISE], variables, value);
+    if (self->part[VALUES] != Py_None) {
+        variables = self->part[VALUES];
+    } else if (self->number) {
+        for (long k = 0; k < self->number && variables; k++)
+            variables = PyDict_GetItemWithError(variables, parent_key);
+        if (!variables) {
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "no variables around it");
+            return -1;
+        }
+    }
+    return PyDict_SetItem(variables, self->part[NAME], value);
+}
+
+/* --- attributes and items --------------------------------------------------------------------- */
+
+/* What an instance holds by a name, of those that its class lists under `listing`: the dict of its
+ * own values, NULL where there is none, perhaps with an exception set. */
+static PyObject *values_of(PyObject *owner, PyObject *name, PyObject **listing, const char *text)
+{
+    if (!PyType_IsSubtype(Py_TYPE(owner), known_class[INSTANCE])) return NULL;
+    if (!*listing && !(*listing = PyUnicode_InternFromString(text))) return NULL;
+    PyObject *listed = PyObject_GetAttr((PyObject *)Py_TYPE(owner), *listing);
+    if (!listed) return NULL;
+    int holds = PyAnySet_Check(listed) ? PySet_Contains(listed, name)
+                : PyDict_Check(listed) ? PyDict_Contains(listed, name)
+                                       : 0;
+    Py_DECREF(listed);
+    if (holds <= 0) return NULL;
+    PyObject *held = PyObject_GetAttr(owner, values_key);
+    if (held && !PyDict_CheckExact(held)) Py_CLEAR(held);
+    return held;
+}
+
+PyObject *attribute_of(PyObject *owner, PyObject *name)
+{
+    static PyObject *listing;
+    PyObject *held = values_of(owner, name, &listing, "language_reads");
+    if (!held) return NULL;
+    PyObject *value = PyDict_GetItemWithError(held, name);
+    Py_XINCREF(value);
+    Py_DECREF(held);
+    return value;
+}
+
+int put_attribute(PyObject *owner, PyObject *name, PyObject *value)
+{
+    static PyObject *listing;
+    PyObject *held = values_of(owner, name, &listing, "language_writes");
+    if (!held) return PyErr_Occurred() ? -1 : 1;
+    int failed = PyDict_SetItem(held, name, value);
+    Py_DECREF(held);
+    return failed;
+}
+
+PyObject *item_of(PyObject *owner, PyObject *key)
+{
+    PyObject *value = NULL;
+    if (Py_IS_TYPE(owner, &PyDict_Type) && is_plain_key(key)) {
+        value = PyDict_GetItemWithError(owner, key);
+        Py_XINCREF(value);
+    } else if (Py_IS_TYPE(owner, &PyList_Type) && Py_IS_TYPE(key, &PyLong_Type)) {
+        if (!(value = PyObject_GetItem(owner, key))) PyErr_Clear();
+    }
+    return value;
+}
+
+int put_item(PyObject *owner, PyObject *key, PyObject *value)
+{
+    if (Py_IS_TYPE(owner, &PyDict_Type) && is_plain_key(key))
+        return PyDict_SetItem(owner, key, value);
+    if (Py_IS_TYPE(owner, &PyList_Type) && Py_IS_TYPE(key, &PyLong_Type)) {
+        if (PyObject_SetItem(owner, key, value) == 0) return 0;
+        PyErr_Clear(); /* the function in Python finds the same, and says it better */
+    }
+    return 1;
+}
+
+/* `owner.name = value`; the function takes owner, name and value. */
+int bind_to_attribute(const Node *self, PyObject *variables, PyObject *value)
+{
+    enum { OWNER = FIRST, NAME, OTHERWISE };
+    PyObject *owner = value_of(self->part[OWNER], variables);
+    if (!owner) return -1;
+    int failed = stand_at(self->part[STATE], self->part[PLACE]);
+    if (!failed) failed = put_attribute(owner, self->part[NAME], value);
+    if (failed > 0) {
+        PyObject *nothing = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], owner,
+                                                         self->part[NAME], value, NULL);
+        Py_XDECREF(nothing);
+        failed = nothing ? 0 : -1;
+    }
+    Py_DECREF(owner);
+    return failed;
+}
+
+/* `container[index] = value`; the function takes container, index and value, and then the nodes of
+ * the tree for the first two. */
+int bind_to_item(const Node *self, PyObject *variables, PyObject *value)
+{
+    enum { CONTAINER = FIRST, INDEX, CONTAINER_NODE, INDEX_NODE, OTHERWISE };
+    PyObject *container = value_of(self->part[CONTAINER], variables);
+    PyObject *index = container ? value_of(self->part[INDEX], variables) : NULL;
+    int failed = index ? stand_at(self->part[STATE], self->part[PLACE]) : -1;
+    if (!failed) failed = put_item(container, index, value);
+    if (failed > 0) {
+        PyObject *nothing = PyObject_CallFunctionObjArgs(
+            self->part[OTHERWISE], container, index, value, self->part[CONTAINER_NODE],
+            self->part[INDEX_NODE], NULL);
+        Py_XDECREF(nothing);
+        failed = nothing ? 0 : -1;
+    }
+    Py_XDECREF(container);
+    Py_XDECREF(index);
+    return failed;
+}
+
+/* --- several ---------------------------------------------------------------------------------- */
+
+/* `a, b = values`: parts are the node of the tree, the function that makes a list of the parts of
+ * any other value, with the state and that node, and the targets. */
+int bind_to_elements(const Node *self, PyObject *variables, PyObject *value)
+{
+    enum { TARGET_NODE = FIRST, OTHERWISE, TARGETS };
+    Py_ssize_t count = parts_of(self) - TARGETS, k = 0;
+    PyObject *parts = NULL;
+    if (Py_IS_TYPE(value, &PyTuple_Type) && PyTuple_Size(value) == count) {
+        if (stand_at(self->part[STATE], self->part[PLACE]) < 0) return -1;
+        parts = Py_NewRef(value);
+    } else {
+        PyObject *list = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], self->part[STATE],
+                                                      self->part[TARGET_NODE], value, NULL);
+        parts = list ? PySequence_Tuple(list) : NULL;
+        Py_XDECREF(list);
+        if (!parts) return -1;
+    }
+    while (k < count && store_in(self->part[TARGETS + k], variables, PyTuple_GetItem(parts, k)) == 0)
+        k++;
+    Py_DECREF(parts);
+    return k < count ? -1 : 0;
+}
