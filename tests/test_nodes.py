@@ -437,6 +437,19 @@ class S:
 class T(list):
     def __init__(self, *values): self.extend(values)
 class U: pass
+class V(Q):
+    def __init__(self, x): super().__init__(x)
+    def add(self, n): return [super().add(n), (lambda: super(V, self).add(n))()]
+    def twice(self):
+        def inner(): return super().twice()
+        try: return inner()
+        except Exception as error: return type(error).__name__
+    @classmethod
+    def make(cls, x): return super().make(x + 1) if x < 2 else cls(x)
+class VV(V):
+    def add(self, n): return n, super().add(n)
+    @classmethod
+    def make(cls, x): return super().make(x)
 class M:
     def __init__(self, n): self.n = n
     def __add__(self, o): return M(self.n + o.n) if isinstance(o, M) else NotImplemented
@@ -482,6 +495,7 @@ CALLS = [
     "dict(a=1, **{'b': 2}), sorted([3, 1], reverse=True), M(3)(1, j=2)",
     "[f(x=1) for f in [lambda x, k=k: x + k for k in range(3)]], (lambda n=count: n)() is count",
     "[each.add(n=1) for each in (P(1), Q(2), P(3))], Q(2).own(n=3), (lambda a, /, **k: k)(1, a=2)",
+    "[each.add(2) for each in (V(1), VV(2), V(3), VV(4))], V(3).own(2), VV.make(3).y, V.make(2).x",
     "max(3, 4), len([1]), sorted([3, 1], key=lambda n: -n), list(map(P(1).add, [1, 2])), int('3')",
 ]  # fmt: skip
 
@@ -541,6 +555,19 @@ class A:
     def __init__(self): self.x = 1
 def make(): return A().x
 print(make(), make())
+class One:
+    def f(self): return 1
+class Two(One):
+    def f(self): return super().f() + 10
+class Three(Two, One): pass
+def all_of(): return [each().f() for each in (Two, Three, Two, Three)]
+print(all_of(), all_of())
+One.f = lambda self: 2
+print(all_of())
+class Four:
+    def f(self): return 5
+class Five(Two, Four): pass
+print(all_of(), Five().f(), [each().f() for each in (Five, Two, Five)])
 def other(self): self.x = 2
 A.__init__ = other
 print(make())

@@ -51,7 +51,7 @@ static PyTypeObject *class_of[OWNERS];
 /* What Python has to say, in the order in which `know_calls` is given it. */
 enum { INVOKE, ENDED, WRITE, TOO_MANY_STEPS, TOO_MANY_CALLS, INIT_RETURNED, ERROR, DEEPEST,
        WHEN_CHANGED, FOREIGN, HELPERS };
-static PyObject *helper[HELPERS];
+static PyObject *helper[HELPERS], *class_key;
 static long deepest;
 
 /* The slot of an object of the session's, which is never empty. */
@@ -74,6 +74,7 @@ PyObject *know_calls(PyObject *module, PyObject *const *given, Py_ssize_t count)
     for (int k = 0; k < OWNERS; k++) class_of[k] = (PyTypeObject *)Py_NewRef((PyObject *)Py_TYPE(given[k]));
     for (int k = 0; k < HELPERS; k++) helper[k] = Py_NewRef(given[OWNERS + k]);
     deepest = PyLong_AsLong(helper[DEEPEST]);
+    class_key = PyUnicode_InternFromString("class");
     if (PyErr_Occurred()) return NULL;
     Py_RETURN_NONE;
 }
@@ -519,12 +520,12 @@ static PyObject *found_method(const Node *self, PyObject **value)
     return found;
 }
 
-PyObject *run_method(const Node *self, PyObject *variables)
+/* Evaluate the arguments from a part on, and call what was found with them; both are given up. */
+static PyObject *called_method(const Node *self, PyObject *called, PyObject *receiver, int first,
+                               PyObject *variables)
 {
     PyObject *room[MOST_ARGUMENTS + 2], **given = room + 2, *value = NULL;
-    PyObject *receiver = value_of(self->part[RECEIVER], variables);
-    PyObject *called = receiver ? found_method(self, &receiver) : NULL;
-    Py_ssize_t count = called ? evaluate_all(self, METHOD_ARGUMENTS, given, variables) : -1;
+    Py_ssize_t count = called ? evaluate_all(self, first, given, variables) : -1;
     if (count >= 0 && stand_at(self->part[STATE], self->part[PLACE]) == 0) {
         room[1] = receiver;
         value = finished_call(self, METHOD_CALL, called, given - (receiver != NULL),
@@ -534,6 +535,61 @@ PyObject *run_method(const Node *self, PyObject *variables)
     Py_XDECREF(called);
     Py_XDECREF(receiver);
     return value;
+}
+
+PyObject *run_method(const Node *self, PyObject *variables)
+{
+    PyObject *receiver = value_of(self->part[RECEIVER], variables);
+    PyObject *called = receiver ? found_method(self, &receiver) : NULL;
+    return called_method(self, called, receiver, METHOD_ARGUMENTS, variables);
+}
+
+/* Parts of `super().name(arguments)`: what makes the object of `super()`, and the rest as for a method
+ * up to what stands for no receiver; the name of the method's first parameter; what the node learns:
+ * the class whose method it is, the class of the object, when, and the function. The method is
+ * `number` functions outward. */
+enum { FIRST_NAME = NO_RECEIVER + 1, METHOD_OF, OF_OBJECT, LEARNT_AT, LEARNT_METHOD, SUPER_ARGUMENTS };
+
+/* Find what `super().name(…)` calls, and its receiver. */
+static PyObject *found_above(const Node *self, PyObject *variables, PyObject **receiver)
+{
+    PyObject *around = variables, *first, *cls, *both, *mark = AT(helper[WHEN_CHANGED], CHANGES_mark);
+    for (long k = 0; k < self->number && around; k++)
+        around = PyDict_GetItemWithError(around, parent_key);
+    first = around ? PyDict_GetItemWithError(around, self->part[FIRST_NAME]) : NULL;
+    around = around ? PyDict_GetItemWithError(around, parent_key) : NULL;
+    cls = around ? PyDict_GetItemWithError(around, class_key) : NULL;
+    if (PyErr_Occurred()) return NULL;
+    if (first && cls == self->part[METHOD_OF] && mark == self->part[LEARNT_AT] &&
+        (PyObject *)Py_TYPE(first) == self->part[OF_OBJECT]) {
+        *receiver = Py_NewRef(first);
+        return Py_NewRef(self->part[LEARNT_METHOD]);
+    }
+    PyObject *above = value_of(self->part[RECEIVER], variables);
+    if (!above) return NULL;
+    Py_INCREF(mark);
+    both = PyObject_CallFunctionObjArgs(self->part[FIND], self->part[STATE], self->part[ATTRIBUTE],
+                                        above, NULL);
+    Py_DECREF(above);
+    PyObject *found = both ? Py_XNewRef(PyTuple_GetItem(both, 0)) : NULL;
+    PyObject *owner = found ? PyTuple_GetItem(both, 1) : NULL;
+    if (owner && owner != self->part[NO_RECEIVER]) *receiver = Py_NewRef(owner);
+    if (owner && owner == first && Py_IS_TYPE(found, class_of[FUNCTION]) &&
+        PyType_IsSubtype(Py_TYPE(first), known_class[INSTANCE])) {
+        put((Node *)self, METHOD_OF, cls);
+        put((Node *)self, OF_OBJECT, (PyObject *)Py_TYPE(first));
+        put((Node *)self, LEARNT_AT, mark);
+        put((Node *)self, LEARNT_METHOD, found);
+    }
+    Py_DECREF(mark);
+    Py_XDECREF(both);
+    return found;
+}
+
+PyObject *run_super_method(const Node *self, PyObject *variables)
+{
+    PyObject *receiver = NULL, *called = found_above(self, variables, &receiver);
+    return called_method(self, called, receiver, SUPER_ARGUMENTS, variables);
 }
 
 /* --- calls with keywords ---------------------------------------------------------------------- */

@@ -97,6 +97,36 @@ class Calls(Protocol):
         """
         raise NotImplementedError
 
+    def super_method(
+        self,
+        distance: int,
+        state: State,
+        place: Span,
+        above: Node,
+        name: str,
+        node: tree.Call,
+        otherwise: Finished,
+        failed: Failed,
+        find: Find,
+        kind: None,
+        mark: None,
+        method: None,
+        attribute: tree.Attribute,
+        find_method: Callable[[State, tree.Attribute, Any], tuple[Any, Any]],
+        no_receiver: Any,
+        receiver: str,
+        of_class: None,
+        of_receiver: None,
+        learnt_at: None,
+        learnt: None,
+        /,
+        *arguments: Node,
+    ) -> Node:
+        """`super().name(arguments)`, in a method so many functions outward, whose first parameter
+        is `receiver`; `above` makes the object of `super()`.
+        """
+        raise NotImplementedError
+
     def call_with(
         self,
         number: int,

@@ -309,6 +309,10 @@ def _method(
     if c.nodes is not None and len(parts) <= MOST_ARGUMENTS:
         finding = (target, find_method, NO_RECEIVER, methods if is_tensor_method else None, METHODS)
         own = [evaluate for evaluate, _ in parts]
+        if isinstance(target.value, tree.Call) and is_bare(target.value, scope, "super"):
+            first, distance = _method_around(scope)
+            above = (receiver, name, node, *_CALLING, target, find_method, NO_RECEIVER, first)
+            return c.nodes.super_method(distance, state, span, *above, None, None, None, None, *own)
         called = (receiver, name, node, *_CALLING, *finding, None, None)
         return c.nodes.method(0, state, span, *called, *own)
     (where, owner), of_program = direct(c, target.value, scope), c.values
@@ -496,15 +500,19 @@ def _passed_twice(name: str) -> GradcliError:
     return GradcliError("E201", f"the keyword argument {name!r} is given twice")
 
 
+def _method_around(scope: Scope) -> tuple[str, int]:
+    """The first parameter of the method around code, and how many functions outward that is."""
+    steps = 0
+    while scope.parent is not None and not scope.parent.is_class:
+        scope = scope.parent
+        steps += 1
+    return scope.first_parameter, steps
+
+
 def _super_call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
     """`super()` inside a method, on the method's class and first parameter."""
     state, span = c.state, node.span
-    method = scope
-    steps = 0
-    while method.parent is not None and not method.parent.is_class:
-        method = method.parent
-        steps += 1
-    receiver = method.first_parameter
+    receiver, steps = _method_around(scope)
 
     def run(variables: Variables) -> Super:
         state.place = span
