@@ -26,15 +26,15 @@ from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.generators import Running
 from gradcli.language.objects.attributes import set_attribute
 from gradcli.language.objects.classes.descriptors import computes
-from gradcli.language.objects.iteration import VIEWS, Iterator, drawing, enter, iterate
+from gradcli.language.objects.iteration import Iterator, drawing, enter, iterate
 from gradcli.language.objects.operators import set_item
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.language.tree.syntax import Expression, Statement
-from gradcli.loops.kinds import STATE_VIEWS, is_of_library, module_class, walk_class
+from gradcli.loops.kinds import is_of_library, module_class, walk_class
 from gradcli.loops.locations import Attribute, Item
-from gradcli.loops.symbols import SETTINGS, Symbol, concrete, is_symbolic
+from gradcli.loops.symbols import ALL_VIEWS, SETTINGS, Symbol, concrete, is_symbolic
 from gradcli.loops.walk.reading import Drawn, Reader, described
 from gradcli.trace.ir import Inline, Value, placeholder
 
@@ -251,7 +251,8 @@ class Capture(Reader):
             self.check_drawn(values)
             for drawn in self.generated_in([values]):
                 drawn.looks = False
-        return map(self.handed_out, iterate(self.exact(values)))
+        looks = kind not in ALL_VIEWS  # whose values are handed on
+        return map(self.handed_out, iterate(self.exact(values, looks)))
 
     def check_drawn(self, values: Any) -> None:
         """Refuse what no loop inside the iteration may draw from, such as a DataLoader."""
@@ -430,5 +431,5 @@ _ALIKE = frozenset(
 _SHOWN = (*SETTINGS, type)
 """What is written out in the same way in every iteration."""
 
-_DRAWN = VIEWS | STATE_VIEWS | {range, Iterator, str, set, Tensor}
+_DRAWN = ALL_VIEWS | {range, Iterator, str, set, Tensor}
 """What a loop inside the iteration may draw from, beside lists, tuples, dicts and modules."""

@@ -128,7 +128,8 @@ def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Ite
         values[name] = text.zeros_like(values[name])
     for name in layout.arguments:
         argument = getattr(node, f"argument_{name}")
-        if not is_setting(argument) or (name in op.keeps and text.known(argument) is argument):
+        unknown = name in op.keeps and text.known(argument) is argument
+        if not is_setting(argument) or (unknown and id(argument) not in text.fixed_keys):
             raise GraphBreak("a rule is given more than settings and arrays")
         values[name] = _setting(text, argument)
     lengths = [f"{name}_sizes" for name in layout.sizes]

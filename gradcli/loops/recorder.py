@@ -30,7 +30,7 @@ from gradcli.ops.codegen.promotion import EVERYDAY, number_and_array
 from gradcli.ops.codegen.signature import signature_of
 from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op
-from gradcli.ops.indexing.basic import key_of_positions
+from gradcli.ops.indexing.basic import Key, key_of_positions
 from gradcli.state import active
 from gradcli.trace.ir import GraphBreak, Guard, Inline, Kernel, Kind, Value, same
 
@@ -274,11 +274,20 @@ class Recorder(Listener):
         cast: Value = self.builder.call(CAST, [value, dtype])
         return cast
 
-    def _index(self, key: Any, tensor: Tensor) -> Value:
-        """The index that picks elements of a tensor by position, made anew in every iteration."""
+    def _index(self, key: Any, tensor: Tensor) -> Value | Key:
+        """The index that picks elements of a tensor by position, made anew in every iteration, or
+        itself where it picks by masks alone that stay what they are.
+        """
         known = self.builder.operand(key)
         if isinstance(known, Value):
             return known
+        masks = [part for part, _ in key.parts if part is not None]
+        if masks and all(type(each) is Tensor and self.builder.is_mask(each) for each in masks):
+            found = tuple([each.array for each in masks])
+            guard = Guard(Kind.VALUE, _same_numbers(*found), None, inputs=found)
+            self.builder.guard.checks.append(guard)
+            self.builder.fixed_keys[id(key)] = key
+            return key
         parts = [part.array if type(part) is Tensor else part for part, _ in key.parts]
         arrays = [part for part in parts if part is not None]
         shape = tuple(tensor.array.shape)

@@ -16,7 +16,9 @@ from gradcli.arrays.random.generator import Generator
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor, TensorMeta, meta_of, storage_of
+from gradcli.language.objects.iteration import VIEWS
 from gradcli.loops.guards import Guard, is_same_value
+from gradcli.loops.kinds import STATE_VIEWS
 from gradcli.ops.indexing.basic import Key
 from gradcli.record import Record
 from gradcli.state import active
@@ -49,6 +51,10 @@ CHANGED = "a number or a text that varies reaches what takes it for constant"
 """Why an iteration is left, or recording ends."""
 
 
+ALL_VIEWS = VIEWS | STATE_VIEWS
+"""The views of dicts, and of states of modules."""
+
+
 class Symbol(Record):
     """A number, a string or an index that varies from one iteration to the next."""
 
@@ -57,8 +63,10 @@ class Symbol(Record):
 
 
 def parts_in(value: Any) -> Sequence[Any]:
-    """The parts of a list, a tuple or a slice; none of anything else."""
+    """The parts of a list, a tuple, a slice or a view of a dict; none of anything else."""
     kind = type(value)
+    if kind in ALL_VIEWS:
+        return list(value)
     if kind is slice:
         return value.start, value.stop, value.step
     return value if kind in (list, tuple) else ()
@@ -115,6 +123,7 @@ class IterationBuilder(TraceBuilder):
         updated: those that it writes to.
         objects: how the tensors are read that every iteration loads anew.
         escapes: what stands for a tensor of the iteration where the program sees it.
+        fixed_keys: the indices by masks that are the same in every iteration, by their ids.
         older: the tensors with a graph of an earlier iteration that it was given: it may detach
             them, which leaves their arrays, and look at their shapes.
     """
@@ -130,6 +139,7 @@ class IterationBuilder(TraceBuilder):
         self.escapes: dict[Tensor, Value] = {}
         self.objects: dict[Tensor, tuple[Inline, Sequence[Operand]]] = {}
         self.older: set[Tensor] = set()
+        self.fixed_keys: dict[int, Key] = {}
         self._parts: dict[int, tuple[Any, Any]] = {}
         # Tensors of one element, whose array changes its type when they are first aliased.
         self._scalars: dict[Tensor, Value] = {}
@@ -182,6 +192,11 @@ class IterationBuilder(TraceBuilder):
             raise of_older_graph()
         self.guard.watch(tensor)
         return self.constant(tensor.array)
+
+    def is_mask(self, tensor: Tensor) -> bool:
+        """Whether a tensor is a mask from outside, which is relied on."""
+        is_bool = tensor.array.dtype.kind == "b" and tensor.array.ndim > 0
+        return is_bool and self.has(tensor) and self.is_constant(self.of(tensor))
 
     def is_of_iteration(self, tensor: Tensor) -> bool:
         """Whether the iteration made a tensor."""
@@ -303,7 +318,7 @@ class IterationBuilder(TraceBuilder):
             kind = type(value)
             if kind is Symbol:
                 symbols.append(value)
-            elif kind is slice or kind is tuple:
+            elif kind is slice or kind is tuple or kind in ALL_VIEWS:
                 waiting += parts_in(value)
             elif id(value) in local and id(value) not in seen:
                 seen.add(id(value))
@@ -408,6 +423,8 @@ class IterationBuilder(TraceBuilder):
             if value in self.objects:
                 return placeholder(operands, self.object(*self.objects[value]))
             return placeholder(operands, self.escaped(value))
+        if kind in ALL_VIEWS and self.varies(value):
+            raise GraphBreak("a view of a dict of numbers that vary is used as a whole")
         if kind in (list, tuple) and self.varies(value):
             several = self.parts_of(value)
             parts = "".join([f"{self.written(each, operands)}, " for each in several])

@@ -56,6 +56,7 @@ numbers = [j % 4 + 1 for j in range({rounds})]
 own = torch.Generator().manual_seed({seed})
 fns, table = [torch.tanh, double, lambda v: v * c], {{'tanh': torch.tanh, 'double': double}}
 rows, row, name, state = [], None, 'double', None
+keep = torch.tensor([True, False, True])
 """
 
 LAYERS = [
@@ -169,6 +170,9 @@ ORDINARY = [
      "except (ZeroDivisionError, RuntimeError): last = i", "else: previous = i"],
     ["optimizer.zero_grad(set_to_none=False)", "(w * batch).sum().backward()", "optimizer.step()"],
     ["nn.utils.clip_grad_value_([w], p)"],
+    ["y = (w[keep] * 2).sum()", "y.backward()"],
+    ["y = (w * c)[keep].mean() + w[w > 0].sum()", "y.backward()"],
+    ["q = batch[keep]", "t = t + q.sum() * 0.1"],
     ["state = model.state_dict()", "t = t + state['0.weight'].sum()"],
     ["row = {each: v.clone() for each, v in model.state_dict().items()}"],
     ["model.train()", "q = model(torch.stack([batch, batch * 2])).detach()",
@@ -254,9 +258,12 @@ EVENTS = [
     ["batch = batch.double()"],
     ["batch = w"],
     ["batch = None"],
+    ["keep[1] = True"],
+    ["keep = ~keep"],
+    ["keep = keep[:2]"],
     ["own = torch.Generator()"],
     ["own.manual_seed(7)"],
-    ["fns.append(torch.sigmoid)"],
+    ["fns.append(shifted)"],
     ["fns[1] = shifted"],
     ["table['double'] = torch.relu"],
     ["name = 'tanh'"],
@@ -296,7 +303,7 @@ EVENTS = [
 NAMES = (
     "w, buf, a, m, t, q, x, view, r, y, n, f, c, p, k, hi, size, s, ok, last, previous, mode, dim,"
     " flag, unit, items, config, parts, box, count, step, i, j, batch, part,"
-    " own, fns, table, rows, row, name, fn, state"
+    " own, fns, table, rows, row, name, fn, state, keep"
 )
 
 HANDLERS = ["Exception as e", "(ValueError, RuntimeError) as e", "RuntimeError as e",

@@ -976,3 +976,18 @@ print(loss.item(), average[0].weight.sum().item(), list(state))
 """,
     _SGD,
 )
+_kind(
+    "elements picked by a mask from before the loop",
+    """
+seen = X[:, 0] > 0
+unseen = ~seen
+for step in range(400):
+    optimizer.zero_grad()
+    found = model(X)
+    loss = criterion(found[seen], Y[seen]) + 0.1 * found[unseen].pow(2).mean()
+    loss.backward()
+    optimizer.step()
+print(loss.item(), found[seen].shape)
+""",
+    _SGD,
+)

@@ -11,15 +11,15 @@ from gradcli.arrays.layout.strides import copied_as_it_lies
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.attributes import set_attribute
-from gradcli.language.objects.iteration import VIEWS, Iterator
+from gradcli.language.objects.iteration import Iterator
 from gradcli.language.objects.methods import METHODS
 from gradcli.library.builtins import BUILTINS
 from gradcli.library.python.numbers.math import MATH
 from gradcli.loops.capture import Capture
-from gradcli.loops.kinds import STATE_VIEWS, bar_class, module_class, state_dict_class
-from gradcli.loops.symbols import concrete, holds_tensor, is_symbolic
+from gradcli.loops.kinds import bar_class, module_class, state_dict_class
+from gradcli.loops.symbols import ALL_VIEWS, concrete, holds_tensor, is_symbolic
 from gradcli.loops.walk.operation import Callee, Handlers, host_call
-from gradcli.loops.walk.reading import Drawn
+from gradcli.loops.walk.reading import Drawn, described
 from gradcli.ops.creation import tensor_methods
 from gradcli.trace.ir import GraphBreak, Inline, Kernel, Operand, placeholder
 
@@ -58,7 +58,7 @@ _WORDS = frozenset(
 _READS = frozenset({"copy", "count", "get", "index", "items", "keys", "values"})
 """Those that change nothing."""
 
-_MADE = VIEWS | STATE_VIEWS | {list, dict, set}
+_MADE = ALL_VIEWS | {list, dict, set}
 """What a call makes anew, so that a program that keeps it sees another one in every iteration."""
 
 
@@ -179,6 +179,12 @@ def _of_numbers(walk: Capture, callee: Callee) -> Any:
     generated = walk.generated_in(callee.passed)
     if generated:
         return _of_generated(walk, callee, generated)
+    if len(callee.passed) == 1 and type(callee.passed[0]) in ALL_VIEWS:
+        values = walk.handed_out(tuple(callee.passed[0]))
+        if is_symbolic(values):
+            now, function = walk.recorded(callee.operation, callee.operands), callee.function
+            total = callee.name in _TOTAL
+            return walk.computed(lambda *numbers: function(numbers), values, now, not total)
     functions = [each for each in callee.passed if type(each) is Function]
     if functions:  # which the host calls, and whose results it compares
         for each in functions:
@@ -271,6 +277,17 @@ def _getattr_call(walk: Capture, callee: Callee) -> Any:
     return walk.read_attribute(owner, name, lambda: walk.moved(callee.operation, operands))
 
 
+def _next_call(walk: Capture, callee: Callee) -> Any:
+    """`next(values)`."""
+    values = callee.positional[0] if callee.positional else None
+    if any(values is each for each in walk.constants.values()):
+        walk.refuse(
+            f"`next` draws from {described(values)}, which goes on from iteration to iteration",
+            "draw in the head of the loop: `for batch in loader`",
+        )
+    return host_call(walk, callee)
+
+
 def _setattr_call(walk: Capture, callee: Callee) -> Any:
     """`setattr(value, name, new)`."""
     owner, name, new = callee.positional
@@ -287,6 +304,7 @@ BUILTIN_CALLS: Handlers = [
     (lambda c: c.function is BUILTINS["print"], _print_call),
     (lambda c: _is_of_bar(c) and c.name in _WORDS, _print_call),
     (lambda c: c.function is BUILTINS["getattr"], _getattr_call),
+    (lambda c: c.function is BUILTINS["next"], _next_call),
     (lambda c: c.function is BUILTINS["setattr"], _setattr_call),
     (lambda c: c.function is METHODS[list]["append"], _append),
     (lambda c: type(c.receiver) in (list, dict, set), _change_list),

@@ -79,6 +79,11 @@ def _item(walk: Capture, read: Operation, owner: Any, at: Any) -> Any:
         varies = walk.builder.varies(at) or holds_tensor(at)
         if not varies or _picks_positions(walk, at):
             return walk.recorded(read, [owner, at])
+        if owner.requires_grad and _has_mask(at):
+            walk.refuse(
+                "an index by a mask that is computed picks as many elements as it finds",
+                "keep the shape: `torch.where(mask, x, 0)`, `(x * mask).sum() / mask.sum()`",
+            )
         record = walk.recorder.cut if type(at) is slice and at.step is None else None
         return heard_as_one(walk, read, [owner, at], get_item, record)
     of_outside = type(owner) in (list, tuple, range) and id(owner) not in walk.local
@@ -93,16 +98,21 @@ def _item(walk: Capture, read: Operation, owner: Any, at: Any) -> Any:
 
 
 def _picks_positions(walk: Capture, index: Any) -> bool:
-    """Whether what varies in an index is nothing but tensors of positions, which the op itself
-    records.
+    """Whether what varies in an index is nothing but tensors of positions, and whether its masks
+    are the same in every iteration: the op itself records it.
     """
     parts = index if type(index) is tuple else (index,)
     return all(
-        part.array.ndim > 0 and part.array.dtype.kind == "i"
+        part.array.ndim > 0 and (part.array.dtype.kind == "i" or walk.builder.is_mask(part))
         if type(part) is Tensor
         else not (walk.builder.varies(part) or holds_tensor(part))
         for part in parts
     )
+
+
+def _has_mask(index: Any) -> bool:
+    parts = index if type(index) is tuple else (index,)
+    return any(type(part) is Tensor and part.array.dtype.kind == "b" for part in parts)
 
 
 def _varying_item(walk: Capture, read: Operation, owner: Any, index: Any) -> Any:

@@ -21,7 +21,7 @@ from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import distribution_class, module_class, walk_class
 from gradcli.loops.lower_backward import is_setting
 from gradcli.loops.symbols import SETTINGS
-from gradcli.loops.walk.reading import functions_in
+from gradcli.loops.walk.reading import described, functions_in
 
 _DERIVATIVES = "gradcli.library.torch.func.derivatives"
 """Where functions that go through a graph of their own are made, as `vjp` gives one."""
@@ -115,7 +115,9 @@ def host_call(walk: Capture, callee: Callee) -> Any:
         if all(_is_made(walk, each) for each in callee.passed):
             walk.made[id(value)] = value, partial(_made_again, walk.made, callee)
     elif not isinstance(value, (GradMode, walk_class(), Iterator, int, type(None))):
-        walk.refuse(f"`{_shown(callee)}` makes {type(value).__name__}")
+        is_context = getattr(type(value), "language_context", False)
+        what = "a context other than a grad mode" if is_context else described(value)
+        walk.refuse(f"`{_shown(callee)}` makes {what}")
     if walk.broken is None and recorder.drew():
         walk.refuse(f"`{_shown(callee)}` draws random numbers")
     return value
