@@ -112,6 +112,9 @@ def adam(arrays: tuple[Any, ...], numbers: tuple[float, ...]) -> bool:
 _LEAST = (8, 48)
 """Rows and columns of the smallest product of matrices: a tile of the largest kernel."""
 
+_SHARE = 1 << 19
+"""Multiplications that are worth a thread, which is woken more quickly than one of Python's."""
+
 
 def matrix_product(left: Any, right: Any) -> Any:
     """The product of two matrices, of which one may lie as its transpose."""
@@ -129,8 +132,8 @@ def matrix_product(left: Any, right: Any) -> Any:
     if not are_plain(left, right):
         return None
     out = new_empty(left, (rows, columns))
-    inner = left.size // rows
-    multiply(left, right, out, rows, inner, columns, turned, free_threads())
+    threads = min(free_threads(), left.size * columns // _SHARE)
+    multiply(left, right, out, rows, left.size // rows, columns, turned, threads)
     return out
 
 
