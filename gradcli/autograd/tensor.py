@@ -37,7 +37,7 @@ regenerate: Callable[[Tensor], None] = not_installed
 
 
 class Replay(Protocol):
-    """How a view is made again; `gradcli.autograd.inplace.views` has it."""
+    """How a view is made again; `gradcli.autograd.inplace.writes` has it."""
 
     def replay(self, base: Tensor) -> Tensor:
         """The same view of another value of its base."""

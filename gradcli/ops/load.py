@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.autograd import tensor as tensors
-from gradcli.autograd.inplace import views
+from gradcli.autograd.inplace import writes
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic import arithmetic  # noqa: F401
 from gradcli.ops.arithmetic.conjugate import conj, negated
@@ -21,10 +21,10 @@ from gradcli.ops.definition import refs
 from gradcli.ops.reduction import sum  # noqa: F401
 
 tensors.iterate = refs.unbind
-views.as_strided = refs.strided
-views.conj, views.negated = conj, negated
-views.view_as_complex = refs.view_as_complex
-views.view_as_real = refs.view_as_real
+writes.as_strided = refs.strided
+writes.conj, writes.negated = conj, negated
+writes.view_as_complex = refs.view_as_complex
+writes.view_as_real = refs.view_as_real
 
 catalogue.properties.update(
     real=refs.real,

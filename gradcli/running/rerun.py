@@ -37,7 +37,7 @@ from gradcli.library.torch.nn.layers.lazy import is_uninitialized
 from gradcli.library.torch.nn.module import Module
 from gradcli.record import Record
 from gradcli.recorded.ledger import last_pass
-from gradcli.running.arguments.conversion import mapped
+from gradcli.running.arguments.bindings import mapped
 from gradcli.running.arguments.name_uses import assigned_again
 from gradcli.running.arguments.words import Argument
 from gradcli.running.moments import (

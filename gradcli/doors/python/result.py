@@ -17,7 +17,7 @@ from gradcli.errors import Span, Warned
 from gradcli.language.objects.repr import display
 from gradcli.library.numpy.array import NDArray
 from gradcli.recorded import result as found
-from gradcli.running.arguments.conversion import mapped
+from gradcli.running.arguments.bindings import mapped
 from gradcli.running.arguments.options import PICTURES
 from gradcli.running.picture import picture_text
 from gradcli.running.run import Run

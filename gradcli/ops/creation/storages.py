@@ -13,7 +13,7 @@ from gradcli.arrays.backend import address_of, device_of
 from gradcli.arrays.dtypes import of_array
 from gradcli.arrays.fusion.lazy import forced, write_barrier
 from gradcli.arrays.layout.sizes import Device
-from gradcli.autograd.inplace.views import extent
+from gradcli.autograd.inplace.writes import extent
 from gradcli.autograd.tensor import Tensor, refuse_batched, storage_of
 from gradcli.errors import GradcliError, index_error, runtime_error, type_error
 from gradcli.ops.binding.catalogue import method

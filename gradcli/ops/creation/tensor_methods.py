@@ -11,7 +11,7 @@ from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd import anomaly, hooks, modes
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.engine import backward as engine_entry
-from gradcli.autograd.inplace.views import storage_offset
+from gradcli.autograd.inplace.writes import storage_offset
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import (
     Tensor,

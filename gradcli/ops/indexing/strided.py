@@ -13,9 +13,8 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.layout.strides import copied_as_it_lies, overlaps_itself, row_strides, window
-from gradcli.autograd.inplace import views, writes
-from gradcli.autograd.inplace.views import extent
-from gradcli.autograd.inplace.writes import base_array, write
+from gradcli.autograd.inplace import writes
+from gradcli.autograd.inplace.writes import base_array, extent, write
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
@@ -137,7 +136,7 @@ def _checked_window(
     sizes, strides = sizes_of("as_strided", (size,)), sizes_of("as_strided", (stride,))
     memory = base_array(input)
     count = memory.nbytes // input.array.itemsize
-    own = views.storage_offset(input)
+    own = writes.storage_offset(input)
     offset = own if storage_offset is None else storage_offset
     size = input.dtype.itemsize
     reach = offset + sum((n - 1) * step for n, step in zip(sizes, strides, strict=False))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import value_error
-from gradcli.library.torch.distributions.constraints import (
+from gradcli.library.torch.distributions.distribution import (
     COVARIANCE,
     FACTOR,
     NONNEGATIVE,
@@ -21,14 +21,12 @@ from gradcli.library.torch.distributions.constraints import (
     UNIT,
     Constraint,
     Constraints,
-    interval,
-    less_than,
-)
-from gradcli.library.torch.distributions.distribution import (
     Distribution,
     Formulas,
     broadcast_all,
     formula,
+    interval,
+    less_than,
     minus,
     over,
     plus,

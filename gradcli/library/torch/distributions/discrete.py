@@ -13,7 +13,8 @@ import numpy as np
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
-from gradcli.library.torch.distributions.constraints import (
+from gradcli.library.torch.distributions.continuous import Gamma
+from gradcli.library.torch.distributions.distribution import (
     BOOLEAN,
     COUNT,
     NONNEGATIVE,
@@ -24,19 +25,16 @@ from gradcli.library.torch.distributions.constraints import (
     UNIT,
     Constraint,
     Constraints,
-    greater_than,
-    greater_than_eq,
-    half_open_interval,
-    integer_interval,
-    multinomial,
-)
-from gradcli.library.torch.distributions.continuous import Gamma
-from gradcli.library.torch.distributions.distribution import (
     Distribution,
     Formulas,
     broadcast_all,
     formula,
+    greater_than,
+    greater_than_eq,
+    half_open_interval,
+    integer_interval,
     minus,
+    multinomial,
     over,
     plus,
     read_from,

@@ -12,17 +12,6 @@ from gradcli.autograd.modes import NoGrad
 from gradcli.errors import GradcliError
 from gradcli.language.objects.classes.extensible import Extensible
 from gradcli.language.objects.types import check_kind
-from gradcli.library.torch.distributions.constraints import (
-    NONNEGATIVE,
-    POSITIVE,
-    REAL,
-    REAL_VECTOR,
-    SIMPLEX,
-    UNIT,
-    Constraint,
-    Constraints,
-    greater_than_eq,
-)
 from gradcli.library.torch.distributions.continuous import (
     Cauchy,
     Exponential,
@@ -38,10 +27,19 @@ from gradcli.library.torch.distributions.discrete import (
     one_of,
 )
 from gradcli.library.torch.distributions.distribution import (
+    NONNEGATIVE,
+    POSITIVE,
+    REAL,
+    REAL_VECTOR,
+    SIMPLEX,
+    UNIT,
+    Constraint,
+    Constraints,
     Distribution,
     Formulas,
     broadcast_all,
     formula,
+    greater_than_eq,
     minus,
     over,
     plus,
