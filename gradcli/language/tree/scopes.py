@@ -106,7 +106,7 @@ def _bindings(
                         "E006", f"no enclosing function has a variable {name!r}", span=node.span
                     )
             nonlocal_names.update(node.names)
-        else:
+        elif type(node) in _BINDING:
             bound.update(bound_by(node))
     return frozenset(bound - global_names - nonlocal_names), frozenset(global_names)
 
@@ -151,7 +151,10 @@ def captured_names(pattern: tree.Expression) -> Iterator[str]:
 
 def has_yield(body: Iterable[tree.Syntax]) -> bool:
     """Whether a function with this body is a generator, or these parts are why."""
-    return any(isinstance(node, (tree.Yield, tree.YieldFrom)) for node in own_nodes(body))
+    return any(type(node) in _YIELDING for node in own_nodes(body))
+
+
+_YIELDING = frozenset({tree.Yield, tree.YieldFrom})
 
 
 def bound_names(body: list[tree.Statement]) -> Iterator[str]:
@@ -188,6 +191,15 @@ def bound_by(node: tree.Syntax) -> Iterator[str]:
     elif isinstance(node, tree.FromImport):
         for name, alias in node.names:
             yield alias or name
+
+
+_BINDING = frozenset(
+    {
+        *(tree.Assign, tree.AugmentedAssign, tree.Case, tree.Class, tree.Def, tree.Del, tree.For),
+        *(tree.FromImport, tree.Handler, tree.Import, tree.NamedExpression, tree.With),
+    }
+)
+"""The nodes that bind names."""
 
 
 def own_nodes(body: Iterable[tree.Syntax]) -> Iterator[tree.Syntax]:

@@ -138,13 +138,13 @@ def slice_expression(c: Compiler, node: tree.Slice, scope: Scope) -> Evaluate:
 @compiles(tree.Call)
 def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
     """`function(arguments)`."""
-    if any(argument.name or argument.kind for argument in node.arguments):
-        return _with_keywords(c, node, scope)
-    parts = [(c.expression(a.value, scope), _own(c, a.value, scope)) for a in node.arguments]
+    for argument in node.arguments:
+        if argument.name or argument.kind:
+            return _with_keywords(c, node, scope)
+    own = [c.expression(argument.value, scope) for argument in node.arguments]
     if isinstance(node.function, tree.Attribute):
-        return _method(c, node, node.function, parts, scope)
-    arguments = _positional(parts)
-    if not node.arguments:
+        return _method(c, node, node.function, own, scope)
+    if not own and type(node.function) is tree.Name and node.function.name in _OF_ITS_PLACE:
         if is_bare(node, scope, "super"):
             return _super_call(c, node, scope)
         for word in NAMES_IN_USE:
@@ -152,9 +152,9 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
                 return _names_in_use(c, word, scope)
     state, span = c.state, node.span
     function = c.expression(node.function, scope)
-    if c.nodes is not None and len(parts) <= MOST_ARGUMENTS:
-        own = [evaluate for evaluate, _ in parts]
+    if c.nodes is not None and len(own) <= MOST_ARGUMENTS:
         return c.nodes.call(0, state, span, function, node, *_CALLING, *own)
+    arguments = _positional(_named(c, node, own, scope))
     (where, name), of_program = direct(c, node.function, scope), c.values
 
     def run(variables: Variables) -> Any:
@@ -175,6 +175,10 @@ MOST_ARGUMENTS = 8
 
 NAMES_IN_USE = ("dir", "globals", "locals", "vars")
 """What gives all names, without arguments."""
+
+
+_OF_ITS_PLACE = frozenset({"super", *NAMES_IN_USE})
+"""What without arguments depends on where it stands."""
 
 
 def is_bare(node: tree.Call, scope: Scope, word: str) -> bool:
@@ -241,6 +245,12 @@ Part = tuple[Evaluate, str]
 """The closure of an argument, and its name where that is one of the running code's own."""
 
 
+def _named(c: Compiler, node: tree.Call, own: list[Evaluate], scope: Scope) -> list[Part]:
+    """The arguments of a call, of which there are the closures."""
+    names = [_own(c, argument.value, scope) for argument in node.arguments]
+    return list(zip(own, names, strict=True))
+
+
 def _own(c: Compiler, node: tree.Expression, scope: Scope) -> str:
     where, name = direct(c, node, scope)
     return name if where == OWN else NOWHERE
@@ -298,7 +308,7 @@ def _method(
     c: Compiler,
     node: tree.Call,
     target: tree.Attribute,
-    parts: list[Part],
+    own: list[Evaluate],
     scope: Scope,
 ) -> Evaluate:
     """`receiver.name(arguments)`: no bound method is made where a table holds the function."""
@@ -306,9 +316,8 @@ def _method(
     receiver = c.expression(target.value, scope)
     methods = catalogue.methods
     is_tensor_method = _is_tensor_method(name)
-    if c.nodes is not None and len(parts) <= MOST_ARGUMENTS:
+    if c.nodes is not None and len(own) <= MOST_ARGUMENTS:
         finding = (target, find_method, NO_RECEIVER, methods if is_tensor_method else None, METHODS)
-        own = [evaluate for evaluate, _ in parts]
         if isinstance(target.value, tree.Call) and is_bare(target.value, scope, "super"):
             first, distance = _method_around(scope)
             above = (receiver, name, node, *_CALLING, target, find_method, NO_RECEIVER, first)
@@ -316,7 +325,7 @@ def _method(
         called = (receiver, name, node, *_CALLING, *finding, None, None)
         return c.nodes.method(0, state, span, *called, *own)
     (where, owner), of_program = direct(c, target.value, scope), c.values
-    arguments = _behind_receiver(parts)
+    arguments = _behind_receiver(_named(c, node, own, scope))
 
     def run(variables: Variables) -> Any:
         held = variables if where == OWN else of_program if where == GLOBAL else variables[PARENT]

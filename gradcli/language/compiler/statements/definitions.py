@@ -107,7 +107,8 @@ def _function(
         if parameter.default is not None
     ]
     inside = function_scope(scope, name, parameters, body)
-    if has_yield(body):
+    waits = has_yield(body)
+    if waits:
         from gradcli.language.compiler.statements.generators import generator_body  # lazy: start-up
 
         run = generator_body(c, name, body, inside)
@@ -116,7 +117,7 @@ def _function(
     state, steps = c.state, c.steps
     if state.frames is not None and name != "<lambda>":
         run = _kept(run, f"{scope.prefix}{name}", state.frames)
-    hot = None if has_yield(body) else _hot(c, signature, parameters, body, inside, run)
+    hot = None if waits else _hot(c, signature, parameters, body, inside, run)
     texts = {each.name: each.annotation for each in parameters.parameters if each.annotation}
     if returns:
         texts["return"] = returns
