@@ -897,7 +897,81 @@ def deep(n):
 print(deep(80))
 """
 
-STATEMENTS = [_LOOPS, _ASSIGNMENTS, _COUNTED, _CHANGED]
+_GENERATORS = """
+log = []
+def inner(n):
+    try:
+        for k in range(n): yield k
+    finally:
+        log.append('closed')
+def f(n):
+    for k in inner(n):
+        if k == 1:
+            continue
+        elif k == 3:
+            yield 'three'
+            break
+        else:
+            yield k
+            if k == 7: break
+    else:
+        yield 'else'
+    log.append('after')
+    i = 0
+    while i < 4:
+        i += 1
+        if i == 2:
+            yield 'two'
+            continue
+        if i == 3: break
+        yield i
+    else:
+        yield 'no'
+    while (yield 'sent') is not None:
+        yield 'got'
+    for a in [1, 2]:
+        for b in (yield 'list') or [5]:
+            if b > 1: return 'r'
+            yield a, b
+        else:
+            yield 'inner else'
+            if a == 1: continue
+        yield 'never'
+    yield
+g = f(9)
+print(list(g), log); log.clear()
+g = f(2); out = [next(g)]; sends = [1, None]
+while out[-1] != 'r' and len(out) < 40:
+    value = None
+    if out[-1] == 'list': value = [0, 1]
+    if out[-1] == 'sent': value = sends.pop(0)
+    try: out.append(g.send(value))
+    except StopIteration as e: out.append(e.value)
+print(out, log)
+def t():
+    for k in range(5):
+        try:
+            if k == 1: continue
+            if k == 3: break
+            yield k
+        finally:
+            yield 'f', k
+    yield 'end'
+print(list(t()))
+def w():
+    with open_() as h:
+        for x in h: yield x
+class open_:
+    def __enter__(self): return [1, 2]
+    def __exit__(self, *a): log.append('exit')
+print(list(w()), log)
+def gen(n):
+    if n: yield n; yield from gen(n - 1)
+    elif n == 0: yield 'zero'
+print(list(gen(3)))
+"""
+
+STATEMENTS = [_LOOPS, _ASSIGNMENTS, _COUNTED, _CHANGED, _GENERATORS]
 
 FAILING_STATEMENTS = [
     "for k in 5: pass", "for k in None: pass", "for a, b in [(1, 2), (3,)]: print(a)",

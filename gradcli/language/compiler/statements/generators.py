@@ -62,37 +62,185 @@ def generator_body(c: Compiler, name: str, body: list[tree.Statement], scope: Sc
 
 
 def _block(c: Compiler, body: list[tree.Statement], scope: Scope) -> Resume:
-    parts: list[tuple[bool, Any]] = []
-    for statement in body:
-        waits = has_yield([statement])
-        compiled = _statement(c, statement, scope) if waits else c.statement(statement, scope)
-        parts.append((waits, compiled))
-    if [waits for waits, _ in parts] == [True]:
-        only: Resume = parts[0][1]
-        return only
+    """Statements in a row, `if` and loops among them with all that stands in them: one program of
+    instructions, which one generator of the host's runs. So a value passes through no more of
+    these than there are `try` and `with` around its `yield`.
+    """
+    code = _Code(c, scope)
+    code.block(body, None)
+    instructions = [tuple(each) for each in code.instructions]
+    state, steps, end = c.state, c.steps, len(instructions)
 
     def run(variables: Variables) -> Generator[Any, Any, Any]:
-        for waits, part in parts:
-            ended = (yield from part(variables)) if waits else part(variables)
-            if ended is not None:
-                return ended
+        iterators: dict[int, Any] = {}
+        at = 0
+        while at != end:
+            kind, part, where, to, otherwise = instructions[at]
+            at += 1
+            if kind is _YIELD:
+                yield part(variables)
+            elif kind is _RUN or kind is _WAIT:
+                ended = part(variables) if kind is _RUN else (yield from part(variables))
+                if ended is not None:
+                    at = to if ended is BREAK else otherwise if ended is CONTINUE else _OUTSIDE
+                    if at == _OUTSIDE:
+                        return ended
+            elif kind is _TEST or kind is _WAITING_TEST:
+                decision = part(variables) if kind is _TEST else (yield from part(variables))
+                state.place = where
+                if not decision:
+                    at = to
+                decision = None
+            elif kind is _STEP:
+                steps.left -= 1
+                if steps.left < 0:
+                    raise too_many_steps()
+            elif kind is _NEXT:
+                state.place = where
+                value = next(iterators[otherwise], _NO_MORE)
+                if value is _NO_MORE:
+                    at = to
+                    continue
+                steps.left -= 1
+                if steps.left < 0:
+                    raise too_many_steps()
+                part(variables, value)
+                value = None
+            elif kind is _JUMP:
+                at = to
+            elif kind is _LEAVE:
+                del iterators[otherwise]
+            else:
+                values = part(variables) if kind is _BEGIN else (yield from part(variables))
+                state.place = where
+                iterators[otherwise] = iterate(values)
+                values = None
         return None
 
     return run
 
 
-@_resumes(tree.ExpressionStatement)
-def _expression_statement(c: Compiler, node: tree.ExpressionStatement, scope: Scope) -> Resume:
-    """`yield value`, most often, whose own value nobody wants."""
-    value = node.value
-    if not isinstance(value, tree.Yield) or _yields(value.value):
-        return _resumed(c, node, scope, c.statement)
-    evaluate = (lambda variables: None) if value.value is None else c.expression(value.value, scope)
+_RUN, _WAIT, _YIELD, _TEST, _WAITING_TEST, _STEP, _BEGIN, _WAITING_BEGIN, _NEXT, _LEAVE, _JUMP = (
+    range(11)
+)
+"""What an instruction does: run a statement, or one that waits; yield a value; go on behind a block
+unless a test holds; count an iteration; begin a `for` loop, bind its next value, leave it; go on
+elsewhere.
+"""
 
-    def resume(variables: Variables) -> Generator[Any, Any, Any]:
-        yield evaluate(variables)
+_OUTSIDE = -1
+"""Where the end of a block goes on that is no part of the program."""
 
-    return resume
+_NO_MORE = object()
+
+
+class _Loop:
+    """A loop: where its iterations begin, and the instructions that a `break` may end."""
+
+    def __init__(self, begin: int) -> None:
+        self.begin = begin
+        self.broken: list[list[Any]] = []
+
+
+class _Code:
+    """The instructions of a block: each has a kind, the closure, the place, and where it may go on,
+    of which there are two for a statement that ends with `break` or `continue`. That of a `for`
+    loop has the loop's number in the last place.
+    """
+
+    def __init__(self, c: Compiler, scope: Scope) -> None:
+        self.c = c
+        self.scope = scope
+        self.instructions: list[list[Any]] = []
+        self.loops = 0
+
+    def add(
+        self, kind: int, part: Any = None, where: Any = None, to: int = 0, otherwise: int = 0
+    ) -> list[Any]:
+        """One more instruction, to be told later where it goes on."""
+        self.instructions.append([kind, part, where, to, otherwise])
+        return self.instructions[-1]
+
+    def block(self, body: list[tree.Statement], loop: _Loop | None) -> None:
+        """The statements of a block, in a loop of the program or none."""
+        for node in body:
+            if not has_yield([node]):
+                self._statement(_RUN, self.c.statement(node, self.scope), loop)
+            elif isinstance(node, tree.If):
+                self._if(node, loop)
+            elif isinstance(node, tree.While):
+                self._while(node, loop)
+            elif isinstance(node, tree.For):
+                self._for(node, loop)
+            elif (value := _yielded(node)) is not None:
+                self.add(_YIELD, self.c.expression(value, self.scope))
+            else:
+                self._statement(_WAIT, _statement(self.c, node, self.scope), loop)
+
+    def _statement(self, kind: int, part: Any, loop: _Loop | None) -> None:
+        added = self.add(kind, part, None, _OUTSIDE, _OUTSIDE if loop is None else loop.begin)
+        if loop is not None:
+            loop.broken.append(added)
+
+    def _either(self, kind: int, waiting: int, node: tree.Expression) -> tuple[int, Any]:
+        """The kind and the closure of an instruction that evaluates an expression."""
+        if _yields(node):
+            return waiting, _expression(self.c, node, self.scope)
+        return kind, self.c.expression(node, self.scope)
+
+    def _here(self) -> int:
+        return len(self.instructions)
+
+    def _if(self, node: tree.If, loop: _Loop | None) -> None:
+        leaving = []
+        for test, body in node.branches:
+            tested = self.add(*self._either(_TEST, _WAITING_TEST, test), test.span)
+            self.block(body, loop)
+            leaving.append(self.add(_JUMP))
+            tested[3] = self._here()
+        self.block(node.orelse, loop)
+        for each in leaving:
+            each[3] = self._here()
+
+    def _while(self, node: tree.While, around: _Loop | None) -> None:
+        loop = _Loop(self._here())
+        tested = self.add(*self._either(_TEST, _WAITING_TEST, node.test), node.test.span)
+        self.add(_STEP)
+        self._body(node, loop)
+        tested[3] = self._here()
+        self.block(node.orelse, around)
+        for each in loop.broken:
+            each[3] = self._here()
+
+    def _for(self, node: tree.For, around: _Loop | None) -> None:
+        number, span = self.loops, node.iterable.span
+        self.loops += 1
+        self.add(*self._either(_BEGIN, _WAITING_BEGIN, node.iterable), span, 0, number)
+        loop = _Loop(self._here())
+        drawn = self.add(_NEXT, self.c.store(node.target, self.scope), span, 0, number)
+        self._body(node, loop)
+        drawn[3] = self._here()
+        self.add(_LEAVE, otherwise=number)
+        self.block(node.orelse, around)
+        ended = self.add(_JUMP)
+        for each in loop.broken:
+            each[3] = self._here()
+        self.add(_LEAVE, otherwise=number)
+        ended[3] = self._here()
+
+    def _body(self, node: tree.For | tree.While, loop: _Loop) -> None:
+        self.c.loop_body(node, lambda: self.block(node.body, loop))
+        self.add(_JUMP, to=loop.begin)
+
+
+def _yielded(node: tree.Statement) -> tree.Expression | None:
+    """The value of `yield value` where nobody wants the `yield`'s own; None for any other."""
+    if not isinstance(node, tree.ExpressionStatement) or not isinstance(node.value, tree.Yield):
+        return None
+    value = node.value.value
+    if value is None:
+        return tree.Constant(node.span, None)
+    return None if _yields(value) else value
 
 
 def _statement(c: Compiler, node: tree.Statement, scope: Scope) -> Resume:
@@ -320,78 +468,6 @@ def _yield(c: Compiler, node: tree.Yield | tree.YieldFrom, scope: Scope) -> Resu
 
 
 # --- compound statements --------------------------------------------------------------------------
-
-
-@_resumes(tree.If)
-def _if(c: Compiler, node: tree.If, scope: Scope) -> Resume:
-    branches = [
-        (_expression(c, test, scope), test.span, _block(c, body, scope))
-        for test, body in node.branches
-    ]
-    orelse = _block(c, node.orelse, scope)
-    state = c.state
-
-    def run(variables: Variables) -> Generator[Any, Any, Any]:
-        for test, span, body in branches:
-            decision = yield from test(variables)
-            state.place = span
-            if decision:
-                return (yield from body(variables))
-        return (yield from orelse(variables))
-
-    return run
-
-
-@_resumes(tree.While)
-def _while(c: Compiler, node: tree.While, scope: Scope) -> Resume:
-    state, steps, span = c.state, c.steps, node.test.span
-    test = _expression(c, node.test, scope)
-    body = c.loop_body(node, lambda: _block(c, node.body, scope))
-    orelse = _block(c, node.orelse, scope)
-
-    def run(variables: Variables) -> Generator[Any, Any, Any]:
-        while True:
-            decision = yield from test(variables)
-            state.place = span
-            if not decision:
-                return (yield from orelse(variables))
-            steps.left -= 1
-            if steps.left < 0:
-                raise too_many_steps()
-            ended = yield from body(variables)
-            if ended is BREAK:
-                return None
-            if ended is not None and ended is not CONTINUE:
-                return ended
-
-    return run
-
-
-@_resumes(tree.For)
-def _for(c: Compiler, node: tree.For, scope: Scope) -> Resume:
-    state, steps, span = c.state, c.steps, node.iterable.span
-    iterable = _expression(c, node.iterable, scope)
-    store = c.store(node.target, scope)
-    body = c.loop_body(node, lambda: _block(c, node.body, scope))
-    orelse = _block(c, node.orelse, scope)
-
-    def run(variables: Variables) -> Generator[Any, Any, Any]:
-        values = yield from iterable(variables)
-        state.place = span
-        for value in iterate(values):
-            steps.left -= 1
-            if steps.left < 0:
-                raise too_many_steps()
-            store(variables, value)
-            ended = yield from body(variables)
-            if ended is BREAK:
-                return None
-            if ended is not None and ended is not CONTINUE:
-                return ended
-            state.place = span
-        return (yield from orelse(variables))
-
-    return run
 
 
 @_resumes(tree.Match)
