@@ -8,6 +8,7 @@ with what CPython prints where it has a value.
 from __future__ import annotations
 
 import io
+import sys
 import threading
 from contextlib import redirect_stdout
 from random import Random
@@ -1052,4 +1053,10 @@ def test_statements_that_fail(text: str) -> None:
 @pytest.mark.parametrize("name", LIMITED_STATEMENTS)
 def test_limits_of_statements(name: str) -> None:
     text, limits = LIMITED_STATEMENTS[name]
-    assert _outcome(text, True, **limits) == _outcome(text, False, **limits)
+    found, expected = _outcome(text, True, **limits), _outcome(text, False, **limits)
+    if name == "depth" and sys.version_info[:2] == (3, 12):  # it bounds calls through C by 1,500
+        assert found.error is not None
+        assert expected.error is not None
+        assert found.error[:3] == expected.error[:3]
+    else:
+        assert found == expected
