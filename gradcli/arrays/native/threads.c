@@ -1,6 +1,8 @@
 /* Work that threads share: this one and helpers, which take the next number that is left. A helper
  * that comes late finds none, and nobody waits for it. */
 
+#define _POSIX_C_SOURCE 200809L /* strict C11 has no clocks and signals */
+
 #include "core.h"
 
 #if defined(_WIN32) || defined(__EMSCRIPTEN__) || defined(__STDC_NO_ATOMICS__)
