@@ -877,6 +877,23 @@ print(loss.item(), schedule.get_last_lr())
     _SGD,
 )
 _kind(
+    "schedules in a schedule",
+    """
+rates = torch.optim.lr_scheduler
+warm = rates.LinearLR(optimizer, 0.1, total_iters=30)
+wave = rates.LambdaLR(optimizer, lambda k: (1 + math.cos(math.pi * k / 370)) / 2)
+schedule = rates.SequentialLR(optimizer, [warm, wave], milestones=[30])
+for step in range(400):
+    optimizer.zero_grad()
+    loss = criterion(model(X), Y)
+    loss.backward()
+    optimizer.step()
+    schedule.step()
+print(loss.item(), schedule.get_last_lr(), warm.last_epoch, wave.last_epoch)
+""",
+    _SGD,
+)
+_kind(
     "vjp of a loss, and a loss of float64",
     """
 v = torch.zeros(4, 1)

@@ -13,7 +13,7 @@ from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, names_around
 from gradcli.loops.capture import Capture
-from gradcli.loops.kinds import context_class, module_class, optimizer_class
+from gradcli.loops.kinds import context_class, module_class, optimizer_class, schedules_in
 from gradcli.loops.locations import Location
 from gradcli.loops.lower_backward import write_backward
 from gradcli.loops.optimizers import (
@@ -174,7 +174,12 @@ def is_schedule(value: Any) -> bool:
 def _schedule_call(walk: Capture, callee: Callee) -> Any:
     """A method of a learning rate's schedule, which is called in every iteration as it is."""
     schedule = callee.receiver
-    functions = [*getattr(schedule, "lr_lambdas", ()), getattr(schedule, "_scale_fn_custom", None)]
+    schedules = schedules_in(schedule)
+    functions = [
+        each
+        for part in schedules
+        for each in (*getattr(part, "lr_lambdas", ()), getattr(part, "_scale_fn_custom", None))
+    ]
     if callee.name not in ("step", "get_last_lr") or callee.keywords:
         walk.refuse(f"`{callee.name}` of a schedule")
     for each in functions:
@@ -187,10 +192,9 @@ def _schedule_call(walk: Capture, callee: Callee) -> Any:
     if text is None:
         return result
     op = Inline(text, callee.name)
-    if schedule not in walk.called_as_is:
-        walk.called_as_is.append(schedule)
+    walk.called_as_is += [each for each in schedules if each not in walk.called_as_is]
     if callee.name == "step":
-        raises = {"checks": ()} if functions or schedule.may_raise else {}
+        raises = {"checks": ()} if functions or any(each.may_raise for each in schedules) else {}
         walk.attempt(lambda: walk.builder.effect(op, operands, state=(), **raises))
         return result
     return walk.either(result, walk.builder.behind, op, operands, result)
