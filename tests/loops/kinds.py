@@ -881,7 +881,7 @@ _kind(
     """
 rates = torch.optim.lr_scheduler
 warm = rates.LinearLR(optimizer, 0.1, total_iters=30)
-wave = rates.LambdaLR(optimizer, lambda k: (1 + math.cos(math.pi * k / 370)) / 2)
+wave = rates.CosineAnnealingLR(optimizer, 370)
 schedule = rates.SequentialLR(optimizer, [warm, wave], milestones=[30])
 for step in range(400):
     optimizer.zero_grad()
