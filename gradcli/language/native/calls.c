@@ -212,17 +212,6 @@ static void ended_by_error(PyObject *function)
     Py_XDECREF(told);
 }
 
-/* Let other threads run now and then, and signals be heard, as the host's own code does. */
-static int breathe(void)
-{
-    static unsigned calls;
-    if (!(++calls % 1024)) {
-        PyThreadState *own = PyEval_SaveThread();
-        PyEval_RestoreThread(own);
-    }
-    return PyErr_CheckSignals();
-}
-
 /* Run a body with its variables, as a call of the function. */
 static PyObject *run_body(PyObject *function, PyObject *variables)
 {

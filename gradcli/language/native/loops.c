@@ -5,9 +5,6 @@
 /* As `compiler/statements/short_loops.py` has it. */
 enum { FEWEST = 10 };
 
-/* Iterations after which other threads may run. */
-enum { TURN = 1024 };
-
 /* What runs the iterations of a loop, what is called when it has ended, and what may run several. */
 typedef struct {
     PyObject *run, *leave, *alike;
@@ -64,13 +61,6 @@ static int leave(Iterations *these, PyObject *variables)
     Py_CLEAR(these->leave);
     Py_CLEAR(these->alike);
     return failed;
-}
-
-/* What the host does between two pieces of code: hear signals, let other threads run. */
-static int breathe(long iteration)
-{
-    if (iteration % TURN == 0) PyEval_RestoreThread(PyEval_SaveThread());
-    return PyErr_CheckSignals();
 }
 
 /* Run an iteration; 1 where it ended the loop, with how the loop ends the block in `result`, NULL
@@ -139,7 +129,7 @@ static int count(Node *self, PyObject *variables, PyObject *values, Iterations *
     return failed;
 }
 
-/* An iterator over values. What fails in one of the host's is said by `converted`. */
+/* An iterator over values. */
 static PyObject *iterator_of(const Node *self, PyObject *values)
 {
     PyTypeObject *kind = Py_TYPE(values);
@@ -153,21 +143,6 @@ static PyObject *iterator_of(const Node *self, PyObject *values)
     PyObject *iterator = source ? PyObject_GetIter(source) : NULL;
     Py_XDECREF(source);
     return iterator;
-}
-
-/* An iterator failed: the function in Python raises what the program sees. */
-static void converted(const Node *self)
-{
-    PyObject *kind, *error, *trace;
-    PyErr_Fetch(&kind, &error, &trace);
-    PyErr_NormalizeException(&kind, &error, &trace);
-    if (trace) PyException_SetTraceback(error, trace);
-    PyObject *nothing = PyObject_CallFunctionObjArgs(self->part[CONVERT], error, NULL);
-    Py_XDECREF(nothing);
-    Py_XDECREF(kind);
-    Py_XDECREF(error);
-    Py_XDECREF(trace);
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "an iterator failed with nothing");
 }
 
 /* The outermost loop that tells its length: this one, or the one around it. */
@@ -214,17 +189,17 @@ PyObject *run_for_loop(const Node *self, PyObject *variables)
     if (!(outer = slot_of(state, SLOT_OUTERMOST))) goto end;
     if (!(iterator = iterator_of(self, values))) goto end;
     if (note_outermost(state, outer, iterator, values) < 0) goto end;
-    for (long k = 1;; k++) {
+    for (;;) {
         if (!(value = PyIter_Next(iterator))) {
             has_ended = PyErr_Occurred() != NULL;
-            if (has_ended) converted(self);
+            if (has_ended) Py_XDECREF(after_error(part[CONVERT], NULL, 0)); /* which raises */
             break;
         }
         int failed = charge_step(part[STEPS], part[TOO_MANY]);
         if (!failed) failed = store_in(part[TARGET], variables, value);
         Py_DECREF(value);
         if (failed || iteration(self, variables, values, iterator, &these, &result)) break;
-        if (stand_at(state, part[PLACE]) < 0 || breathe(k) < 0) break;
+        if (stand_at(state, part[PLACE]) < 0 || breathe() < 0) break;
     }
 end:
     if (outer && put_slot(state, SLOT_OUTERMOST, outer) < 0) Py_CLEAR(result);
@@ -246,7 +221,7 @@ PyObject *run_while_loop(const Node *self, PyObject *variables)
     PyObject *const *part = self->part, *result = NULL;
     Iterations these = {Py_NewRef(part[WHILE_BODY]), NULL, NULL, 1};
     int decision = -1;
-    for (long k = 1;; k++) {
+    for (;;) {
         decision = decides(value_of(part[TEST], variables), part[STATE], part[PLACE]);
         if (decision <= 0) break;
         decision = -1;
@@ -257,7 +232,7 @@ PyObject *run_while_loop(const Node *self, PyObject *variables)
         }
         PyObject *ended = value_of(these.run, variables);
         if (!ended || ends(ended, part[STOPS], part[CONTINUES], &result)) break;
-        if (breathe(k) < 0) break;
+        if (breathe() < 0) break;
     }
     if (leave(&these, variables) < 0) Py_CLEAR(result);
     else if (decision == 0)

@@ -147,6 +147,18 @@ int learn_class(Node *self, int part, PyTypeObject *kind)
     return 0;
 }
 
+/* --- the host's own business ------------------------------------------------------------------- */
+
+/* Iterations and calls after which other threads may run. */
+enum { TURN = 1024 };
+
+int breathe(void)
+{
+    static unsigned count;
+    if (!(++count % TURN)) PyEval_RestoreThread(PyEval_SaveThread());
+    return PyErr_CheckSignals();
+}
+
 /* --- values ----------------------------------------------------------------------------------- */
 
 enum { SHORT = 16 };

@@ -180,6 +180,9 @@ HIDDEN Py_ssize_t most_elements(PyObject *state);
  * host's own count is not for what lies as flat as a node: from 3.12 on it ends at 1,500. */
 HIDDEN int check_stack(void);
 
+/* Let other threads run now and then, and signals be heard, as the host's own code does. */
+HIDDEN int breathe(void);
+
 /* Call a function of the program's, which the caller owns, with arguments by position. */
 HIDDEN PyObject *entered(PyObject *function, PyObject *const *given, Py_ssize_t count);
 
@@ -212,7 +215,7 @@ HIDDEN PyObject *after_error(PyObject *failed, PyObject *const *given, Py_ssize_
 
 HIDDEN int add_nodes(PyObject *module);
 
-/* know_calls(function, signature, hot, state, cls, *helpers): what calls are made of; calls.c */
+/* know_calls(*owners, *helpers): an object of each class that calls read, and what they call. */
 HIDDEN PyObject *know_calls(PyObject *module, PyObject *const *given, Py_ssize_t count);
 /* What a call of a function of the library's gives for small and plain values; NULL with no exception
  * set where it is to be called. The session's state has the limits. */
