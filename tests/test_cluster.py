@@ -160,13 +160,13 @@ def test_a_record_that_ends_its_process_each_time_is_told(tmp_path: Path) -> Non
         "import sys\n"
         "if 'gradcli.cli.sweep.child' in ' '.join(sys.orig_argv):\n"
         "    import os\n"
-        "    from gradcli.cli.sweep import runner\n"
-        "    run = runner.Runner._run\n"
+        "    from gradcli.cli.sweep.sweep import Runner\n"
+        "    run = Runner._run\n"
         "    def ending(self, terminal, number, *more):\n"
         "        if number == 6:\n"
         "            os._exit(9)\n"
         "        return run(self, terminal, number, *more)\n"
-        "    runner.Runner._run = ending\n"
+        "    Runner._run = ending\n"
     )
     write(12)
     environment = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
