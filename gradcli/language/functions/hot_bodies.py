@@ -20,6 +20,8 @@ LATER = 4
 DEEPEST_WRITTEN = 200
 """Calls that are open at most where a body is written, which nests calls of the host itself."""
 
+FEWEST = 10
+"""Iterations of the shortest loop that is timed."""
 
 HOT_ITERATIONS = 600
 """Iterations of a loop from which on its body is hot, where no loop compiler takes it."""

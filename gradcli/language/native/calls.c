@@ -2,91 +2,6 @@
 
 #include "node.h"
 
-/* --- the objects of calls --------------------------------------------------------------------- */
-
-/* What is read of them by its place in memory, behind the class that has it. */
-#define EACH_SLOT(SLOT)                                                                         \
-    SLOT(FUNCTION, name)                                                                        \
-    SLOT(FUNCTION, signature)                                                                   \
-    SLOT(FUNCTION, defaults)                                                                    \
-    SLOT(FUNCTION, body)                                                                        \
-    SLOT(FUNCTION, parent)                                                                      \
-    SLOT(FUNCTION, state)                                                                       \
-    SLOT(FUNCTION, steps)                                                                       \
-    SLOT(FUNCTION, hot)                                                                         \
-    SLOT(FUNCTION, run)                                                                         \
-    SLOT(FUNCTION, least)                                                                       \
-    SLOT(FUNCTION, most)                                                                        \
-    SLOT(SIGNATURE, positional)                                                                 \
-    SLOT(SIGNATURE, simple)                                                                     \
-    SLOT(SIGNATURE, rest)                                                                       \
-    SLOT(SIGNATURE, keyword_only)                                                               \
-    SLOT(SIGNATURE, keywords)                                                                   \
-    SLOT(SIGNATURE, by_position)                                                                \
-    SLOT(HOT, calls)                                                                            \
-    SLOT(HOT, run)                                                                              \
-    SLOT(SESSION, stack)                                                                        \
-    SLOT(SESSION, place)                                                                        \
-    SLOT(CLASS, enters)                                                                         \
-    SLOT(CLASS, host)                                                                           \
-    SLOT(CHANGES, mark)                                                                         \
-    SLOT(BOUND, receiver)                                                                       \
-    SLOT(BOUND, function)                                                                       \
-    SLOT(MODULE, assigned)                                                                      \
-    SLOT(MODULE, is_file)                                                                       \
-    SLOT(MODULE, load)                                                                          \
-    SLOT(MODULE, modules)                                                                       \
-    SLOT(MODULE, _names)                                                                        \
-    SLOT(PER_SESSION, read)
-
-enum { FUNCTION, SIGNATURE, HOT, SESSION, CLASS, CHANGES, BOUND, MODULE, PER_SESSION, OWNERS };
-
-#define NUMBERED(owner, name) owner##_##name,
-enum { EACH_SLOT(NUMBERED) KNOWN_SLOTS };
-#undef NUMBERED
-
-static Py_ssize_t offset[KNOWN_SLOTS];
-static PyTypeObject *class_of[OWNERS];
-
-/* What Python has to say, in the order in which `know_calls` is given it. */
-enum { INVOKE, ENDED, WRITE, TOO_MANY_STEPS, TOO_MANY_CALLS, INIT_RETURNED, ERROR, DEEPEST,
-       WHEN_CHANGED, FOREIGN, HELPERS };
-static PyObject *helper[HELPERS], *class_key;
-static long deepest;
-
-/* The slot of an object of the session's, which is never empty. */
-#define AT(object, slot) (*(PyObject **)((char *)(object) + offset[slot]))
-
-PyObject *know_calls(PyObject *module, PyObject *const *given, Py_ssize_t count)
-{
-    (void)module;
-    if (count != OWNERS + HELPERS) {
-        PyErr_SetString(PyExc_TypeError, "know_calls takes an object of each class, and helpers");
-        return NULL;
-    }
-#define FOUND(owner, name)                                                                      \
-    if ((offset[owner##_##name] = offset_of(given[owner], #name)) < 0) {                        \
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "no slot " #name);              \
-        return NULL;                                                                            \
-    }
-    EACH_SLOT(FOUND)
-#undef FOUND
-    for (int k = 0; k < OWNERS; k++) class_of[k] = (PyTypeObject *)Py_NewRef((PyObject *)Py_TYPE(given[k]));
-    for (int k = 0; k < HELPERS; k++) helper[k] = Py_NewRef(given[OWNERS + k]);
-    deepest = PyLong_AsLong(helper[DEEPEST]);
-    class_key = PyUnicode_InternFromString("class");
-    if (PyErr_Occurred()) return NULL;
-    Py_RETURN_NONE;
-}
-
-/* Raise the error that a function in Python gives for a value, NULL for none. */
-static void raise_of(int by, PyObject *value)
-{
-    PyObject *error = PyObject_CallFunctionObjArgs(helper[by], value, NULL);
-    if (error) PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-    Py_XDECREF(error);
-}
-
 /* A tuple of a value, unless that is NULL, and of others. */
 static PyObject *tuple_of(PyObject *first, PyObject *const *given, Py_ssize_t count)
 {
@@ -187,8 +102,7 @@ static int count_call(PyObject *function, PyObject *hot)
     }
     PyObject *after = PyLong_FromLong(calls + 1);
     if (!after) return -1;
-    AT(hot, HOT_calls) = after;
-    Py_DECREF(before);
+    replace(&AT(hot, HOT_calls), after);
     return 0;
 }
 
@@ -218,11 +132,12 @@ static PyObject *run_body(PyObject *function, PyObject *variables)
     PyObject *state = AT(function, FUNCTION_state), *stack = AT(state, SESSION_stack);
     PyObject *place = Py_NewRef(AT(state, SESSION_place)), *body, *ended = NULL, *value = NULL;
     Py_ssize_t open = PyList_Size(stack);
-    if (charge_step(AT(function, FUNCTION_steps), helper[TOO_MANY_STEPS]) < 0 || breathe() < 0) {
+    if (charge_step(AT(function, FUNCTION_steps)) < 0 || breathe() < 0) {
         Py_DECREF(place);
         return NULL;
     }
-    PyObject *entry = open < deepest ? PyTuple_Pack(2, AT(function, FUNCTION_name), place) : NULL;
+    int fits = open < PyLong_AsSsize_t(helper[DEEPEST_CALL]);
+    PyObject *entry = fits ? PyTuple_Pack(2, AT(function, FUNCTION_name), place) : NULL;
     if (!entry || PyList_Append(stack, entry) < 0) {
         if (!PyErr_Occurred()) raise_of(TOO_MANY_CALLS, AT(function, FUNCTION_name));
         Py_XDECREF(entry);
@@ -294,7 +209,7 @@ PyObject *special_method(const Node *self, int part, PyTypeObject *kind, PyObjec
     } else {
         method = Py_NewRef(self->part[part + 2]);
     }
-    if (method && !Py_IS_TYPE(method, class_of[FUNCTION])) Py_CLEAR(method);
+    if (method && !Py_IS_TYPE(method, known_class[FUNCTION])) Py_CLEAR(method);
     return method;
 }
 
@@ -316,17 +231,17 @@ PyObject *after_error(PyObject *failed, PyObject *const *given, Py_ssize_t count
 
 static int is_function(PyObject *value)
 {
-    return Py_IS_TYPE(value, class_of[FUNCTION]);
+    return Py_IS_TYPE(value, known_class[FUNCTION]);
 }
 
 PyObject *module_value(PyObject *module, PyObject *name)
 {
-    if (!Py_IS_TYPE(module, class_of[MODULE]) || AT(module, MODULE_is_file) != Py_False ||
+    if (!Py_IS_TYPE(module, known_class[MODULE]) || AT(module, MODULE_is_file) != Py_False ||
         AT(module, MODULE_load) != Py_None || PyDict_Size(AT(module, MODULE_assigned)))
         return NULL;
     PyObject *held = PyDict_GetItemWithError(AT(module, MODULE_modules), name);
     if (!held && !PyErr_Occurred()) held = PyDict_GetItemWithError(AT(module, MODULE__names), name);
-    if (!held || PyType_Check(held) || Py_IS_TYPE(held, class_of[PER_SESSION])) return NULL;
+    if (!held || PyType_Check(held) || Py_IS_TYPE(held, known_class[PER_SESSION])) return NULL;
     return Py_NewRef(held);
 }
 
@@ -341,8 +256,8 @@ int all_are_own(void)
  * before its first, `named` are arguments by keyword or NULL. */
 static PyObject *made_by(PyObject *cls, PyObject **given, Py_ssize_t count, PyObject *named)
 {
-    PyTypeObject *host = (PyTypeObject *)AT(cls, CLASS_host);
-    PyObject *init = Py_NewRef(AT(cls, CLASS_enters)), *values = PyDict_New(), *returned = NULL;
+    PyTypeObject *host = (PyTypeObject *)AT(cls, USER_CLASS_host);
+    PyObject *init = Py_NewRef(AT(cls, USER_CLASS_enters)), *values = PyDict_New(), *returned = NULL;
     PyObject *instance = values ? PyType_GenericAlloc(host, 0) : NULL;
     if (instance && PyObject_SetAttr(instance, values_key, values) == 0) {
         given[-1] = instance;
@@ -377,17 +292,15 @@ static PyObject *failed(PyObject *const *call, PyObject *called, PyObject *const
     return value;
 }
 
-enum { MOST_ARGUMENTS = 8 };
-
 /* Call what a call's function gave with its arguments, before the first of which is room for one;
  * `at` is the first part of the call. */
 static PyObject *finished_call(const Node *self, int at, PyObject *called, PyObject **given,
                                Py_ssize_t count)
 {
-    if (Py_IS_TYPE(called, class_of[FUNCTION])) return entered(called, given, count);
+    if (Py_IS_TYPE(called, known_class[FUNCTION])) return entered(called, given, count);
     PyObject *const *call = self->part + at;
-    if (Py_IS_TYPE(called, class_of[CLASS]) &&
-        Py_IS_TYPE(AT(called, CLASS_enters), class_of[FUNCTION])) {
+    if (Py_IS_TYPE(called, known_class[USER_CLASS]) &&
+        Py_IS_TYPE(AT(called, USER_CLASS_enters), known_class[FUNCTION])) {
         PyObject *instance = made_by(called, given, count, NULL);
         return instance ? instance : failed(call, called, given, count);
     }
@@ -563,7 +476,7 @@ static PyObject *found_above(const Node *self, PyObject *variables, PyObject **r
     PyObject *found = both ? Py_XNewRef(PyTuple_GetItem(both, 0)) : NULL;
     PyObject *owner = found ? PyTuple_GetItem(both, 1) : NULL;
     if (owner && owner != self->part[NO_RECEIVER]) *receiver = Py_NewRef(owner);
-    if (owner && owner == first && Py_IS_TYPE(found, class_of[FUNCTION]) &&
+    if (owner && owner == first && Py_IS_TYPE(found, known_class[FUNCTION]) &&
         PyType_IsSubtype(Py_TYPE(first), known_class[INSTANCE])) {
         put((Node *)self, METHOD_OF, cls);
         put((Node *)self, OF_OBJECT, (PyObject *)Py_TYPE(first));
@@ -649,13 +562,13 @@ static PyObject *finished_with(const Node *self, PyObject *called, PyObject *rec
     PyObject *room[MOST_ARGUMENTS + 2], **given = room + 2, *value = NULL;
     PyObject *function = called, *more[] = {self->part[WITH_TREE], called, values, named};
     Py_ssize_t count = PyList_Size(values);
-    if (Py_IS_TYPE(called, class_of[BOUND])) {
+    if (Py_IS_TYPE(called, known_class[BOUND])) {
         function = AT(called, BOUND_function);
         receiver = AT(called, BOUND_receiver);
     }
-    int is_function = Py_IS_TYPE(function, class_of[FUNCTION]);
-    int is_class = Py_IS_TYPE(called, class_of[CLASS]) &&
-                   Py_IS_TYPE(AT(called, CLASS_enters), class_of[FUNCTION]);
+    int is_function = Py_IS_TYPE(function, known_class[FUNCTION]);
+    int is_class = Py_IS_TYPE(called, known_class[USER_CLASS]) &&
+                   Py_IS_TYPE(AT(called, USER_CLASS_enters), known_class[FUNCTION]);
     if (count > MOST_ARGUMENTS || !(is_function || is_class))
         return PyObject_CallFunctionObjArgs(self->part[WITH_OTHERWISE], more[0], called, values, named,
                                             NULL);

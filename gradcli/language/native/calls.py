@@ -6,18 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcli.errors import GradcliError
-from gradcli.language.functions.calls import Function, Signature, locate, too_many_calls
-from gradcli.language.functions.hot_bodies import HotBody
+from gradcli.language.functions.calls import Function, locate, too_many_calls
+from gradcli.language.functions.hot_bodies import FEWEST, HotBody
 from gradcli.language.limits import DEEPEST_CALL, too_many_steps
-from gradcli.language.objects.attributes import Module, PerSession
 from gradcli.language.objects.borders import FOREIGN
-from gradcli.language.objects.classes.descriptors import BoundMethod
-from gradcli.language.objects.classes.user_classes import (
-    CHANGES,
-    Changes,
-    UserClass,
-    init_returned,
-)
+from gradcli.language.objects.classes.user_classes import CHANGES, init_returned
 from gradcli.state import State
 
 if TYPE_CHECKING:
@@ -165,13 +158,9 @@ def _ended(error: Exception, function: Function) -> Exception:
     return failure
 
 
-def tell_of_calls(nodes: Any) -> None:
-    """Let the nodes find what is in a function and in a class, and hand them what they call."""
-    functions = (Function.__new__(Function), HotBody.__new__(HotBody))
-    nodes.know_functions(*functions, Function.enter_by)
-    classes = (Function, Signature, HotBody, State, UserClass, Changes, BoundMethod)
-    nodes.know_calls(
-        *[each.__new__(each) for each in (*classes, Module, PerSession)],
-        *(_invoked, _ended, HotBody.called, too_many_steps, too_many_calls, init_returned),
-        *(GradcliError, DEEPEST_CALL, CHANGES, FOREIGN),
-    )
+HELPERS = (
+    *(_invoked, _ended, HotBody.called, Function.enter_by),
+    *(too_many_steps, too_many_calls, init_returned),
+    *(GradcliError, CHANGES, FOREIGN, DEEPEST_CALL, FEWEST),
+)
+"""What Python has to say to nodes, in the order of `node.h`."""

@@ -114,7 +114,6 @@ enum {
     STEPS,
     ITERATE,          /* what makes an iterator of any value */
     WHOLE,            /* what makes the list of many values */
-    TOO_MANY,         /* what raises where the steps are used up */
     ELEMENT,
     CONDITIONS
 };
@@ -122,7 +121,7 @@ enum {
 /* Bind a value, and append the element to the list unless a condition is false. */
 static int iterate(const Node *self, PyObject *inside, PyObject *value, PyObject *list)
 {
-    if (charge_step(self->part[STEPS], self->part[TOO_MANY]) < 0) return -1;
+    if (charge_step(self->part[STEPS]) < 0) return -1;
     if (self->part[TARGET] == Py_None || Py_IS_TYPE(value, known_class[TENSOR])) {
         PyObject *done = PyObject_CallFunctionObjArgs(self->part[STORE], inside, value, NULL);
         if (!done) return -1;

@@ -2,9 +2,6 @@
 
 #include "node.h"
 
-/* As `compiler/statements/short_loops.py` has it. */
-enum { FEWEST = 10 };
-
 /* What runs the iterations of a loop, what is called when it has ended, and what may run several. */
 typedef struct {
     PyObject *run, *leave, *alike;
@@ -82,7 +79,7 @@ static int ends(PyObject *ended, PyObject *broke, PyObject *goes_on, PyObject **
 /* --- for -------------------------------------------------------------------------------------- */
 
 enum {
-    STEPS = FIRST, ITERABLE, TARGET, BODY, OTHER, BEGIN, ITERATE, CONVERT, TOO_MANY, BROKE, GOES_ON
+    STEPS = FIRST, ITERABLE, TARGET, BODY, OTHER, BEGIN, ITERATE, CONVERT, BROKE, GOES_ON
 };
 
 static int is_counted(PyTypeObject *kind)
@@ -111,7 +108,7 @@ static int begin(Node *self, PyObject *variables, PyObject *values, Iterations *
         Py_ssize_t length = PyObject_Size(values);
         if (length < 0) PyErr_Clear(); /* a range that is longer than the host can say */
         self->number = length < 0 || length > left ? -1 : left - (long)length;
-        if (self->number >= 0 && length < FEWEST) return 0;
+        if (self->number >= 0 && length < PyLong_AsSsize_t(helper[FEWEST])) return 0;
     } else if (left >= 0 && kind != known_class[ITERATOR]) {
         these->counts = 1;
         return 0;
@@ -155,9 +152,9 @@ static int note_outermost(PyObject *state, PyObject *outer, PyObject *iterator, 
         length = PY_SSIZE_T_MAX;
     }
     PyObject *here = Py_BuildValue("(On)", iterator, length);
-    int failed = here ? put_slot(state, SLOT_OUTERMOST, here) : -1;
-    Py_XDECREF(here);
-    return failed;
+    if (!here) return -1;
+    replace(&AT(state, SESSION_outermost), here);
+    return 0;
 }
 
 /* One iteration, as `ends` says it. */
@@ -186,7 +183,7 @@ PyObject *run_for_loop(const Node *self, PyObject *variables)
     if (!values) return NULL;
     if (stand_at(state, part[PLACE]) < 0 || begin((Node *)self, variables, values, &these) < 0)
         goto end;
-    if (!(outer = slot_of(state, SLOT_OUTERMOST))) goto end;
+    outer = Py_NewRef(AT(state, SESSION_outermost));
     if (!(iterator = iterator_of(self, values))) goto end;
     if (note_outermost(state, outer, iterator, values) < 0) goto end;
     for (;;) {
@@ -195,20 +192,19 @@ PyObject *run_for_loop(const Node *self, PyObject *variables)
             if (has_ended) Py_XDECREF(after_error(part[CONVERT], NULL, 0)); /* which raises */
             break;
         }
-        int failed = charge_step(part[STEPS], part[TOO_MANY]);
+        int failed = charge_step(part[STEPS]);
         if (!failed) failed = store_in(part[TARGET], variables, value);
         Py_DECREF(value);
         if (failed || iteration(self, variables, values, iterator, &these, &result)) break;
         if (stand_at(state, part[PLACE]) < 0 || breathe() < 0) break;
     }
 end:
-    if (outer && put_slot(state, SLOT_OUTERMOST, outer) < 0) Py_CLEAR(result);
+    if (outer) replace(&AT(state, SESSION_outermost), outer);
     if (leave(&these, variables) < 0) Py_CLEAR(result);
     else if (!has_ended)
         result = part[OTHER] == Py_None ? Py_NewRef(Py_None) : value_of(part[OTHER], variables);
     Py_DECREF(values);
     Py_XDECREF(iterator);
-    Py_XDECREF(outer);
     return result;
 }
 
@@ -217,7 +213,7 @@ end:
 /* `while test`, with its `else`, None for none; `number` more iterations are not hot. */
 PyObject *run_while_loop(const Node *self, PyObject *variables)
 {
-    enum { TEST = STEPS + 1, WHILE_BODY, ORELSE, START, USED_UP, STOPS, CONTINUES };
+    enum { TEST = STEPS + 1, WHILE_BODY, ORELSE, START, STOPS, CONTINUES };
     PyObject *const *part = self->part, *result = NULL;
     Iterations these = {Py_NewRef(part[WHILE_BODY]), NULL, NULL, 1};
     int decision = -1;
@@ -225,7 +221,7 @@ PyObject *run_while_loop(const Node *self, PyObject *variables)
         decision = decides(value_of(part[TEST], variables), part[STATE], part[PLACE]);
         if (decision <= 0) break;
         decision = -1;
-        if (charge_step(part[STEPS], part[USED_UP]) < 0) break;
+        if (charge_step(part[STEPS]) < 0) break;
         if (these.counts && --((Node *)self)->number < 0) {
             these.counts = 0;
             if (take(&these, PyObject_CallFunctionObjArgs(part[START], variables, NULL)) < 0) break;
@@ -245,9 +241,7 @@ PyObject *run_while_loop(const Node *self, PyObject *variables)
 PyObject *run_watched(const Node *self, PyObject *variables)
 {
     enum { OF_STATE, WATCH, LOOP };
-    PyObject *modules = slot_of(self->part[OF_STATE], SLOT_MODULES);
-    int watches = modules ? PyObject_IsTrue(modules) : -1;
-    Py_XDECREF(modules);
+    int watches = PyObject_IsTrue(AT(self->part[OF_STATE], SESSION_modules));
     if (watches < 0) return NULL;
     if (watches) {
         PyObject *nothing = PyObject_CallFunctionObjArgs(self->part[WATCH], variables, NULL);

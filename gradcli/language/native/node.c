@@ -1,4 +1,4 @@
-/* The type of all nodes, what makes them, and where the session's objects have their slots. */
+/* The type of all nodes, what makes them, and what several kinds do. */
 
 #include "node.h"
 
@@ -19,84 +19,32 @@ enum { MOST_STACK = 5 * 1024 * 1024 };
 #endif
 
 PyTypeObject *node_type;
-PyObject *parent_key, *values_key;
+PyObject *parent_key, *class_key, *values_key;
 
-/* --- slots ------------------------------------------------------------------------------------ */
+/* --- limits ----------------------------------------------------------------------------------- */
 
-Py_ssize_t slot_offset[SLOTS] = {-1, -1, -1, -1, -1, -1, -1, -1};
-static const char *const SLOT_NAMES[SLOTS] = {"place", "limits", "elements", "left", "charged",
-                                              "hosts",   "outermost", "modules"};
-
-int set_by_name(PyObject *owner, int slot, PyObject *value)
+int charge_step(PyObject *steps)
 {
-    return PyObject_SetAttrString(owner, SLOT_NAMES[slot], value);
-}
-
-PyObject *get_by_name(PyObject *owner, int slot)
-{
-    return PyObject_GetAttrString(owner, SLOT_NAMES[slot]);
-}
-
-/* No function of the limited API tells: a value is stored by its name, and looked for. */
-Py_ssize_t offset_of(PyObject *owner, const char *name)
-{
-    PyObject *size = PyObject_GetAttrString((PyObject *)Py_TYPE(owner), "__basicsize__");
-    Py_ssize_t end = size ? PyLong_AsSsize_t(size) : -1, offset = -1;
-    Py_XDECREF(size);
-    PyObject *mark = end < 0 ? NULL : PyList_New(0), *found = NULL;
-    if (mark && PyObject_SetAttrString(owner, name, mark) == 0)
-        for (Py_ssize_t at = sizeof(PyObject); at + (Py_ssize_t)sizeof mark <= end;
-             at += sizeof mark) {
-            memcpy(&found, (char *)owner + at, sizeof found);
-            if (found == mark) offset = at;
-        }
-    Py_XDECREF(mark);
-    return offset;
-}
-
-/* find_slots(owner): find where an object that nothing else holds has those of the slots that its
- * class has. */
-static PyObject *find_slots(PyObject *module, PyObject *owner)
-{
-    (void)module;
-    for (int slot = 0; slot < SLOTS; slot++) {
-        if (!PyObject_HasAttrString((PyObject *)Py_TYPE(owner), SLOT_NAMES[slot])) continue;
-        Py_ssize_t found = offset_of(owner, SLOT_NAMES[slot]);
-        if (PyErr_Occurred()) return NULL;
-        slot_offset[slot] = found;
+    int overflow;
+    long long left = PyLong_AsLongLongAndOverflow(AT(steps, COUNTS_left), &overflow);
+    PyObject *after;
+    if (!overflow) {
+        after = PyLong_FromLongLong(left - 1);
+    } else { /* of the farthest limits that a person may set */
+        PyObject *one = PyLong_FromLong(1);
+        after = one ? PyNumber_Subtract(AT(steps, COUNTS_left), one) : NULL;
+        Py_XDECREF(one);
     }
-    Py_RETURN_NONE;
-}
-
-int charge_by_name(PyObject *steps, PyObject *too_many)
-{
-    PyObject *before = slot_of(steps, SLOT_LEFT), *zero = PyLong_FromLong(0), *after = NULL;
-    PyObject *one = PyLong_FromLong(1), *error;
-    int failed = -1;
-    if (before && zero && one && (after = PyNumber_Subtract(before, one)) &&
-        set_by_name(steps, SLOT_LEFT, after) == 0) {
-        failed = -PyObject_RichCompareBool(after, zero, Py_LT);
-        if (failed && !PyErr_Occurred() && (error = PyObject_CallNoArgs(too_many))) {
-            PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-            Py_DECREF(error);
-        }
-    }
-    Py_XDECREF(before);
-    Py_XDECREF(after);
-    Py_XDECREF(zero);
-    Py_XDECREF(one);
-    return failed ? -1 : 0;
+    if (!after) return -1;
+    replace(&AT(steps, COUNTS_left), after);
+    if (overflow ? overflow > 0 : left > 0) return 0;
+    raise_of(TOO_MANY_STEPS, NULL);
+    return -1;
 }
 
 Py_ssize_t most_elements(PyObject *state)
 {
-    PyObject *limits = slot_of(state, SLOT_LIMITS);
-    if (!limits) return -1;
-    PyObject *most = slot_of(limits, SLOT_ELEMENTS);
-    Py_DECREF(limits);
-    if (!most) return -1;
-    Py_ssize_t count = PyLong_AsSsize_t(most);
-    Py_DECREF(most);
+    Py_ssize_t count = PyLong_AsSsize_t(AT(AT(state, SESSION_limits), LIMITS_elements));
     if (count == -1 && PyErr_ExceptionMatches(PyExc_OverflowError)) {
         PyErr_Clear();
         return PY_SSIZE_T_MAX;
@@ -104,22 +52,14 @@ Py_ssize_t most_elements(PyObject *state)
     return count;
 }
 
-/* --- classes and variables -------------------------------------------------------------------- */
-
-PyTypeObject *known_class[CLASSES];
-
-/* know(tensor, instance, language_type, user_class, iterator): the classes that nodes tell apart, in
- * the order of their numbers. */
-static PyObject *know(PyObject *module, PyObject *const *given, Py_ssize_t count)
+void raise_of(int by, PyObject *value)
 {
-    (void)module;
-    for (Py_ssize_t k = 0; k < count && k < CLASSES; k++) {
-        PyObject *before = (PyObject *)known_class[k];
-        known_class[k] = (PyTypeObject *)Py_NewRef(given[k]);
-        Py_XDECREF(before);
-    }
-    Py_RETURN_NONE;
+    PyObject *error = PyObject_CallFunctionObjArgs(helper[by], value, NULL);
+    if (error) PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
 }
+
+/* --- variables and parts ----------------------------------------------------------------------- */
 
 PyObject *variables_inside(PyObject *variables)
 {
@@ -130,9 +70,7 @@ PyObject *variables_inside(PyObject *variables)
 
 void put(Node *self, int part, PyObject *value)
 {
-    PyObject *before = self->part[part];
-    self->part[part] = Py_NewRef(value);
-    Py_DECREF(before);
+    replace(&self->part[part], Py_NewRef(value));
 }
 
 int learn_class(Node *self, int part, PyTypeObject *kind)
@@ -343,14 +281,10 @@ static PyMethodDef makers[] = {
 #include "nodes.def"
 #undef NODE
 #undef TARGET
-    {"know", (PyCFunction)(void (*)(void))know, METH_FASTCALL, "know(*classes): tell them apart"},
-    {"know_calls", (PyCFunction)(void (*)(void))know_calls, METH_FASTCALL,
-     "know_calls(*objects, *helpers): what calls are made of"},
-    {"know_functions", (PyCFunction)(void (*)(void))know_functions, METH_FASTCALL,
-     "know_functions(function, hot, enter_by): what functions are made of"},
+    {"know", (PyCFunction)(void (*)(void))know, METH_FASTCALL,
+     "know(*classes, *helpers): what nodes tell apart, and call"},
     {"know_quick", (PyCFunction)(void (*)(void))know_quick, METH_FASTCALL,
      "know_quick(does, called, host): a call of `called` may be made in C"},
-    {"find_slots", find_slots, METH_O, "find_slots(owner): where an object has its slots"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -363,8 +297,11 @@ int add_nodes(PyObject *module)
     PyObject *nodes = PyModule_Create(&definition);
     node_type = (PyTypeObject *)PyType_FromSpec(&spec);
     parent_key = PyUnicode_InternFromString("");
+    class_key = PyUnicode_InternFromString("class");
     values_key = PyUnicode_InternFromString("values");
-    int failed = !nodes || !node_type || !parent_key || !values_key || PyModule_AddObjectRef(module, "nodes", nodes) < 0;
+    int failed = !nodes || !node_type || !parent_key || !class_key || !values_key ||
+                 PyModule_AddIntMacro(nodes, MOST_ARGUMENTS) < 0 ||
+                 PyModule_AddObjectRef(module, "nodes", nodes) < 0;
     Py_XDECREF(nodes);
     return failed ? -1 : 0;
 }

@@ -36,25 +36,36 @@ enum { STATE, PLACE, FIRST };
 
 extern HIDDEN PyTypeObject *node_type;
 
-/* The key of the variables around others, and the name under which an instance has its own. */
-extern HIDDEN PyObject *parent_key, *values_key;
+/* The keys of the variables around others and of a method's class, as `tree/scopes.py` has them, and
+ * the name under which an instance has its own values. */
+extern HIDDEN PyObject *parent_key, *class_key, *values_key;
 
-/* Where the slots of the classes of the session's objects are, -1 for not known. */
-enum { SLOT_PLACE, SLOT_LIMITS, SLOT_ELEMENTS, SLOT_LEFT, SLOT_CHARGED, SLOT_HOSTS, SLOT_OUTERMOST,
-       SLOT_MODULES, SLOTS };
+/* The classes that nodes tell apart, and what Python has to say, in the order in which `know` is given
+ * them. */
+enum { TENSOR, INSTANCE, ITERATOR, LANGUAGE_TYPE, USER_CLASS, FUNCTION, SIGNATURE, HOT, SESSION,
+       LIMITS, COUNTS, CHANGES, BOUND, MODULE, PER_SESSION, CLASSES };
+enum { INVOKE, ENDED, WRITE, ENTER_BY, TOO_MANY_STEPS, TOO_MANY_CALLS, INIT_RETURNED, ERROR,
+       WHEN_CHANGED, FOREIGN, DEEPEST_CALL, FEWEST, HELPERS };
+extern HIDDEN PyTypeObject *known_class[CLASSES];
+extern HIDDEN Py_ssize_t known_size[CLASSES];
+extern HIDDEN PyObject *helper[HELPERS];
+
+HIDDEN PyObject *know(PyObject *module, PyObject *const *given, Py_ssize_t count);
+
+/* Where the objects of these classes have their slots: `slots.def` has them all. */
+#define SLOT(owner, name) owner##_##name,
+enum {
+#include "slots.def"
+    SLOTS
+};
+#undef SLOT
 extern HIDDEN Py_ssize_t slot_offset[SLOTS];
 
-/* The classes that nodes tell apart. */
-enum { TENSOR, INSTANCE, LANGUAGE_TYPE, USER_CLASS, ITERATOR, CLASSES };
-extern HIDDEN PyTypeObject *known_class[CLASSES];
+/* The slot of an object, empty only in one that is being made. */
+#define AT(object, slot) (*(PyObject **)((char *)(object) + slot_offset[slot]))
 
-/* Where an object that nothing else holds has the slot of a name; -1, perhaps with an exception, for
- * not known. */
-HIDDEN Py_ssize_t offset_of(PyObject *owner, const char *name);
-
-/* Set or get a slot the slow way. */
-HIDDEN int set_by_name(PyObject *owner, int slot, PyObject *value);
-HIDDEN PyObject *get_by_name(PyObject *owner, int slot);
+/* The most arguments of a call that a node makes by itself. */
+enum { MOST_ARGUMENTS = 8 };
 
 INLINE Py_ssize_t parts_of(const Node *self)
 {
@@ -83,51 +94,26 @@ INLINE int store_in(PyObject *target, PyObject *variables, PyObject *value)
  * set. The reference to the value is given. */
 HIDDEN int decides(PyObject *value, PyObject *state, PyObject *place);
 
-/* Put a value into a slot; -1 with an exception set. */
-INLINE int put_slot(PyObject *owner, int number, PyObject *value)
+/* Let a slot or a part hold a value, whose reference is given, and give up the one before. */
+INLINE void replace(PyObject **slot, PyObject *value)
 {
-    if (slot_offset[number] < 0) return set_by_name(owner, number, value);
-    PyObject **slot = (PyObject **)((char *)owner + slot_offset[number]), *before = *slot;
-    if (before != value) {
-        Py_INCREF(value);
-        *slot = value;
-        Py_XDECREF(before);
-    }
-    return 0;
+    PyObject *before = *slot;
+    *slot = value;
+    Py_XDECREF(before);
 }
 
-/* Note where the program stands; -1 with an exception set. */
+/* Note where the program stands; 0. */
 INLINE int stand_at(PyObject *state, PyObject *place)
 {
-    return put_slot(state, SLOT_PLACE, place);
-}
-
-/* What a slot holds, a new reference; NULL with an exception set. */
-INLINE PyObject *slot_of(PyObject *owner, int slot)
-{
-    if (slot_offset[slot] >= 0) {
-        PyObject *held = *(PyObject **)((char *)owner + slot_offset[slot]);
-        if (held) return Py_NewRef(held);
-    }
-    return get_by_name(owner, slot);
-}
-
-/* Count a step the slow way; see below. */
-HIDDEN int charge_by_name(PyObject *steps, PyObject *too_many);
-
-/* Count a step; -1 with the exception set that `too_many` gives, where they are used up. */
-INLINE int charge_step(PyObject *steps, PyObject *too_many)
-{
-    PyObject **slot = (PyObject **)((char *)steps + slot_offset[SLOT_LEFT]), *before, *after;
-    int overflow;
-    if (slot_offset[SLOT_LEFT] < 0 || !(before = *slot)) return charge_by_name(steps, too_many);
-    long long left = PyLong_AsLongLongAndOverflow(before, &overflow);
-    if (overflow || left < 1) return charge_by_name(steps, too_many);
-    if (!(after = PyLong_FromLongLong(left - 1))) return -1;
-    *slot = after;
-    Py_DECREF(before);
+    if (AT(state, SESSION_place) != place) replace(&AT(state, SESSION_place), Py_NewRef(place));
     return 0;
 }
+
+/* Count a step; -1 with an exception set where they are used up. */
+HIDDEN int charge_step(PyObject *steps);
+
+/* Raise the error that a function in Python gives for a value, NULL for none. */
+HIDDEN void raise_of(int by, PyObject *value);
 
 /* New variables of what stands inside others; NULL with an exception set. */
 HIDDEN PyObject *variables_inside(PyObject *variables);
@@ -190,8 +176,6 @@ HIDDEN PyObject *entered(PyObject *function, PyObject *const *given, Py_ssize_t 
  * learn it, and `find` gives it for a class. NULL, perhaps with an exception set, for none. */
 HIDDEN PyObject *special_method(const Node *self, int part, PyTypeObject *kind, PyObject *find);
 
-HIDDEN PyObject *know_functions(PyObject *module, PyObject *const *given, Py_ssize_t count);
-
 /* What a module of the language holds under a name, a new reference; NULL, perhaps with an exception
  * set, where its method in Python is to say. */
 HIDDEN PyObject *module_value(PyObject *module, PyObject *name);
@@ -215,8 +199,6 @@ HIDDEN PyObject *after_error(PyObject *failed, PyObject *const *given, Py_ssize_
 
 HIDDEN int add_nodes(PyObject *module);
 
-/* know_calls(*owners, *helpers): an object of each class that calls read, and what they call. */
-HIDDEN PyObject *know_calls(PyObject *module, PyObject *const *given, Py_ssize_t count);
 /* What a call of a function of the library's gives for small and plain values; NULL with no exception
  * set where it is to be called. The session's state has the limits. */
 HIDDEN PyObject *quick_call(PyObject *state, PyObject *called, PyObject *const *given,

@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcli.arrays.native.dispatch import core
 from gradcli.autograd.tensor import Tensor
+from gradcli.language.functions.calls import Function, Signature
+from gradcli.language.functions.hot_bodies import HotBody
 from gradcli.language.native import quick
-from gradcli.language.native.calls import Calls, Find, Node, tell_of_calls
+from gradcli.language.native.calls import HELPERS, Calls, Find, Node
 from gradcli.language.native.statements import Statements
-from gradcli.language.objects.classes.user_classes import Instance, UserClass
+from gradcli.language.objects.attributes import Module, PerSession
+from gradcli.language.objects.classes.descriptors import BoundMethod
+from gradcli.language.objects.classes.user_classes import Changes, Instance, UserClass
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.objects.types import LanguageType
 from gradcli.limits import Limits, Steps
@@ -28,7 +32,13 @@ if TYPE_CHECKING:
 
 
 class Nodes(Calls, Statements, Protocol):
-    """The makers of nodes, a method for each line of `nodes.def`."""
+    """The makers of nodes, a method for each line of `nodes.def`.
+
+    Attributes:
+        MOST_ARGUMENTS: those of a call that a node makes.
+    """
+
+    MOST_ARGUMENTS: int
 
     def constant(self, number: int, value: Any, /) -> Node:
         """A value."""
@@ -228,7 +238,6 @@ class Nodes(Calls, Statements, Protocol):
         steps: Steps,
         iterate: Callable[[Any], Any],
         whole: Callable[[Variables, Any], Any],
-        too_many: Callable[[], Exception],
         element: Node,
         /,
         *conditions: Node,
@@ -245,6 +254,12 @@ def load(builtins: dict[str, Any]) -> Nodes | None:
     return None if module is None else _informed(module, builtins)
 
 
+_CLASSES = (
+    *(Tensor, Instance, Iterator, LanguageType, UserClass, Function, Signature, HotBody),
+    *(State, Limits, Steps, Changes, BoundMethod, Module, PerSession),
+)
+"""The classes that nodes tell apart, in the order of `node.h`."""
+
 _known: list[Nodes] = []
 """The makers that know all that they are to."""
 
@@ -253,10 +268,7 @@ def _informed(module: Any, builtins: dict[str, Any]) -> Nodes:
     if _known:
         return _known[0]
     nodes: Any = module.nodes
-    nodes.know(Tensor, Instance, LanguageType, UserClass, Iterator)
-    for each in (State, Limits, Steps, LanguageType):
-        nodes.find_slots(each.__new__(each))
-    tell_of_calls(nodes)
+    nodes.know(*_CLASSES, *HELPERS)
     for call in quick.calls(builtins):
         nodes.know_quick(*call)
     _known.append(nodes)

@@ -53,24 +53,21 @@ PyObject *know_quick(PyObject *module, PyObject *const *given, Py_ssize_t count)
 /* Count what the host goes through in one go; 0 where the function in Python is to do it. */
 static int charge_values(PyObject *state, Py_ssize_t values)
 {
-    static const int SLOTS_OF_STEPS[] = {SLOT_LEFT, SLOT_CHARGED};
     Py_ssize_t count = values / PIECE;
-    PyObject *now[2] = {NULL, NULL};
     if (!count) return 1;
-    PyObject *steps = PyObject_GetAttrString(state, "steps");
-    for (int k = 0; k < 2 && steps; k++) {
-        int overflow = 0;
-        PyObject *before = slot_of(steps, SLOTS_OF_STEPS[k]);
-        long long number = before ? PyLong_AsLongLongAndOverflow(before, &overflow) : -1;
-        Py_XDECREF(before);
-        if (overflow || number < (k ? 0 : count)) break;
-        now[k] = PyLong_FromLongLong(k ? number + count : number - count);
+    PyObject *steps = AT(state, SESSION_steps);
+    int many, more;
+    long long left = PyLong_AsLongLongAndOverflow(AT(steps, COUNTS_left), &many);
+    long long charged = PyLong_AsLongLongAndOverflow(AT(steps, COUNTS_charged), &more);
+    if (many || more || left < count) return 0;
+    PyObject *now = PyLong_FromLongLong(left - count), *by_host = PyLong_FromLongLong(charged + count);
+    int done = now && by_host;
+    if (done) {
+        replace(&AT(steps, COUNTS_left), Py_NewRef(now));
+        replace(&AT(steps, COUNTS_charged), Py_NewRef(by_host));
     }
-    int done = now[0] && now[1] && set_by_name(steps, SLOT_LEFT, now[0]) == 0 &&
-               set_by_name(steps, SLOT_CHARGED, now[1]) == 0;
-    Py_XDECREF(now[0]);
-    Py_XDECREF(now[1]);
-    Py_XDECREF(steps);
+    Py_XDECREF(now);
+    Py_XDECREF(by_host);
     PyErr_Clear();
     return done;
 }
@@ -112,15 +109,14 @@ static int is_instance(PyObject *value, PyObject *cls)
     }
     if (!Py_IS_TYPE(cls, known_class[LANGUAGE_TYPE]) && !Py_IS_TYPE(cls, known_class[USER_CLASS]))
         return -1;
-    PyObject *hosts = slot_of(cls, SLOT_HOSTS);
-    int found = hosts && Py_IS_TYPE(hosts, &PyTuple_Type) ? 0 : -1;
+    PyObject *hosts = Py_NewRef(AT(cls, LANGUAGE_TYPE_hosts));
+    int found = Py_IS_TYPE(hosts, &PyTuple_Type) ? 0 : -1;
     for (Py_ssize_t k = 0; found == 0 && k < PyTuple_Size(hosts); k++) {
         PyObject *host = PyTuple_GetItem(hosts, k);
         if (!PyType_Check(host) || PyType_Check(value)) found = -1;
         else found = PyType_IsSubtype(Py_TYPE(value), (PyTypeObject *)host);
     }
-    Py_XDECREF(hosts);
-    PyErr_Clear();
+    Py_DECREF(hosts);
     /* What a class of ours answers may be more. */
     return found || is_plain(value) || is_sized(value) ? found : -1;
 }

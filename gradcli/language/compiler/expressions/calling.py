@@ -152,7 +152,7 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
                 return _names_in_use(c, word, scope)
     state, span = c.state, node.span
     function = c.expression(node.function, scope)
-    if c.nodes is not None and len(own) <= MOST_ARGUMENTS:
+    if c.nodes is not None and len(own) <= c.nodes.MOST_ARGUMENTS:
         return c.nodes.call(0, state, span, function, node, *_CALLING, *own)
     arguments = _positional(_named(c, node, own, scope))
     (where, name), of_program = direct(c, node.function, scope), c.values
@@ -167,10 +167,6 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
         return finished_call(node, called, values)
 
     return run
-
-
-MOST_ARGUMENTS = 8
-"""Arguments of a call that nodes in C make."""
 
 
 NAMES_IN_USE = ("dir", "globals", "locals", "vars")
@@ -316,7 +312,7 @@ def _method(
     receiver = c.expression(target.value, scope)
     methods = catalogue.methods
     is_tensor_method = _is_tensor_method(name)
-    if c.nodes is not None and len(own) <= MOST_ARGUMENTS:
+    if c.nodes is not None and len(own) <= c.nodes.MOST_ARGUMENTS:
         finding = (target, find_method, NO_RECEIVER, methods if is_tensor_method else None, METHODS)
         if isinstance(target.value, tree.Call) and is_bare(target.value, scope, "super"):
             first, distance = _method_around(scope)

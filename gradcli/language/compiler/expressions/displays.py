@@ -276,7 +276,6 @@ def _single(
             steps,
             iterate,
             collect_from,
-            too_many_steps,
             element,
             *conditions,
         )

@@ -280,7 +280,6 @@ def _for_node(
         _beginning_for(c, node, scope, body),
         c.iterate,
         unlike_host,
-        too_many_steps,
         BREAK,
         CONTINUE,
     )
@@ -420,7 +419,6 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
             body,
             orelse_or_none,
             begin,
-            too_many_steps,
             BREAK,
             CONTINUE,
         )

@@ -10,6 +10,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gradcli.language.functions.hot_bodies import FEWEST
 from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Variables, names_around
 from gradcli.state import is_unobserved
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from gradcli.language.compiler.base import Iterations, RunAlike, Running
     from gradcli.language.functions.calls import Function
     from gradcli.state import State
-
-FEWEST = 10
-"""Iterations of the shortest loop that is timed."""
 
 _TIMED = 4
 """Iterations after which a loop whose compilation did not seem to pay stays interpreted."""
