@@ -180,6 +180,10 @@ LOOPS = {
     "rows that are drawn": (
         "y = (w.view(4, 1).expand(4, 2)[torch.randint(0, 4, (6,))] * x[:, :2]).sum()"
     ),
+    "rows from a place that is drawn": ("i = torch.randint(0, 4, ()); y = (x[i:i + 2] * w).sum()"),
+    "a batch of windows": (
+        "y = (torch.stack([x.view(-1)[i:i + 4] for i in torch.randint(20, (3,))]) * w).sum()"
+    ),
     "gathered": (
         "y = (x * w).gather(1, t[:, None]).sum() + (w * w).expand(6, 4).gather(1, t[:, None]).max()"
     ),

@@ -9,7 +9,7 @@ they stand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays.flat.planned import planned
-from gradcli.arrays.flat.recorded import NotFlat, ReadAttribute, Recorded, Tape, plain, target
+from gradcli.arrays.flat.recorded import (
+    NotFlat,
+    ReadAttribute,
+    Recorded,
+    Tape,
+    plain,
+    recorded_in,
+    target,
+)
 from gradcli.arrays.flat.steps import call, each_into, into
 from gradcli.arrays.layout.strides import copied_as_it_lies
 from gradcli.arrays.native import dispatch
@@ -278,7 +286,7 @@ class _Segment:
         operands = [self._operand(each) for each in instruction.inputs]
         with dispatch.replaced(self.kernels), on_one_thread():
             result = function(*operands)
-        if isinstance(result, (np.ndarray, np.generic)) and not [*_recorded_in(operands)]:
+        if isinstance(result, (np.ndarray, np.generic)) and not [*recorded_in(operands)]:
             result = self.tape.filled(result)  # what is made of nothing is the same in every run
         results = self._keep(instruction, result)
         kinds = (function, self.tape.plainly, _kinds_of(operands, {}))
@@ -350,7 +358,7 @@ class _Segment:
         for value, part in zip(instruction.outputs, parts, strict=True):
             if value is not None:
                 self.known[value] = self._checked(value, part)
-        return list(_recorded_in(parts))
+        return list(recorded_in(parts))
 
     def _checked(self, value: Value, part: Any) -> Any:
         """What a value is on the tape: an array, or an index of arrays."""
@@ -563,22 +571,28 @@ def _compare(
     steps: Sequence[Any],
 ) -> None:
     """Raise NotFlat unless steps give what a function gives, to the bit, for other values."""
-    arrays = [each.array for each in _recorded_in(operands)]
+    arrays = [each.array for each in recorded_in(operands)]
     arrays = list({id(each): each for each in arrays}.values())
     if any(each.nbytes > LARGEST for each in (*arrays, *[each.array for each in results])):
         raise NotFlat("a large array")
-    if not steps:
+    if not (steps or any(map(_is_single_integer, arrays))):
         return  # a view, or an operand
     steps = [each for each in steps if each[0] not in ("advance", "count")]
     program = dispatch.core().Program(tuple(steps), (), (), _missed)
     before = [each.copy() for each in arrays]
+    left = [(each.array, each.array.copy()) for each in results if each.array.flags.writeable]
     given = plain(operands)
     served = 0
     try:
         for number in range(_TRIES):
             changed = [_other_values(each, number) for each in before]
             _set(arrays, changed)
-            made = function(*given)
+            try:
+                made = function(*given)
+            except Exception:  # an integer has become one that it does not take
+                if not number:
+                    raise
+                continue
             parts = made if isinstance(made, (tuple, list)) else [made]
             parts = [each for each in parts if each is not None and type(each) is not slice]
             expected = [np.array(each) for each in parts[: len(results)]]
@@ -588,6 +602,8 @@ def _compare(
                 served += 1
                 _check_same([each.array for each in results] + arrays, expected + after)
     finally:
+        for array, values in left:  # what is made of it is to fit what else is made of the operands
+            array[...] = values
         _set(arrays, before)
     if not served:
         raise NotFlat("a value decides for every try")
@@ -610,20 +626,22 @@ def _missed() -> None:
     """What a program that is compared does where something does not hold."""
 
 
-def _recorded_in(operands: Iterable[Any]) -> Iterator[Recorded]:
-    for each in operands:
-        if type(each) is Recorded:
-            yield each
-        elif isinstance(each, (list, tuple)):
-            yield from _recorded_in(each)
-
-
 def _other_values(array: Any, number: int) -> Any:
-    """Values of the signs of an array's; those of integers and bools stay."""
-    if array.dtype.kind != "f" or not array.flags.writeable or not number:
+    """Values of the signs of an array's; in the last try another single integer too, by which views
+    may have been cut. Other integers and bools stay.
+    """
+    if not (array.flags.writeable and number):
+        return array
+    if _is_single_integer(array) and number == _TRIES - 1:
+        return array // 2  # a position that is there as well
+    if array.dtype.kind != "f":
         return array
     places = np.arange(array.size, dtype=array.dtype).reshape(array.shape)
     return array * (1 + np.sin(places * number) / 2)
+
+
+def _is_single_integer(array: Any) -> bool:
+    return bool(array.dtype.kind == "i" and array.size == 1)
 
 
 def _set(arrays: Sequence[Any], values: Sequence[Any]) -> None:

@@ -504,6 +504,23 @@ print(loss.item())
     _SGD,
 )
 _kind(
+    "windows from places that are drawn",
+    """
+text = torch.arange(64) % 7
+for step in range(400):
+    ix = torch.randint(len(text) - 4, (8,))
+    x = torch.stack([text[i:i + 4] for i in ix])
+    y = torch.stack([text[i + 1:i + 5] for i in ix])
+    loss = ((x.float() @ w + b - y.float()) ** 2).mean()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.001 * w.grad
+        w.grad = None
+    if step % 20 == 0: print(x.sum().item(), y[0].tolist())
+print(w.flatten().tolist())
+""",
+)
+_kind(
     "permuted minibatches",
     """
 for epoch in range(100):

@@ -7,7 +7,7 @@ fails, and is called by the program as it stands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter, getitem, is_
 from typing import Any, NamedTuple
 
@@ -45,6 +45,17 @@ def plain(operand: Any) -> Any:
         parts = operand.start, operand.stop, operand.step
         return slice(*map(plain, parts)) if Recorded in map(type, parts) else operand
     return operand
+
+
+def recorded_in(operands: Iterable[Any]) -> Iterator[Recorded]:
+    """The arrays on a tape among some operands, in lists, tuples and slices too."""
+    for each in operands:
+        if type(each) is Recorded:
+            yield each
+        elif isinstance(each, (list, tuple)):
+            yield from recorded_in(each)
+        elif type(each) is slice:
+            yield from recorded_in((each.start, each.stop, each.step))
 
 
 def target(operand: Any) -> Any:
@@ -138,6 +149,7 @@ class Tape:
 
     def function(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Call a function of NumPy's that gives an array: a view of an operand, or a new one."""
+        is_of_one = sum(1 for _ in recorded_in([*arguments, *named.values()])) < 2
         arguments = tuple(map(plain, arguments))
         named = {name: plain(value) for name, value in named.items()}
         result = function(*arguments, **named)
@@ -145,7 +157,10 @@ class Tape:
             result = np.asarray(result)
         if type(result) is not np.ndarray:
             raise NotFlat(f"{function} gives no array")
-        if not self._is_view(result, arguments):
+        if self._is_view(result, arguments):
+            if not is_of_one:
+                raise NotFlat("a view whose place is computed")
+        else:
             if result.base is not None:
                 result = result.copy("K")  # a view of what only the function knows
             self.steps.append(into(result, function, *arguments, **named))
@@ -321,7 +336,7 @@ class Recorded(NDArrayOperatorsMixin):
 
     def __getitem__(self, key: Any) -> Recorded:
         key = key if isinstance(key, tuple) else (key,)
-        if all(each is None or each is ... or type(each) in (int, slice) for each in key):
+        if all(each is None or _is_fixed(each) for each in key):
             if ... not in key:
                 key = (*key, ...)  # a view, even of one element
             return self.tape.record(self.array[plain(key)])
@@ -342,9 +357,10 @@ class Recorded(NDArrayOperatorsMixin):
         return parts if own and all(type(each) is np.ndarray for each in parts) else ()
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        is_fixed = all(map(_is_fixed, key if isinstance(key, tuple) else (key,)))
         tape, value, key = self.tape, plain(value), plain(key)
         parts = key if isinstance(key, tuple) else (key,)
-        if all(each is ... or type(each) in (int, slice) for each in parts):
+        if is_fixed:
             view = self.array[key if ... in parts else (*parts, ...)]
             if value is not view and not _is_one(value, view):
                 tape.steps.append(self._assigned(view, value))
@@ -453,6 +469,11 @@ class Recorded(NDArrayOperatorsMixin):
 
 HOST_ARRAYS = (np.ndarray, Recorded)
 """The types of arrays in the host's memory whose elements are computed."""
+
+
+def _is_fixed(part: Any) -> bool:
+    """Whether a part of an index picks the same in every run: nothing of it was computed."""
+    return part is ... or (type(part) in (int, slice) and not [*recorded_in((part,))])
 
 
 def _is_one(value: Any, view: Any) -> bool:
