@@ -460,6 +460,26 @@ class M:
     def __mul__(self, o): return self.n / o
     def __getitem__(self, k): return self.n * k
     def __call__(self, k, j=1): return self.n - k - j
+class K:
+    def __init__(self, n): self.n = n
+    def __len__(self): return self.n
+    def __contains__(self, k): return k and self.n / k
+    def __setitem__(self, k, v): self.n = v / k
+    def __delitem__(self, k): self.n = k
+    @property
+    def half(self): return self.n / 2
+    @half.setter
+    def half(self, n): self.n = 2 * n
+    none = property()
+class KK(K):
+    def __len__(self): return len(super()) if self.n is None else super().__len__() + 1
+    half = 7
+class KL(list):
+    def __len__(self): return 3
+    def __contains__(self, k): return k == 5
+    def __setitem__(self, k, v): self.append((k, v))
+    size = property(lambda self: len(self))
+def put(c, k, v): c[k] = v
 class MM(M):
     def __radd__(self, o): return "mm"
     def __getitem__(self, k): return k
@@ -497,6 +517,12 @@ CALLS = [
     "[f(x=1) for f in [lambda x, k=k: x + k for k in range(3)]], (lambda n=count: n)() is count",
     "[each.add(n=1) for each in (P(1), Q(2), P(3))], Q(2).own(n=3), (lambda a, /, **k: k)(1, a=2)",
     "[each.add(2) for each in (V(1), VV(2), V(3), VV(4))], V(3).own(2), VV.make(3).y, V.make(2).x",
+    "[len(c) for c in (K(3), KK(3), [1], K(True), KL(), 'ab', K(False))], len(K(0)), len(KK(1))",
+    "[1 in c for c in (K(3), [1], KK(0), KL([1]), {1: 2}, K(0))], 0 in K(1), None not in K(1)",
+    "[c.half for c in (K(3), KK(3), K(4), K(5.0))], K(1).half, KL().size, [] in K(1), 5 in KL()",
+    "(lambda c: (put(c, 2, 3), c.n, put(c, 4, 2.0), c.n))(K(1))",
+    "(lambda c: (put(c, 1, 2), c.n))(KK(0)), [put(c, 1, 2) for c in ([0, 0], {}, K(1))]",
+    "(lambda c: (put(c, 0, 3), put(c, 0, 4), c[0], c[1]))(KL())",
     "max(3, 4), len([1]), sorted([3, 1], key=lambda n: -n), list(map(P(1).add, [1, 2])), int('3')",
 ]  # fmt: skip
 
@@ -512,6 +538,10 @@ FAILING_CALLS = [
     "M(1) + torch.ones(2) + 1 / 0", "torch.ones(2) + M(1) + 1 / 0", "U()[1]", "U()(1)",
     "plus(1, a=2)", "P()", "P(1, 2, 3)", "P(1).add()",
     "P(1).add(1, 2)", "P(1).none()", "P(1).x()", "R()", "5(1)", "None.f()", "'a'.f()", "S()()",
+    "len(K('a'))", "len(K(-1))", "len(K(2**70))", "len(K(None))", "len(KK('a'))", "len(U())",
+    "len(K(1), 2)", "len(KK(None))", "[len(K(n)) for n in (1, 'b')]",
+    "'a' in K(1)", "1 in K('a')", "1 in U()", "put(K(1), 0, 1)", "put(K(1), 'a', 1)", "K('a').half",
+    "put(U(), 1, 2)", "K(1).none", "put(K(1), [1], undefined)",
     "plus(undefined)", "undefined(1)", "P(undefined)", "P(1).add(undefined)", "undefined.f(1)",
     "plus(1 / 0)", "P(1).fails()", "plus(1, 'a')", "P('a').add(1)", "U(1)", "U().f()", "P.add(1)",
     "(lambda: 0)(1)", "torch.ones(2).nothing()", "torch.ones(2).view(3)", "torch.ones(2)(1)",
@@ -550,6 +580,53 @@ for kind in range(4):
     C.__getitem__ = lambda self, n: "got"
     C.__eq__ = lambda self, n: "equal"
     print(h(C(), 2), h(C(), C()))
+"""
+_OBJECTS_CHANGED = """
+class C:
+    def __len__(self): return 1
+    def __contains__(self, k): return True
+    def __setitem__(self, k, v): self.kept = k, v
+    x = property(lambda self: 1)
+class D(C): pass
+def all_of(c):
+    c[1] = 2
+    return len(c), 1 in c, c.x, c.kept
+c, d = C(), D()
+print(all_of(c), all_of(d), all_of(c))
+C.__len__ = lambda self: 2
+D.x = property(lambda self: 3)
+print(all_of(c), all_of(d))
+D.x = 4
+C.__contains__ = lambda self, k: k == 3
+D.__setitem__ = lambda self, k, v: setattr(self, "kept", v)
+print(all_of(c), all_of(d))
+del D.x
+print(all_of(c), all_of(d))
+C.__getattr__ = lambda self, name: name
+print(all_of(c), all_of(d), d.y)
+C.__getattribute__ = lambda self, name: 5 if name == "x" else object.__getattribute__(self, name)
+print(all_of(c), all_of(d), d.y)
+class E:
+    @property
+    def deep(self): return self.deeper + 1
+    @property
+    def deeper(self): return self.deepest
+def last():
+    try: return E().deep
+    except AttributeError as error: return str(error)
+print(last(), last())
+class F:
+    def __init__(self, n): self.n = n
+    def __setitem__(self, k, v):
+        global held
+        held = F(k)
+        del F.__setitem__
+        self.n = v
+held = F(0)
+held[2] = 5
+print(held.n)
+try: held[1] = 1
+except TypeError as error: print("no")
 """
 _INITIALISED = """
 class A:
@@ -601,6 +678,11 @@ print(N().m().m)
 
 LIMITED_CALLS = {
     "changed": (_CHANGED, {}),
+    "objects changed": (_OBJECTS_CHANGED, {}),
+    "steps of special methods": (
+        f"{CALLED}\nc = K(3)\nfor k in range(1, 30):\n    c[k] = c.half\n    1 in c, len(KK(k))",
+        {"steps": 70},
+    ),
     "initialised": (_INITIALISED, {}),
     "replaced": (_REPLACED, {}),
     "steps": ("def f(): return 1\nfor k in range(30): f()\nprint(k)", {"steps": 50}),
@@ -972,7 +1054,7 @@ def gen(n):
 print(list(gen(3)))
 """
 
-STATEMENTS = [_LOOPS, _ASSIGNMENTS, _COUNTED, _CHANGED, _GENERATORS]
+STATEMENTS = [_OBJECTS_CHANGED, _LOOPS, _ASSIGNMENTS, _COUNTED, _CHANGED, _GENERATORS]
 
 FAILING_STATEMENTS = [
     "for k in 5: pass", "for k in None: pass", "for a, b in [(1, 2), (3,)]: print(a)",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import Any
 
@@ -29,7 +29,13 @@ from gradcli.language.compiler.names import (
 from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
 from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.objects.iteration import bounded, iterate
-from gradcli.language.objects.operators import changing, delete_item, get_item, set_item
+from gradcli.language.objects.operators import (
+    changing,
+    delete_item,
+    get_item,
+    set_item,
+    written_method,
+)
 from gradcli.language.objects.types import type_name
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run
@@ -101,9 +107,8 @@ def _item_store(c: Compiler, target: tree.Subscript, scope: Scope, assigned: boo
     container = c.expression(target.value, scope)
     index = c.expression(target.index, scope)
     if c.nodes is not None:
-        return c.nodes.to_item(
-            0, state, span, container, index, target.value, target.index, _put_item
-        )
+        by = (_put_item, _not_put, _SETITEM, None, None, None)
+        return c.nodes.to_item(0, state, span, container, index, target.value, target.index, *by)
 
     def store_item(variables: Variables, value: Any) -> None:
         receiver = container(variables)
@@ -125,8 +130,24 @@ def _put_item(
     try:
         set_item(container, index, value)
     except GradcliError as error:
+        _not_put(error, container, index, value, container_node, index_node)
+
+
+def _not_put(
+    error: Exception,
+    container: Any,
+    index: Any,
+    value: Any,
+    container_node: tree.Expression,
+    index_node: tree.Expression,
+) -> None:
+    """Raise the error of `container[index] = value`, labelled."""
+    if isinstance(error, GradcliError):
         label_operands(error, ((container_node, container), (index_node, index)), "[]=")
-        raise
+    raise error
+
+
+_SETITEM = partial(written_method, "__setitem__")
 
 
 @binds(tree.List, tree.Tuple)

@@ -227,6 +227,19 @@ PyObject *after_error(PyObject *failed, PyObject *const *given, Py_ssize_t count
     return value;
 }
 
+PyObject *by_special_method(const Node *self, int part, PyObject *find, PyObject *const *given,
+                            Py_ssize_t count, PyObject *failed, Py_ssize_t told)
+{
+    PyTypeObject *kind = Py_TYPE(given[0]);
+    if (!(PyType_GetFlags(kind) & Py_TPFLAGS_HEAPTYPE)) return NULL;
+    PyObject *method = special_method(self, part, kind, find);
+    if (!method) return NULL;
+    PyObject *value = entered(method, given, count);
+    if (!value && failed) value = after_error(failed, given, told);
+    Py_DECREF(method);
+    return value;
+}
+
 /* --- modules and what the library has ---------------------------------------------------------- */
 
 static int is_function(PyObject *value)
@@ -292,6 +305,16 @@ static PyObject *failed(PyObject *const *call, PyObject *called, PyObject *const
     return value;
 }
 
+/* `len(value)` of an object that has a method for it; NULL, perhaps with an exception set, for others. */
+static PyObject *length(const Node *self, int learnt, PyObject *value)
+{
+    PyObject *found = by_special_method(self, learnt, helper[FIND_LENGTH], &value, 1, NULL, 0);
+    if (!found) return NULL;
+    PyObject *checked = PyObject_CallFunctionObjArgs(helper[LENGTH_OF], found, NULL);
+    Py_DECREF(found);
+    return checked;
+}
+
 /* Call what a call's function gave with its arguments, before the first of which is room for one;
  * `at` is the first part of the call. */
 static PyObject *finished_call(const Node *self, int at, PyObject *called, PyObject **given,
@@ -305,6 +328,8 @@ static PyObject *finished_call(const Node *self, int at, PyObject *called, PyObj
         return instance ? instance : failed(call, called, given, count);
     }
     PyObject *value = quick_call(self->part[STATE], called, given, count), *method;
+    if (!value && !PyErr_Occurred() && count == 1 && asks_length(called))
+        value = length(self, at + LEARNT_CALL, given[0]);
     if (value) return value;
     if (PyErr_Occurred()) return failed(call, called, given, count);
     method = special_method(self, at + LEARNT_CALL, Py_TYPE(called), call[FIND_CALL]);

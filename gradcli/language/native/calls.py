@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcli.errors import GradcliError
@@ -10,7 +11,9 @@ from gradcli.language.functions.calls import Function, locate, too_many_calls
 from gradcli.language.functions.hot_bodies import FEWEST, HotBody
 from gradcli.language.limits import DEEPEST_CALL, too_many_steps
 from gradcli.language.objects.borders import FOREIGN
+from gradcli.language.objects.classes.special_methods import checked_length
 from gradcli.language.objects.classes.user_classes import CHANGES, init_returned
+from gradcli.language.objects.operators import written_method
 from gradcli.state import State
 
 if TYPE_CHECKING:
@@ -160,6 +163,7 @@ def _ended(error: Exception, function: Function) -> Exception:
 
 HELPERS = (
     *(_invoked, _ended, HotBody.called, Function.enter_by),
+    *(partial(written_method, "__len__"), checked_length),
     *(too_many_steps, too_many_calls, init_returned),
     *(GradcliError, CHANGES, FOREIGN, DEEPEST_CALL, FEWEST),
 )

@@ -4,7 +4,7 @@
 
 /* --- attributes ------------------------------------------------------------------------------- */
 
-enum { VALUE = FIRST, NAME, GETTER, OTHERWISE, KIND, READS };
+enum { VALUE = FIRST, NAME, GETTER, OTHERWISE, FIND_PROPERTY, KIND, READS, LEARNT_PROPERTY };
 
 /* What an instance of the known class holds by the name; NULL, perhaps with an exception set, where
  * the function in Python is to be called. */
@@ -23,7 +23,8 @@ static PyObject *own_value(const Node *self, PyObject *value)
 }
 
 /* `value.name`; parts are the function that reads it from a tensor (or None), that which reads it
- * from anything, and what the node learns: a class, and what `language_reads` of it is. */
+ * from anything, what finds the function of a property, and what the node learns: a class, and what
+ * `language_reads` of it is; and that of a property. */
 PyObject *run_attribute(const Node *self, PyObject *variables)
 {
     PyObject *value = value_of(self->part[VALUE], variables), *found = NULL;
@@ -40,6 +41,9 @@ PyObject *run_attribute(const Node *self, PyObject *variables)
         if (!found && !PyErr_Occurred() && learn_class((Node *)self, KIND, kind) == 0 &&
             (PyObject *)kind == self->part[KIND])
             found = own_value(self, value);
+        if (!found && !PyErr_Occurred())
+            found = by_special_method(self, LEARNT_PROPERTY, self->part[FIND_PROPERTY], &value, 1,
+                                      NULL, 0);
         if (!found && PyErr_Occurred()) goto end;
     }
     if (!found && !(found = module_value(value, self->part[NAME])) && !PyErr_Occurred())
@@ -97,17 +101,11 @@ PyObject *run_item(const Node *self, PyObject *variables)
     if (stand_at(self->part[STATE], self->part[PLACE]) < 0) goto end;
     found = picked(value, index);
     if (found || PyErr_Occurred()) goto end;
-    PyObject *given[] = {value, index, self->part[OF_NODE], self->part[INDEX_NODE]}, *method = NULL;
-    if (PyType_GetFlags(Py_TYPE(value)) & Py_TPFLAGS_HEAPTYPE)
-        method = special_method(self, LEARNT, Py_TYPE(value), self->part[FIND]);
-    if (method) {
-        found = entered(method, given, 2);
-        if (!found) found = after_error(self->part[FAILED], given, 4);
-        Py_DECREF(method);
-    } else if (!PyErr_Occurred()) {
+    PyObject *given[] = {value, index, self->part[OF_NODE], self->part[INDEX_NODE]};
+    found = by_special_method(self, LEARNT, self->part[FIND], given, 2, self->part[FAILED], 4);
+    if (!found && !PyErr_Occurred())
         found = PyObject_CallFunctionObjArgs(self->part[PICK], value, index, self->part[OF_NODE],
                                              self->part[INDEX_NODE], NULL);
-    }
 end:
     Py_DECREF(value);
     Py_XDECREF(index);

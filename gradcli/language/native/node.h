@@ -44,8 +44,8 @@ extern HIDDEN PyObject *parent_key, *class_key, *values_key;
  * them. */
 enum { TENSOR, INSTANCE, ITERATOR, LANGUAGE_TYPE, USER_CLASS, FUNCTION, SIGNATURE, HOT, SESSION,
        LIMITS, COUNTS, CHANGES, BOUND, MODULE, PER_SESSION, CLASSES };
-enum { INVOKE, ENDED, WRITE, ENTER_BY, TOO_MANY_STEPS, TOO_MANY_CALLS, INIT_RETURNED, ERROR,
-       WHEN_CHANGED, FOREIGN, DEEPEST_CALL, FEWEST, HELPERS };
+enum { INVOKE, ENDED, WRITE, ENTER_BY, FIND_LENGTH, LENGTH_OF, TOO_MANY_STEPS, TOO_MANY_CALLS,
+       INIT_RETURNED, ERROR, WHEN_CHANGED, FOREIGN, DEEPEST_CALL, FEWEST, HELPERS };
 extern HIDDEN PyTypeObject *known_class[CLASSES];
 extern HIDDEN Py_ssize_t known_size[CLASSES];
 extern HIDDEN PyObject *helper[HELPERS];
@@ -176,6 +176,11 @@ HIDDEN PyObject *entered(PyObject *function, PyObject *const *given, Py_ssize_t 
  * learn it, and `find` gives it for a class. NULL, perhaps with an exception set, for none. */
 HIDDEN PyObject *special_method(const Node *self, int part, PyTypeObject *kind, PyObject *find);
 
+/* What the special method that the class of the first value has gives for so many of the values, as
+ * above; `failed`, NULL for none, is called with its error and with `told` of them. */
+HIDDEN PyObject *by_special_method(const Node *self, int part, PyObject *find, PyObject *const *given,
+                                   Py_ssize_t count, PyObject *failed, Py_ssize_t told);
+
 /* What a module of the language holds under a name, a new reference; NULL, perhaps with an exception
  * set, where its method in Python is to say. */
 HIDDEN PyObject *module_value(PyObject *module, PyObject *name);
@@ -203,6 +208,9 @@ HIDDEN int add_nodes(PyObject *module);
  * set where it is to be called. The session's state has the limits. */
 HIDDEN PyObject *quick_call(PyObject *state, PyObject *called, PyObject *const *given,
                             Py_ssize_t count);
+
+/* Whether a call of it is `len(…)`. */
+HIDDEN int asks_length(PyObject *called);
 
 HIDDEN PyObject *know_quick(PyObject *module, PyObject *const *given, Py_ssize_t count);
 

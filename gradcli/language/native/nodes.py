@@ -97,9 +97,13 @@ class Nodes(Calls, Statements, Protocol):
         left: Node,
         right: Node,
         otherwise: Callable[[Any, Any], Any],
+        find: Find,
+        kind: None,
+        mark: None,
+        method: None,
         /,
     ) -> Node:
-        """`left in right`."""
+        """`left in right`; the last three are what is learnt of a method."""
         raise NotImplementedError
 
     def same(self, negated: int, left: Node, right: Node, /) -> Node:
@@ -148,11 +152,15 @@ class Nodes(Calls, Statements, Protocol):
         name: str,
         of_tensor: Callable[[Any], Any] | None,
         otherwise: Callable[[Any, str], Any],
+        find: Find,
         kind: None,
         reads: None,
+        property_kind: None,
+        mark: None,
+        method: None,
         /,
     ) -> Node:
-        """`value.name`; the last two are what it learns."""
+        """`value.name`; `find` gives what reads a property, and the others are what it learns."""
         raise NotImplementedError
 
     def item(

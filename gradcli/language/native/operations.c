@@ -215,15 +215,32 @@ static int holds(PyObject *container, PyObject *element)
     return UNSURE;
 }
 
-/* `left in right`, and `not in` where `number` is 1; parts are the operands and the function. */
+/* Whether elements lie in an object of a class that derives from a container's. */
+static int has_elements(PyObject *value)
+{
+    return PyList_Check(value) || PyTuple_Check(value) || PyDict_Check(value) || PyAnySet_Check(value);
+}
+
+/* `left in right`, and `not in` where `number` is 1; parts are the operands and the function, what
+ * finds a method of the program's, and what is learnt of one. */
 PyObject *run_contained(const Node *self, PyObject *variables)
 {
     PyObject *left = value_of(self->part[LEFT], variables), *right = NULL, *value = NULL;
     if (!left) return NULL;
     if (!(right = value_of(self->part[RIGHT], variables))) goto end;
     if (stand_at(self->part[STATE], self->part[PLACE]) < 0) goto end;
-    enum { HOLDS = RIGHT + 1 };
+    enum { HOLDS = RIGHT + 1, FIND_HOLDS, LEARNT_HOLDS };
     int found = holds(right, left);
+    if (found == UNSURE && is_easy_key(left) && !has_elements(right)) {
+        PyObject *given[] = {right, left};
+        value = by_special_method(self, LEARNT_HOLDS, self->part[FIND_HOLDS], given, 2, NULL, 0);
+        if (value) {
+            found = PyObject_IsTrue(value);
+            Py_CLEAR(value);
+        } else if (PyErr_Occurred()) {
+            found = -1;
+        }
+    }
     if (found == UNSURE)
         value = PyObject_CallFunctionObjArgs(self->part[HOLDS], left, right, NULL);
     else if (found >= 0)

@@ -31,6 +31,12 @@ static Quick *place_of(PyObject *called)
     return &table[at];
 }
 
+int asks_length(PyObject *called)
+{
+    const Quick *quick = place_of(called);
+    return quick->called && quick->does == LENGTH;
+}
+
 /* know_quick(does, called, host): a call of `called` may be made here. */
 PyObject *know_quick(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from gradcli.language.native.calls import Node
+from gradcli.language.native.calls import Find, Node
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
@@ -109,9 +109,16 @@ class Statements(Protocol):
         container_node: Any,
         index_node: Any,
         otherwise: Callable[[Any, Any, Any, Any, Any], None],
+        failed: Callable[[Exception, Any, Any, Any, Any, Any], None],
+        find: Find,
+        kind: None,
+        mark: None,
+        method: None,
         /,
     ) -> Store:
-        """`container[index]`, which is bound."""
+        """`container[index]`, which is bound; `failed` takes the error of a method before what
+        `otherwise` takes, and the last three are what is learnt of one.
+        """
         raise NotImplementedError
 
     def to_elements(

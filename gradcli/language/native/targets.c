@@ -106,20 +106,24 @@ int bind_to_attribute(const Node *self, PyObject *variables, PyObject *value)
 }
 
 /* `container[index] = value`; the function takes container, index and value, and then the nodes of
- * the tree for the first two. */
+ * the tree for the first two, and so does what says what the failure of a method is; behind it there
+ * are what finds one of the program's, and what is learnt of one. */
 int bind_to_item(const Node *self, PyObject *variables, PyObject *value)
 {
-    enum { CONTAINER = FIRST, INDEX, CONTAINER_NODE, INDEX_NODE, OTHERWISE };
-    PyObject *container = value_of(self->part[CONTAINER], variables);
+    enum { CONTAINER = FIRST, INDEX, CONTAINER_NODE, INDEX_NODE, OTHERWISE, FAILED, FIND, LEARNT };
+    PyObject *container = value_of(self->part[CONTAINER], variables), *done = NULL;
     PyObject *index = container ? value_of(self->part[INDEX], variables) : NULL;
     int failed = index ? stand_at(self->part[STATE], self->part[PLACE]) : -1;
     if (!failed) failed = put_item(container, index, value);
     if (failed > 0) {
-        PyObject *nothing = PyObject_CallFunctionObjArgs(
-            self->part[OTHERWISE], container, index, value, self->part[CONTAINER_NODE],
-            self->part[INDEX_NODE], NULL);
-        Py_XDECREF(nothing);
-        failed = nothing ? 0 : -1;
+        PyObject *given[] = {container, index, value, self->part[CONTAINER_NODE],
+                             self->part[INDEX_NODE]};
+        done = by_special_method(self, LEARNT, self->part[FIND], given, 3, self->part[FAILED], 5);
+        if (!done && !PyErr_Occurred())
+            done = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], given[0], given[1], given[2],
+                                                given[3], given[4], NULL);
+        failed = done ? 0 : -1;
+        Py_XDECREF(done);
     }
     Py_XDECREF(container);
     Py_XDECREF(index);

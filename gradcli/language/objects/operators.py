@@ -30,7 +30,6 @@ from gradcli.language.objects.classes.descriptors import MISSING, bound
 from gradcli.language.objects.classes.special_methods import (
     ARITHMETIC,
     COMPARISONS,
-    SPECIAL_METHODS,
 )
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
 from gradcli.language.objects.formatting import percent
@@ -261,14 +260,14 @@ def written_operator(symbol: str, kind: type, reflected: bool = False) -> Any:
 
 
 def written_method(name: str, kind: type) -> Any:
-    """The function of the program's that an object of a class has for a special method, None where
-    there is no such, or what the host checks it for.
+    """The function of the program's that an object of a class has for a special method, its result
+    unchecked; None where there is no such.
     """
     if not hasattr(kind, "language_class"):
         return None
     method = getattr(kind, name, None)
     function = getattr(method, "function", None)
-    return function if hasattr(function, "invoke") and SPECIAL_METHODS[name] is object else None
+    return function if hasattr(function, "invoke") else None
 
 
 def from_the_right(symbol: str, left: Any, right: Any) -> Any:

@@ -5,7 +5,7 @@ methods of tensors and modules.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.batched import NeedsExamples
@@ -21,6 +21,7 @@ from gradcli.language.objects.attributes import Method, get_attribute
 from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.definition import Super
 from gradcli.language.objects.classes.descriptors import BoundMethod
+from gradcli.language.objects.classes.instance_attributes import written_property
 from gradcli.language.objects.classes.user_classes import Instance, UserClass
 from gradcli.language.objects.exceptions import HOST_ERRORS
 from gradcli.language.objects.iteration import bounded
@@ -44,7 +45,8 @@ def attribute(c: Compiler, node: tree.Attribute, scope: Scope) -> Evaluate:
     evaluate = c.expression(node.value, scope)
     getter = catalogue.properties.get(name)
     if c.nodes is not None:
-        return c.nodes.attribute(0, state, span, evaluate, name, getter, get_attribute, None, None)
+        by = (getter, get_attribute, _property_finder(name), *(None,) * 5)
+        return c.nodes.attribute(0, state, span, evaluate, name, *by)
     (where, owner), values = direct(c, node.value, scope), c.values
 
     def read(variables: Variables) -> Any:
@@ -62,6 +64,12 @@ def attribute(c: Compiler, node: tree.Attribute, scope: Scope) -> Evaluate:
         return get_attribute(value, name)
 
     return read
+
+
+@cache
+def _property_finder(name: str) -> Callable[[type], Any]:
+    """What finds the function that reads a property of the objects of a class."""
+    return partial(written_property, name)
 
 
 @compiles(tree.Subscript)

@@ -479,7 +479,8 @@ def comparison(c: Compiler, node: tree.Comparison, scope: Scope) -> Evaluate:
             return lambda variables: (one(variables) is other(variables)) is same
         if c.nodes is not None:
             one, other = c.expression(node.first, scope), c.expression(right_node, scope)
-            return c.nodes.contained(symbol == "not in", state, span, one, other, COMPARED[symbol])
+            by = (COMPARED[symbol], _CONTAINS, None, None, None)
+            return c.nodes.contained(symbol == "not in", state, span, one, other, *by)
     first = c.expression(node.first, scope)
     steps = [(COMPARED[symbol], c.expression(right, scope)) for symbol, right in node.rest]
     last = len(steps) - 1
@@ -506,6 +507,9 @@ COMPARED: dict[str, operators.Operation] = {
     "is not": lambda left, right: left is not right,
 }
 """The comparisons of a chain."""
+
+
+_CONTAINS = partial(operators.written_method, "__contains__")
 
 
 @compiles(tree.Logical)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.errors import GradcliError, type_error
-from gradcli.language.objects.classes.descriptors import MISSING, bound, computes, is_data
+from gradcli.language.objects.classes.descriptors import MISSING, Property, bound, computes, is_data
 from gradcli.language.objects.classes.user_classes import (
     OBJECT,
     PLAIN,
@@ -50,6 +50,15 @@ def instance_attribute(value: Any, cls: UserClass, name: str) -> Any:
         return value.language_getattr(name)
     except AttributeError:
         return bound(held, value, cls) if held is not MISSING else MISSING
+
+
+def written_property(name: str, kind: type) -> Any:
+    """What reads a property of the objects of a class, where nothing else has to be looked at; None
+    for another attribute.
+    """
+    cls: UserClass = kind.language_class  # type: ignore[attr-defined]
+    held = MISSING if is_dunder(name) or hasattr(kind, "language_gets") else cls.find(name)
+    return held.fget if type(held) is Property else None
 
 
 _OF_WRAPPERS = frozenset({"__doc__", "__name__", "__wrapped__"})

@@ -89,25 +89,34 @@ def special_method(name: str, function: Any) -> Callable[..., Any]:
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = function(self, *args, **kwargs)
-        if not isinstance(result, kind):
-            raise type_error(
-                f"{name}() must return {kind.__name__}, not {type_name(result)}",
-                text=f"{name} returned non-string (type {type_name(result)})"
-                if kind is str
-                else None,
-            )
-        if name == "__len__" and not 0 <= result <= sys.maxsize:
-            raise GradcliError(
-                "E204",
-                f"{result} cannot be a length",
-                text="__len__() should return >= 0",
-                raises="ValueError" if result < 0 else "OverflowError",
-            )
-        return result
+        return checked_length(result) if name == "__len__" else _checked(name, kind, result)
 
     method.__name__ = name
     vars(method)["function"] = function
     return method
+
+
+def _checked(name: str, kind: type, result: Any) -> Any:
+    """What a special method returned, if it is of the kind; raises E202."""
+    if isinstance(result, kind):
+        return result
+    raise type_error(
+        f"{name}() must return {kind.__name__}, not {type_name(result)}",
+        text=f"{name} returned non-string (type {type_name(result)})" if kind is str else None,
+    )
+
+
+def checked_length(result: Any) -> int:
+    """What `__len__` returned as a length; raises E202 and E204 for what is none."""
+    length = int(_checked("__len__", int, result))
+    if 0 <= length <= sys.maxsize:
+        return length
+    raise GradcliError(
+        "E204",
+        f"{result} cannot be a length",
+        text="__len__() should return >= 0",
+        raises="ValueError" if length < 0 else "OverflowError",
+    )
 
 
 def sequence_iterator(self: Any) -> Iterator[Any]:
