@@ -37,7 +37,7 @@ ROOMS = (
     "state",
     "limits | packages",
     "errors",
-    "codes | record",
+    "record",
 )
 """The rooms from the top down: one may import itself and what stands below it. Rooms of one line
 do not see each other.

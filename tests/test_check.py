@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from gradcli.running.arguments.options import Options
-from gradcli.running.moments import Moment, at_moments
 from gradcli.running.process.terminal import Terminal
-from gradcli.running.rerun import Rerun
+from gradcli.running.rerun import Moment, Rerun, at_moments
 from gradcli.running.run import Run
 from tests.command_line import CommandLine
 

@@ -57,12 +57,11 @@ LISTS = {
     "recorded/formulas/written_instructions.py": "functions of other names; no pointwise op",
     "recorded/formulas/spellings.py": "what the language writes for views, indices and reductions",
     "questions/explain/kinks.py": "a function for each, which looks at the numbers of a run",
-    "recorded/symbols/notation.py": "names that Python reads otherwise",
-    "recorded/symbols/tree.py": "names of conditions; it knows no ops",
+    "recorded/symbols/tree.py": "names that Python reads otherwise, and those of conditions",
     "library/torch/func/batching/rules.py": "what PyTorch has no batching rule for, recorded",
     "library/torch/func/forward.py": "what PyTorch has no forward mode for, recorded from it",
     "questions/derive/latex.py": "LaTeX's own commands",
-    "show/page/computing.py": "what the page runs on the numbers of elements",
+    "show/page/page.py": "what the page runs on the numbers of elements",
     "questions/why/zeros.py": "views, through which the line that set a value is looked for",
 }
 """The files that list six ops or more by name, and why that is no fact of their entries."""

@@ -8,8 +8,7 @@ from unicodedata import combining, east_asian_width
 
 import pytest
 
-from gradcli.codes import CODES
-from gradcli.errors import GradcliError
+from gradcli.errors import CODES, GradcliError
 from gradcli.session import Session
 from gradcli.show.diagnostics.human import WITHOUT_CLASS, usage_error
 from gradcli.show.style import Style, block

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from gradcli.arrays.files.data_file import DataFile
-from gradcli.arrays.files.reading import read, read_one, reads_stdin, sniffed
-from gradcli.arrays.files.writing import replace, write_arrays
+from gradcli.arrays.files.formats import read, read_one, reads_stdin, replace, sniffed, write_arrays
 from gradcli.errors import GradcliError
 from gradcli.limits import Limits
 from gradcli.state import State, active

@@ -12,7 +12,6 @@ from gradcli.errors import Source
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.definition.op import Op, parameters_of, registry
 from gradcli.recorded.formulas.rules import derivative_formulas, forward_formula
-from gradcli.recorded.symbols.notation import in_language
 from gradcli.recorded.symbols.tree import (
     Call,
     Constant,
@@ -20,6 +19,7 @@ from gradcli.recorded.symbols.tree import (
     Opaque,
     Operation,
     Symbol,
+    in_language,
     substituted,
     text_of,
 )

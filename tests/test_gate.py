@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from gradcli.cli.group import gradcli
-from gradcli.library.load_save import FILES
+from gradcli.library.files import FILES
 from gradcli.limits import Limits
 from gradcli.repl.editor import EntryHistory
 from tests.command_line import ROOT, CommandLine
@@ -36,10 +36,10 @@ OF_ITS_OWN = {
     "running/process/memory.py": "/proc and /sys",
     "repl/candidates.py": "completion, which asks whether files are out of bounds",
     "repl/editor.py": "the history",
-    "cli/sweep/sinks.py": "results that are added to a file line by line",
+    "cli/sweep/records.py": "results that are added to a file line by line",
     "arrays/files/cache.py": "cache files",
     "arrays/files/gate.py": "the gate",
-    "arrays/files/writing.py": "the gate for writing",
+    "arrays/files/formats.py": "the gate for writing",
     "language/parser/tables.py": "the grammar",
     "arrays/native/dispatch.py": "the build of the C core beside the package",
     "ops/binding/lazy.py": "the index of lazy families",

@@ -14,7 +14,7 @@ import pytest
 from gradcli.cli import group
 from gradcli.cli.commands.help import flag_page, flags
 from gradcli.cli.group import gradcli
-from gradcli.codes import CODES, WARNINGS
+from gradcli.errors import CODES, WARNINGS
 from gradcli.ops import lookup
 from gradcli.ops.binding import catalogue, lazy
 from gradcli.ops.binding.lazy import bring_all

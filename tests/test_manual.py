@@ -13,7 +13,7 @@ import pytest
 
 from gradcli.arrays.files.data_file import FORMATS as FILES
 from gradcli.cli.group import gradcli as group
-from gradcli.codes import CODES, WARNINGS
+from gradcli.errors import CODES, WARNINGS
 from gradcli.repl.dot_commands.table import TABLE
 from gradcli.running.arguments.options import DRAWN, FORMATS, PICTURES
 from gradcli.show.help import pages as help_pages

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from gradcli.codes import CODES
+from gradcli.errors import CODES
 from tests.cases import many
 from tests.conformance import records
 from tests.running import Finished, OutOfTime, invoke, time_limit

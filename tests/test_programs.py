@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.codes import CODES
+from gradcli.errors import CODES
 from tests.exactness import difference, work_of
 from tests.rows import each_row
 from tests.running import Finished, hide, invoke

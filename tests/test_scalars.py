@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.questions.derive.algebra.numbers import number_of
+from gradcli.questions.derive.algebra.products import number_of
 from gradcli.questions.derive.algebra.quotients import cost
 from gradcli.questions.derive.textbook import Scalars
 from gradcli.recorded.symbols.tree import (

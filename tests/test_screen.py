@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.running.process.screen import ProgramScreen
+from gradcli.running.process.terminal import ProgramScreen
 from tests import terminal
 
 PASSED = {

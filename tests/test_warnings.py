@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.codes import WARNINGS
-from gradcli.errors import Warned
+from gradcli.errors import WARNINGS, Warned
 from gradcli.session import Session
 from tests.blocks import example_of
 from tests.command_line import CommandLine

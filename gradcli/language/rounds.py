@@ -26,7 +26,7 @@ class NotRecorded(Exception):
 
 def hear_passes(interpreter: Running) -> None:
     """Let a run note the backward passes of iterations that it does not record."""
-    from gradcli.autograd.recording.passes import Passes  # lazy: start-up: NumPy
+    from gradcli.autograd.recording.recorder import Passes  # lazy: start-up: NumPy
     from gradcli.language.long_loops import follow_loops  # lazy: start-up: NumPy
 
     loops = interpreter.long_loops or follow_loops(interpreter)

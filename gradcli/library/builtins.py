@@ -59,7 +59,7 @@ from gradcli.language.objects.types import (
     type_name,
     type_of,
 )
-from gradcli.library.load_save import FILES
+from gradcli.library.files import FILES
 from gradcli.ops.binding.functions import methods
 from gradcli.ops.definition.lints import check_constant
 from gradcli.state import active

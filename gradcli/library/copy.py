@@ -17,8 +17,7 @@ from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.objects.repr import HOST_TEXT
 from gradcli.language.objects.types import LanguageType, type_name
 from gradcli.library.torch.nn.attributes import enlist, is_initialised
-from gradcli.library.torch.nn.call import ModuleHooks
-from gradcli.library.torch.nn.module import Module
+from gradcli.library.torch.nn.module import Module, ModuleHooks
 
 
 def copied_tensor(copied: Tensor, original: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from gradcli.autograd.recording.passes import Alike, Passes
+from gradcli.autograd.recording.recorder import Alike, Passes
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.base import Compiler
 from gradcli.language.long_loops import LongLoops

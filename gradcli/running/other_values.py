@@ -23,10 +23,8 @@ from gradcli.ops.definition.doc import READS
 from gradcli.ops.indexing.basic import Key
 from gradcli.record import Record
 from gradcli.recorded.annotated_graph import AnnotatedGraph
-from gradcli.running.moments import leaves
-from gradcli.running.rerun import Executed, Rerun, moments_of
-from gradcli.show.page.computing import CHOOSING, COMPARING, comparisons, recipe
-from gradcli.show.page.page import LARGEST, too_much
+from gradcli.running.rerun import Executed, Rerun, leaves, moments_of
+from gradcli.show.page.page import CHOOSING, COMPARING, LARGEST, comparisons, recipe, too_much
 from gradcli.trace.ir import ALIAS, Effect, Instruction, Value, values_in
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The backward graph of a run as a picture, printed or in a file."""
+"""The backward graph of a run, or of a recording, as a picture, printed or in a file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from gradcli.language.hints.spelling import closest
 from gradcli.recorded.annotated_graph import AnnotatedGraph
 from gradcli.recorded.ledger import ledger
 from gradcli.recorded.result import Result
+from gradcli.running.arguments.files import write_text
+from gradcli.running.arguments.options import PICTURES, Options
 from gradcli.running.arguments.words import UsageError, unknown
 from gradcli.running.other_values import reasons_to_stay
+from gradcli.running.process.terminal import Terminal
 from gradcli.running.report import annotated_graph, module_titles
-from gradcli.show.graph.markup import dot, mermaid
-from gradcli.show.page.computing import comparisons
-from gradcli.show.page.page import Times, page, page_document, times_of
+from gradcli.running.run import Run
+from gradcli.show.graph.labels import dot, mermaid
+from gradcli.show.page.page import Times, comparisons, page, page_document, times_of
 from gradcli.show.pictures.picture import Path, Picture, module_name, part_counts, picture_of
 from gradcli.show.pictures.svg import LaidOut, laid_out, svg
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from gradcli.running.arguments.options import Options
     from gradcli.running.run import Run
     from gradcli.session import Session
+
 
 _TEXTUAL: dict[str, Callable[[AnnotatedGraph], str]] = {
     "dot": lambda annotated: f"{dot(annotated)}\n",
@@ -228,3 +232,38 @@ def _refused(annotated: AnnotatedGraph, options: Options, folded: frozenset[Path
         f"the picture of {len(annotated.graph.nodes):,} nodes has more than {MOST_BOXES:,} boxes",
         help=help,
     )
+
+
+# --- the graph of a recording ---------------------------------------------------------------------
+
+
+def graph_picture(terminal: Terminal, options: Options, path: str, format: str) -> str:
+    """The graph of a recording's program in one of the formats of pictures.
+
+    Raises what the program raises without numbers: E506 where a shape depends on them.
+    """
+    assert options.recording is not None
+    options.graph_alone = True
+    try:
+        run = Run(terminal, options, "all")
+        run.muted = True
+        with run.limited():
+            statements = run.session.parse(options.recording.program, path)
+            value = run.execute(statements, ())
+            run.tell_replay()
+            result = run.result(value, draws=True)
+            with run.within_memory():
+                return "" if result is None else picture_text(run, result, format)
+    finally:
+        options.graph_alone = False
+
+
+def draw_graph(terminal: Terminal, options: Options, path: str) -> None:
+    """Print the picture of a recording's graph, or write it to a file, as the options ask."""
+    if options.format in PICTURES:
+        terminal.write(graph_picture(terminal, options, path, options.format))
+    if options.draws:
+        assert options.output is not None
+        format = format_of(options.output)
+        write_text(options.output, graph_picture(terminal, options, path, format))
+        terminal.wrote(options.output, "a picture")

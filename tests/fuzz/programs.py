@@ -13,6 +13,7 @@ from typing import Any
 
 from gradcli.language.objects.attributes import attribute_names
 from gradcli.language.objects.classes.definition import OF_COLLECTIONS
+from gradcli.library.files import StringIO
 from gradcli.library.modules import LIBRARY
 from gradcli.library.namespace import MODULES, PREDEFINED
 from gradcli.library.numpy.load import NUMPY
@@ -24,7 +25,6 @@ from gradcli.library.python.reports.warnings import WarningMessage
 from gradcli.library.python.system.argparse import ArgumentParser
 from gradcli.library.python.system.pathlib import Path as Path_
 from gradcli.library.python.text import Match, Pattern
-from gradcli.library.streams import StringIO
 from gradcli.library.torch.amp import GradScaler
 from gradcli.ops.binding import catalogue
 from gradcli.ops.creation.storages import UntypedStorage

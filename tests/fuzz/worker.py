@@ -20,8 +20,7 @@ import warnings
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from gradcli.codes import CODES
-from gradcli.errors import GradcliError
+from gradcli.errors import CODES, GradcliError
 from gradcli.language.objects import exceptions
 from tests.fuzz.inputs import TIMEOUT, Input, input_of
 from tests.running import Finished, invoke

@@ -1,4 +1,5 @@
-"""`backward` and `grad`: the entry points of the engine.
+"""`backward` and `grad`: the entry points of the engine; and warnings of passes that are likely
+slips.
 
 They begin at tensors, or at edges of the graph, which are where the gradient of a tensor flows,
 without the tensor.
@@ -6,6 +7,7 @@ without the tensor.
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -27,7 +29,7 @@ from gradcli.autograd.tensor import (
     refuse_transformed,
     with_history,
 )
-from gradcli.errors import GradcliError, Label, runtime_error, type_error, value_error
+from gradcli.errors import GradcliError, Label, Span, runtime_error, type_error, value_error
 from gradcli.state import active
 
 
@@ -194,8 +196,6 @@ def _roots(
                 labels=labels,
             )
         if type(node) is AccumulateGrad:
-            from gradcli.autograd.engine.lints import check_root  # lazy: start-up: few roots
-
             check_root(output)
         roots.append((node, output_nr, seed))
     return roots
@@ -237,8 +237,6 @@ def backward(
     outputs = _several(tensors, "tensors")
     seeds = None if grad_tensors is None else _several(grad_tensors, "the seed")
     if create_graph:
-        from gradcli.autograd.engine.lints import warn_of_cycle  # lazy: start-up: few roots
-
         warn_of_cycle()
     recorder = active.state.recorder
     if recorder is not None:
@@ -456,3 +454,58 @@ def retain_grad(tensor: Tensor) -> None:
         return
     extra_of(node).retained[output_nr] = weakref.ref(tensor)
     meta_of(tensor).retains_grad = True
+
+
+# --- warnings -------------------------------------------------------------------------------------
+
+
+_COMPARES = re.compile(r"[<>]|[=!]=")
+
+
+def check_root(output: Tensor) -> None:
+    """Warn (W024) of backward() from a leaf that a comparison made: `requires_grad_()` gives it no
+    history.
+    """
+    place, name = active.state.place, output.name
+    if place is None or not name:
+        return
+    assigned = re.compile(rf"^[ \t]*({re.escape(name)} *=(?!=)(.*))$", re.MULTILINE)
+    assignments = list(assigned.finditer(place.source.text, 0, place.start))
+    if not assignments or _COMPARES.search(assignments[-1][2]) is None:
+        return
+    last = assignments[-1]
+    active.state.warn(
+        "W024",
+        f"`{name}` comes from a comparison, which has no gradient: the pass reaches nothing but"
+        f" `{name}` itself",
+        help="compare by a smooth loss: `binary_cross_entropy_with_logits`, or `sigmoid` for the"
+        " comparison",
+        labels=(Label(Span(place.source, last.start(1), last.end(1)), "compared here"),),
+    )
+
+
+_CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter"
+    " and its gradient which can cause a memory leak."
+)
+_TEXT = (
+    f"{_CYCLE} We recommend using autograd.grad when creating the graph to avoid this. If you have"
+    " to use this function, make sure to reset the .grad fields of your parameters to None after"
+    " use to break the cycle and avoid the leak."
+)
+"""PyTorch's text."""
+
+
+def warn_of_cycle() -> None:
+    """Warn (W028), once in a session, of a pass that leaves gradients with a graph in `.grad`."""
+    state = active.state
+    if ("W028",) in state.warned:
+        return
+    state.warned.add(("W028",))
+    state.warn(
+        "W028",
+        _CYCLE,
+        text=_TEXT,
+        help="torch.autograd.grad() returns such gradients without a cycle; `.grad = None` after"
+        " use ends it",
+    )

@@ -152,7 +152,7 @@ MOST_OF_A_STREAM = 10_000
 
 def _drawn(terminal: Terminal, path: str, options: Options) -> GradcliError | None:
     """Draw the graph of a recording; gives the error that ended it."""
-    from gradcli.running.recordings.picture import draw_graph  # lazy: start-up: few recordings
+    from gradcli.running.picture import draw_graph  # lazy: start-up: few recordings
 
     try:
         draw_graph(terminal, options, path)

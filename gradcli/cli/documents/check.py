@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from difflib import ndiff
 from typing import TYPE_CHECKING, Any
 
-from gradcli.arrays.files.writing import replace
+from gradcli.arrays.files.formats import replace
 from gradcli.cli.documents.cells import (
     Cell,
     Output,

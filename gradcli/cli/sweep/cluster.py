@@ -24,7 +24,7 @@ from uuid import uuid4
 
 import gradcli
 from gradcli.cli.sweep import on_worker
-from gradcli.cli.sweep.reading import Records
+from gradcli.cli.sweep.records import Records
 from gradcli.errors import GradcliError
 from gradcli.packages import left_out
 from gradcli.record import Record

@@ -17,8 +17,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.files.data_file import DataFile
-from gradcli.cli.sweep.reading import WRONG, Records, arguments_of, pieces
-from gradcli.cli.sweep.sinks import Sink, sink_of
+from gradcli.cli.sweep.records import WRONG, Records, Sink, arguments_of, pieces, sink_of
 from gradcli.errors import GradcliError
 from gradcli.record import Record
 from gradcli.running.arguments.files import arrays_of

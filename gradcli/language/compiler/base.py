@@ -18,8 +18,7 @@ from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from gradcli.codes import BY_OPERANDS, BY_TENSORS
-from gradcli.errors import GradcliError
+from gradcli.errors import BY_OPERANDS, BY_TENSORS, GradcliError
 from gradcli.language.objects.iteration import Iterator, drawing, enter, iterate
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run, control_flow

@@ -11,8 +11,7 @@ from typing import Any
 
 from gradcli.arrays.backend import shape_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.codes import BY_OPERANDS
-from gradcli.errors import GradcliError, Label
+from gradcli.errors import BY_OPERANDS, GradcliError, Label
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.types import type_name
 from gradcli.language.tree import syntax as tree

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.arrays.layout.sizes import no_such_shape
-from gradcli.codes import CODES
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import CODES, GradcliError, type_error
 from gradcli.language.objects.types import called, is_exception, type_name
 from gradcli.record import Record
 from gradcli.state import active

@@ -15,6 +15,7 @@ from gradcli.language.objects.classes.special_methods import ARITHMETIC
 from gradcli.language.objects.types import called, type_name
 from gradcli.library.numpy.array import (
     DEEPEST,
+    SCALARS,
     UFUNCS,
     NDArray,
     array_of,
@@ -24,7 +25,6 @@ from gradcli.library.numpy.array import (
     tensor_on,
     unwrap,
 )
-from gradcli.library.numpy.dtypes import SCALARS
 from gradcli.ops.binding.functions import methods, operators
 from gradcli.state import look
 

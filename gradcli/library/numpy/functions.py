@@ -14,9 +14,17 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.types import by_name, called, names
-from gradcli.library.numpy.array import NDArray, before_write, compute, unwrap, wrap, written
+from gradcli.library.numpy.array import (
+    NDArray,
+    before_write,
+    compute,
+    dtype_of,
+    supported,
+    unwrap,
+    wrap,
+    written,
+)
 from gradcli.library.numpy.costs import cost_of, held, usual
-from gradcli.library.numpy.dtypes import dtype_of, supported
 from gradcli.library.numpy.exchange import as_tensor
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.functions import methods

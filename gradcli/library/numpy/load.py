@@ -18,7 +18,8 @@ from gradcli.language.objects import borders
 from gradcli.language.objects.iteration import Iterator, bounded, drawing
 from gradcli.language.objects.methods import METHODS, VALUES
 from gradcli.language.objects.types import EXCEPTIONS, by_name, called
-from gradcli.library.numpy import dtypes, exchange, functions, methods, random
+from gradcli.library.numpy import array as arrays
+from gradcli.library.numpy import exchange, functions, methods, random
 from gradcli.library.numpy.array import (
     NDARRAY,
     NDArray,
@@ -282,8 +283,8 @@ _INDEXED = "c_ index_exp mgrid ogrid r_ s_"
 
 NUMPY: dict[str, Any] = {
     **functions.FUNCTIONS,
-    **dtypes.FUNCTIONS,
-    **dtypes.TYPES,
+    **arrays.FUNCTIONS,
+    **arrays.TYPES,
     **TABLES,
     **{name: getattr(np, name) for name in ("False_", "True_", "__version__", "e", "euler_gamma")},
     **{name: getattr(np, name) for name in ("inf", "nan", "pi")},
@@ -312,13 +313,13 @@ def _make_known() -> None:
     """Let the language know arrays and scalars."""
     METHODS[NDArray] = methods.ARRAY_METHODS
     VALUES[NDArray] = methods.ARRAY_VALUES
-    for host, cls in dtypes.CLASSES.items():
+    for host, cls in arrays.CLASSES.items():
         cls.construct = functions.scalar_of(host)
         METHODS[host] = methods.methods_of(host)
         VALUES[host] = {} if host is np.str_ else dict(methods.SCALAR_VALUES)
     borders.open_border(
         borders.Hooks(NDArray, exchange.mixed, exchange.argument, exchange.index, wrap),
-        dtypes.SCALARS,
+        arrays.SCALARS,
     )
     catalogue.modules["torch"]["as_tensor"] = exchange.sharing(as_tensor)
     EXCEPTIONS["AxisError"].ancestors |= {"IndexError", "LookupError"}

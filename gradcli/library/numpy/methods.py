@@ -18,12 +18,12 @@ from gradcli.library.numpy.array import (
     before_write,
     charge_elements,
     compute,
+    dtype_of,
     in_numpy,
     unwrap,
     wrap,
 )
 from gradcli.library.numpy.costs import cost_of, room, usual
-from gradcli.library.numpy.dtypes import dtype_of
 from gradcli.library.numpy.functions import host_arguments
 
 _GROWING = frozenset({"dot", "repeat", "take"})

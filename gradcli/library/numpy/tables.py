@@ -16,10 +16,9 @@ from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import EnteredAsItself, by_name, called
-from gradcli.library.load_save import file_name, read_file
+from gradcli.library.files import StringIO, file_name, read_file
 from gradcli.library.numpy.array import compute, unwrap, wrap
 from gradcli.library.numpy.functions import host_arguments
-from gradcli.library.streams import StringIO
 from gradcli.state import active
 
 _REFUSED = {
@@ -106,7 +105,7 @@ class Archive(EnteredAsItself):
 def load(file: Any, mmap_mode: Any = None, allow_pickle: Any = False, **named: Any) -> Any:
     """`np.load("x.npy")`: an array; the arrays by name of an .npz file. No pickle is read."""
     from gradcli.arrays.files.data_file import DataFile  # lazy: start-up
-    from gradcli.arrays.files.reading import read  # lazy: start-up
+    from gradcli.arrays.files.formats import read  # lazy: start-up
 
     path = file_name("np.load()", file)
     active.state.limits.check_file(path)
@@ -130,7 +129,7 @@ def savez(file: Any, *args: Any, **kwds: Any) -> None:
 
 
 def _write(file: Any, suffix: str, value: Any) -> None:
-    from gradcli.arrays.files.writing import write_arrays  # lazy: start-up
+    from gradcli.arrays.files.formats import write_arrays  # lazy: start-up
 
     path = file_name("np.save()", file)
     write_arrays(path if path.endswith(suffix) else path + suffix, value)

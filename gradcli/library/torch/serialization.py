@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.arrays.backend import located, to_host
 from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.files.data_file import DataFile, is_shape
+from gradcli.arrays.files.formats import replace
 from gradcli.arrays.files.pickled import (
     STORAGES,
     BadPickleError,
@@ -22,15 +23,13 @@ from gradcli.arrays.files.pickled import (
     unwritable,
     write_archive,
 )
-from gradcli.arrays.files.writing import replace
 from gradcli.arrays.layout.sizes import Device, Size
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import type_error
 from gradcli.language.limits import check_nesting
 from gradcli.language.objects.types import type_name
-from gradcli.library.load_save import file_name
-from gradcli.library.streams import BytesIO
+from gradcli.library.files import BytesIO, file_name
 from gradcli.library.torch.nn.attributes import is_parameter
 from gradcli.library.torch.nn.state_dict import OrderedDict
 from gradcli.ops.binding.functions import methods

@@ -324,7 +324,7 @@ def _show(asked: Asked, run: Run, blamed: Blame, all: bool) -> None:
 
 def _blame_watched(asked: Asked, watched: Watched) -> int:
     """Answer from what `record --watch` wrote."""
-    from gradcli.questions.blame.watched import answer_of  # lazy: command: its body
+    from gradcli.questions.blame.tell import answer_of  # lazy: command: its body
 
     asked.terminal.answer(answer_of(watched), asked.options.format)
     return 0 if watched.nonfinite is None else 1
@@ -334,12 +334,12 @@ def _find_cure(
     asked: Asked, run: Run, blamed: Blame, statements: Sequence[Statement], result: Result
 ) -> None:
     """Look for a rewrite that is finite and right."""
-    from gradcli.questions.blame.rewrites import rewrites  # lazy: command: its body
-    from gradcli.questions.blame.verification import (  # lazy: command: its body
+    from gradcli.questions.blame.rewrites import (  # lazy: command: its body
         OutOfTime,
         all_finite,
         find_fix,
         in_float64,
+        rewrites,  # lazy: command: its body
         within,
     )
     from gradcli.running.rerun import leaves_of, outcome_of, rerun_of  # lazy: command: its body

@@ -15,7 +15,7 @@ import numpy as np
 
 from gradcli.errors import GradcliError
 from gradcli.questions.derive.algebra.matrices import Matrices, argument
-from gradcli.questions.derive.algebra.numbers import number_of
+from gradcli.questions.derive.algebra.products import number_of
 from gradcli.questions.derive.program import Derivation, Line, Program, agrees, largest_of
 from gradcli.questions.derive.textbook import other_inputs
 from gradcli.recorded.symbols.tree import (

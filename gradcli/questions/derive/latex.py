@@ -15,7 +15,6 @@ import numpy as np
 from gradcli.errors import GradcliError
 from gradcli.questions.derive.algebra.matrices import Matrices, argument
 from gradcli.questions.derive.program import Derivation, Line
-from gradcli.recorded.symbols.notation import is_elementwise
 from gradcli.recorded.symbols.tree import (
     ATOM,
     CHOICE,
@@ -32,6 +31,7 @@ from gradcli.recorded.symbols.tree import (
     Name,
     Operation,
     Symbol,
+    is_elementwise,
     text_of,
 )
 

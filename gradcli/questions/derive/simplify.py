@@ -14,8 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.recorded.symbols.notation import is_elementwise
-from gradcli.recorded.symbols.tree import Call, Constant, Name, Operation, Symbol, rebuilt
+from gradcli.recorded.symbols.tree import (
+    Call,
+    Constant,
+    Name,
+    Operation,
+    Symbol,
+    is_elementwise,
+    rebuilt,
+)
 
 # --- chains of views ------------------------------------------------------------------------------
 

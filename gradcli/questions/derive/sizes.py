@@ -11,8 +11,7 @@ from itertools import product
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.questions.derive.algebra.numbers import constant, number_of
-from gradcli.questions.derive.algebra.products import simplified
+from gradcli.questions.derive.algebra.products import constant, number_of, simplified
 from gradcli.questions.derive.program import Derivation, Line
 from gradcli.recorded.symbols.tree import Call, Constant, Name, Operation, Symbol, rebuilt, text_of
 from gradcli.running.arguments.words import Argument

@@ -23,10 +23,16 @@ import numpy as np
 from gradcli.arrays.files.recording import MOST_DRAWN
 from gradcli.errors import GradcliError
 from gradcli.questions.derive.algebra.matrices import Matrices
-from gradcli.questions.derive.algebra.numbers import number_of
-from gradcli.questions.derive.algebra.polynomials import Quotient, TooLarge, of_name, with_quotients
-from gradcli.questions.derive.algebra.products import simplified
-from gradcli.questions.derive.algebra.quotients import Atoms, Writer, cost
+from gradcli.questions.derive.algebra.products import number_of, simplified
+from gradcli.questions.derive.algebra.quotients import (
+    Atoms,
+    Quotient,
+    TooLarge,
+    Writer,
+    cost,
+    of_name,
+    with_quotients,
+)
 from gradcli.questions.derive.program import (
     MANY,
     Derivation,
@@ -36,13 +42,13 @@ from gradcli.questions.derive.program import (
     is_sum,
     run_formulas,
 )
-from gradcli.recorded.symbols.notation import is_elementwise
 from gradcli.recorded.symbols.tree import (
     Call,
     Constant,
     Name,
     Operation,
     Symbol,
+    is_elementwise,
     rebuilt,
     substituted,
     text_of,

@@ -10,10 +10,9 @@ from typing import Any
 from gradcli.arrays.printing import format_elements
 from gradcli.autograd.graph import GraphNode
 from gradcli.questions.explain.kinks import Kink
-from gradcli.questions.explain.paths import Paths
 from gradcli.record import Record
 from gradcli.recorded.annotated_graph import Saved, SavedValues
-from gradcli.recorded.ledger import Row, Share, Sum, Visit, Worked, worked_element
+from gradcli.recorded.ledger import Paths, Row, Share, Sum, Visit, Worked, worked_element
 from gradcli.recorded.names import Operands, factor_text
 from gradcli.recorded.symbols.tree import Constant
 from gradcli.show.graph.nodes import source_of, title

@@ -11,7 +11,6 @@ from typing import Any
 
 from gradcli.errors import GradcliError
 from gradcli.ops.definition.op import Function, Op, parameters_of
-from gradcli.recorded.symbols.notation import in_language
 from gradcli.recorded.symbols.reading import Reading
 from gradcli.recorded.symbols.tree import (
     Attribute,
@@ -21,6 +20,7 @@ from gradcli.recorded.symbols.tree import (
     Operation,
     Symbol,
     Unreadable,
+    in_language,
     lifted,
 )
 

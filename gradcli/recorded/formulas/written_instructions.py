@@ -21,9 +21,9 @@ from gradcli.errors import GradcliError
 from gradcli.ops.binding import catalogue
 from gradcli.ops.definition.op import Op, registry
 from gradcli.recorded.formulas.spellings import OF_WINDOWS, SEVERAL, WRITERS, Bound, Unwritten
-from gradcli.recorded.symbols.notation import BUILTINS, call_of, in_language, shown
 from gradcli.recorded.symbols.reading import Reading
 from gradcli.recorded.symbols.tree import (
+    BUILTINS,
     Call,
     Constant,
     Item,
@@ -31,7 +31,10 @@ from gradcli.recorded.symbols.tree import (
     Name,
     Symbol,
     Unreadable,
+    call_of,
+    in_language,
     lifted,
+    shown,
 )
 from gradcli.trace.ir import values_in
 

@@ -26,13 +26,6 @@ from gradcli.ops.codegen.node_class import names_in
 from gradcli.ops.definition.op import Op
 from gradcli.ops.definition.refs import Ref
 from gradcli.ops.lookup import named_by_numpy
-from gradcli.recorded.symbols.notation import (
-    call_of,
-    in_language,
-    is_default,
-    rounded_quotient,
-    shown,
-)
 from gradcli.recorded.symbols.tree import (
     Attribute,
     Call,
@@ -41,7 +34,12 @@ from gradcli.recorded.symbols.tree import (
     Name,
     Symbol,
     Unreadable,
+    call_of,
+    in_language,
+    is_default,
     lifted,
+    rounded_quotient,
+    shown,
     text_of,
 )
 

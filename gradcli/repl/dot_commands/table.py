@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gradcli.arrays.backend import to_host
-from gradcli.arrays.files.writing import replace
+from gradcli.arrays.files.formats import replace
 from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Source, SyntaxErrors

@@ -18,7 +18,7 @@ from gradcli.arrays.storage import own
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError, Source, Warned
 from gradcli.language.hints.spelling import closest
-from gradcli.library.load_save import tensors
+from gradcli.library.files import tensors
 from gradcli.library.namespace import table_of
 from gradcli.ops.binding.functions import torch
 from gradcli.record import Record

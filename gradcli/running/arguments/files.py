@@ -99,7 +99,7 @@ def decoded_lines(stream: IO[bytes], name: str) -> Iterator[str]:
 
 def check_output(path: str) -> str | None:
     """Why a result cannot be written to a path, known before the run; None if it can."""
-    from gradcli.arrays.files.writing import SUFFIXES  # lazy: start-up: few results go to a file
+    from gradcli.arrays.files.formats import SUFFIXES  # lazy: start-up: few results go to a file
 
     if not path.endswith((*SUFFIXES, *DRAWN)):
         return f"the suffix of {path} is none of {', '.join((*SUFFIXES, *DRAWN))}"
@@ -120,7 +120,7 @@ def write_result(
     Raises:
         GradcliError: E603 where the file cannot be written or does not hold such a result.
     """
-    from gradcli.arrays.files.writing import (  # lazy: start-up: few results go to a file
+    from gradcli.arrays.files.formats import (  # lazy: start-up: few results go to a file
         write_arrays,
     )
 
@@ -159,7 +159,7 @@ def write_text(path: str, text: str) -> None:
 
     Raises E603, E606.
     """
-    from gradcli.arrays.files.writing import replace  # lazy: start-up: few results go to a file
+    from gradcli.arrays.files.formats import replace  # lazy: start-up: few results go to a file
 
     content = text.encode("utf-8", "backslashreplace")
     if path.endswith(".png"):

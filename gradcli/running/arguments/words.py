@@ -98,7 +98,7 @@ def hold_files(arguments: Iterable[Argument], limits: Limits, *, stdin_only: boo
     """
     for argument in arguments:
         if argument.file and argument.held is None:
-            from gradcli.arrays.files.reading import (  # lazy: start-up: few values are in files
+            from gradcli.arrays.files.formats import (  # lazy: start-up: few values are in files
                 reads_stdin,
             )
 
@@ -110,7 +110,7 @@ def hold_files(arguments: Iterable[Argument], limits: Limits, *, stdin_only: boo
 def in_file(text: str) -> tuple[Any, bool]:
     """What `[FORMAT:]FILE[:KEY]` stands for, and whether its arrays are plain numbers."""
     from gradcli.arrays.files.data_file import DataFile  # lazy: start-up: few values are in files
-    from gradcli.arrays.files.reading import is_text, read_one  # lazy: start-up: likewise
+    from gradcli.arrays.files.formats import is_text, read_one  # lazy: start-up: likewise
 
     file = DataFile.named(text)
     return read_one(file), is_text(file)
@@ -311,7 +311,7 @@ def stdin_options(options: Options) -> list[str]:
     """The options that read standard input."""
     if options.inputs is None:
         return []
-    from gradcli.arrays.files.reading import reads_stdin  # lazy: start-up: few values are in files
+    from gradcli.arrays.files.formats import reads_stdin  # lazy: start-up: few values are in files
 
     return [f"--inputs {options.inputs}"] if reads_stdin(options.inputs) else []
 
@@ -321,7 +321,7 @@ def check_stdin(arguments: Sequence[Argument], others: Sequence[str]) -> None:
     files = [each for each in arguments if each.file]
     if len(files) + len(others) < 2:
         return
-    from gradcli.arrays.files.reading import reads_stdin  # lazy: start-up: few values are in files
+    from gradcli.arrays.files.formats import reads_stdin  # lazy: start-up: few values are in files
 
     readers = [f"`{each.source.text}`" for each in files if reads_stdin(each.file)]
     readers += others

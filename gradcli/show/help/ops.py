@@ -36,8 +36,7 @@ from gradcli.ops.lookup import (
     same,
 )
 from gradcli.recorded.formulas.rules import derivative_formulas, forward_formula
-from gradcli.recorded.symbols.notation import OPERATORS, SIGNS
-from gradcli.recorded.symbols.tree import Call, Name, Symbol, substituted, text_of
+from gradcli.recorded.symbols.tree import OPERATORS, SIGNS, Call, Name, Symbol, substituted, text_of
 from gradcli.session import Session
 from gradcli.show.help.manual import rendered
 from gradcli.show.style import PLAIN, Style

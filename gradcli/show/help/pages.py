@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gradcli.codes import CODES, WARNINGS
+from gradcli.errors import CODES, WARNINGS
 from gradcli.show.help.manual import (
     code_source,
     front_source,

@@ -21,8 +21,7 @@ from gradcli.language.objects.types import (
     check_kind,
     names,
 )
-from gradcli.library.load_save import file_name
-from gradcli.library.streams import Buffer
+from gradcli.library.files import Buffer, file_name
 from gradcli.state import State, active
 
 

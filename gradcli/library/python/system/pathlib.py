@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.limits import check_text
 from gradcli.language.objects.types import check_kind, host_name
-from gradcli.library.load_save import file_name, read_file
+from gradcli.library.files import file_name, read_file
 from gradcli.library.python.system.process import (
     abspath,
     exists,

@@ -18,7 +18,7 @@ from gradcli.language.limits import check_text
 from gradcli.language.objects.attributes import PerSession
 from gradcli.language.objects.exceptions import Raised, Traceback
 from gradcli.language.objects.types import EXCEPTIONS, called, check_kind, names, type_of
-from gradcli.library.load_save import file_name
+from gradcli.library.files import file_name
 from gradcli.library.python.collections import named_tuple
 from gradcli.library.python.system.folders import listdir
 from gradcli.ops.binding.functions import torch

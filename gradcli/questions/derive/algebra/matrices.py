@@ -6,9 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gradcli.questions.derive.algebra.numbers import number_of
-from gradcli.questions.derive.algebra.products import simplified
-from gradcli.recorded.symbols.notation import is_elementwise
+from gradcli.questions.derive.algebra.products import number_of, simplified
 from gradcli.recorded.symbols.tree import (
     Call,
     Constant,
@@ -17,6 +15,7 @@ from gradcli.recorded.symbols.tree import (
     Name,
     Operation,
     Symbol,
+    is_elementwise,
     lifted,
     rebuilt,
     text_of,

@@ -1,9 +1,12 @@
-"""`load` and `save`: read tensors from data files, and write them. `open` reads texts."""
+"""`load` and `save`: read tensors from data files, and write them. `open` reads texts. And the
+module `io`: texts and bytes like files, and files that were read.
+"""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,9 +14,126 @@ from gradcli.arrays.backend import on_default_device, to_host
 from gradcli.arrays.dtypes import cast, default_dtype
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error, value_error
-from gradcli.language.objects.types import called, check_kind, names, type_name
+from gradcli.language.limits import check_text
+from gradcli.language.objects.types import (
+    EnteredAsItself,
+    Hosted,
+    called,
+    check_kind,
+    names,
+    type_name,
+)
 from gradcli.ops.binding.functions import torch
 from gradcli.state import active
+
+# --- streams --------------------------------------------------------------------------------------
+
+
+class Buffer(EnteredAsItself, Hosted):
+    """A text or bytes in memory, which are read and written like a file.
+
+    Attributes:
+        content: what is written.
+    """
+
+    __slots__ = ()
+
+    content: ClassVar[Any]
+
+    def write(self, s: Any, /) -> int:
+        """Write something; its length."""
+        if not isinstance(s, self.content):
+            wanted = "string argument expected, got" if self.content is str else _BYTES
+            raise type_error(f"{wanted} '{type_name(s)}'")
+        check_text(self.host.tell() + len(s))
+        return int(self.host.write(s))
+
+    def seek(self, cookie: int, whence: int = 0, /) -> int:
+        """Go to a place."""
+        if isinstance(cookie, int):
+            check_text(cookie)
+        return int(self.host.seek(cookie, whence))
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        self.host.close()
+
+
+_BYTES = "a bytes-like object is required, not"
+
+
+class StringIO(Buffer):
+    """`io.StringIO(text)`."""
+
+    __slots__ = ()
+
+    content: ClassVar[Any] = str
+    language_name: ClassVar[str] = "_io.StringIO"
+    language_attributes = names("""close flush getvalue read readline readlines seek tell truncate
+        write writelines""")
+
+    def __init__(self, initial_value: str = "", newline: str | None = "\n") -> None:
+        check_kind(initial_value, str, "initial_value must be str or None")
+        super().__init__(io.StringIO(initial_value, newline))
+
+    def writelines(self, lines: Any, /) -> None:
+        """Write several texts."""
+        for line in lines:
+            self.write(line)
+
+    def __iter__(self) -> Any:
+        return iter(self.host)
+
+
+class ReadText(StringIO):
+    """A file that `open(name)` read: its text, which cannot be written."""
+
+    __slots__ = ("mode", "name")
+
+    language_name: ClassVar[str] = "_io.TextIOWrapper"
+    language_attributes = names("close closed mode name read readline readlines seek tell")
+
+    def __init__(self, text: str, name: str, mode: str, newline: str | None) -> None:
+        check_text(len(text))
+        super().__init__(text, newline)
+        self.name = name
+        self.mode = mode
+
+
+class BytesIO(Buffer):
+    """`io.BytesIO(content)`."""
+
+    __slots__ = ()
+
+    content: ClassVar[Any] = bytes
+    language_name: ClassVar[str] = "_io.BytesIO"
+    language_attributes = names("close flush getvalue read seek tell write")
+
+    def __init__(self, initial_bytes: bytes = b"") -> None:
+        if not isinstance(initial_bytes, bytes):
+            raise type_error(f"{_BYTES} '{type_name(initial_bytes)}'")
+        super().__init__(io.BytesIO(initial_bytes))
+
+
+class ReadBytes(BytesIO):
+    """A file that `open(name, "rb")` read: its bytes, which cannot be written."""
+
+    __slots__ = ("mode", "name")
+
+    language_name: ClassVar[str] = "_io.BufferedReader"
+    language_attributes = names("close closed mode name read seek tell")
+
+    def __init__(self, content: bytes, name: str, mode: str) -> None:
+        check_text(len(content))
+        super().__init__(content)
+        self.name = name
+        self.mode = mode
+
+
+IO: dict[str, Any] = {"BytesIO": BytesIO, "StringIO": StringIO}
+"""What `io` holds."""
+
+
+# --- files ----------------------------------------------------------------------------------------
 
 
 def file_name(taker: str, value: Any, kind: str = "the name of a file") -> str:
@@ -41,7 +161,7 @@ def load(f: Any, /) -> Any:
     """
     f = file_name("load()", f)
     from gradcli.arrays.files.data_file import STDIN, DataFile  # lazy: start-up
-    from gradcli.arrays.files.reading import is_text, read  # lazy: start-up
+    from gradcli.arrays.files.formats import is_text, read  # lazy: start-up
 
     file = DataFile.named(f)
     if file.path == STDIN:
@@ -81,7 +201,7 @@ def save(obj: Any, f: Any, /) -> None:
             written or the format does not hold them, E606 where files are out of bounds.
     """
     f = file_name("save()", f)
-    from gradcli.arrays.files.writing import write_arrays  # lazy: start-up
+    from gradcli.arrays.files.formats import write_arrays  # lazy: start-up
 
     if isinstance(obj, dict):
         for name in obj:
@@ -126,7 +246,6 @@ def read_file(
             help="`print` what is to be kept, or write tensors with `save(x, 'x.npy')`",
         )
     from gradcli.arrays.files.data_file import DataFile  # lazy: start-up
-    from gradcli.library.streams import ReadBytes, ReadText  # lazy: start-up
 
     data = DataFile(f"./{file}" if file == "-" else file)
     content = data.content()
