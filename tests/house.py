@@ -109,7 +109,7 @@ BY_NAME = {
     "gradcli.arrays.native.dispatch": "the C core, which an installation may lack",
     "gradcli.cli.group": "commands, by the word that a person types",
     "gradcli.doors.torch.recorder": "torch, beside which alone it stands",
-    "gradcli.library.modules": "tables of names, by the module that a program imports",
+    "gradcli.library.namespace": "tables of names, by the module that a program imports",
     "gradcli.ops.binding.lazy": "families, by the name that a program looks up",
     "gradcli.ops.definition.refs": "families, by the names that a stub declares",
     "gradcli.packages": "packages that an installation may lack",

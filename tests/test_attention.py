@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradcli.arrays.kernels import attention
+from gradcli.ops.nn import attention
 
 
 @pytest.mark.parametrize("hidden", ["behind", "behind and itself", "some", "nan among them"])

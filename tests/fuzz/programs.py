@@ -14,8 +14,7 @@ from typing import Any
 from gradcli.language.objects.attributes import attribute_names
 from gradcli.language.objects.classes.definition import OF_COLLECTIONS
 from gradcli.library.files import StringIO
-from gradcli.library.modules import LIBRARY
-from gradcli.library.namespace import MODULES, PREDEFINED
+from gradcli.library.namespace import LIBRARY, MODULES, PREDEFINED
 from gradcli.library.numpy.load import NUMPY
 from gradcli.library.python.collections import Counter, DefaultDict, Deque
 from gradcli.library.python.json import JSONEncoder

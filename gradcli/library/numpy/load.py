@@ -30,8 +30,7 @@ from gradcli.library.numpy.array import (
     wrap,
     written,
 )
-from gradcli.library.numpy.functions import Polynomial
-from gradcli.library.numpy.tables import TABLES
+from gradcli.library.numpy.functions import TABLES, Polynomial
 from gradcli.ops.binding import catalogue
 from gradcli.ops.creation.data import as_tensor
 from gradcli.record import Record

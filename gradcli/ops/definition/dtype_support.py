@@ -1,10 +1,5 @@
-"""Dtype support: which dtypes an op does not support, stated in its entry, and the errors for them.
-
-    unsupported=dtype_names("complex")
-    unsupported=dtype_names("bool", "int") | dtype_names("complex", raises="RuntimeError")
-
-A dtype is named by its category (`bool`, `int`, `float`, `complex`), by its own name (`uint8`), or
-by `half`, which is float16 and bfloat16.
+"""Dtype support: which dtypes an op does not support, stated in its entry, and the errors for them,
+which call a function by the names of PyTorch's kernels.
 """
 
 from __future__ import annotations
@@ -13,6 +8,157 @@ from collections.abc import Mapping
 
 from gradcli.arrays.dtypes import DType
 from gradcli.errors import GradcliError, dtype_error
+
+# --- the names of kernels -------------------------------------------------------------------------
+
+
+_NAMES = """
+_segment_reduce_cpu: segment_reduce
+GeluKernelImpl: gelu
+GroupNormKernelImpl: group_norm
+LayerNormKernelImpl: layer_norm
+abs_cpu: abs
+adaptive_avg_pool2d: adaptive_avg_pool1d adaptive_avg_pool2d
+adaptive_avg_pool3d_cpu: adaptive_avg_pool3d
+adaptive_max_pool2d: adaptive_max_pool1d adaptive_max_pool2d
+adaptive_max_pool3d_cpu: adaptive_max_pool3d
+addcmul_cpu_out: addcmul
+addmm_impl_cpu_: addmm mm
+addmv_impl_cpu: mv
+aminmax_cpu: aminmax
+atan2_cpu: atan2
+avg_pool2d: avg_pool1d avg_pool2d lp_pool1d lp_pool2d
+avg_pool3d_out_frame: avg_pool3d
+batch_norm: batch_norm instance_norm
+bincount_cpu: bincount
+bernoulli_scalar_cpu_: bernoulli_
+bernoulli_tensor_cpu_p_: bernoulli
+binary_cross_entropy: binary_cross_entropy
+baddbmm: baddbmm
+bmm: bmm
+cdist: cdist
+ceil_vml_cpu: ceil
+cholesky_cpu: cholesky cholesky_ex
+cholesky_inverse_out_cpu: cholesky_inverse
+cholesky_solve_cpu: cholesky_solve
+clamp_cpu: clamp
+col2im_out_cpu: col2im
+compute_columns3d: conv3d
+cross: cross
+ctc_loss_cpu: ctc_loss
+cummax_cpu: cummax
+cummin_cpu: cummin
+div_floor_cpu: floor_divide
+dot: dot
+elu_cpu: celu celu_ elu elu_ selu
+entr_cpu: special_entr
+erfcx_cpu: special_erfcx
+floor_vml_cpu: floor
+fmod_cpu: fmod
+ge_cpu: ge
+geqrf_cpu: qr
+glu_cpu: glu
+grid_sampler_2d_cpu_kernel_impl: grid_sample
+gt_cpu: gt
+hardshrink_cpu: hardshrink
+hardsigmoid_cpu: hardsigmoid
+hardswish_cpu: hardswish
+huber_cpu: huber_loss
+hypot_cpu: hypot
+igamma_cpu: igamma
+igammac_cpu: igammac
+im2col_out_cpu: im2col
+index_func_: reduce_elements
+index_reduce_func_exclude_input_init: reduce_without_self
+kthvalue_cpu: kthvalue
+le_cpu: le
+leaky_relu_cpu: leaky_relu leaky_relu_ rrelu rrelu_
+lerp_kernel_scalar: lerp
+lgamma_vml_cpu: lgamma
+linalg_eig_out_cpu: eig eigvals
+linalg_eigh_cpu: eigh eigvalsh
+linalg_svd_cpu: linalg_svd svd svdvals
+log_ndtr_cpu: special_log_ndtr
+log_sigmoid_cpu: binary_cross_entropy_with_logits logsigmoid multilabel_soft_margin_loss
+log_softmax_kernel_impl: inner_log_softmax
+log_softmax_lastdim_kernel_impl: log_softmax
+logaddexp2_cpu: logaddexp2
+logaddexp_cpu: logaddexp
+logcumsumexp_out_cpu: logcumsumexp
+lt_cpu: lt
+lu_cpu: det lu lu_factor solve tensorsolve
+max_all: max
+max_pool1d_impl: max_pool1d
+max_pool2d: max_pool2d
+max_pool3d: max_pool3d
+max_unpool2d: max_unpool1d max_unpool2d
+max_unpool3d: max_unpool3d
+max_values_cpu: amax
+maximum_cpu: clamp_min
+median_cpu: median nanmedian
+min_all: min
+min_values_cpu: amin
+minimum_cpu: clamp_max
+mish_cpu: mish
+mode_cpu: mode
+mse_cpu: mse_loss
+multi_margin_loss_cpu_kernel: multi_margin_loss
+multilabel_margin_loss_forward_out_frame: multilabel_margin_loss
+ndtri_cpu: special_ndtri
+nextafter_cpu: nextafter
+nll_loss_out_frame: nll_loss
+orgqr_cpu: linalg_householder_product
+ormqr_cpu: ormqr
+pdist: pdist
+pow: pow
+prelu_cpu: prelu
+random_kernel_cpu: random_
+reflection_pad1d: reflection_pad1d
+reflection_pad2d: reflection_pad2d
+reflection_pad3d: reflection_pad3d
+remainder_cpu: remainder
+replication_pad1d: replication_pad1d
+replication_pad2d: replication_pad2d
+replication_pad3d: replication_pad3d
+round_cpu: round
+scatter_gather_tensor_cpu_reduce_amax: reduce_amax
+scatter_gather_tensor_cpu_reduce_amin: reduce_amin
+scatter_gather_tensor_cpu_reduce_mean: reduce_mean
+silu_cpu: silu
+slow_conv2d_cpu: conv1d conv2d
+slow_conv_transpose2d_out_cpu: conv_transpose1d conv_transpose2d
+slow_conv_transpose3d_out_cpu: conv_transpose3d
+smooth_l1_cpu: smooth_l1_loss
+softmax_kernel_impl: inner_softmax
+softmax_lastdim_kernel_impl: scaled_dot_product_attention softmax
+softplus_cpu: softplus
+softshrink_check: softshrink
+threshold_cpu: threshold threshold_
+trace: trace
+triangular_solve_cpu: solve_triangular triangular_solve
+trigamma: polygamma polygamma_
+trunc_vml_cpu: trunc
+unique: unique unique_consecutive
+weight_norm_kernel: _weight_norm
+zeta_cpu: special_zeta
+"""
+"""Each kernel and the functions of which PyTorch says that it is not implemented for a dtype."""
+
+_KERNELS = {
+    name: kernel
+    for kernel, _, names in (line.partition(":") for line in _NAMES.strip().splitlines())
+    for name in names.split()
+}
+
+
+def not_implemented(name: str, scalar_type: str) -> str | None:
+    """PyTorch's text for a dtype that its kernel lacks; None where it has another one."""
+    kernel = _KERNELS.get(name)
+    return kernel and f"\"{kernel}\" not implemented for '{scalar_type}'"
+
+
+# --- support --------------------------------------------------------------------------------------
+
 
 Unsupported = Mapping[str, str]
 """The error class that is raised, by the name of the dtype."""
@@ -89,8 +235,6 @@ def not_defined(
     name: str, dtype: DType, raises: str, kernel: str = "", help: str | None = None
 ) -> GradcliError:
     """The error of a function that does not support a dtype."""
-    from gradcli.ops.definition.kernel_names import not_implemented  # lazy: start-up
-
     plain = f"{name}() is not defined for {dtype}"
     text = None
     if raises == "NotImplementedError":

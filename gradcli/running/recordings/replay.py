@@ -32,7 +32,7 @@ from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError, Span, Warned, runtime_error
 from gradcli.language.tree import syntax as tree
-from gradcli.library.torch.nn.layers.recurrent.packed_sequences import (
+from gradcli.library.torch.nn.layers.recurrent import (
     PackedSequence,
     pack_padded_sequence,
     pad_packed_sequence,

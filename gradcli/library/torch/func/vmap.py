@@ -18,6 +18,11 @@ from gradcli.library.torch.func.batching import (  # noqa: F401  (the rules)
     layers,
     shapes,
 )
+from gradcli.library.torch.func.batching.entries import (
+    as_tensor,
+    picked_by_examples,
+    put_by_examples,
+)
 from gradcli.library.torch.func.batching.looping import (
     by_own_rule,
     level_of,
@@ -26,11 +31,6 @@ from gradcli.library.torch.func.batching.looping import (
     shown_class,
 )
 from gradcli.library.torch.func.batching.rules import At, Frame, behind, key_of, rule_of, warn_of
-from gradcli.library.torch.func.batching.shapes import (
-    as_tensor,
-    picked_by_examples,
-    put_by_examples,
-)
 from gradcli.library.torch.func.levels import described
 from gradcli.library.torch.func.structure import leaves, rebuilt
 from gradcli.ops.binding.arguments import normal_dim

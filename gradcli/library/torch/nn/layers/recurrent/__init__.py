@@ -1,1 +1,0 @@
-"""Recurrent layers and cells, and sequences packed for them."""
