@@ -27,13 +27,12 @@ from gradcli.arrays.kernels.windows.windows import Windows
 from gradcli.arrays.native import dispatch, half
 from gradcli.arrays.random.generator import Generator, fill_blocks
 from gradcli.arrays.threads import TILE
+from gradcli.library.torch.optim.adaptive import Adam
 from gradcli.library.torch.optim.optimizer import add_scaled
-from gradcli.library.torch.optim.optimizers import Adam
 from gradcli.ops.definition.op import registry
 from gradcli.ops.indexing import basic
 from gradcli.ops.linalg import linear_systems
 from gradcli.ops.nn import activations, attention, recurrent, softmax
-from gradcli.ops.nn import attention as heads
 from gradcli.ops.nn.normalisation import batch, formula, layer
 from gradcli.ops.nn.spatial import pooling
 from gradcli.ops.reduction import cumulative, sorting
@@ -198,7 +197,10 @@ def _products(array: Any) -> Any:
 def _attention(array: Any) -> Any:
     rows = np.resize(array, (2, 3, 8, 16))
     mask = np.where(np.tri(8, 16, array.size % 9 - 4) > 0, 0, -np.inf).astype(array.dtype)
-    found = [heads._weights_of_heads(rows, np.resize(rows, (2, 3, 16, 16)), m, 0.3) for m in (mask, None)]
+    found = [
+        attention._weights_of_heads(rows, np.resize(rows, (2, 3, 16, 16)), m, 0.3)
+        for m in (mask, None)
+    ]
     return [*found, attention._safe_softmax_array(rows, 3)]
 
 

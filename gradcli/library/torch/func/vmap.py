@@ -14,10 +14,6 @@ from gradcli.autograd.batched import BatchedArray, batched_tensor
 from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.errors import GradcliError, runtime_error, type_error, value_error
-from gradcli.library.torch.func.batching import (  # noqa: F401  (the rules)
-    layers,
-    shapes,
-)
 from gradcli.library.torch.func.batching.entries import (
     as_tensor,
     picked_by_examples,
