@@ -23,7 +23,7 @@ from gradcli.errors import GradcliError, Span
 from gradcli.language.compiler.assignment import part_of
 from gradcli.language.compiler.base import HANDLERS, STORES, Evaluate, Store, label_operands
 from gradcli.language.compiler.names import name_store
-from gradcli.language.functions.generators import Running
+from gradcli.language.functions.generators import is_generator
 from gradcli.language.objects.attributes import set_attribute
 from gradcli.language.objects.classes.descriptors import computes
 from gradcli.language.objects.iteration import Iterator, drawing, enter, iterate
@@ -257,7 +257,7 @@ class Capture(Reader):
     def check_drawn(self, values: Any) -> None:
         """Refuse what no loop inside the iteration may draw from, such as a DataLoader."""
         drawn = type(values) in _DRAWN or type(values) is walk_class()
-        if not drawn or type(getattr(values, "source", None)) is Running:
+        if not drawn or is_generator(values):
             self.refuse(
                 f"a loop over {described(values)} inside the iteration",
                 "the inner loop is compiled on its own",

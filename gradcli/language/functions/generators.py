@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.language.functions.calls import locate, too_many_calls
@@ -14,10 +14,32 @@ from gradcli.language.limits import (
     enter_host_call,
     too_many_steps,
 )
+from gradcli.language.objects.iteration import Iterator
 from gradcli.state import State
 
 Frame = Generator[Any, Any, "tuple[Any] | None"]
 """A body that waits at its `yield`; it ends with what a block ends with."""
+
+
+def within(contexts: tuple[Any, ...], enter: Callable[[Any], Any], value: Any) -> Any:
+    """What a call gives within contexts, the innermost first."""
+    with ExitStack() as around:
+        for context in reversed(contexts):
+            around.enter_context(context)
+        return enter(value)
+
+
+def ended_by(error: Exception, state: State) -> NoReturn:
+    """Raise what a program sees of the error that ended a generator."""
+    if isinstance(error, StopIteration):
+        raise RuntimeError("generator raised StopIteration") from error
+    if isinstance(error, GradcliError):
+        locate(error, state)
+        if error.raises == "StopIteration":
+            failure = runtime_error("generator raised StopIteration")
+            failure.cause = error
+            raise locate(failure, state) from error
+    raise error
 
 
 class Running:
@@ -44,7 +66,7 @@ class Running:
     )
 
     def __init__(self, name: str, frame: Frame, handled: list[GradcliError], state: State) -> None:
-        self.contexts: list[Any] = []
+        self.contexts: tuple[Any, ...] = ()
         self.name = name
         self.frame = frame
         self.handled = handled
@@ -98,22 +120,12 @@ class Running:
         stack.append((self.name, place))
         self.is_running = True
         try:
-            if not self.contexts:
-                return enter(value)
-            with ExitStack() as around:
-                for context in reversed(self.contexts):
-                    around.enter_context(context)
-                return enter(value)
+            return within(self.contexts, enter, value) if self.contexts else enter(value)
         except StopIteration as ended:
             result = ended.value
             raise StopIteration(*([] if result is None else result)) from None
         except GradcliError as error:
-            locate(error, state)
-            if error.raises != "StopIteration":
-                raise
-            failure = runtime_error("generator raised StopIteration")
-            failure.cause = error
-            raise locate(failure, state) from error
+            ended_by(error, state)
         finally:
             self.is_running = False
             if self.kept or len(handled) > own:
@@ -122,3 +134,12 @@ class Running:
             stack.pop()
             steps.nested -= 1
             state.place = place
+
+
+KINDS: set[type] = {Running}
+"""The classes of generators: nodes have one in C."""
+
+
+def is_generator(values: Any) -> bool:
+    """Whether a value is a generator of a function of the program's."""
+    return type(values) is Iterator and type(values.source) in KINDS

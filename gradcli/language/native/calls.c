@@ -126,25 +126,39 @@ static void ended_by_error(PyObject *function)
     Py_XDECREF(told);
 }
 
+PyObject *open_call(PyObject *state, PyObject *steps, PyObject *name)
+{
+    PyObject *stack = AT(state, SESSION_stack), *place = Py_NewRef(AT(state, SESSION_place));
+    if (charge_step(steps) < 0 || breathe() < 0) {
+        Py_DECREF(place);
+        return NULL;
+    }
+    int fits = PyList_Size(stack) < PyLong_AsSsize_t(helper[DEEPEST_CALL]);
+    PyObject *entry = fits ? PyTuple_Pack(2, name, place) : NULL;
+    if (!entry || PyList_Append(stack, entry) < 0) {
+        if (!PyErr_Occurred()) raise_of(TOO_MANY_CALLS, name);
+        Py_CLEAR(place);
+    }
+    Py_XDECREF(entry);
+    return place;
+}
+
+int close_call(PyObject *state, PyObject *place)
+{
+    PyObject *stack = AT(state, SESSION_stack);
+    Py_ssize_t open = PyList_Size(stack);
+    int failed = open && PyList_SetSlice(stack, open - 1, open, NULL) < 0 ? -1 : 0;
+    if (stand_at(state, place) < 0) failed = -1;
+    Py_DECREF(place);
+    return failed;
+}
+
 /* Run a body with its variables, as a call of the function. */
 static PyObject *run_body(PyObject *function, PyObject *variables)
 {
-    PyObject *state = AT(function, FUNCTION_state), *stack = AT(state, SESSION_stack);
-    PyObject *place = Py_NewRef(AT(state, SESSION_place)), *body, *ended = NULL, *value = NULL;
-    Py_ssize_t open = PyList_Size(stack);
-    if (charge_step(AT(function, FUNCTION_steps)) < 0 || breathe() < 0) {
-        Py_DECREF(place);
-        return NULL;
-    }
-    int fits = open < PyLong_AsSsize_t(helper[DEEPEST_CALL]);
-    PyObject *entry = fits ? PyTuple_Pack(2, AT(function, FUNCTION_name), place) : NULL;
-    if (!entry || PyList_Append(stack, entry) < 0) {
-        if (!PyErr_Occurred()) raise_of(TOO_MANY_CALLS, AT(function, FUNCTION_name));
-        Py_XDECREF(entry);
-        Py_DECREF(place);
-        return NULL;
-    }
-    Py_DECREF(entry);
+    PyObject *state = AT(function, FUNCTION_state), *body, *ended = NULL, *value = NULL;
+    PyObject *place = open_call(state, AT(function, FUNCTION_steps), AT(function, FUNCTION_name));
+    if (!place) return NULL;
     body = Py_NewRef(AT(function, FUNCTION_body));
     if (check_stack() == 0) ended = value_of(body, variables);
     Py_DECREF(body);
@@ -155,10 +169,7 @@ static PyObject *run_body(PyObject *function, PyObject *variables)
     else
         value = Py_XNewRef(PyTuple_GetItem(ended, 0));
     Py_XDECREF(ended);
-    open = PyList_Size(stack);
-    if (open && PyList_SetSlice(stack, open - 1, open, NULL) < 0) Py_CLEAR(value);
-    if (stand_at(state, place) < 0) Py_CLEAR(value);
-    Py_DECREF(place);
+    if (close_call(state, place) < 0) Py_CLEAR(value);
     return value;
 }
 

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcli.errors import GradcliError
 from gradcli.language.functions.calls import Function, locate, too_many_calls
+from gradcli.language.functions.generators import ended_by, within
 from gradcli.language.functions.hot_bodies import FEWEST, HotBody
-from gradcli.language.limits import DEEPEST_CALL, too_many_steps
+from gradcli.language.limits import (
+    DEEPEST_CALL,
+    DEEPEST_HOST_CALL,
+    enter_host_call,
+    too_many_steps,
+)
 from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.special_methods import checked_length
 from gradcli.language.objects.classes.user_classes import CHANGES, init_returned
@@ -164,7 +170,7 @@ def _ended(error: Exception, function: Function) -> Exception:
 HELPERS = (
     *(_invoked, _ended, HotBody.called, Function.enter_by),
     *(partial(written_method, "__len__"), checked_length),
-    *(too_many_steps, too_many_calls, init_returned),
-    *(GradcliError, CHANGES, FOREIGN, DEEPEST_CALL, FEWEST),
+    *(too_many_steps, too_many_calls, init_returned, ended_by, within, enter_host_call),
+    *(GradcliError, CHANGES, FOREIGN, DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST),
 )
 """What Python has to say to nodes, in the order of `node.h`."""

@@ -12,14 +12,10 @@ PyObject *run_function(const Node *self, PyObject *variables)
         if (!value || PyDict_SetItem(defaults, self->part[k], value) < 0) Py_CLEAR(defaults);
         Py_XDECREF(value);
     }
-    if (!defaults || !(function = PyType_GenericAlloc(Py_TYPE(like), 0))) {
+    if (!defaults || !(function = copy_of(FUNCTION, like))) {
         Py_XDECREF(defaults);
         return NULL;
     }
-    PyObject **from = (PyObject **)like, **to = (PyObject **)function;
-    Py_ssize_t first = sizeof(PyObject) / sizeof(PyObject *);
-    for (Py_ssize_t k = first; k < known_size[FUNCTION] / (Py_ssize_t)sizeof(PyObject *); k++)
-        to[k] = Py_XNewRef(from[k]);
     replace(&AT(function, FUNCTION_defaults), defaults);
     replace(&AT(function, FUNCTION_parent), Py_NewRef(variables));
     hot = AT(like, FUNCTION_hot);

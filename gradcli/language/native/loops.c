@@ -126,20 +126,15 @@ static int count(Node *self, PyObject *variables, PyObject *values, Iterations *
     return failed;
 }
 
-/* An iterator over values. */
-static PyObject *iterator_of(const Node *self, PyObject *values)
+PyObject *iterator_of(PyObject *values, PyObject *iterate)
 {
     PyTypeObject *kind = Py_TYPE(values);
     if (is_counted(kind) || kind == &PyUnicode_Type || kind == &PyDict_Type ||
         kind == &PySet_Type || kind == &PyDictKeys_Type || kind == &PyDictValues_Type ||
         kind == &PyDictItems_Type)
         return PyObject_GetIter(values);
-    if (kind != known_class[ITERATOR])
-        return PyObject_CallFunctionObjArgs(self->part[ITERATE], values, NULL);
-    PyObject *source = PyObject_GetAttrString(values, "source");
-    PyObject *iterator = source ? PyObject_GetIter(source) : NULL;
-    Py_XDECREF(source);
-    return iterator;
+    if (kind == known_class[ITERATOR]) return PyObject_GetIter(AT(values, ITERATOR_source));
+    return PyObject_CallFunctionObjArgs(iterate, values, NULL);
 }
 
 /* The outermost loop that tells its length: this one, or the one around it. */
@@ -184,7 +179,7 @@ PyObject *run_for_loop(const Node *self, PyObject *variables)
     if (stand_at(state, part[PLACE]) < 0 || begin((Node *)self, variables, values, &these) < 0)
         goto end;
     outer = Py_NewRef(AT(state, SESSION_outermost));
-    if (!(iterator = iterator_of(self, values))) goto end;
+    if (!(iterator = iterator_of(values, part[ITERATE]))) goto end;
     if (note_outermost(state, outer, iterator, values) < 0) goto end;
     for (;;) {
         if (!(value = PyIter_Next(iterator))) {

@@ -300,6 +300,7 @@ int add_nodes(PyObject *module)
     class_key = PyUnicode_InternFromString("class");
     values_key = PyUnicode_InternFromString("values");
     int failed = !nodes || !node_type || !parent_key || !class_key || !values_key ||
+                 add_frames() < 0 || add_generators(nodes) < 0 ||
                  PyModule_AddIntMacro(nodes, MOST_ARGUMENTS) < 0 ||
                  PyModule_AddObjectRef(module, "nodes", nodes) < 0;
     Py_XDECREF(nodes);

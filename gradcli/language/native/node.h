@@ -45,7 +45,8 @@ extern HIDDEN PyObject *parent_key, *class_key, *values_key;
 enum { TENSOR, INSTANCE, ITERATOR, LANGUAGE_TYPE, USER_CLASS, FUNCTION, SIGNATURE, HOT, SESSION,
        LIMITS, COUNTS, CHANGES, BOUND, MODULE, PER_SESSION, CLASSES };
 enum { INVOKE, ENDED, WRITE, ENTER_BY, FIND_LENGTH, LENGTH_OF, TOO_MANY_STEPS, TOO_MANY_CALLS,
-       INIT_RETURNED, ERROR, WHEN_CHANGED, FOREIGN, DEEPEST_CALL, FEWEST, HELPERS };
+       INIT_RETURNED, GENERATOR_ENDED, WITHIN, TOO_DEEP, ERROR, WHEN_CHANGED, FOREIGN, DEEPEST_CALL,
+       DEEPEST_HOST_CALL, FEWEST, HELPERS };
 extern HIDDEN PyTypeObject *known_class[CLASSES];
 extern HIDDEN Py_ssize_t known_size[CLASSES];
 extern HIDDEN PyObject *helper[HELPERS];
@@ -90,8 +91,8 @@ INLINE int store_in(PyObject *target, PyObject *variables, PyObject *value)
     return nothing ? 0 : -1;
 }
 
-/* Whether the truth of a value decides so, as the program stands at a place; -1 with an exception
- * set. The reference to the value is given. */
+/* Whether the truth of a value decides so, as the program stands at a place, None for where it stands
+ * already; -1 with an exception set. The reference to the value is given. */
 HIDDEN int decides(PyObject *value, PyObject *state, PyObject *place);
 
 /* Let a slot or a part hold a value, whose reference is given, and give up the one before. */
@@ -114,6 +115,9 @@ HIDDEN int charge_step(PyObject *steps);
 
 /* Raise the error that a function in Python gives for a value, NULL for none. */
 HIDDEN void raise_of(int by, PyObject *value);
+
+/* Another object of a class of slots alone, with what one of it has in these. */
+HIDDEN PyObject *copy_of(int kind, PyObject *like);
 
 /* New variables of what stands inside others; NULL with an exception set. */
 HIDDEN PyObject *variables_inside(PyObject *variables);
@@ -192,6 +196,57 @@ HIDDEN int all_are_own(void);
 /* Call a function in Python with the exception that is set, and with values, unless it is one that
  * ends the program. */
 HIDDEN PyObject *after_error(PyObject *failed, PyObject *const *given, Py_ssize_t count);
+
+/* --- calls and loops -------------------------------------------------------------------------- */
+
+/* Count a call of a function of a name, and put it on the stack: where the program stood, which is
+ * handed back at its end; NULL, and -1, with an exception set. */
+HIDDEN PyObject *open_call(PyObject *state, PyObject *steps, PyObject *name);
+HIDDEN int close_call(PyObject *state, PyObject *place);
+
+/* Count a call through the host that is not over; -1 with an exception set. */
+HIDDEN int enter_host_call(PyObject *steps);
+HIDDEN int leave_host_call(PyObject *steps);
+
+/* What a loop over values draws from; `iterate` makes it for what is not the host's. */
+HIDDEN PyObject *iterator_of(PyObject *values, PyObject *iterate);
+
+/* --- what waits ------------------------------------------------------------------------------- */
+
+/* Go on with a value, or NULL for the exception that is set, which is raised where it waits. */
+typedef PySendResult (*Resume)(PyObject *self, PyObject *sent, PyObject **result);
+
+/* What the objects begin with that can wait: a block of statements, or a generator. */
+typedef struct {
+    PyObject_VAR_HEAD
+    Resume resume;
+} Resumable;
+
+/* The class of such objects, with these slots and those that all have. */
+HIDDEN PyTypeObject *waiting_type(const char *name, int size, int item, PyType_Slot *own);
+
+/* What `close` does, and whether the exception that is set is the end that it brings to a generator. */
+HIDDEN PyObject *closed(PyObject *self, PyObject *nothing);
+HIDDEN int is_over(PyObject *self);
+
+/* What a call of `__next__`, `send` or `throw` says that returned a value, or NULL. */
+HIDDEN PySendResult status_of(PyObject *value, PyObject **result);
+
+/* Raise the exception that is set in any iterator, or close it for the end that `close` brings: as a
+ * generator of the host's does it with what it draws from. */
+HIDDEN PySendResult thrown_into(PyObject *waiting, PyObject **result);
+
+/* Whether a block waits for a statement of its own. */
+HIDDEN int waits(PyObject *frame);
+
+/* An iterator of programs' like another, with this source; and with what it draws from, or NULL. */
+HIDDEN PyObject *iterator_like(PyObject *like, PyObject *source, PyObject *values);
+
+/* The source of a generator, a new reference; NULL for any other value. */
+HIDDEN PyObject *generator_of(PyObject *values);
+
+HIDDEN int add_frames(void);
+HIDDEN int add_generators(PyObject *module);
 
 /* --- kinds: `nodes.def` has them all ---------------------------------------------------------- */
 

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gradcli.arrays.native.dispatch import core
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function, Signature
+from gradcli.language.functions.generators import KINDS
 from gradcli.language.functions.hot_bodies import HotBody
 from gradcli.language.native import quick
 from gradcli.language.native.calls import HELPERS, Calls, Find, Node
+from gradcli.language.native.generators import Generators
 from gradcli.language.native.statements import Statements
 from gradcli.language.objects.attributes import Module, PerSession
 from gradcli.language.objects.classes.descriptors import BoundMethod
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from gradcli.language.tree.scopes import Variables
 
 
-class Nodes(Calls, Statements, Protocol):
+class Nodes(Calls, Generators, Statements, Protocol):
     """The makers of nodes, a method for each line of `nodes.def`.
 
     Attributes:
@@ -277,6 +279,7 @@ def _informed(module: Any, builtins: dict[str, Any]) -> Nodes:
         return _known[0]
     nodes: Any = module.nodes
     nodes.know(*_CLASSES, *HELPERS)
+    KINDS.add(nodes.Generator)
     for call in quick.calls(builtins):
         nodes.know_quick(*call)
     _known.append(nodes)

@@ -310,9 +310,9 @@ PyObject *run_deciding(const Node *self, PyObject *variables)
 int decides(PyObject *value, PyObject *state, PyObject *place)
 {
     if (!value) return -1;
-    int truth = stand_at(state, place) < 0        ? -1
-                : Py_IS_TYPE(value, &PyBool_Type) ? value == Py_True
-                                                  : PyObject_IsTrue(value);
+    int truth = place != Py_None && stand_at(state, place) < 0 ? -1
+                : Py_IS_TYPE(value, &PyBool_Type)              ? value == Py_True
+                                                               : PyObject_IsTrue(value);
     Py_DECREF(value);
     return truth;
 }

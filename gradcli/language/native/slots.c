@@ -54,3 +54,13 @@ PyObject *know(PyObject *module, PyObject *const *given, Py_ssize_t count)
         if ((slot_offset[k] = offset_of(SLOTS_OF[k].owner, SLOTS_OF[k].name)) < 0) return NULL;
     Py_RETURN_NONE;
 }
+
+PyObject *copy_of(int kind, PyObject *like)
+{
+    PyObject *copy = PyType_GenericAlloc(known_class[kind], 0);
+    PyObject **from = (PyObject **)like, **to = (PyObject **)copy;
+    Py_ssize_t first = sizeof(PyObject) / sizeof(PyObject *);
+    Py_ssize_t end = known_size[kind] / (Py_ssize_t)sizeof(PyObject *);
+    for (Py_ssize_t k = first; copy && k < end; k++) to[k] = Py_XNewRef(from[k]);
+    return copy;
+}

@@ -58,7 +58,8 @@ class Iterator(Record):
 
     def resume_in(self, context: Any) -> Iterator:
         """This generator, which enters a context each time it goes on, and leaves it to wait."""
-        self.source.contexts.append(context)  # type: ignore[attr-defined]
+        source: Any = self.source
+        source.contexts = (*source.contexts, context)
         return self
 
     def language_type(self) -> LanguageType:

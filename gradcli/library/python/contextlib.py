@@ -9,12 +9,11 @@ from gradcli.autograd.modes import decorated
 from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.language.events import Printed, Reported
 from gradcli.language.functions.calls import Function, call
-from gradcli.language.functions.generators import Running
+from gradcli.language.functions.generators import is_generator
 from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.classes.definition import Metaclass, host_of, make_class
 from gradcli.language.objects.classes.user_classes import OBJECT, Instance
 from gradcli.language.objects.exceptions import handles
-from gradcli.language.objects.iteration import Iterator
 from gradcli.language.objects.types import EnteredAsItself, by_name, called, names, type_name
 from gradcli.state import active
 
@@ -50,7 +49,7 @@ class GeneratorContext:
 
     def __enter__(self) -> Any:
         generator = call(self.function, self.args, self.kwargs)
-        if type(generator) is not Iterator or type(generator.source) is not Running:
+        if not is_generator(generator):
             raise type_error("a function under @contextmanager has a `yield`")
         self.running = generator.source
         try:

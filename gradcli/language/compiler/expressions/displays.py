@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
 from gradcli.language.compiler.names import NOWHERE, direct
+from gradcli.language.compiler.waiting import BEGIN, NEXT, STAND, TEST, YIELD, Code, in_loops
 from gradcli.language.functions import hot_bodies
 from gradcli.language.functions.hot_bodies import HotList, before_hot
 from gradcli.language.limits import check_text, enter_host_call, too_many_steps
 from gradcli.language.objects.exceptions import converted
 from gradcli.language.objects.formatting import convert, format_value, is_checked
-from gradcli.language.objects.iteration import bounded, check_key
+from gradcli.language.objects.iteration import bounded, check_key, drawing
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import check_kind
 from gradcli.language.tree import syntax as tree
@@ -26,6 +27,7 @@ from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
+    from gradcli.language.native.nodes import Nodes
     from gradcli.limits import Steps
     from gradcli.state import State
 
@@ -338,6 +340,8 @@ def _dict(
 
 
 def _generator(c: Compiler, clauses: list[_Clause], element: Evaluate) -> Evaluate:
+    if c.nodes is not None:
+        return _generator_node(c, c.nodes, clauses, element)
     state, steps = c.state, c.steps
     single = clauses[0] if len(clauses) == 1 else None
 
@@ -353,6 +357,34 @@ def _generator(c: Compiler, clauses: list[_Clause], element: Evaluate) -> Evalua
         return c.drawing("generator", drawn, first)
 
     return start
+
+
+def _generator_node(
+    c: Compiler, nodes: Nodes, clauses: list[_Clause], element: Evaluate
+) -> Evaluate:
+    """A generator expression as a node: the loops as instructions, each in the one before it. The
+    place of a loop is noted where it goes on; the first time what evaluates the iterable did it.
+    """
+    code = Code()
+    loops: list[tuple[int, list[list[Any]]]] = []  # where each draws, and what goes on with it
+    for number, clause in enumerate(clauses):
+        if number:
+            code.add(BEGIN, clause.iterable, clause.span, 0, number)
+        here = code.here()
+        drawn = code.add(NEXT, clause.store, None, 0, number)
+        if number:
+            loops[-1][1].append(drawn)
+        loops.append((here, [code.add(TEST, condition) for condition in clause.conditions]))
+    code.add(YIELD, element)
+    for clause, (here, waiting) in zip(reversed(clauses), reversed(loops), strict=True):
+        for each in waiting:
+            each[3] = code.here()
+        code.add(STAND, None, clause.span, here)
+    code.instructions[0][3] = code.here()
+    first = clauses[0]
+    like = drawing("generator", iter(()), None)
+    parts = first.iterable, like, partial(drawing, "generator"), *code.flat()
+    return nodes.drawn(len(clauses), c.state, first.span, *in_loops(c), *parts)
 
 
 def _drawn_of_one(

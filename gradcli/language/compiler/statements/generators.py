@@ -21,8 +21,24 @@ from gradcli.language.compiler.statements.handling import (
     unbound,
 )
 from gradcli.language.compiler.statements.matching import case_test
+from gradcli.language.compiler.waiting import (
+    BEGIN,
+    DELEGATE,
+    JUMP,
+    LEAVE,
+    NEXT,
+    RUN,
+    STEP,
+    TEST,
+    WAIT,
+    WAITING_BEGIN,
+    WAITING_TEST,
+    YIELD,
+    Code,
+    in_loops,
+)
 from gradcli.language.functions.calls import locate
-from gradcli.language.functions.generators import Running
+from gradcli.language.functions.generators import Running, is_generator
 from gradcli.language.limits import too_many_steps
 from gradcli.language.objects.exceptions import Raised, caught
 from gradcli.language.objects.iteration import Iterator, iterate
@@ -54,6 +70,9 @@ def generator_body(c: Compiler, name: str, body: list[tree.Statement], scope: Sc
     """What returns the generator that a call of the function makes."""
     run = _block(c, body, scope)
     state, handled = c.state, c.interpreter.handled
+    if c.nodes is not None:
+        like = Iterator("generator", iter(()))
+        return c.nodes.generator(0, state, None, c.steps, handled, name, run, like)
 
     def start(variables: Variables) -> Any:
         return (Iterator("generator", Running(name, run(variables), handled, state)),)
@@ -66,9 +85,16 @@ def _block(c: Compiler, body: list[tree.Statement], scope: Scope) -> Resume:
     instructions, which one generator of the host's runs. So a value passes through no more of
     these than there are `try` and `with` around its `yield`.
     """
-    code = _Code(c, scope)
+    code = _Block(c, scope)
     code.block(body, None)
-    instructions = [tuple(each) for each in code.instructions]
+    if c.nodes is not None:
+        parts = *in_loops(c), None, None, None, *code.flat()
+        return c.nodes.frame(code.loops, c.state, None, *parts)
+    return _in_python(c, [tuple(each) for each in code.instructions])
+
+
+def _in_python(c: Compiler, instructions: list[tuple[Any, ...]]) -> Resume:
+    """What runs the instructions of a block in a generator of the host's."""
     state, steps, end = c.state, c.steps, len(instructions)
 
     def run(variables: Variables) -> Generator[Any, Any, Any]:
@@ -77,25 +103,25 @@ def _block(c: Compiler, body: list[tree.Statement], scope: Scope) -> Resume:
         while at != end:
             kind, part, where, to, otherwise = instructions[at]
             at += 1
-            if kind is _YIELD:
+            if kind is YIELD:
                 yield part(variables)
-            elif kind is _RUN or kind is _WAIT:
-                ended = part(variables) if kind is _RUN else (yield from part(variables))
+            elif kind is RUN or kind is WAIT:
+                ended = part(variables) if kind is RUN else (yield from part(variables))
                 if ended is not None:
                     at = to if ended is BREAK else otherwise if ended is CONTINUE else _OUTSIDE
                     if at == _OUTSIDE:
                         return ended
-            elif kind is _TEST or kind is _WAITING_TEST:
-                decision = part(variables) if kind is _TEST else (yield from part(variables))
+            elif kind is TEST or kind is WAITING_TEST:
+                decision = part(variables) if kind is TEST else (yield from part(variables))
                 state.place = where
                 if not decision:
                     at = to
                 decision = None
-            elif kind is _STEP:
+            elif kind is STEP:
                 steps.left -= 1
                 if steps.left < 0:
                     raise too_many_steps()
-            elif kind is _NEXT:
+            elif kind is NEXT:
                 state.place = where
                 value = next(iterators[otherwise], _NO_MORE)
                 if value is _NO_MORE:
@@ -106,12 +132,20 @@ def _block(c: Compiler, body: list[tree.Statement], scope: Scope) -> Resume:
                     raise too_many_steps()
                 part(variables, value)
                 value = None
-            elif kind is _JUMP:
+            elif kind is JUMP:
                 at = to
-            elif kind is _LEAVE:
+            elif kind is LEAVE:
                 del iterators[otherwise]
+            elif kind is DELEGATE:
+                values = part(variables)
+                state.place = where
+                if is_generator(values):
+                    yield from values.source
+                else:
+                    yield from iterate(values)
+                values = None
             else:
-                values = part(variables) if kind is _BEGIN else (yield from part(variables))
+                values = part(variables) if kind is BEGIN else (yield from part(variables))
                 state.place = where
                 iterators[otherwise] = iterate(values)
                 values = None
@@ -119,14 +153,6 @@ def _block(c: Compiler, body: list[tree.Statement], scope: Scope) -> Resume:
 
     return run
 
-
-_RUN, _WAIT, _YIELD, _TEST, _WAITING_TEST, _STEP, _BEGIN, _WAITING_BEGIN, _NEXT, _LEAVE, _JUMP = (
-    range(11)
-)
-"""What an instruction does: run a statement, or one that waits; yield a value; go on behind a block
-unless a test holds; count an iteration; begin a `for` loop, bind its next value, leave it; go on
-elsewhere.
-"""
 
 _OUTSIDE = -1
 """Where the end of a block goes on that is no part of the program."""
@@ -142,40 +168,42 @@ class _Loop:
         self.broken: list[list[Any]] = []
 
 
-class _Code:
-    """The instructions of a block: each has a kind, the closure, the place, and where it may go on,
-    of which there are two for a statement that ends with `break` or `continue`. That of a `for`
-    loop has the loop's number in the last place.
+class _Block(Code):
+    """The instructions of a block. One has two places to go on for a statement that ends with
+    `break` or `continue`, and that of a `for` loop has the loop's number in the last place.
     """
 
     def __init__(self, c: Compiler, scope: Scope) -> None:
+        super().__init__()
         self.c = c
         self.scope = scope
-        self.instructions: list[list[Any]] = []
         self.loops = 0
-
-    def add(
-        self, kind: int, part: Any = None, where: Any = None, to: int = 0, otherwise: int = 0
-    ) -> list[Any]:
-        """One more instruction, to be told later where it goes on."""
-        self.instructions.append([kind, part, where, to, otherwise])
-        return self.instructions[-1]
 
     def block(self, body: list[tree.Statement], loop: _Loop | None) -> None:
         """The statements of a block, in a loop of the program or none."""
         for node in body:
             if not has_yield([node]):
-                self._statement(_RUN, self.c.statement(node, self.scope), loop)
+                self._statement(RUN, self.c.statement(node, self.scope), loop)
             elif isinstance(node, tree.If):
                 self._if(node, loop)
             elif isinstance(node, tree.While):
                 self._while(node, loop)
             elif isinstance(node, tree.For):
                 self._for(node, loop)
-            elif (value := _yielded(node)) is not None:
-                self.add(_YIELD, self.c.expression(value, self.scope))
-            else:
-                self._statement(_WAIT, _statement(self.c, node, self.scope), loop)
+            elif not self._yields(node):
+                self._statement(WAIT, _statement(self.c, node, self.scope), loop)
+
+    def _yields(self, node: tree.Statement) -> bool:
+        """Add a `yield` whose own value nobody wants; whether the statement is one."""
+        if not isinstance(node, tree.ExpressionStatement):
+            return False
+        own = node.value
+        if not isinstance(own, (tree.Yield, tree.YieldFrom)) or _yields(own.value):
+            return False
+        value = tree.Constant(own.span, None) if own.value is None else own.value
+        kind = YIELD if isinstance(own, tree.Yield) else DELEGATE
+        self.add(kind, self.c.expression(value, self.scope), own.span)
+        return True
 
     def _statement(self, kind: int, part: Any, loop: _Loop | None) -> None:
         added = self.add(kind, part, None, _OUTSIDE, _OUTSIDE if loop is None else loop.begin)
@@ -188,59 +216,46 @@ class _Code:
             return waiting, _expression(self.c, node, self.scope)
         return kind, self.c.expression(node, self.scope)
 
-    def _here(self) -> int:
-        return len(self.instructions)
-
     def _if(self, node: tree.If, loop: _Loop | None) -> None:
         leaving = []
         for test, body in node.branches:
-            tested = self.add(*self._either(_TEST, _WAITING_TEST, test), test.span)
+            tested = self.add(*self._either(TEST, WAITING_TEST, test), test.span)
             self.block(body, loop)
-            leaving.append(self.add(_JUMP))
-            tested[3] = self._here()
+            leaving.append(self.add(JUMP))
+            tested[3] = self.here()
         self.block(node.orelse, loop)
         for each in leaving:
-            each[3] = self._here()
+            each[3] = self.here()
 
     def _while(self, node: tree.While, around: _Loop | None) -> None:
-        loop = _Loop(self._here())
-        tested = self.add(*self._either(_TEST, _WAITING_TEST, node.test), node.test.span)
-        self.add(_STEP)
+        loop = _Loop(self.here())
+        tested = self.add(*self._either(TEST, WAITING_TEST, node.test), node.test.span)
+        self.add(STEP)
         self._body(node, loop)
-        tested[3] = self._here()
+        tested[3] = self.here()
         self.block(node.orelse, around)
         for each in loop.broken:
-            each[3] = self._here()
+            each[3] = self.here()
 
     def _for(self, node: tree.For, around: _Loop | None) -> None:
         number, span = self.loops, node.iterable.span
         self.loops += 1
-        self.add(*self._either(_BEGIN, _WAITING_BEGIN, node.iterable), span, 0, number)
-        loop = _Loop(self._here())
-        drawn = self.add(_NEXT, self.c.store(node.target, self.scope), span, 0, number)
+        self.add(*self._either(BEGIN, WAITING_BEGIN, node.iterable), span, 0, number)
+        loop = _Loop(self.here())
+        drawn = self.add(NEXT, self.c.store(node.target, self.scope), span, 0, number)
         self._body(node, loop)
-        drawn[3] = self._here()
-        self.add(_LEAVE, otherwise=number)
+        drawn[3] = self.here()
+        self.add(LEAVE, otherwise=number)
         self.block(node.orelse, around)
-        ended = self.add(_JUMP)
+        ended = self.add(JUMP)
         for each in loop.broken:
-            each[3] = self._here()
-        self.add(_LEAVE, otherwise=number)
-        ended[3] = self._here()
+            each[3] = self.here()
+        self.add(LEAVE, otherwise=number)
+        ended[3] = self.here()
 
     def _body(self, node: tree.For | tree.While, loop: _Loop) -> None:
         self.c.loop_body(node, lambda: self.block(node.body, loop))
-        self.add(_JUMP, to=loop.begin)
-
-
-def _yielded(node: tree.Statement) -> tree.Expression | None:
-    """The value of `yield value` where nobody wants the `yield`'s own; None for any other."""
-    if not isinstance(node, tree.ExpressionStatement) or not isinstance(node.value, tree.Yield):
-        return None
-    value = node.value.value
-    if value is None:
-        return tree.Constant(node.span, None)
-    return None if _yields(value) else value
+        self.add(JUMP, to=loop.begin)
 
 
 def _statement(c: Compiler, node: tree.Statement, scope: Scope) -> Resume:
@@ -457,9 +472,9 @@ def _yield(c: Compiler, node: tree.Yield | tree.YieldFrom, scope: Scope) -> Resu
         return (yield evaluate(variables))
 
     def delegate(variables: Variables) -> Generator[Any, Any, Any]:
-        values = evaluate(variables)
+        values: Any = evaluate(variables)
         state.place = span
-        if type(values) is Iterator and type(values.source) is Running:
+        if is_generator(values):
             return (yield from values.source)
         yield from iterate(values)
         return None
