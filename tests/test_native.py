@@ -183,14 +183,19 @@ def _convolutions(array: Any) -> Any:
 
 
 def _products(array: Any) -> Any:
-    """Products of matrices by rows and by columns; tiles begin before their edges."""
-    left, right = _tame(array, 130, 97), _line(array, 97 * 101).reshape(97, 101)
-    assert left.size * right.shape[1] >= products.MIDDLE
-    found = [
-        products.matrix_product(one, other)
-        for one in (left, np.asfortranarray(left))
-        for other in (right, np.asfortranarray(right))
-    ]
+    """Products of matrices by rows and by columns; tiles begin before their edges, the last ones
+    have fewer vectors, and long sums are taken in parts.
+    """
+    found = []
+    for rows, inner, columns in ((130, 97, 101), (43, 700, 80)):
+        left, right = _tame(array, rows, inner), _line(array, inner * columns)
+        right = right.reshape(inner, columns)
+        assert left.size * columns >= products.MIDDLE
+        found += [
+            products.matrix_product(one, other)
+            for one in (left, np.asfortranarray(left))
+            for other in (right, np.asfortranarray(right))
+        ]
     return [each / max(1, np.abs(each).max()) for each in found]
 
 
@@ -420,10 +425,22 @@ def product(turned, threads):
     dispatch.core().matrix_product(x, y, out, 300, 300, 300, turned, threads)
     return out.tobytes()
 
-alone = [product(turned, 1) for turned in range(3)]
+def step(of_adam, threads):
+    parameter, average, square = x.copy(), y.copy(), y * y
+    if of_adam:
+        numbers = 0.1, 0.9, 0.9, 0.99, 0.5, 1e-8, 0.1
+        dispatch.core().adam(parameter, y, average, square, *numbers, threads)
+    else:
+        dispatch.core().add_scaled(x, y, 0.3, parameter, threads)
+    return [each.tobytes() for each in (parameter, average, square)]
+
+def result(kind, threads):
+    return product(kind, threads) if kind < 3 else step(kind == 4, threads)
+
+alone = [result(kind, 1) for kind in range(5)]
 def check():
-    for count in range(60):
-        assert product(count % 3, 2 + count % 5) == alone[count % 3], count
+    for count in range(100):
+        assert result(count % 5, 2 + count % 7) == alone[count % 5], count
 check()
 if child := os.fork():
     assert os.waitpid(child, 0)[1] == 0

@@ -86,12 +86,23 @@ def _tile_of(name: str, numbers: tuple[Any, ...]) -> Any:
     return fill
 
 
+_FAR, _NEAR = 1 << 15, 1 << 14
+"""Elements that are worth a thread of the core's, which is woken more quickly than one of Python's,
+where little and where much is computed of each.
+"""
+
+
+def _threads(work: int, share: int) -> int:
+    """The threads that some work is worth, where each is to have a share at least."""
+    return min(free_threads(), work // share)
+
+
 def add_scaled(total: Any, term: Any, factor: float, out: Any) -> bool:
     """out = total + term · factor, rounded once."""
     add = kernel("add_scaled")
     if add is None or total.shape != term.shape or not are_plain(total, term, out):
         return False
-    add(total, term, factor, out)
+    add(total, term, factor, out, _threads(out.size, _FAR))
     return True
 
 
@@ -103,7 +114,7 @@ def adam(arrays: tuple[Any, ...], numbers: tuple[float, ...]) -> bool:
         return False
     if any(each.shape != parameter.shape for each in averages):
         return False
-    step(*arrays, *numbers)
+    step(*arrays, *numbers, _threads(parameter.size, _NEAR))
     return True
 
 
@@ -113,7 +124,7 @@ _LEAST = (8, 48)
 """Rows and columns of the smallest product of matrices: a tile of the largest kernel."""
 
 _SHARE = 1 << 19
-"""Multiplications that are worth a thread, which is woken more quickly than one of Python's."""
+"""Multiplications that are worth a thread."""
 
 
 def matrix_product(left: Any, right: Any) -> Any:
@@ -132,7 +143,7 @@ def matrix_product(left: Any, right: Any) -> Any:
     if not are_plain(left, right):
         return None
     out = new_empty(left, (rows, columns))
-    threads = min(free_threads(), left.size * columns // _SHARE)
+    threads = _threads(left.size * columns, _SHARE)
     multiply(left, right, out, rows, left.size // rows, columns, turned, threads)
     return out
 

@@ -12,10 +12,12 @@
  * iterations whose sums are to stay in registers, are named: where the compiler has to find them
  * itself (-O3), it takes twice as long. */
 #define INLINE static inline __attribute__((always_inline))
+#define APART static __attribute__((noinline))
 #define UNROLLED(count) PRAGMA(GCC unroll count)
 #else
 #define HIDDEN
 #define INLINE static inline
+#define APART static
 #define UNROLLED(count)
 #endif
 #define PRAGMA(text) _Pragma(#text)

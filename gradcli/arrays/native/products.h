@@ -2,67 +2,55 @@
  * in one order, so threads share out the work without changing a bit. BLAS would first copy both
  * matrices; here the right one is turned where its columns are no vectors, and that is all. */
 
-enum { LOCAL(TALL) = LOCAL(CHANNELS), LOCAL(MANY) = 32, LOCAL(DEEP) = 128 };
+enum { LOCAL(TALL) = LOCAL(CHANNELS), LOCAL(DEEP) = 256 };
 
 typedef struct {
     const float *left, *right;
-    float *out, *turned;
+    float *out;
     int64_t rows, inner, columns; /* of the left matrix, of both, of the right one */
     int64_t row, step;            /* how far rows, and elements of a row, of the left one are apart */
-    int64_t strip, line;          /* how far strips of the right one, and their rows, are apart */
-    int64_t pieces;               /* of work in a strip */
+    int64_t line;                 /* how far rows of the right one are apart, 0 where it is turned */
+    int64_t many, chunks, strips; /* rows of a piece, pieces above each other and side by side */
 } LOCAL(Product);
 
-/* A tile: rows of the left matrix times a strip of the right one. Long sums are taken in parts, for
- * the last digits. */
-INLINE void LOCAL(tile)(const LOCAL(Product) *p, const float *left, const float *right, float *out,
-                        int64_t apart)
+/* What a tile reads and writes: a part of sums, which is added to what is there where `more`. */
+typedef struct {
+    const float *left, *right;
+    int64_t line, count, apart;
+    float *out;
+    int more;
+} LOCAL(Tile);
+
+/* Rows of the left matrix times `vectors` of the right one. The rows are reached from two of them:
+ * processors have few registers for addresses. */
+INLINE void LOCAL(multiply_tile)(const LOCAL(Product) *p, const LOCAL(Tile) *t, const int vectors)
 {
-    enum { TALL = LOCAL(TALL), VECTOR = LOCAL(VECTOR), RUN = LOCAL(RUN), PART = 256 };
-    int64_t row = p->row, step = p->step, line = p->line;
-    for (int64_t start = 0; start < p->inner; start += PART) {
-        int64_t stop = start + PART < p->inner ? start + PART : p->inner;
-        float total[TALL][RUN];
-        memset(total, 0, sizeof total);
-        for (int64_t k = start; k < stop; k++) {
-            const float *run = right + k * line, *each = left + k * step;
-            UNROLLED(8)
-            for (int i = 0; i < TALL; i++)
-                UNROLLED(3)
-                for (int part = 0; part < RUN; part += VECTOR)
-                    for (int j = part; j < part + VECTOR; j++)
-                        total[i][j] = LOCAL(fma)(each[i * row], run[j], total[i][j]);
-        }
+    enum { TALL = LOCAL(TALL), VECTOR = LOCAL(VECTOR), RUN = LOCAL(RUN), HALF = TALL / 2 };
+    float total[TALL][RUN];
+    memset(total, 0, sizeof total);
+    const float *run = t->right, *above = t->left, *below = t->left + HALF * p->row;
+    int64_t row = p->row, step = p->step, line = t->line;
+    for (int64_t k = 0; k < t->count; k++, run += line, above += step, below += step) {
+        UNROLLED(8)
         for (int i = 0; i < TALL; i++)
-            for (int j = 0; j < RUN; j++)
-                out[i * apart + j] = total[i][j] + (start ? out[i * apart + j] : 0);
+            UNROLLED(3)
+            for (int part = 0; part < vectors * VECTOR; part += VECTOR)
+                for (int j = part; j < part + VECTOR; j++)
+                    total[i][j] = LOCAL(fma)((i < HALF ? above : below)[i % HALF * row], run[j], total[i][j]);
+    }
+    UNROLLED(8)
+    for (int i = 0; i < TALL; i++) {
+        float *out = t->out + i * t->apart;
+        for (int j = 0; t->more && j < vectors * VECTOR; j++) total[i][j] += out[j];
+        EACH_APART
+        for (int j = 0; j < vectors * VECTOR; j++) out[j] = total[i][j];
     }
 }
 
-/* Some tiles of a strip, one below the other. The last ones, and the last strip, begin where they end
- * with the matrix: what those before have made is left alone. */
-static void LOCAL(multiply_piece)(void *given, int64_t number)
-{
-    enum { TALL = LOCAL(TALL), RUN = LOCAL(RUN) };
-    const LOCAL(Product) *p = given;
-    int64_t strip = number / p->pieces, column = strip * RUN, across = column + RUN - p->columns;
-    int64_t first = number % p->pieces * LOCAL(MANY), end = first + LOCAL(MANY);
-    across = across > 0 ? across : 0;
-    const float *right = p->turned ? p->turned + strip * p->strip : p->right + column - across;
-    for (int64_t i = first; i < end && i < p->rows; i += TALL) {
-        float edge[TALL * RUN], *out = p->out + i * p->columns + column;
-        int64_t down = i + TALL > p->rows ? i + TALL - p->rows : 0;
-        const float *left = p->left + (i - down) * p->row;
-        if (!down && !across) {
-            LOCAL(tile)(p, left, right, out, p->columns);
-            continue;
-        }
-        LOCAL(tile)(p, left, right, edge, RUN);
-        for (int64_t k = down; k < TALL; k++)
-            memcpy(out + (k - down) * p->columns, edge + k * RUN + across,
-                   (size_t)(RUN - across) * sizeof *out);
-    }
-}
+/* Each alone, so that its sums have all registers. */
+APART void LOCAL(multiply_3)(const LOCAL(Product) *p, const LOCAL(Tile) *t) { LOCAL(multiply_tile)(p, t, 3); }
+APART void LOCAL(multiply_2)(const LOCAL(Product) *p, const LOCAL(Tile) *t) { LOCAL(multiply_tile)(p, t, 2); }
+APART void LOCAL(multiply_1)(const LOCAL(Product) *p, const LOCAL(Tile) *t) { LOCAL(multiply_tile)(p, t, 1); }
 
 /* Rows of a vector's length, `apart` from each other, as columns of rows of a strip. */
 static void LOCAL(turn_rows)(const float *from, int64_t apart, int64_t length, float *to)
@@ -88,22 +76,59 @@ static void LOCAL(turn_rows)(const float *from, int64_t apart, int64_t length, f
         _mm512_storeu_ps(out + 2 * RUN, _mm512_shuffle_ps(high, more, 0x44));
         _mm512_storeu_ps(out + 3 * RUN, _mm512_shuffle_ps(high, more, 0xEE));
     }
+#elif defined(__AVX2__)
+    for (; k + 4 <= length; k += 4)
+        for (int j = 0; j < VECTOR; j += 4) { /* four elements of four rows */
+            __m128 four[4];
+            for (int i = 0; i < 4; i++) four[i] = _mm_loadu_ps(from + (j + i) * apart + k);
+            _MM_TRANSPOSE4_PS(four[0], four[1], four[2], four[3]);
+            for (int i = 0; i < 4; i++) _mm_storeu_ps(to + (k + i) * RUN + j, four[i]);
+        }
 #endif
     for (; k < length; k++)
         for (int j = 0; j < VECTOR; j++) to[k * RUN + j] = from[j * apart + k];
 }
 
-/* Part of a strip of the right matrix, turned. */
-static void LOCAL(turn_piece)(void *given, int64_t number)
+/* Rows of a strip of columns, by parts of the sums, so that what is read of the right matrix stays
+ * near. The last rows and columns are computed with those before them, which are left alone. */
+static void LOCAL(multiply_piece)(void *given, int64_t number)
 {
-    enum { RUN = LOCAL(RUN), VECTOR = LOCAL(VECTOR), DEEP = LOCAL(DEEP) };
+    enum { TALL = LOCAL(TALL), VECTOR = LOCAL(VECTOR), RUN = LOCAL(RUN), DEEP = LOCAL(DEEP) };
     const LOCAL(Product) *p = given;
-    int64_t parts = (p->inner + DEEP - 1) / DEEP, strip = number / parts, k = number % parts * DEEP;
-    int64_t column = strip * RUN, length = p->inner - k < DEEP ? p->inner - k : DEEP;
-    if (column > p->columns - RUN) column = p->columns - RUN;
-    for (int j = 0; j < RUN; j += VECTOR)
-        LOCAL(turn_rows)(p->right + (column + j) * p->inner + k, p->inner, length,
-                         p->turned + strip * p->strip + k * RUN + j);
+    int64_t strip = p->line ? number % p->strips : number / p->chunks;
+    int64_t chunk = p->line ? number / p->strips : number % p->chunks;
+    int64_t column = strip * RUN, left = p->columns - column < RUN ? p->columns - column : RUN;
+    int64_t first = chunk * p->many, end = first + p->many < p->rows ? first + p->many : p->rows;
+    int vectors = (int)((left + VECTOR - 1) / VECTOR);
+    int64_t across = vectors * VECTOR - left;
+    float turned[DEEP * RUN], edge[TALL * RUN];
+    for (int64_t k = 0; k < p->inner; k += DEEP) {
+        LOCAL(Tile) tile = {NULL, p->right + k * p->line + column - across, p->line, 0, 0, NULL, k > 0};
+        tile.count = p->inner - k < DEEP ? p->inner - k : DEEP;
+        if (!p->line) {
+            for (int64_t j = 0; j < vectors * VECTOR; j += VECTOR)
+                LOCAL(turn_rows)(p->right + (column - across + j) * p->inner + k, p->inner, tile.count, turned + j);
+            tile.right = turned;
+            tile.line = RUN;
+        }
+        for (int64_t i = first; i < end; i += TALL) {
+            int64_t down = i + TALL > p->rows ? i + TALL - p->rows : 0;
+            float *out = p->out + i * p->columns + column;
+            int is_edge = down || across;
+            tile.left = p->left + (i - down) * p->row + k * p->step;
+            tile.out = is_edge ? edge : out;
+            tile.apart = is_edge ? RUN : p->columns;
+            tile.more = k && !is_edge;
+            if (vectors == 3) LOCAL(multiply_3)(p, &tile);
+            else if (vectors == 2) LOCAL(multiply_2)(p, &tile);
+            else LOCAL(multiply_1)(p, &tile);
+            for (int64_t each = down; is_edge && each < TALL; each++)
+                for (int64_t j = across; j < vectors * VECTOR; j++) {
+                    float *element = out + (each - down) * p->columns + j - across;
+                    *element = edge[each * RUN + j] + (k ? *element : 0);
+                }
+        }
+    }
 }
 
 /* matrix_product(left, right, out, rows, inner, columns, turned, threads): the left matrix (rows,
@@ -111,25 +136,16 @@ static void LOCAL(turn_piece)(void *given, int64_t number)
  * transpose, where it is 2 the right one. */
 KERNEL(matrix_product)
 {
-    enum { RUN = LOCAL(RUN), DEEP = LOCAL(DEEP), MANY = LOCAL(MANY), LINE = 64 };
+    enum { RUN = LOCAL(RUN), TALL = LOCAL(TALL), FEW = 32, MANY = 128 };
     int64_t turned = N(6), rows = N(3), inner = N(4), columns = N(5);
-    NEED(turned >= 0 && turned <= 2 && inner > 0 && rows >= LOCAL(TALL) && columns >= RUN);
+    NEED(turned >= 0 && turned <= 2 && inner > 0 && rows >= TALL && columns >= RUN);
     NEED(rows < 1 << 24 && inner < 1 << 24 && columns < 1 << 24);
     NEED(N(0) == rows * inner && N(1) == inner * columns && N(2) == rows * columns);
-    int64_t strips = (columns + RUN - 1) / RUN;
-    LOCAL(Product) p = {F(0), F(1), F(2), NULL, rows, inner, columns, inner, 1, 0, columns, 0};
+    LOCAL(Product) p = {F(0), F(1), F(2), rows, inner, columns, inner, 1, columns, FEW, 0, 0};
     if (turned == 1) p.row = 1, p.step = rows;
-    void *memory = NULL;
-    if (turned == 2) {
-        p.strip = inner * RUN;
-        p.line = RUN;
-        memory = malloc((size_t)(strips * p.strip) * sizeof(float) + LINE);
-        if (!memory) return NO_MEMORY;
-        p.turned = (float *)(((uintptr_t)memory + LINE - 1) / LINE * LINE);
-        share(LOCAL(turn_piece), &p, strips * ((inner + DEEP - 1) / DEEP), N(7));
-    }
-    p.pieces = (rows + MANY - 1) / MANY;
-    share(LOCAL(multiply_piece), &p, strips * p.pieces, N(7));
-    free(memory);
+    if (turned == 2) p.line = 0, p.many = MANY;
+    p.strips = (columns + RUN - 1) / RUN;
+    p.chunks = (rows + p.many - 1) / p.many;
+    share(LOCAL(multiply_piece), &p, p.strips * p.chunks, N(7));
     return NULL;
 }
