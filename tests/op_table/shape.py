@@ -85,6 +85,7 @@ ROWS = [
     Row("combinations(x, 3, True)", x=normal(2)),
     # --- cutting
     Row("x.split(2)", x=normal(5, 2)),
+    Row("x.split(split_size=[2, 3], dim=0)[1]", x=normal(5, 2)),
     Row("x.split(2, -1)[0]", x=normal(2, 3)),
     Row("x.split([1, 0, 2], 1)", x=normal(2, 3)),
     Row("x.split_with_sizes([1, 2])[1]", x=normal(3)),

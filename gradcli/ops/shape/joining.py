@@ -24,7 +24,7 @@ from gradcli.errors import (
 )
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import normal_dim, numbers_in, sizes_of
-from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.functions import torch
 from gradcli.ops.codegen.runtime import listed
 from gradcli.ops.definition.doc import BATCH, BY_KINDS, READS, describe
@@ -373,7 +373,7 @@ def _extent(name: str, tensor: Tensor, dim: int) -> tuple[int, int]:
     return at, shape[at]
 
 
-@function("split", method=True)
+@function("split")
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Parts:
     """Views of the parts of `split_size` elements, the last one perhaps smaller, or of the given
     sizes. Raises E301 where those do not add up.
@@ -384,6 +384,15 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Parts:
     if not isinstance(split_size_or_sections, (list, tuple)):
         return _split.apply(tensor, _equal_sizes(extent, split_size_or_sections), at)
     return split_with_sizes(tensor, split_size_or_sections, dim)
+
+
+@method("split")
+def _split_method(self: Tensor, split_size: Any, dim: int = 0) -> Parts:
+    """`torch.split` of the tensor: views of its parts.
+
+    Example: tensor([[2., 1.], [1., 3.]]).split(1)
+    """
+    return split(self, split_size, dim)
 
 
 @function("split_with_sizes", method=True)

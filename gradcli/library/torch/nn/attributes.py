@@ -183,7 +183,8 @@ class Attributes:
         elif computed is not None and name in computed._modules:
             computed._modules[name].right_inverse(value)
         elif is_parameter(value):
-            self._forget(name)
+            if name not in self._parameters:  # a new value stays in the place of the old one
+                self._forget(name)
             self.register_parameter(name, value)
         elif is_initialised(self) and name in self._parameters:
             self._check_none("parameter", name, value)
