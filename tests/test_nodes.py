@@ -628,6 +628,25 @@ print(held.n)
 try: held[1] = 1
 except TypeError as error: print("no")
 """
+_SHADOWED = """
+def f(): return len([1]), abs(-2)
+print(f(), f())
+len = lambda values: "mine"
+print(f())
+del len
+print(f(), len([1, 2]))
+def twice(g): return lambda n: g(g(n))
+@twice
+def more(n): return n + 1
+def made():
+    kept = []
+    def own(n, to=kept, *, by=2):
+        to.append(n * by)
+        return to
+    def other(): return own
+    return other() is own, own(3), own(4, by=1), (lambda: kept)() is own(5), other.__name__
+print(more(1), made(), made())
+"""
 _INITIALISED = """
 class A:
     def __init__(self): self.x = 1
@@ -1237,7 +1256,16 @@ w = torch.ones(2, requires_grad=True)
 print([(each, (w * 2).requires_grad) for each in ungraded(w)])
 """
 
-STATEMENTS = [_OBJECTS_CHANGED, _LOOPS, _ASSIGNMENTS, _COUNTED, _CHANGED, _GENERATORS, _DRAWN]
+STATEMENTS = [
+    _OBJECTS_CHANGED,
+    _SHADOWED,
+    _LOOPS,
+    _ASSIGNMENTS,
+    _COUNTED,
+    _CHANGED,
+    _GENERATORS,
+    _DRAWN,
+]
 
 FAILING_STATEMENTS = [
     "for k in 5: pass", "for k in None: pass", "for a, b in [(1, 2), (3,)]: print(a)",
@@ -1301,6 +1329,17 @@ x[0], y[1] = 3.0, 4.0
 x += y
 x *= 2
 print(x, y)
+def cleared(p):
+    p.grad, p.requires_grad = None, False
+    p.data = torch.zeros(3)
+    return p, p.grad, p.requires_grad
+print(cleared(w), cleared(torch.ones(2)))
+for name in ("shape", "nothing"):
+    try:
+        if name == "shape": w.shape = 1
+        else: w.nothing = 1
+    except AttributeError as error: print(name)
+w.grad = torch.ones(5)
 """
 
 _NATURALS = """

@@ -80,9 +80,9 @@ def _attribute_store(c: Compiler, target: tree.Attribute, scope: Scope, assigned
     state, span = c.state, target.span
     owner = c.expression(target.value, scope)
     name = target.name
-    if c.nodes is not None:
-        return c.nodes.to_attribute(0, state, span, owner, name, set_attribute)
     setter = setters.get(name)
+    if c.nodes is not None:
+        return c.nodes.to_attribute(0, state, span, owner, name, setter, set_attribute)
     (where, own), values = direct(c, target.value, scope), c.values
 
     def store_attribute(variables: Variables, value: Any) -> None:

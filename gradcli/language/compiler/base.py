@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Iterator as HostIterator
 from enum import Enum
-from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from gradcli.errors import BY_OPERANDS, BY_TENSORS, GradcliError
@@ -334,11 +333,13 @@ class Compiler:
     ) -> Callable[[], HotLoop | None]:
         """What gives, once a loop is hot, what may compile its iterations."""
         in_try = self.in_try
+        found: list[HotLoop | None] = []  # once: `functools.cache` takes as long as a whole loop
 
-        @cache
         def find() -> HotLoop | None:
-            make = self.interpreter.make_hot_loop
-            return None if make is None else make(self, loop, scope, body, in_try)
+            if not found:
+                make = self.interpreter.make_hot_loop
+                found.append(None if make is None else make(self, loop, scope, body, in_try))
+            return found[0]
 
         return find
 

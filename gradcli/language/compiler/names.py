@@ -82,9 +82,9 @@ def _program_name(c: Compiler, name: str, span: Span) -> Evaluate:
             return span.source.name
 
         return own_file
-    table = predefined.table_of(name)
     if c.nodes is not None:
-        return c.nodes.program(0, name, values, table, span, predefined, _predefined)
+        return c.nodes.program(0, name, values, None, span, predefined, _table_of)
+    table = predefined.table_of(name)
     if table is None:
 
         def read(variables: Variables) -> Any:
@@ -106,17 +106,12 @@ def _program_name(c: Compiler, name: str, span: Span) -> Evaluate:
     return read_predefined
 
 
-def _predefined(
-    predefined: Predefined,
-    name: str,
-    values: Variables,
-    table: dict[str, Any] | None,
-    span: Span,
-) -> Any:
-    """What a name means that the program has not bound; E101 for nothing."""
+def _table_of(predefined: Predefined, name: str, values: Variables, span: Span) -> dict[str, Any]:
+    """The table with what a name means that the program has not bound; E101 for none."""
+    table = predefined.table_of(name)
     if table is None:
         raise predefined.unknown_name(name, values, span)
-    return table[name]
+    return table
 
 
 def _unbound(name: str, is_free: bool, span: Span) -> NoReturn:

@@ -204,13 +204,28 @@ PyObject *entered(PyObject *function, PyObject *const *given, Py_ssize_t count)
 
 /* --- special methods -------------------------------------------------------------------------- */
 
+/* What `find` gives for a class, which the class keeps until it changes. */
+static PyObject *method_of(PyTypeObject *kind, PyObject *find)
+{
+    PyObject *kept = PyObject_GetAttr((PyObject *)kind, methods_key), *method;
+    if (!kept) return NULL;
+    method = PyDict_GetItemWithError(kept, find);
+    Py_XINCREF(method);
+    if (!method && !PyErr_Occurred()) {
+        method = PyObject_CallFunctionObjArgs(find, (PyObject *)kind, NULL);
+        if (method && PyDict_SetItem(kept, find, method) < 0) Py_CLEAR(method);
+    }
+    Py_DECREF(kept);
+    return method;
+}
+
 PyObject *special_method(const Node *self, int part, PyTypeObject *kind, PyObject *find)
 {
     PyObject *mark = AT(helper[WHEN_CHANGED], CHANGES_mark), *method;
     if (self->part[part] != (PyObject *)kind || self->part[part + 1] != mark) {
         if (!PyType_IsSubtype(kind, known_class[INSTANCE])) return NULL;
         Py_INCREF(mark);
-        method = PyObject_CallFunctionObjArgs(find, (PyObject *)kind, NULL);
+        method = method_of(kind, find);
         if (method) {
             put((Node *)self, part, (PyObject *)kind);
             put((Node *)self, part + 1, mark);

@@ -6,7 +6,9 @@
  * there are the names of parameters with the expressions of their defaults. */
 PyObject *run_function(const Node *self, PyObject *variables)
 {
-    PyObject *like = self->part[0], *defaults = PyDict_New(), *function = NULL, *hot;
+    PyObject *like = self->part[0], *function = NULL, *hot, *defaults;
+    int shares = parts_of(self) == 1; /* the dict of no defaults, to which nothing is added */
+    defaults = shares ? Py_NewRef(AT(like, FUNCTION_defaults)) : PyDict_New();
     for (Py_ssize_t k = 1; k < parts_of(self) && defaults; k += 2) {
         PyObject *value = value_of(self->part[k + 1], variables);
         if (!value || PyDict_SetItem(defaults, self->part[k], value) < 0) Py_CLEAR(defaults);

@@ -21,17 +21,21 @@ PyObject *run_own(const Node *self, PyObject *variables)
                                         self->number ? Py_True : Py_False, self->part[SPAN], NULL);
 }
 
-/* A name of the program, or else of the table that predefines it, None for no table. */
+/* A name of the program, or else of the table that predefines it: a part learns that. */
 PyObject *run_program(const Node *self, PyObject *variables)
 {
     enum { NAME, VALUES, TABLE, SPAN, PREDEFINED, OTHERWISE };
     (void)variables;
-    PyObject *value = PyDict_GetItemWithError(self->part[VALUES], self->part[NAME]);
+    PyObject *value = PyDict_GetItemWithError(self->part[VALUES], self->part[NAME]), *table;
     if (!value && !PyErr_Occurred() && self->part[TABLE] != Py_None)
         value = PyDict_GetItemWithError(self->part[TABLE], self->part[NAME]);
     if (value) return Py_NewRef(value);
     if (PyErr_Occurred()) return NULL;
-    return PyObject_CallFunctionObjArgs(self->part[OTHERWISE], self->part[PREDEFINED],
-                                        self->part[NAME], self->part[VALUES], self->part[TABLE],
-                                        self->part[SPAN], NULL);
+    table = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], self->part[PREDEFINED],
+                                         self->part[NAME], self->part[VALUES], self->part[SPAN], NULL);
+    if (!table) return NULL;
+    put((Node *)self, TABLE, table);
+    value = PyObject_GetItem(table, self->part[NAME]);
+    Py_DECREF(table);
+    return value;
 }

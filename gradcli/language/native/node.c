@@ -19,7 +19,7 @@ enum { MOST_STACK = 5 * 1024 * 1024 };
 #endif
 
 PyTypeObject *node_type;
-PyObject *parent_key, *class_key, *values_key;
+PyObject *parent_key, *class_key, *values_key, *reads_key, *writes_key, *methods_key;
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
@@ -75,7 +75,7 @@ void put(Node *self, int part, PyObject *value)
 
 int learn_class(Node *self, int part, PyTypeObject *kind)
 {
-    PyObject *reads = PyObject_GetAttrString((PyObject *)kind, "language_reads");
+    PyObject *reads = PyObject_GetAttr((PyObject *)kind, reads_key);
     if (!reads) return -1;
     if (PyDict_CheckExact(reads)) {
         put(self, part + 1, reads);
@@ -296,13 +296,20 @@ int add_nodes(PyObject *module)
 {
     PyObject *nodes = PyModule_Create(&definition);
     node_type = (PyTypeObject *)PyType_FromSpec(&spec);
-    parent_key = PyUnicode_InternFromString("");
-    class_key = PyUnicode_InternFromString("class");
-    values_key = PyUnicode_InternFromString("values");
-    int failed = !nodes || !node_type || !parent_key || !class_key || !values_key ||
-                 add_frames() < 0 || add_generators(nodes) < 0 ||
+    int failed = !nodes || !node_type || add_frames() < 0 || add_generators(nodes) < 0 ||
                  PyModule_AddIntMacro(nodes, MOST_ARGUMENTS) < 0 ||
                  PyModule_AddObjectRef(module, "nodes", nodes) < 0;
+    struct {
+        PyObject **key;
+        const char *text;
+    } keys[] = {{&parent_key, ""},
+                {&class_key, "class"},
+                {&values_key, "values"},
+                {&reads_key, "language_reads"},
+                {&writes_key, "language_writes"},
+                {&methods_key, "language_methods"}};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys && !failed; k++)
+        failed = !(*keys[k].key = PyUnicode_InternFromString(keys[k].text));
     Py_XDECREF(nodes);
     return failed ? -1 : 0;
 }

@@ -36,9 +36,10 @@ enum { STATE, PLACE, FIRST };
 
 extern HIDDEN PyTypeObject *node_type;
 
-/* The keys of the variables around others and of a method's class, as `tree/scopes.py` has them, and
- * the name under which an instance has its own values. */
-extern HIDDEN PyObject *parent_key, *class_key, *values_key;
+/* The keys of the variables around others and of a method's class, as `tree/scopes.py` has them, the
+ * name under which an instance has its own values, and those under which its class has what is known
+ * of its attributes and methods. */
+extern HIDDEN PyObject *parent_key, *class_key, *values_key, *reads_key, *writes_key, *methods_key;
 
 /* The classes that nodes tell apart, and what Python has to say, in the order in which `know` is given
  * them. */

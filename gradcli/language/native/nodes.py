@@ -57,13 +57,15 @@ class Nodes(Calls, Generators, Statements, Protocol):
         number: int,
         name: str,
         values: Variables,
-        table: dict[str, Any] | None,
+        table: None,
         span: Span,
         predefined: Any,
-        otherwise: Callable[[Any, str, Variables, dict[str, Any] | None, Span], Any],
+        otherwise: Callable[[Any, str, Variables, Span], dict[str, Any]],
         /,
     ) -> Node:
-        """A name of the program, or else of the table that predefines it."""
+        """A name of the program, or else of the table that predefines it, which `otherwise` finds
+        once, or raises.
+        """
         raise NotImplementedError
 
     def binary(

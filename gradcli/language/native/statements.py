@@ -93,6 +93,7 @@ class Statements(Protocol):
         place: Span,
         owner: Node,
         name: str,
+        of_tensor: Callable[[Any, Any], None] | None,
         otherwise: Callable[[Any, str, Any], None],
         /,
     ) -> Store:

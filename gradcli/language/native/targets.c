@@ -25,13 +25,12 @@ int bind_to_name(const Node *self, PyObject *variables, PyObject *value)
 
 /* --- attributes and items --------------------------------------------------------------------- */
 
-/* What an instance holds by a name, of those that its class lists under `listing`: the dict of its
- * own values, NULL where there is none, perhaps with an exception set. */
-static PyObject *values_of(PyObject *owner, PyObject *name, PyObject **listing, const char *text)
+/* The dict of an instance's own values, where its class lists a name under a key; NULL, perhaps with
+ * an exception set, for others. */
+static PyObject *values_of(PyObject *owner, PyObject *name, PyObject *key)
 {
     if (!PyType_IsSubtype(Py_TYPE(owner), known_class[INSTANCE])) return NULL;
-    if (!*listing && !(*listing = PyUnicode_InternFromString(text))) return NULL;
-    PyObject *listed = PyObject_GetAttr((PyObject *)Py_TYPE(owner), *listing);
+    PyObject *listed = PyObject_GetAttr((PyObject *)Py_TYPE(owner), key);
     if (!listed) return NULL;
     int holds = PyAnySet_Check(listed) ? PySet_Contains(listed, name)
                 : PyDict_Check(listed) ? PyDict_Contains(listed, name)
@@ -45,8 +44,7 @@ static PyObject *values_of(PyObject *owner, PyObject *name, PyObject **listing, 
 
 PyObject *attribute_of(PyObject *owner, PyObject *name)
 {
-    static PyObject *listing;
-    PyObject *held = values_of(owner, name, &listing, "language_reads");
+    PyObject *held = values_of(owner, name, reads_key);
     if (!held) return NULL;
     PyObject *value = PyDict_GetItemWithError(held, name);
     Py_XINCREF(value);
@@ -56,8 +54,7 @@ PyObject *attribute_of(PyObject *owner, PyObject *name)
 
 int put_attribute(PyObject *owner, PyObject *name, PyObject *value)
 {
-    static PyObject *listing;
-    PyObject *held = values_of(owner, name, &listing, "language_writes");
+    PyObject *held = values_of(owner, name, writes_key);
     if (!held) return PyErr_Occurred() ? -1 : 1;
     int failed = PyDict_SetItem(held, name, value);
     Py_DECREF(held);
@@ -87,19 +84,22 @@ int put_item(PyObject *owner, PyObject *key, PyObject *value)
     return 1;
 }
 
-/* `owner.name = value`; the function takes owner, name and value. */
+/* `owner.name = value`; parts are what sets it of a tensor, None for nothing, and the function that
+ * takes any owner, name and value. */
 int bind_to_attribute(const Node *self, PyObject *variables, PyObject *value)
 {
-    enum { OWNER = FIRST, NAME, OTHERWISE };
-    PyObject *owner = value_of(self->part[OWNER], variables);
+    enum { OWNER = FIRST, NAME, SETTER, OTHERWISE };
+    PyObject *owner = value_of(self->part[OWNER], variables), *setter = self->part[SETTER];
     if (!owner) return -1;
     int failed = stand_at(self->part[STATE], self->part[PLACE]);
     if (!failed) failed = put_attribute(owner, self->part[NAME], value);
     if (failed > 0) {
-        PyObject *nothing = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], owner,
-                                                         self->part[NAME], value, NULL);
-        Py_XDECREF(nothing);
-        failed = nothing ? 0 : -1;
+        int sets = setter != Py_None && Py_IS_TYPE(owner, known_class[TENSOR]);
+        PyObject *done = sets ? PyObject_CallFunctionObjArgs(setter, owner, value, NULL)
+                              : PyObject_CallFunctionObjArgs(self->part[OTHERWISE], owner,
+                                                             self->part[NAME], value, NULL);
+        Py_XDECREF(done);
+        failed = done ? 0 : -1;
     }
     Py_DECREF(owner);
     return failed;

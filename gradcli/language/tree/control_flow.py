@@ -18,6 +18,9 @@ CONTINUE = object()
 
 _LOOP = frozenset({"loop"})
 
+_GOES_ON = frozenset({tree.Assign, tree.AugmentedAssign, tree.ExpressionStatement, tree.Def})
+"""The commonest statements that end no block."""
+
 
 def blocks_of(node: tree.Statement) -> list[list[tree.Statement]]:
     """The blocks of a statement that belong to the function around it, in order."""
@@ -36,6 +39,8 @@ def control_flow(body: Sequence[tree.Statement]) -> frozenset[str]:
     """How statements may end the block around them: `return`; `loop` for `break` and `continue`."""
     ends: frozenset[str] = frozenset()
     for statement in body:
+        if type(statement) in _GOES_ON:
+            continue
         if isinstance(statement, tree.Return):
             ends |= {"return"}
         elif isinstance(statement, (tree.Break, tree.Continue)):

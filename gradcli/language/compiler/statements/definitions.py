@@ -74,6 +74,8 @@ def def_statement(c: Compiler, node: tree.Def, scope: Scope) -> Run:
     decorators = [(c.expression(d, scope), d.span) for d in node.decorators]
     make = function_of(c, node, scope)
     store = name_store(c, node.name, scope)
+    if c.nodes is not None and not decorators:
+        return c.nodes.assigned(0, make, store)
 
     def run(variables: Variables) -> None:
         applied = [(decorator(variables), span) for decorator, span in decorators]

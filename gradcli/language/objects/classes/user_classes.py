@@ -57,6 +57,7 @@ class Instance:
         language_reads: names that an instance's own value in `values` comes first for, each with
             what its class binds to it; None where reading an attribute is not as simple.
         language_writes: names that are set there and nowhere else; None as before.
+        language_methods: what nodes in C found of its special methods.
         language_watchers: what is called when its class, or one above it, changes.
     """
 
@@ -68,6 +69,7 @@ class Instance:
     language_class: ClassVar[UserClass]
     language_reads: ClassVar[dict[str, Any] | None] = None
     language_writes: ClassVar[set[str] | None] = None
+    language_methods: ClassVar[dict[Any, Any]]
     language_watchers: ClassVar[tuple[Callable[[], None], ...]] = ()
 
     number: int = 0
@@ -235,6 +237,7 @@ class UserClass(LanguageType):
             (vars(host).get("language_reads") or {}).clear()  # nodes in C hold the dict itself
             host.language_reads = {} if _reads_plainly(host) else None
             host.language_writes = set() if _writes_plainly(host) else None
+            host.language_methods = {}
             changed = vars(host).get("language_watchers", ())
             host.language_watchers = ()
             for notice in changed:
