@@ -16,7 +16,7 @@ import pytest
 
 from gradcli.limits import ELEMENTS, MEMORY, in_bytes
 from gradcli.running.arguments.options import read_size
-from gradcli.running.process.memory import default_memory
+from gradcli.running.process.interruption import default_memory
 from tests.command_line import ROOT, process
 from tests.machine import KERNELS, processor_flags, takes_at_most
 from tests.running import Finished, invoke, run, time_limit

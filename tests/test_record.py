@@ -26,7 +26,7 @@ from gradcli.doors.torch.command import known_functions
 from gradcli.running.arguments.files import program_in
 from gradcli.running.arguments.options import Options
 from gradcli.running.process.terminal import Terminal
-from gradcli.running.recordings import replay, shapes
+from gradcli.running.recordings import replay
 from gradcli.running.recordings.focus import focus_on, near
 from gradcli.running.recordings.replay import Replay, difference, digest
 from gradcli.running.rerun import Rerun
@@ -86,7 +86,7 @@ def test_why_runs_the_graph_alone_where_it_suffices(
 def test_the_graph_alone_is_the_graph(
     fresh_state: Any, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(shapes, "SMALL", 1)  # no array is kept
+    monkeypatch.setattr(replay, "SMALL", 1)  # no array is kept
 
     def graph(alone: bool) -> list[tuple[str, list[int | None]]]:
         options = Options()
@@ -110,7 +110,7 @@ def test_what_shares_memory_is_known_without_numbers(
     gradcli: CommandLine, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     with_numbers = gradcli("explain", "--saved", recording(name)).out.partition("saved for")[2]
-    monkeypatch.setattr(shapes, "SMALL", 1)  # nothing keeps its own memory
+    monkeypatch.setattr(replay, "SMALL", 1)  # nothing keeps its own memory
     monkeypatch.setattr("gradcli.arrays.files.recording.MOST_DRAWN", 0)
     shown = gradcli("explain", "--saved", recording(name))
     assert "of which the graph alone was made again" in shown.err

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.arrays.kernels.special import bessel, error_function, gamma
+from gradcli.arrays.kernels.special import error_function, gamma
 from gradcli.arrays.native import dispatch
+from gradcli.ops.special import bessel
 
 Rows = list[tuple[tuple[float, ...], Fraction]]
-
-MODULES = (bessel, error_function, gamma, gamma)
 
 FARTHEST = {
     "erf": 1.0,
@@ -71,7 +70,8 @@ ROWS = _rows()
 
 
 def _function(name: str) -> Any:
-    return next(getattr(each, name) for each in MODULES if hasattr(each, name))
+    places = (bessel, f"{name}_of"), (error_function, name), (gamma, name)
+    return next(getattr(*place) for place in places if hasattr(*place))
 
 
 @pytest.fixture(params=["in C", "in Python"])

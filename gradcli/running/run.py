@@ -21,8 +21,7 @@ from gradcli.language.tree.syntax import AugmentedAssign, Command, Name
 from gradcli.running.arguments.name_uses import ASSIGNED, BOUND, all_name_uses
 from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.words import Argument
-from gradcli.running.process.interruption import limited_time
-from gradcli.running.process.memory import memory_ceiling
+from gradcli.running.process.interruption import limited_time, memory_ceiling
 from gradcli.running.process.terminal import Terminal
 from gradcli.session import Session
 from gradcli.show.style import escaped
@@ -207,8 +206,10 @@ class Run:
 
     def begin_replay(self) -> None:
         """Let the program of the options' recording run in this session."""
-        from gradcli.running.recordings.replay import Replay  # lazy: start-up: few are
-        from gradcli.running.recordings.shapes import Shapes  # lazy: start-up: few are
+        from gradcli.running.recordings.replay import (  # lazy: start-up: few are
+            Replay,
+            Shapes,
+        )
 
         recording = self.options.recording
         assert recording is not None

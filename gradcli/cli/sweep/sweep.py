@@ -24,7 +24,7 @@ from gradcli.running.arguments.files import arrays_of
 from gradcli.running.arguments.name_uses import name_uses
 from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.words import Argument, UsageError, hold_files
-from gradcli.running.process.memory import memory_ceiling
+from gradcli.running.process.interruption import memory_ceiling
 from gradcli.running.process.progress import Progress, Rate
 from gradcli.running.process.terminal import Terminal
 from gradcli.running.process.workers import Work, lost_process, results

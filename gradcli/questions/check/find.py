@@ -49,7 +49,7 @@ from gradcli.questions.check.tell import (
 from gradcli.questions.why.detachments import places_beside
 from gradcli.questions.why.suspects import Suspect, suspects, without_second
 from gradcli.record import Record
-from gradcli.recorded.names import arguments_of
+from gradcli.recorded.ledger import arguments_of
 from gradcli.running.arguments.words import UsageError, not_in_program
 from gradcli.running.recordings.replay import OtherInputsError
 from gradcli.running.report import asked_seed, bare_leaf

@@ -31,14 +31,14 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.questions.derive.simplify import Simplification
 from gradcli.record import Record
-from gradcli.recorded.formulas.spellings import (
+from gradcli.recorded.formulas.written_instructions import (
     Unwritten,
     dtype_argument,
     read_at,
     shared_positions,
+    written,
     written_at,
 )
-from gradcli.recorded.formulas.written_instructions import written
 from gradcli.recorded.result import Result
 from gradcli.recorded.symbols.tree import (
     Call,

@@ -32,8 +32,7 @@ from gradcli.questions.explain.kinks import unexamined
 from gradcli.questions.explain.tell_ledger import ledger_table, ledger_text
 from gradcli.record import Record
 from gradcli.recorded.annotated_graph import saved_values
-from gradcli.recorded.ledger import last_pass, ledger, paths_to
-from gradcli.recorded.names import Operands
+from gradcli.recorded.ledger import Operands, last_pass, ledger, paths_to
 from gradcli.recorded.result import Result
 from gradcli.running.arguments.files import write_text
 from gradcli.running.arguments.options import DRAWN

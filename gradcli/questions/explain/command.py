@@ -150,7 +150,7 @@ def _without_step(run: Run) -> None:
 def flow(asked: Asked) -> int:
     """Show the flow of gradients through the modules of a program."""
     if asked.options.watched is not None:
-        from gradcli.questions.explain.watched import answer_of  # lazy: command: its body
+        from gradcli.questions.explain.flow import answer_of  # lazy: command: its body
 
         asked.terminal.answer(answer_of(asked.options.watched), asked.options.format)
         return 0

@@ -12,8 +12,17 @@ from gradcli.autograd.graph import GraphNode
 from gradcli.questions.explain.kinks import Kink
 from gradcli.record import Record
 from gradcli.recorded.annotated_graph import Saved, SavedValues
-from gradcli.recorded.ledger import Paths, Row, Share, Sum, Visit, Worked, worked_element
-from gradcli.recorded.names import Operands, factor_text
+from gradcli.recorded.ledger import (
+    Operands,
+    Paths,
+    Row,
+    Share,
+    Sum,
+    Visit,
+    Worked,
+    factor_text,
+    worked_element,
+)
 from gradcli.recorded.symbols.tree import Constant
 from gradcli.show.graph.nodes import source_of, title
 from gradcli.show.result_json import number

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.limits import ELEMENTS, STEPS, Limits
 from gradcli.record import Record
-from gradcli.running.process.memory import default_memory
+from gradcli.running.process.interruption import default_memory
 
 if TYPE_CHECKING:
     from gradcli.arrays.files.recording import Recording

@@ -1,8 +1,12 @@
-"""The module `decimal`: the host's numbers, in a context that each session has for itself."""
+"""The modules `decimal`, whose numbers stand in a context that each session has for itself, and
+`fractions`: the host's exact numbers, whose size is bounded.
+"""
 
 from __future__ import annotations
 
 import decimal as host
+import fractions
+import re
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, ClassVar
@@ -15,6 +19,9 @@ from gradcli.language.objects.methods import CLASS_METHODS, METHODS, VALUES
 from gradcli.language.objects.repr import HOST_TEXT
 from gradcli.language.objects.types import EXCEPTIONS, called, check_kind, define, names, type_name
 from gradcli.state import active
+
+# --- decimal --------------------------------------------------------------------------------------
+
 
 _MOST_DIGITS = 10_000
 """The largest precision, and no number is written with more zeros than the host's 999,999."""
@@ -250,3 +257,90 @@ DECIMAL: dict[str, Any] = {
     **{name: name for name in _ROUNDINGS},
 }
 """What `decimal` holds."""
+
+
+# --- fractions ------------------------------------------------------------------------------------
+
+
+_EXPONENT = re.compile(r"[eE][-+]?(\d[\d_]*)\s*$")
+_BITS_A_DIGIT = 4
+
+
+class Fraction(fractions.Fraction):
+    """A quotient of integers; raises E602 where one of these gets too large."""
+
+    __slots__ = ()
+
+    def __new__(cls, numerator: Any = 0, denominator: Any = None) -> Fraction:
+        """As of the host's; raises E204 for a text that is no number."""
+        exponent = _EXPONENT.search(numerator) if isinstance(numerator, str) else None
+        if exponent is not None:
+            check_integer(_BITS_A_DIGIT * int(exponent[1][:20].replace("_", "")))
+        fraction: Fraction = super().__new__(cls, numerator, denominator)
+        return fraction
+
+    def limit_denominator(self, max_denominator: int = 1000000) -> Fraction:
+        """The closest fraction whose denominator is no larger."""
+        return Fraction(super().limit_denominator(max_denominator))
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        if isinstance(ndigits, int):
+            check_integer(_BITS_A_DIGIT * abs(ndigits))
+        return _own_fraction(super().__round__(ndigits))
+
+
+def _own_fraction(value: Any) -> Any:
+    return Fraction(value) if type(value) is fractions.Fraction else value
+
+
+def _bits(value: Any) -> int:
+    if not isinstance(value, (int, fractions.Fraction)):
+        return 0
+    return value.numerator.bit_length() + value.denominator.bit_length()
+
+
+def _fraction_operator(name: str) -> Any:
+    function = getattr(fractions.Fraction, name)
+
+    def operate(self: Fraction, other: Any) -> Any:
+        if name in ("__pow__", "__rpow__"):
+            base, exponent = (self, other) if name == "__pow__" else (other, self)
+            if isinstance(exponent, (int, fractions.Fraction)) and exponent.denominator == 1:
+                check_integer(_bits(base) * abs(exponent.numerator))
+        else:
+            check_integer(_bits(self) + _bits(other))
+        # The host's `__rpow__` would ask this one again for a class of its own.
+        result = function(fractions.Fraction(self) if name == "__rpow__" else self, other)
+        return tuple(map(_own_fraction, result)) if type(result) is tuple else _own_fraction(result)
+
+    operate.__name__ = name
+    return operate
+
+
+for _fraction_name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow"):
+    for _fraction_side in ("", "r"):
+        setattr(
+            Fraction,
+            f"__{_fraction_side}{_fraction_name}__",
+            _fraction_operator(f"__{_fraction_side}{_fraction_name}__"),
+        )
+for _fraction_name in ("neg", "pos", "abs"):
+    _unary = getattr(fractions.Fraction, f"__{_fraction_name}__")
+    setattr(Fraction, f"__{_fraction_name}__", lambda self, unary=_unary: Fraction(unary(self)))
+
+METHODS[Fraction] = {
+    name: getattr(Fraction, name) for name in ("as_integer_ratio", "limit_denominator")
+}
+VALUES[Fraction] = {name: attrgetter(name) for name in ("numerator", "denominator", "real", "imag")}
+CLASS_METHODS[Fraction] = {name: getattr(Fraction, name) for name in ("from_decimal", "from_float")}
+HOST_TEXT.add(Fraction)
+
+
+def _fraction(numerator: Any = 0, denominator: Any = None) -> Fraction:
+    return Fraction(numerator, denominator)
+
+
+FRACTIONS: dict[str, Any] = {
+    "Fraction": define("fractions.Fraction", Fraction, construct=_fraction)
+}
+"""What `fractions` holds."""
