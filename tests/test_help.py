@@ -23,6 +23,7 @@ from gradcli.ops.lookup import NAMESPACES, PublicName, names_in
 from gradcli.repl.dot_commands.table import TABLE
 from gradcli.running.arguments import words
 from gradcli.session import Session
+from gradcli.show.help import members
 from gradcli.show.help import ops as op_pages
 from gradcli.show.help.manual import sections
 from gradcli.show.help.ops import (
@@ -427,7 +428,7 @@ def test_every_word_of_the_language_has_a_page(monkeypatch: pytest.MonkeyPatch) 
     """Nodes, methods, attributes, members, and the names of torch's modules."""
     bring_all()
     found = [op.node_name for op in registry.values() if "Backward" in op.node_name]
-    found += [*catalogue.methods, *catalogue.properties, *op_pages.member_names()]
+    found += [*catalogue.methods, *catalogue.properties, *members.member_names()]
     for place in ("torch", "torch.nn", "torch.nn.functional", "torch.optim", "torch.func"):
         found += load(place)
     found += load("torch.distributions")
@@ -436,9 +437,9 @@ def test_every_word_of_the_language_has_a_page(monkeypatch: pytest.MonkeyPatch) 
     # An op's page is tested above.
     ops = {name for namespace in NAMESPACES for name in names_in(namespace, load)}
     nodes = {word for word in wanted if op_of_node(word) in ops}
-    monkeypatch.setattr(op_pages, "node_rows", lambda op, width: "")
+    monkeypatch.setattr(members, "node_rows", lambda op, width: "")
     rest = wanted - ops - nodes - {*topics(), *sections()}
-    assert {word for word in rest if not op_pages.member_pages(word)} == set()
+    assert {word for word in rest if not members.member_pages(word)} == set()
 
 
 def test_every_flag_has_a_page(run: CommandLine) -> None:

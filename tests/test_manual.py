@@ -18,7 +18,8 @@ from gradcli.repl.dot_commands.table import TABLE
 from gradcli.running.arguments.options import DRAWN, FORMATS, PICTURES
 from gradcli.show.help import pages as help_pages
 from gradcli.show.help.manual import rendered, sections, source
-from gradcli.show.help.ops import member_pages, op_help
+from gradcli.show.help.members import member_pages
+from gradcli.show.help.ops import op_help
 from gradcli.show.help.pages import MORE, overview, topics
 from gradcli.show.style import Style
 from tests.block_runs import Shell, recorded, same_output, shown

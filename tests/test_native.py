@@ -22,7 +22,6 @@ import pytest
 from gradcli.arrays import dtypes
 from gradcli.arrays.kernels.linalg import products
 from gradcli.arrays.kernels.special import error_function, gamma
-from gradcli.arrays.kernels.windows import convolution, max_pool
 from gradcli.arrays.kernels.windows.windows import Windows
 from gradcli.arrays.native import dispatch, half
 from gradcli.arrays.random.generator import Generator, fill_blocks
@@ -34,7 +33,7 @@ from gradcli.ops.indexing import basic
 from gradcli.ops.linalg import linear_systems
 from gradcli.ops.nn import activations, attention, recurrent, softmax
 from gradcli.ops.nn.normalisation import batch, formula, layer
-from gradcli.ops.nn.spatial import pooling
+from gradcli.ops.nn.spatial import convolution, pooling
 from gradcli.ops.reduction import cumulative, sorting
 from gradcli.ops.special import error_functions
 from tests.rows import sampled
@@ -218,7 +217,7 @@ def _pools(array: Any) -> Any:
         ((3, 3), (2, 2), (1, 1), (2, 3)),
     ):
         windows = Windows(kernel, stride, padding, dilation)
-        values, indices = max_pool.largest_of_windows(images, windows, array.size % 2 == 0)
+        values, indices = pooling.largest_of_windows(images, windows, array.size % 2 == 0)
         slopes = _line(array, values.size).reshape(values.shape)
         found += [values, indices, pooling._put_at(slopes, images, indices, 2, windows.apart())]
     return found

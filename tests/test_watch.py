@@ -13,7 +13,7 @@ from queue import Empty, Queue
 
 import pytest
 
-from gradcli.running.process.watching import changes
+from gradcli.cli.documents.batch import changes
 from gradcli.show.style import PLAIN, Style
 from tests.command_line import ROOT
 from tests.machine import PATIENCE

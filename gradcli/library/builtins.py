@@ -146,16 +146,16 @@ def show(tensor: Any, file: str) -> None:
 def plot(
     *values: Any, title: str = "", kind: str = "line", file: str | None = None, **named: Any
 ) -> None:
-    from gradcli.library.drawing import quick  # lazy: start-up: few programs draw
+    from gradcli.library.drawing import axes  # lazy: start-up: few programs draw
 
-    quick.plot(values, named, title, kind, file)
+    axes.plot(values, named, title, kind, file)
 
 
 @_builtin
 def sparkline(values: Any) -> None:
-    from gradcli.library.drawing import quick  # lazy: start-up: few programs draw
+    from gradcli.library.drawing import axes  # lazy: start-up: few programs draw
 
-    quick.sparkline(values)
+    axes.sparkline(values)
 
 
 @_builtin

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gradcli.cli.documents.batch import batch, files_and_arguments, run_file
+from gradcli.cli.documents.batch import batch, files_and_arguments, run_file, watch
 from gradcli.running.arguments.click_options import options_of, terminal_of, values, with_options
 from gradcli.running.arguments.files import STDIN
 from gradcli.running.arguments.words import SCRIPT, UsageError, check_stdin
@@ -63,7 +63,6 @@ def command(words: Sequence[str], **settings: Any) -> int:
         raise UsageError("--inputs runs one file, and there are several")
     if watched:
         check_stdin(arguments, ())
-        from gradcli.running.process.watching import watch  # lazy: command: few ask for it
 
         def run(seen: Terminal) -> None:
             try:

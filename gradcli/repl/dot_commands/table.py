@@ -482,11 +482,11 @@ def _temporary_page(run: Run) -> str:
 
 def plot(run: Run, line: Line) -> None:
     """Draw the numbers of tensors and lists, each as a curve of its own."""
-    from gradcli.library.drawing import quick  # lazy: start-up: few sessions draw
+    from gradcli.library.drawing import axes  # lazy: start-up: few sessions draw
 
     drawn = dict(line.value(run, place) for place in range(1, len(line.words)))
     with run.session.running(), line.placing_errors(1):
-        quick.plot((), drawn, "", "line", None)
+        axes.plot((), drawn, "", "line", None)
 
 
 # --- questions: the events that `why("x.grad")`, `blame()` and `check()` emit in a program --------

@@ -99,7 +99,7 @@ def _by_other_spelling(name: str, slug: str, style: Style) -> list[str]:
     """The pages of `item` for `item()`, `double-backward` for `double_backward`, `version` for
     `_version`; of a namespace, or of the functions that have an argument of that name.
     """
-    from gradcli.show.help.ops import argument_page, namespace_page  # lazy: start-up: all ops
+    from gradcli.show.help.members import argument_page, namespace_page  # lazy: start-up: all ops
 
     bare = slug.partition("(")[0].strip("._")
     for other in (bare, bare.replace("_", "-"), f"{bare}s", bare.lower()):
@@ -119,18 +119,16 @@ def overview(style: Style = PLAIN) -> str:
 
 def names() -> list[str]:
     """Every word that has a page."""
-    from gradcli.show.help.ops import load, member_names  # lazy: start-up: layers and all ops
+    from gradcli.show.help.members import member_names  # lazy: start-up: layers and all ops
+    from gradcli.show.help.ops import load  # lazy: start-up: all ops
 
     ops = [name for place in ("torch", "torch.nn.functional") for name in load(place)]
     return [*topics(), *sections(), *CODES, *WARNINGS, *member_names(), *ops]
 
 
 def _others(name: str, style: Style) -> list[str]:
-    from gradcli.show.help.ops import (  # lazy: start-up: all ops
-        member_pages,
-        op_help,
-        op_of_node,
-    )
+    from gradcli.show.help.members import member_pages  # lazy: start-up: layers and all ops
+    from gradcli.show.help.ops import op_help, op_of_node  # lazy: start-up: all ops
 
     width = min(style.width or 80, 80)
     text = op_help(op_of_node(name) or name, width)
