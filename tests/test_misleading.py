@@ -501,6 +501,19 @@ _BLAME = [
         ("rnn.weight_hh_l0.grad",),
         ("p.grad",),
     ),
+    Row(  # an element of a product is made of a row and a column
+        "blame",
+        "v = torch.tensor([[3., 2e20], [2e20, 1.]])\ny = (v @ v).sum()",
+        ("at element [0, 0] v 1 to 2e+20",),
+        ("v 3",),
+    ),
+    Row(  # an element of the gradient that is no element of the result
+        "blame",
+        "x = torch.ones(4, 8, requires_grad=True)\nW = torch.zeros(8, 2)\nW[7] = 1e30\n"
+        "y = torch.addmm(torch.ones(2), x, W) * 1e-20\ny.backward(torch.full((4, 2), 1e38))",
+        ("x.grad is not finite: overflow, in the backward pass",),
+        ("bug of gradcli",),
+    ),
 ]
 
 

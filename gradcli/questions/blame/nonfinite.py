@@ -7,6 +7,7 @@ result that is computed from a non-finite number is a consequence, and not repor
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
+from operator import lt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -258,7 +259,7 @@ class Watch(Listener):
         self._known[id(out)] = out
         element = first_bad(array, nan=entry is not None) if own is None else own
         place = active.state.place
-        operands = operands_of(arguments, element, array.shape)
+        operands = operands_of(op, arguments, element, array)
         first = FirstNonFinite(FORWARD, op, op.name, place, array, operands, out, element=element)
         self._found(first)
         return first
@@ -288,8 +289,9 @@ class Watch(Listener):
                 continue
             element = first_bad(array)
             incoming = arrived[0] if len(arrived) == 1 else None
-            shape = array.shape if incoming is None else incoming.shape
-            operands = [] if op is None else operands_of(arguments, element, shape)
+            output = None if call is None else call.output
+            of = output.array if type(output) is Tensor else array
+            operands = [] if op is None else operands_of(op, arguments, element, of)
             operand = None
             if op is not None and number < len(op.inputs):
                 operand = arguments.get(op.inputs[number])
@@ -590,15 +592,22 @@ def at(array: Any, element: tuple[int, ...], shape: tuple[int, ...]) -> Any:
 
 
 def operands_of(
-    arguments: dict[str, Any], element: tuple[int, ...], shape: tuple[int, ...]
+    op: Any, arguments: dict[str, Any], element: tuple[int, ...], result: Any
 ) -> list[Operand]:
-    """The operands of an operation at an element of its result."""
+    """The operands of an operation at an element of its result; no single numbers where the element
+    is made of more, as the sum of a row of products is.
+    """
     operands = []
+    shape = tuple(result.shape)
+    is_there = len(element) == len(shape) and all(map(lt, element, shape))
+    is_there = is_there and (
+        getattr(op, "pointwise", True) or _makes_alone(op, arguments, element, result)
+    )
     for name, value in arguments.items():
         if type(value) is Tensor:
             array = _held(value.array)
             if array.size:
-                there = at(array, element, shape)
+                there = at(array, element, shape) if is_there else None
                 low, high = (
                     (array.min(), array.max()) if array.dtype.kind in "fiu" else (None, None)
                 )
@@ -606,6 +615,29 @@ def operands_of(
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             operands.append(Operand(name, name, value, value, value))
     return operands
+
+
+def _makes_alone(op: Any, arguments: dict[str, Any], element: tuple[int, ...], result: Any) -> bool:
+    """Whether an op makes an element of its result of the operands' numbers there alone."""
+    single: list[Any] = []
+    for value in arguments.values():
+        there = at(value.array, element, result.shape) if type(value) is Tensor else value
+        if there is None and value is not None:
+            return False
+        single.append(
+            np.reshape(there, (1,) * value.array.ndim) if type(value) is Tensor else there
+        )
+    try:
+        made = op.forward(*single)
+        made = None if isinstance(made, (tuple, list)) else _held(made)
+    except Exception:  # whatever it does with so few numbers
+        return False
+    wanted = _plain(_held(result))[element]
+    return (
+        made is not None
+        and made.size == 1
+        and bool(np.isclose(_plain(made).item(), wanted, equal_nan=True))
+    )
 
 
 def _array(gradient: Any) -> Any:
