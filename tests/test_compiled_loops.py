@@ -10,7 +10,7 @@ import pytest
 from gradcli.autograd.node import reachable
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.language.compiler.statements import blocks, short_loops
+from gradcli.language.compiler.statements import blocks
 from gradcli.limits import Limits
 from gradcli.loops import hot_loop as hot
 from gradcli.loops.compiled import CompiledIteration
@@ -2251,8 +2251,9 @@ LOOKS = [
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounds are traced as early as they can be."""
+    """Rounds are traced as early as they can be, and none for what it takes."""
     monkeypatch.setattr(blocks, "_MANY", 2)
+    monkeypatch.setattr(blocks, "may_pay", lambda *_: False)
     monkeypatch.setattr(hot, "HOT_AFTER", 1)
 
 
@@ -2278,7 +2279,6 @@ def in_both_ways(program: str, monkeypatch: pytest.MonkeyPatch, **settings: Any)
     outcome = run(SETUP + program, **settings)
     with monkeypatch.context() as context:
         context.setattr(blocks, "_MANY", 1 << 60)
-        context.setattr(short_loops, "FEWEST", 1 << 60)
         ordinary = run(SETUP + program, **settings)
     assert _shown(outcome) == _shown(ordinary), program
     return outcome

@@ -57,6 +57,40 @@ def test_a_loop_that_begins_again_is_hot(always: None) -> None:
     assert found.printed == interpreted.printed
 
 
+INNER = """
+w = torch.eye(3, requires_grad=True)
+for i in range({rounds}):
+    h, total = torch.ones(3), 0.
+    for t in range(20):
+        {step}
+    w.grad = None
+print(i, h, total)
+"""
+
+OF_A_NETWORK = "h = torch.tanh(w @ h)"
+DETACHED = "h = torch.tanh(w @ h).detach()"
+
+
+@pytest.mark.parametrize(
+    ("step", "rounds", "is_compiled"),
+    [
+        (OF_A_NETWORK, 40, False),  # a graph over all steps is the outer loop's
+        (DETACHED, 10, False),  # few rounds are left
+        (DETACHED, 40, True),
+    ],
+)
+def test_a_loop_inside_a_loop(
+    step: str, rounds: int, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits until it is known that compiling pays for the rounds that are left."""
+    monkeypatch.setattr(short_loops, "pays", lambda *_: False)
+    program = INNER.format(step=step, rounds=rounds)
+    found, interpreted = run(program), run(program, compiles=False)
+    assert (found.compiled > 20 * (rounds - 10)) is is_compiled
+    assert found.compiled == 0 or is_compiled
+    assert found.printed == interpreted.printed
+
+
 @pytest.mark.parametrize(
     ("length", "seconds", "nodes", "transformed", "expected"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
+from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
@@ -335,30 +336,34 @@ def _beginning_for(c: Compiler, node: tree.For, scope: Scope, body: Run) -> Call
     begin_hot = _beginning(c, node, scope, body)
     count = _counting(c, node.iterable, scope)
     is_node, many = c.nodes is not None, _MANY
-    iterations = 0
+    iterations, is_hot = 0, False
 
     def begin(variables: Variables, values: Any, left: int = sys.maxsize) -> Iterations | None:
-        nonlocal iterations
+        nonlocal iterations, is_hot
         iterations = max(iterations, many - left)
         length = count(variables, values)
         if length is not None:
             iterations += length()
         elif iterations <= _MANY:
             return None if is_node else begin_later(variables, values)
-        if iterations > _MANY:
+        may_wait = length is not None and may_pay(c.interpreter, length())
+        if iterations > _MANY and not (may_wait and c.state.outermost is not None):
+            is_hot = True
+        if is_hot:
             return begin_hot(variables, length, between_values(values))
-        if length is None or not may_pay(c.interpreter, length()):
+        if length is None or not may_wait:
             return body, _nothing, None
+        later = _later(c.state, iterations) if iterations > _MANY else 0
         short = ShortLoop(
-            c.interpreter, body, length, partial(_begin_short, between_values(values))
+            c.interpreter, body, length, partial(_begin_short, between_values(values)), later
         )
         return short.run, lambda variables: short.leave(variables), short.run_alike
 
     def _begin_short(
         between: Between, variables: Variables, length: Length, done: int
     ) -> Iterations:
-        nonlocal iterations
-        iterations = max(iterations, _MANY + 1)  # the next time, it is hot from the first on
+        nonlocal is_hot
+        is_hot = True  # the next time, from the first iteration on
         return begin_hot(variables, length, between, done)
 
     def begin_later(variables: Variables, values: Any) -> Iterations:
@@ -374,6 +379,17 @@ def _beginning_for(c: Compiler, node: tree.For, scope: Scope, body: Run) -> Call
         return run, lambda variables: None if hot is None else hot[1](variables), None
 
     return begin
+
+
+def _later(state: State, iterations: int) -> int:
+    """How many iterations of a loop will come when it runs again in the rounds that are left of the
+    outermost loop, if they are like those that have begun.
+    """
+    if state.outermost is None:
+        return 0
+    iterator, total = state.outermost
+    left = length_hint(iterator)
+    return iterations * left // max(total - left, 1)
 
 
 def _counting(

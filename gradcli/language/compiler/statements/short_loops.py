@@ -10,6 +10,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.hot_bodies import FEWEST
 from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Variables, names_around
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _TIMED = 4
 """Iterations after which a loop whose compilation did not seem to pay stays interpreted."""
 
-_LOADING, _LOADED = 0.025, 0.003
+_LOADING, _LOADED = 0.018, 0.003
 """Seconds that loading the compiler takes with what its first use makes, and a later use."""
 
 _PER_NODE = 30e-6
@@ -33,6 +34,10 @@ iteration is the work of the kernels, which compiled code calls too.
 
 _PER_NODE_OF_TRANSFORM = 80e-6
 """The same inside the transforms of `torch.func`."""
+
+
+_MANY_LATER = 256
+"""Iterations to come when a loop runs again, from which on compiling pays, whatever they take."""
 
 
 def may_pay(interpreter: Running, length: int) -> bool:
@@ -52,13 +57,13 @@ def pays(left: int, seconds: float, nodes: int, transformed: bool) -> bool:
 
     To capture an iteration and to verify the compiled one takes as long as interpreting several,
     and of the time that interpreting takes compiled code saves a part. Both were measured: for
-    programs of `torch.func` 2 iterations and almost all, for others 11 and two fifths.
+    programs of `torch.func` 3 iterations and almost all, for others 11 and three fifths.
 
     Args:
         seconds, nodes: what one takes, and how many nodes it makes.
         transformed: whether a transform of `torch.func` runs in it.
     """
-    of_transform, of_others = (2, 0.95, _PER_NODE_OF_TRANSFORM), (11, 0.4, _PER_NODE)
+    of_transform, of_others = (3, 0.95, _PER_NODE_OF_TRANSFORM), (11, 0.6, _PER_NODE)
     costs, share, most = of_transform if transformed else of_others
     interpreting = min(seconds, most * nodes)
     loading = _LOADED if "gradcli.loops.hot_loop" in sys.modules else _LOADING
@@ -73,6 +78,7 @@ class ShortLoop:
     Attributes:
         length: how many iterations there are, as far as is known now.
         begin_hot: what begins a hot loop of so many iterations, of which some ran already.
+        later: how many will come when it runs again.
         body: interprets an iteration; later what runs one.
         leave: what is called behind the last.
         alike: what runs several, None as long as nothing does.
@@ -84,12 +90,14 @@ class ShortLoop:
         body: Run,
         length: Callable[[], int],
         begin_hot: Callable[[Variables, Callable[[], int], int], Iterations],
+        later: int,
     ) -> None:
         self.state: State = interpreter.state
         self.loops = interpreter.hot_loops
         self.body = body
         self.length = length
         self.begin_hot = begin_hot
+        self.later = later
         self.leave: Callable[[Variables], None] = lambda variables: None
         self.alike: RunAlike | None = None
         self.done = 0
@@ -111,7 +119,14 @@ class ShortLoop:
         self.seconds = min(self.seconds, seconds)
         self.is_timed = self.done < _TIMED and self._compiled() == compiled
         left, made = self.length() - self.done, state.sequence_nr - nodes
-        if pays(left, self.seconds, made, state.transform_count > transforms):
+        transformed = state.transform_count > transforms
+        if self.later < _MANY_LATER and not pays(
+            left + self.later, self.seconds, made, transformed
+        ):
+            return signal
+        if made and _goes_on_with_a_graph(variables, nodes):
+            self.is_timed = False
+        else:
             self._begin(variables)
         return signal
 
@@ -128,6 +143,23 @@ class ShortLoop:
         self.is_timed = False
         begun = self.begin_hot(variables, lambda: self.length() - done, done)
         self.body, self.leave, self.alike = begun
+
+
+def _goes_on_with_a_graph(variables: Variables, before: int) -> bool:
+    """Whether what was computed since a sequence number has a graph that reaches further back: of
+    a loop whose iterations hand a graph on, no iteration is compiled.
+    """
+    seen: set[int] = set()
+    left = [value.grad_fn for value in variables.values() if type(value) is Tensor]
+    while left:
+        node = left.pop()
+        if node is None or node.sequence_nr <= before or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if any(each is not None and each.sequence_nr <= before for each in node.next_nodes):
+            return True
+        left += node.next_nodes
+    return False
 
 
 _HOT_AFTER = 256
