@@ -84,7 +84,36 @@ loss = out.mean() + penalty
 loss.backward()
 """
 
+_MODEL = (
+    "from torch import nn\nnet = nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+)
+
 _WHY = [
+    Row(  # the rate is 0 behind the last step, and was not before
+        "why net.weight",
+        _MODEL
+        + "sch = torch.optim.lr_scheduler.CosineAnnealingLR(opt, T_max=4)\nfor i in range(4):\n"
+        "    opt.zero_grad()\n    net(torch.ones(1, 2)).sum().backward()\n    opt.step()\n"
+        "    sch.step()",
+        ("net.weight.trains = True", "by now `opt` has lr=0 for it"),
+        ("trains = False",),
+    ),
+    Row(
+        "why net.weight",
+        _MODEL
+        + "for i in range(4):\n    opt.param_groups[0]['lr'] = 0.1 * (3 - i)\n    opt.zero_grad()\n"
+        "    net(torch.ones(1, 2)).sum().backward()\n    opt.step()",
+        ("net.weight.trains = True", "by now `opt` has lr=0 for it"),
+        ("trains = False",),
+    ),
+    Row(  # zero_grad() ahead of the pass is not what clears the gradient
+        "why net.weight",
+        _MODEL
+        + "for i in range(3):\n    opt.zero_grad()\n    net(torch.ones(1, 2)).sum().backward()\n"
+        "    nn.utils.clip_grad_norm_(net.parameters(), 0.)\n    opt.step()",
+        ("trains = False", "this sets it to 0", "program.py:8:5 | 8 |"),
+        ("trains = True", "program.py:6:5 | 6"),
+    ),
     Row(
         "why a.grad",
         "a = torch.ones(2, requires_grad=True)\nx = a * 2\nx.requires_grad = True\n"

@@ -51,6 +51,7 @@ from gradcli.questions.why.training import (
     never_called,
     not_training,
     parametrized,
+    resting,
     skipped_hooks,
 )
 from gradcli.questions.why.zeros import EVERYWHERE, faded, zeros_of
@@ -302,6 +303,8 @@ def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
         )
     elif passes and not tensor.version:
         reason += "; so far nothing has changed its value"
+    elif passes and (optimizer := resting(run, tensor)) is not None:
+        reason += f"; by now `{optimizer}` has lr=0 for it"
     return Why(question, passes, gradient.kind, reason, places, gradient.path)
 
 
@@ -596,6 +599,8 @@ class _Gradients:
         if not gradient.array.any() and not hooked:
             reason = f"a gradient flows from {output} to {name}, and was set to 0 afterwards"
             call = clearing_call(self.run, self.tensor)
+            if call is not None and is_before(self.run, call, self.passes[-1].span):
+                call = None
             place = self._assignment_to_grad() if call is None else call.node.span
             place = place or written(self.run, gradient)
             cleared = Detachment(place, "this sets it to 0")

@@ -129,7 +129,8 @@ def _freezing(run: Recorded, tensor: Tensor) -> list[Span]:
 def _idle(run: Recorded, name: str, called: str, group: Mapping[str, Any]) -> Why | None:
     """An optimizer that has the parameter and does not change it."""
     place = _assigned(run, called)
-    if group.get("lr") == 0:
+    changes = group.get("initial_lr") or any(_SETS_RATE.search(e.span.text) for e in run.program)
+    if group.get("lr") == 0 and not changes:
         text = f"`{called}` has lr=0 for it"
         rate = "" if place is None else re.sub(r"\blr\s*=\s*0[.0]*(e-?\d+)?", "lr=0.1", place.text)
         tries = instead(place, rate)
@@ -150,6 +151,19 @@ def _idle(run: Recorded, name: str, called: str, group: Mapping[str, Any]) -> Wh
     )
     detachment = Detachment(place, "made here", f"call `{called}.step()`", (), tries)
     return _answer(name, "no step", text, [detachment])
+
+
+_SETS_RATE = re.compile(r"""\[['"]lr['"]\]\s*[-+*/]?=(?!=)""")
+"""A program that schedules learning rates itself: 0 may be what the last round has come to."""
+
+
+def resting(run: Recorded, tensor: Tensor) -> str | None:
+    """The optimizer that has a rate of 0 for a parameter by now."""
+    for called, optimizer in run.values.items():
+        for group in optimizer.param_groups if isinstance(optimizer, Optimizer) else ():
+            if group.get("lr") == 0 and any(each is tensor for each in group["params"]):
+                return called
+    return None
 
 
 def _in_order(run: Recorded, called: str) -> tuple[str, ...]:
