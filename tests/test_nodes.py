@@ -8,6 +8,7 @@ with what CPython prints where it has a value.
 from __future__ import annotations
 
 import io
+import re
 import sys
 import threading
 from contextlib import redirect_stdout
@@ -395,7 +396,8 @@ def test_nested_expressions_in_deep_calls(depth: int) -> None:
     for found in outcomes:
         assert found.printed == f"{9 * depth}\n"
         assert found.error is not None
-        assert found.error[:3] == _outcome(text, False).error[:3]  # type: ignore[index]
+        assert found.error[:2] == ("E601", "RecursionError")
+        assert re.fullmatch(r"f\(\) was called \d+ calls deep", found.error[2])
 
 
 def test_nodes_are_made() -> None:
@@ -647,6 +649,31 @@ def made():
     return other() is own, own(3), own(4, by=1), (lambda: kept)() is own(5), other.__name__
 print(more(1), made(), made())
 """
+_DELETED_TWICE = """
+def local():
+    del x
+def free():
+    x = 1
+    def inner():
+        nonlocal x
+        del x
+        del x
+    inner()
+def of_program():
+    global y
+    del y
+def of_class():
+    class A:
+        del x
+def unbound():
+    for x in []: pass
+    del x
+for each in (local, free, of_program, of_class, unbound):
+    try: each()
+    except NameError as error: print(type(error).__name__, error)
+try: del z
+except NameError as error: print(type(error).__name__, error)
+"""
 _INITIALISED = """
 class A:
     def __init__(self): self.x = 1
@@ -747,6 +774,18 @@ def test_limits_of_calls(name: str) -> None:
     thread.start()
     thread.join()
     assert outcomes == [found]
+
+
+@pytest.mark.parametrize("in_c", [True, False])
+def test_depth_where_the_host_ends_it(in_c: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreter, "_HOST_FRAMES", 0)
+    text = "def f(n):\n    global d\n    d = n\n    try: f(n + 1)\n    finally: pass\n"
+    found = _outcome(f"{text}try: f(1)\nexcept RecursionError as error: print(d, error)", in_c)
+    depth, message = found.printed.split(" ", 1)
+    told = re.fullmatch(r"f\(\) was called (\d+) calls deep\n", message)
+    assert told is not None
+    assert 0 <= int(depth) - int(told[1]) < 10  # the error itself takes some of the last frames
+    assert int(depth) < 1000
 
 
 def test_deep_operators() -> None:
@@ -1259,6 +1298,7 @@ print([(each, (w * 2).requires_grad) for each in ungraded(w)])
 STATEMENTS = [
     _OBJECTS_CHANGED,
     _SHADOWED,
+    _DELETED_TWICE,
     _LOOPS,
     _ASSIGNMENTS,
     _COUNTED,

@@ -232,11 +232,16 @@ def name_delete(c: Compiler, node: tree.Name, scope: Scope) -> Run:
     """`del name`; E101 if it has no value."""
     name, span = node.name, node.span
     holder = _holder(c, name, scope)
+    distance = scope.distance(name)
+    if scope.is_class and distance == 0:
+        distance = None  # as the class's body says it, in Python too
 
     def delete(variables: Variables) -> None:
         try:
             del holder(variables)[name]
         except KeyError:
+            if distance is not None:
+                _unbound(name, distance > 0, span)
             raise GradcliError(
                 "E101",
                 f"`{name}` has no value to delete",

@@ -221,7 +221,7 @@ class Function(Record):
             locate(error, state)
             raise
         except RecursionError as error:
-            raise locate(too_many_calls(self.name), state) from error
+            raise locate(too_many_calls(self.name, len(stack)), state) from error
         finally:
             stack.pop()
             state.place = place
@@ -352,9 +352,11 @@ def _count(number: int) -> str:
     return "1 argument" if number == 1 else f"{number or 'no'} arguments"
 
 
-def too_many_calls(name: str) -> GradcliError:
-    """The error of calls that are nested too deeply."""
-    return GradcliError("E601", f"{name}() was called {DEEPEST_CALL} calls deep")
+def too_many_calls(name: str, depth: int = DEEPEST_CALL) -> GradcliError:
+    """The error of calls that are nested too deeply, or as deep as the host can nest them, which an
+    early Python 3.12 can do less of.
+    """
+    return GradcliError("E601", f"{name}() was called {depth} calls deep")
 
 
 def locate(error: GradcliError, state: State) -> GradcliError:

@@ -162,7 +162,7 @@ def _ended(error: Exception, function: Function) -> Exception:
     """What a function raises that an error ends."""
     if isinstance(error, GradcliError):
         return locate(error, function.state)
-    failure = locate(too_many_calls(function.name), function.state)
+    failure = locate(too_many_calls(function.name, len(function.state.stack)), function.state)
     failure.__cause__ = error
     return failure
 

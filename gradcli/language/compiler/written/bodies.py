@@ -78,7 +78,7 @@ _FOOT = """
   locate(error, state)
   raise
  except RecursionError as error:
-  raise locate(too_many_calls(f.name), state) from error
+  raise locate(too_many_calls(f.name, len(stack)), state) from error
  finally:
   stack.pop()
   state.place = place
