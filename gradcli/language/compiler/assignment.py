@@ -82,7 +82,8 @@ def _attribute_store(c: Compiler, target: tree.Attribute, scope: Scope, assigned
     name = target.name
     setter = setters.get(name)
     if c.nodes is not None:
-        return c.nodes.to_attribute(0, state, span, owner, name, setter, set_attribute)
+        by = (setter, set_attribute, None, None)
+        return c.nodes.to_attribute(0, state, span, owner, name, *by)
     (where, own), values = direct(c, target.value, scope), c.values
 
     def store_attribute(variables: Variables, value: Any) -> None:
@@ -266,9 +267,8 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
     change = changing(symbol)
     if c.nodes is not None:
         number = ~number if at is None else number
-        return c.nodes.augmented_part(
-            number, state, span, target.span, owner, place, value, get, put, change
-        )
+        by = (get, put, change, None, None, None, None)
+        return c.nodes.augmented_part(number, state, span, target.span, owner, place, value, *by)
 
     def augment(variables: Variables) -> None:
         receiver, key = owner(variables), place(variables)

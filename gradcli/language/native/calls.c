@@ -156,19 +156,14 @@ int close_call(PyObject *state, PyObject *place)
 /* Run a body with its variables, as a call of the function. */
 static PyObject *run_body(PyObject *function, PyObject *variables)
 {
-    PyObject *state = AT(function, FUNCTION_state), *body, *ended = NULL, *value = NULL;
+    PyObject *state = AT(function, FUNCTION_state), *body, *value = NULL;
     PyObject *place = open_call(state, AT(function, FUNCTION_steps), AT(function, FUNCTION_name));
     if (!place) return NULL;
     body = Py_NewRef(AT(function, FUNCTION_body));
-    if (check_stack() == 0) ended = value_of(body, variables);
+    int ended = check_stack() < 0 ? -1 : returns(body, variables, &value);
     Py_DECREF(body);
-    if (!ended)
-        ended_by_error(function);
-    else if (ended == Py_None)
-        value = Py_NewRef(ended);
-    else
-        value = Py_XNewRef(PyTuple_GetItem(ended, 0));
-    Py_XDECREF(ended);
+    if (ended < 0) ended_by_error(function);
+    else if (!ended) value = Py_NewRef(Py_None);
     if (close_call(state, place) < 0) Py_CLEAR(value);
     return value;
 }
@@ -414,24 +409,9 @@ PyObject *run_call(const Node *self, PyObject *variables)
 /* Parts of `receiver.name(arguments)`: the receiver, the name, those of a call, the node of
  * `receiver.name`, what finds the method of any value, and in place of its receiver where it has
  * none; the methods of tensors, or None where the name is another attribute of them, and of the
- * host's classes; what the node learns: a class, and its `language_reads`; the arguments. */
+ * host's classes; what is learnt of an instance's class; the arguments. */
 enum { RECEIVER = FIRST, NAME, METHOD_CALL, ATTRIBUTE = METHOD_CALL + CALL_PARTS, FIND, NO_RECEIVER,
-       OF_TENSORS, OF_CLASSES, KIND, READS, METHOD_ARGUMENTS };
-
-/* The method of an instance of the known class, or a function that is its own value, which has no
- * receiver; NULL, perhaps with an exception set, where neither is a function of the program's. */
-static PyObject *method_of_class(PyObject *reads, PyObject *name, PyObject **value)
-{
-    PyObject *found = PyDict_GetItemWithError(reads, name);
-    if (!found) return NULL;
-    PyObject *values = PyObject_GetAttr(*value, values_key), *own = NULL;
-    if (values && PyDict_CheckExact(values)) own = PyDict_GetItemWithError(values, name);
-    if (own) found = own;
-    found = !values || PyErr_Occurred() || !is_function(found) ? NULL : Py_NewRef(found);
-    Py_XDECREF(values);
-    if (found && own) Py_CLEAR(*value);
-    return found;
-}
+       OF_TENSORS, OF_CLASSES, LEARNT_CLASS, METHOD_ARGUMENTS = LEARNT_CLASS + 3 };
 
 /* The method that a value has by a table; NULL, perhaps with an exception set, for none. */
 static PyObject *method_of_table(const Node *self, PyTypeObject *kind)
@@ -449,11 +429,12 @@ static PyObject *method_of_table(const Node *self, PyTypeObject *kind)
 static PyObject *found_method(const Node *self, PyObject **value)
 {
     PyTypeObject *kind = Py_TYPE(*value);
-    PyObject *reads = self->part[READS], *name = self->part[NAME];
-    PyObject *found = (PyObject *)kind == self->part[KIND] ? method_of_class(reads, name, value)
-                                                           : method_of_table(self, kind);
+    PyObject *found = NULL, *name = self->part[NAME];
+    if (PyType_GetFlags(kind) & Py_TPFLAGS_HEAPTYPE)
+        found = method_by_class(self, LEARNT_CLASS, value, name);
+    if (!found && !PyErr_Occurred()) found = method_of_table(self, kind);
     if (found || PyErr_Occurred()) return found;
-    if ((found = module_value(*value, self->part[NAME]))) Py_CLEAR(*value);
+    if ((found = module_value(*value, name))) Py_CLEAR(*value);
     if (found || PyErr_Occurred()) return found;
     PyObject *both = PyObject_CallFunctionObjArgs(self->part[FIND], self->part[STATE],
                                                   self->part[ATTRIBUTE], *value, NULL);
@@ -463,11 +444,6 @@ static PyObject *found_method(const Node *self, PyObject **value)
     if (receiver == self->part[NO_RECEIVER]) receiver = NULL;
     Py_XINCREF(receiver);
     Py_DECREF(both);
-    if ((PyObject *)kind != self->part[KIND] && PyType_IsSubtype(kind, known_class[INSTANCE]) &&
-        learn_class((Node *)self, KIND, kind) < 0) {
-        Py_CLEAR(found);
-        Py_CLEAR(receiver);
-    }
     Py_DECREF(*value);
     *value = receiver;
     return found;
@@ -552,28 +528,19 @@ PyObject *run_super_method(const Node *self, PyObject *variables)
  * says what a program sees of a failure; the place of `receiver.name`, what reads that, and what is
  * learnt of the receiver's class; what adds to a list and to a dict what is no plain list, tuple or
  * dict; and for each argument its name, None for one by position, or stars; its node, and its place. */
-enum { OWNER = FIRST, WORD, WITH_TREE, WITH_OTHERWISE, WITH_FAILED, AT_NAME, GET, WITH_KIND,
-       WITH_READS, SPREAD, MERGE, PARTS_OF_EACH };
+enum { OWNER = FIRST, WORD, WITH_TREE, WITH_OTHERWISE, WITH_FAILED, AT_NAME, GET, WITH_LEARNT,
+       SPREAD = WITH_LEARNT + 3, MERGE, PARTS_OF_EACH };
 
 /* The method of a receiver, put in its place if it is none; or any function. */
 static PyObject *called_of(const Node *self, PyObject **receiver, PyObject *variables)
 {
     PyObject *value = value_of(self->part[OWNER], variables), *called;
     if (!value || self->part[WORD] == Py_None) return value;
-    PyTypeObject *kind = Py_TYPE(value);
-    if ((PyObject *)kind == self->part[WITH_KIND]) {
-        called = method_of_class(self->part[WITH_READS], self->part[WORD], &value);
-        if (called) *receiver = value;
-        else if (PyErr_Occurred()) Py_DECREF(value);
-        if (called || PyErr_Occurred()) return called;
-    }
-    called = stand_at(self->part[STATE], self->part[AT_NAME]) < 0
-                 ? NULL
-                 : PyObject_CallFunctionObjArgs(self->part[GET], value, self->part[WORD], NULL);
-    if (called && (PyObject *)kind != self->part[WITH_KIND] &&
-        PyType_IsSubtype(kind, known_class[INSTANCE]) &&
-        learn_class((Node *)self, WITH_KIND, kind) < 0)
-        Py_CLEAR(called);
+    PyObject *owner = value;
+    if ((called = method_by_class(self, WITH_LEARNT, &owner, self->part[WORD]))) *receiver = owner;
+    if (called) return called;
+    if (!PyErr_Occurred() && stand_at(self->part[STATE], self->part[AT_NAME]) == 0)
+        called = PyObject_CallFunctionObjArgs(self->part[GET], value, self->part[WORD], NULL);
     Py_DECREF(value);
     return called;
 }

@@ -90,12 +90,13 @@ class Calls(Protocol):
         of_tensors: dict[str, Any] | None,
         of_classes: dict[type, dict[str, Any]],
         of_receiver: None,
-        reads: None,
+        receiver_mark: None,
+        receiver_method: None,
         /,
         *arguments: Node,
     ) -> Node:
         """`receiver.name(arguments)`: `find_method` gives that of any value, with its receiver or
-        what stands for none; the last two are what it learns.
+        what stands for none; the last three are what it learns.
         """
         raise NotImplementedError
 
@@ -142,7 +143,8 @@ class Calls(Protocol):
         name_place: Span | None,
         get: Callable[[Any, str], Any],
         kind: None,
-        reads: None,
+        mark: None,
+        method: None,
         spread: Callable[[list[Any], Any], None],
         merge: Callable[[dict[str, Any], str, Any], None],
         /,

@@ -4,27 +4,11 @@
 
 /* --- attributes ------------------------------------------------------------------------------- */
 
-enum { VALUE = FIRST, NAME, GETTER, OTHERWISE, FIND_PROPERTY, KIND, READS, LEARNT_PROPERTY };
-
-/* What an instance of the known class holds by the name; NULL, perhaps with an exception set, where
- * the function in Python is to be called. */
-static PyObject *own_value(const Node *self, PyObject *value)
-{
-    PyObject *bound = PyDict_GetItemWithError(self->part[READS], self->part[NAME]), *found = NULL;
-    if (!bound) return NULL;
-    Py_INCREF(bound);
-    PyObject *held = PyObject_GetAttr(value, values_key);
-    if (held && PyDict_CheckExact(held)) found = PyDict_GetItemWithError(held, self->part[NAME]);
-    if (!found && !PyErr_Occurred() && is_plain(bound)) found = bound;
-    Py_XINCREF(found);
-    Py_XDECREF(held);
-    Py_DECREF(bound);
-    return found;
-}
+enum { VALUE = FIRST, NAME, GETTER, OTHERWISE, FIND_PROPERTY, LEARNT_CLASS, LEARNT_PROPERTY = LEARNT_CLASS + 2 };
 
 /* `value.name`; parts are the function that reads it from a tensor (or None), that which reads it
- * from anything, what finds the function of a property, and what the node learns: a class, and what
- * `language_reads` of it is; and that of a property. */
+ * from anything, what finds the function of a property, and what is learnt of a class, and of a
+ * property. */
 PyObject *run_attribute(const Node *self, PyObject *variables)
 {
     PyObject *value = value_of(self->part[VALUE], variables), *found = NULL;
@@ -37,10 +21,7 @@ PyObject *run_attribute(const Node *self, PyObject *variables)
             goto end;
         }
     } else if (PyType_IsSubtype(kind, known_class[INSTANCE])) {
-        if ((PyObject *)kind == self->part[KIND]) found = own_value(self, value);
-        if (!found && !PyErr_Occurred() && learn_class((Node *)self, KIND, kind) == 0 &&
-            (PyObject *)kind == self->part[KIND])
-            found = own_value(self, value);
+        found = attribute_of(self, LEARNT_CLASS, value, self->part[NAME]);
         if (!found && !PyErr_Occurred())
             found = by_special_method(self, LEARNT_PROPERTY, self->part[FIND_PROPERTY], &value, 1,
                                       NULL, 0);

@@ -73,18 +73,6 @@ void put(Node *self, int part, PyObject *value)
     replace(&self->part[part], Py_NewRef(value));
 }
 
-int learn_class(Node *self, int part, PyTypeObject *kind)
-{
-    PyObject *reads = PyObject_GetAttr((PyObject *)kind, reads_key);
-    if (!reads) return -1;
-    if (PyDict_CheckExact(reads)) {
-        put(self, part + 1, reads);
-        put(self, part, (PyObject *)kind);
-    }
-    Py_DECREF(reads);
-    return 0;
-}
-
 /* --- the host's own business ------------------------------------------------------------------- */
 
 /* Iterations and calls after which other threads may run. */

@@ -126,11 +126,6 @@ HIDDEN PyObject *variables_inside(PyObject *variables);
 /* Replace a part that a node learns. */
 HIDDEN void put(Node *self, int part, PyObject *value);
 
-/* Note in a part the class of an instance, and in the next the names for which its own values come
- * first, `language_reads`: the dict is emptied where the class changes, and another takes its place.
- * -1 with an exception set. */
-HIDDEN int learn_class(Node *self, int part, PyTypeObject *kind);
-
 /* Whether a value is a number of the host's, and of no class derived from one. */
 INLINE int is_number(PyObject *value)
 {
@@ -155,13 +150,19 @@ HIDDEN int is_easy_key(PyObject *value);
  * it is of the host's numbers or short: else NULL, with no exception set. */
 HIDDEN PyObject *operated(long operator, PyObject *state, PyObject *left, PyObject *right);
 
-/* An attribute of an instance or an item of a list or dict, NULL where it is for others to say,
- * perhaps with an exception set. */
-HIDDEN PyObject *attribute_of(PyObject *owner, PyObject *name);
-HIDDEN PyObject *item_of(PyObject *owner, PyObject *key);
+/* An attribute of an instance, of whose class two parts learn that this is all; NULL where it is for
+ * others to say, perhaps with an exception set. Set one; 1 where it is for others to do, -1 with an
+ * exception set. */
+HIDDEN PyObject *attribute_of(const Node *self, int part, PyObject *owner, PyObject *name);
+HIDDEN int put_attribute(const Node *self, int part, PyObject *owner, PyObject *name, PyObject *value);
 
-/* Set one; 1 where it is for others to do, -1 with an exception set. */
-HIDDEN int put_attribute(PyObject *owner, PyObject *name, PyObject *value);
+/* The function of the program's that is a method of an instance, or its own value, which has no
+ * receiver, so that the owner is given up; NULL, perhaps with an exception set, where it has no such.
+ * Three parts learn of its class. */
+HIDDEN PyObject *method_by_class(const Node *self, int part, PyObject **owner, PyObject *name);
+
+/* The same of an item of a list or dict as of an attribute. */
+HIDDEN PyObject *item_of(PyObject *owner, PyObject *key);
 HIDDEN int put_item(PyObject *owner, PyObject *key, PyObject *value);
 
 /* The most elements that a value may have; -1 with an exception set. */
@@ -199,6 +200,10 @@ HIDDEN int all_are_own(void);
 HIDDEN PyObject *after_error(PyObject *failed, PyObject *const *given, Py_ssize_t count);
 
 /* --- calls and loops -------------------------------------------------------------------------- */
+
+/* Run a statement of a function's body: 1 where it returned the value, 0 where the next one is to run,
+ * -1 with an exception set. No tuple is made of what it returns, as for a loop. */
+HIDDEN int returns(PyObject *statement, PyObject *variables, PyObject **value);
 
 /* Count a call of a function of a name, and put it on the stack: where the program stood, which is
  * handed back at its end; NULL, and -1, with an exception set. */

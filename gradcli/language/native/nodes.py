@@ -158,9 +158,9 @@ class Nodes(Calls, Generators, Statements, Protocol):
         otherwise: Callable[[Any, str], Any],
         find: Find,
         kind: None,
-        reads: None,
-        property_kind: None,
         mark: None,
+        property_kind: None,
+        property_mark: None,
         method: None,
         /,
     ) -> Node:

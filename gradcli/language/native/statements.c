@@ -33,19 +33,47 @@ PyObject *run_returned(const Node *self, PyObject *variables)
     return ended;
 }
 
-/* `if`, `elif`, `else`: behind the state there are tests, each with its place and its block, and the
- * block of `else`, or None. */
-PyObject *run_branches(const Node *self, PyObject *variables)
+/* The block of the branch that is taken, None for none; NULL with an exception set. */
+static PyObject *taken(const Node *self, PyObject *variables)
 {
     Py_ssize_t last = parts_of(self) - 1, k;
     for (k = 1; k < last; k += 3) {
         int truth = decides(value_of(self->part[k], variables), self->part[STATE],
                             self->part[k + 1]);
         if (truth < 0) return NULL;
-        if (truth) return value_of(self->part[k + 2], variables);
+        if (truth) return self->part[k + 2];
     }
-    if (self->part[last] == Py_None) Py_RETURN_NONE;
-    return value_of(self->part[last], variables);
+    return self->part[last];
+}
+
+/* `if`, `elif`, `else`: behind the state there are tests, each with its place and its block, and the
+ * block of `else`, or None. */
+PyObject *run_branches(const Node *self, PyObject *variables)
+{
+    PyObject *block = taken(self, variables);
+    return !block || block == Py_None ? Py_XNewRef(block) : value_of(block, variables);
+}
+
+int returns(PyObject *statement, PyObject *variables, PyObject **value)
+{
+    const Node *node = (const Node *)statement;
+    Evaluate run = Py_IS_TYPE(statement, node_type) ? node->run : NULL;
+    int ended = 0;
+    if (run == run_returned) return (*value = value_of(node->part[0], variables)) ? 1 : -1;
+    if (run == run_branches) {
+        PyObject *block = taken(node, variables);
+        return !block ? -1 : block == Py_None ? 0 : returns(block, variables, value);
+    }
+    if (run == run_block && node->number) {
+        for (Py_ssize_t k = 0; k < parts_of(node) && !ended; k++)
+            ended = returns(node->part[k], variables, value);
+        return ended;
+    }
+    PyObject *end = value_of(statement, variables);
+    if (!end) return -1;
+    if (end != Py_None) ended = (*value = Py_XNewRef(PyTuple_GetItem(end, 0))) ? 1 : -1;
+    Py_DECREF(end);
+    return ended;
 }
 
 /* --- assignment ------------------------------------------------------------------------------- */
@@ -98,17 +126,17 @@ end:
 }
 
 /* `owner.name op= value`, `owner[key] op= value`: `number` is the operator, of an attribute its
- * complement; parts are the place of the target, and the functions that read it, write it and
- * change its value. */
+ * complement; parts are the place of the target, the functions that read it, write it and change its
+ * value, and what is learnt of an instance's class. */
 PyObject *run_augmented_part(const Node *self, PyObject *variables)
 {
-    enum { TARGET_PLACE = FIRST, OWNER, KEY, VALUE, GET, PUT, CHANGE };
+    enum { TARGET_PLACE = FIRST, OWNER, KEY, VALUE, GET, PUT, CHANGE, OF_READ, OF_WRITE = OF_READ + 2 };
     PyObject *const *part = self->part;
     int is_item = self->number >= 0, failed = -1;
     PyObject *owner = value_of(part[OWNER], variables), *left = NULL, *right = NULL, *value = NULL;
     PyObject *key = owner ? value_of(part[KEY], variables) : NULL;
     if (!key || stand_at(part[STATE], part[TARGET_PLACE]) < 0) goto end;
-    left = is_item ? item_of(owner, key) : attribute_of(owner, key);
+    left = is_item ? item_of(owner, key) : attribute_of(self, OF_READ, owner, key);
     if (!left && !PyErr_Occurred()) left = PyObject_CallFunctionObjArgs(part[GET], owner, key, NULL);
     if (!left || !(right = value_of(part[VALUE], variables))) goto end;
     if (stand_at(part[STATE], part[PLACE]) < 0) goto end;
@@ -116,7 +144,7 @@ PyObject *run_augmented_part(const Node *self, PyObject *variables)
     if (!value && !PyErr_Occurred())
         value = PyObject_CallFunctionObjArgs(part[CHANGE], left, right, NULL);
     if (!value) goto end;
-    failed = is_item ? put_item(owner, key, value) : put_attribute(owner, key, value);
+    failed = is_item ? put_item(owner, key, value) : put_attribute(self, OF_WRITE, owner, key, value);
     if (failed > 0) {
         PyObject *nothing = PyObject_CallFunctionObjArgs(part[PUT], owner, key, value, NULL);
         Py_XDECREF(nothing);

@@ -69,9 +69,15 @@ class Statements(Protocol):
         get: Callable[[Any, Any], Any],
         put: Callable[[Any, Any, Any], None],
         change: Callable[[Any, Any], Any],
+        kind: None,
+        mark: None,
+        kind_written: None,
+        mark_written: None,
         /,
     ) -> Run:
-        """`owner[key] op= value`; of an attribute, the complement of the operator's number."""
+        """`owner[key] op= value`; of an attribute, the complement of the operator's number. What it
+        learns comes last.
+        """
         raise NotImplementedError
 
     def to_name(
@@ -95,9 +101,11 @@ class Statements(Protocol):
         name: str,
         of_tensor: Callable[[Any, Any], None] | None,
         otherwise: Callable[[Any, str, Any], None],
+        kind: None,
+        mark: None,
         /,
     ) -> Store:
-        """`owner.name`, which is bound."""
+        """`owner.name`, which is bound; the last two are what it learns."""
         raise NotImplementedError
 
     def to_item(

@@ -25,42 +25,6 @@ int bind_to_name(const Node *self, PyObject *variables, PyObject *value)
 
 /* --- attributes and items --------------------------------------------------------------------- */
 
-/* The dict of an instance's own values, where its class lists a name under a key; NULL, perhaps with
- * an exception set, for others. */
-static PyObject *values_of(PyObject *owner, PyObject *name, PyObject *key)
-{
-    if (!PyType_IsSubtype(Py_TYPE(owner), known_class[INSTANCE])) return NULL;
-    PyObject *listed = PyObject_GetAttr((PyObject *)Py_TYPE(owner), key);
-    if (!listed) return NULL;
-    int holds = PyAnySet_Check(listed) ? PySet_Contains(listed, name)
-                : PyDict_Check(listed) ? PyDict_Contains(listed, name)
-                                       : 0;
-    Py_DECREF(listed);
-    if (holds <= 0) return NULL;
-    PyObject *held = PyObject_GetAttr(owner, values_key);
-    if (held && !PyDict_CheckExact(held)) Py_CLEAR(held);
-    return held;
-}
-
-PyObject *attribute_of(PyObject *owner, PyObject *name)
-{
-    PyObject *held = values_of(owner, name, reads_key);
-    if (!held) return NULL;
-    PyObject *value = PyDict_GetItemWithError(held, name);
-    Py_XINCREF(value);
-    Py_DECREF(held);
-    return value;
-}
-
-int put_attribute(PyObject *owner, PyObject *name, PyObject *value)
-{
-    PyObject *held = values_of(owner, name, writes_key);
-    if (!held) return PyErr_Occurred() ? -1 : 1;
-    int failed = PyDict_SetItem(held, name, value);
-    Py_DECREF(held);
-    return failed;
-}
-
 PyObject *item_of(PyObject *owner, PyObject *key)
 {
     PyObject *value = NULL;
@@ -84,15 +48,15 @@ int put_item(PyObject *owner, PyObject *key, PyObject *value)
     return 1;
 }
 
-/* `owner.name = value`; parts are what sets it of a tensor, None for nothing, and the function that
- * takes any owner, name and value. */
+/* `owner.name = value`; parts are what sets it of a tensor, None for nothing, the function that takes
+ * any owner, name and value, and what is learnt of an instance's class. */
 int bind_to_attribute(const Node *self, PyObject *variables, PyObject *value)
 {
-    enum { OWNER = FIRST, NAME, SETTER, OTHERWISE };
+    enum { OWNER = FIRST, NAME, SETTER, OTHERWISE, LEARNT };
     PyObject *owner = value_of(self->part[OWNER], variables), *setter = self->part[SETTER];
     if (!owner) return -1;
     int failed = stand_at(self->part[STATE], self->part[PLACE]);
-    if (!failed) failed = put_attribute(owner, self->part[NAME], value);
+    if (!failed) failed = put_attribute(self, LEARNT, owner, self->part[NAME], value);
     if (failed > 0) {
         int sets = setter != Py_None && Py_IS_TYPE(owner, known_class[TENSOR]);
         PyObject *done = sets ? PyObject_CallFunctionObjArgs(setter, owner, value, NULL)

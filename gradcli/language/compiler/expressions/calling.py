@@ -326,7 +326,7 @@ def _method(
             first, distance = _method_around(scope)
             above = (receiver, name, node, *_CALLING, target, find_method, NO_RECEIVER, first)
             return c.nodes.super_method(distance, state, span, *above, None, None, None, None, *own)
-        called = (receiver, name, node, *_CALLING, *finding, None, None)
+        called = (receiver, name, node, *_CALLING, *finding, None, None, None)
         return c.nodes.method(0, state, span, *called, *own)
     (where, owner), of_program = direct(c, target.value, scope), c.values
     arguments = _behind_receiver(_named(c, node, own, scope))
@@ -430,7 +430,7 @@ def _node_with_keywords(c: Compiler, nodes: Nodes, node: tree.Call, scope: Scope
     if isinstance(function, tree.Attribute):
         name, place, function = function.name, function.span, function.value
     called = c.expression(function, scope)
-    by = (_finished_with, _failed_with, place, get_attribute, None, None, _spread, _merge)
+    by = (_finished_with, _failed_with, place, get_attribute, *(None,) * 3, _spread, _merge)
     arguments: list[Any] = []
     for each in node.arguments:
         word = each.name or each.kind or None
