@@ -9,6 +9,7 @@ import pytest
 from tests.command_line import CommandLine
 from tests.loops.kinds import KINDS
 from tests.loops.measure import outcome_of
+from tests.loops.states import STATES
 
 BREAKS = {
     "LBFGS with a closure": "optimizer.step(closure)",
@@ -32,6 +33,16 @@ def test_kinds(name: str) -> None:
         assert broken.span is not None
         assert broken.span.text.startswith(BREAKS[name])
         assert broken.reason
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_states(name: str) -> None:
+    program, is_compiled = STATES[name]
+    compiled = outcome_of(program, compiled=True)
+    assert compiled.stdout == outcome_of(program, compiled=False).stdout
+    (loop,) = compiled.session.interpreter.hot_loops.values()
+    assert (loop.compiled_count > 0) is is_compiled
+    assert is_compiled or loop.broken is not None
 
 
 PROGRAM = """\

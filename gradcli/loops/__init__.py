@@ -6,8 +6,9 @@ one iteration is walked through the program's own syntax, into the functions, me
 that it calls, while a recorder hears the ops, writes, draws and backward passes. What comes of it
 is a trace of instructions with their effects. The trace becomes straight-line Python that makes no
 tensors and no nodes, with the same forward functions and derivative rules in the same order. Before
-it serves, it is compared with an interpreted iteration, bit for bit. What cannot be recorded ends
-in a GraphBreak, with its place and reason (`gradcli run --explain-loops`).
+it serves, it is compared with an interpreted iteration, bit for bit, in all that either can reach.
+What cannot be recorded, or not be compared, ends in a GraphBreak, with its place and reason
+(`gradcli run --explain-loops`).
 
 It is safe by default. A value of the program is a literal, an input of the iteration whose kind is
 checked, or guarded by its value: numbers that vary are symbols of the walk, whose data structures

@@ -4,22 +4,31 @@ on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gradcli.arrays.storage import InferenceStorage, Storage
 from gradcli.autograd.tensor import Tensor, meta_of, storage_of
-from gradcli.language.tree.scopes import Variables
+from gradcli.errors import GradcliError
+from gradcli.language.tree.scopes import PARENT, Variables
 from gradcli.limits import Steps
 from gradcli.loops.capture import Capture
 from gradcli.loops.gradients import gradient_of
-from gradcli.loops.locations import Item, Location, Part
+from gradcli.loops.locations import Attribute, Item, Location, Name, Part, Returned
 from gradcli.loops.lower_backward import forget_values, is_setting
+from gradcli.loops.reach import Seen, Snapshot
 from gradcli.loops.symbols import on_memory_of
+from gradcli.loops.walk.reading import described
+from gradcli.state import State
 from gradcli.trace.codegen import functions_of
 from gradcli.trace.flat import Rounds, flattened, rounds_of
+from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Value
+from gradcli.trace.passes import commits
 
 if TYPE_CHECKING:
     from gradcli.trace.codegen import Runs
@@ -109,7 +118,12 @@ class CompiledIteration:
         lasting: the storages of tensors from outside.
         leaves: those whose gradients it leaves as an interpreted iteration does.
         modes: the modules that it leaves switched to training, or to evaluation.
-        called: the objects of ours with methods that it calls as they are: schedules.
+        given: the objects that its code is given, which it may change, and whatever they lead to.
+        changing: those of them that its effects are given.
+        spared: the ids of the arrays among them that it only reads.
+        holders: the variables, of functions around it and of the program, that its code is given.
+        owners: the objects and collections that it sets attributes and items of.
+        grown: the lists that it appends to.
         steps: what it counts as steps, beside itself.
         nodes: how many nodes it makes.
         since: the sequence number that the recorded iteration began with.
@@ -124,6 +138,7 @@ class CompiledIteration:
         changed: the lists and dicts that it changes, by their ids.
         verified: whether it was found to do what the interpreter does.
         entered: whether nothing has run since that it does not know of.
+        undo: what brings back what the last iteration found, where one that fails is undone.
         rounds: runs many in one call, where nothing has to be looked at in between.
     """
 
@@ -150,8 +165,9 @@ class CompiledIteration:
         arrived = [(leaf, leaf.grad) for leaf in walk.gradients.unseen]
         self.unseen = {leaf: 0 if grad is None else grad.version for leaf, grad in arrived}
         self.leaves = [leaf for leaf in walk.guard.gradients if leaf not in self.unseen]
-        self.optimizers, self.called, self.modes = walk.optimizers, walk.called_as_is, walk.modes
-        self.grown, self.generators = walk.grown, walk.recorder.generators
+        self.modes, self.generators = walk.modes, walk.recorder.generators
+        self.grown = walk.grown
+        self._find_given(walk, trace)
         self.steps, self.nodes, self.since = steps, nodes, walk.since
         self.side_exits, self.settled = walk.builder.side_exits, walk.gradients.settled
         self.goes_back, self.undoes = goes_back, undoes
@@ -161,12 +177,49 @@ class CompiledIteration:
         self.stored = stored.keys() - kept  # `w -= …` stores the `w` that it found
         self.relied = {*known, *walk.guard.values}
         self.loaded = set(walk.loads)
-        owners = [place.owner for place, _ in stored.values() if isinstance(place, Item)]
-        self.changed = {id(each) for each in (*walk.grown, *owners)}
+        owners = [place for place, _ in stored.values() if isinstance(place, (Attribute, Item))]
+        self.owners = [each.owner for each in owners]
+        items = [each.owner for each in owners if isinstance(each, Item)]
+        self.changed = {id(each) for each in (*walk.grown, *items)}
         self.names = {each.location.key for each in named} | {each.location.key for each in remade}
         self.verified = self.entered = False
+        self.undo: Undo | None = None
         self.served = 0
         self.rounds: Rounds | None = None
+
+    def _find_given(self, walk: Capture, trace: Trace) -> None:
+        """Find what the code of the trace is given, and what the program reads."""
+        instructions = [*trace.prologue, *trace.instructions, *trace.epilogue]
+        written = [value for each in instructions for value in each.effects.get(Effect.WRITES, ())]
+        arrays = {id(value.array): value.array for value in written if value.array is not None}
+        self.spared = {id(value.array) for value in trace.constants} - arrays.keys()
+        given = _given_to(instructions)
+        names = [each for each in given.values() if type(each) is dict and PARENT in each]
+        self.holders = [*names, walk.values]
+        around = {id(each) for each in (*self.holders, walk.state)}
+        changing = _given_to(filter(commits, instructions)) | arrays
+        self.changing = [each for key, each in changing.items() if key not in around]
+        self.changing += self.generators
+        self.given = [each for key, each in given.items() if key not in around]
+        self.given += (*self.changing, *walk.passed.values())
+        self._places = [*walk.met.values()]
+        self._constants = [*walk.constants.values()]
+        self.is_call = any(type(place) is Returned for place, _ in walk.stored.values())
+        unread = [e for e in self.named if e.former.grad_fn is None and e.former.grad is not None]
+        places = [*[each.location for each in unread], *[each.location for each in self.remade]]
+        self._unread = {each.name for each in places if isinstance(each, Name)}
+
+    def known(self, variables: Variables) -> list[Any]:
+        """What the program reads from outside in an iteration."""
+        read = []
+        for each in self._places:
+            with suppress(GradcliError, LookupError):
+                read.append(each.read(variables))
+        return read + self._constants
+
+    def is_read(self, name: str) -> bool:
+        """Whether the program may read what a variable beside the loop holds after an iteration."""
+        return name not in self._unread and not (self.is_call and name != Returned.name)
 
     def _use(self, functions: Runs) -> None:
         self.begin, self.run, self.finish = functions
@@ -227,21 +280,20 @@ class CompiledIteration:
                 generator.restore(snapshot)
             raise
 
-    def named_arrays(self, left: Arrays) -> list[Any]:
-        """The arrays of the tensors that an iteration names."""
-        shown = self.finish(left)[: len(self.named)]
-        return [each.array if type(each) is Tensor else each for each in shown]
-
     def show(self, left: Arrays, variables: Variables) -> None:
         """Store the results of an iteration where the program reads them. Tensors get the graph of
         the recorded iteration, without its saved values.
         """
-        arrays = self.finish(left)
-        formers = [*[each.former for each in self.named], *self.bases]
-        for former in formers:
+        for former in (*[each.former for each in self.named], *self.bases):
             if former.grad_fn is not None and former not in self.forgotten:
                 forget_values(former.grad_fn, self.since)
                 self.forgotten.add(former)
+        self.place(left, variables)
+
+    def place(self, left: Arrays, variables: Variables) -> None:
+        """Store the results, while the recorded iteration's graph may still be needed."""
+        arrays = self.finish(left)
+        formers = [*[each.former for each in self.named], *self.bases]
         shown = Shown(dict(zip(formers, arrays, strict=False)), self.lasting)
         for location, former in self.named:
             location.store(variables, shown.tensor(former))
@@ -253,9 +305,30 @@ class CompiledIteration:
 
     def release(self) -> None:
         """Let go of the recorded iteration's graphs: this one does not run any more."""
-        self._trace = self.rounds = None
-        for each in (self.named, self.bases, self.forgotten, self.namespace):
+        self._trace = self.rounds = self.undo = None
+        held: Any = (self.named, self.bases, self.forgotten, self.namespace, self.given)
+        for each in (*held, self.changing, self._constants):
             each.clear()
+
+
+def _given_to(instructions: Iterable[Instruction]) -> dict[int, Any]:
+    """The objects that some instructions are given, and the functions they call, by their ids."""
+    given: dict[int, Any] = {}
+    for each in instructions:
+        op = each.op.function if isinstance(each.op, Kernel) else each.op
+        if not isinstance(op, Inline):
+            given[id(op)] = op
+        given.update((id(literal), literal) for literal in literals_in(each.inputs))
+    return given
+
+
+def literals_in(operands: Any) -> Iterator[Any]:
+    """The objects among some operands that are no values of the trace."""
+    for each in operands:
+        if type(each) in (list, tuple) and any(isinstance(part, Value) for part in each):
+            yield from literals_in(each)
+        elif not isinstance(each, Value):
+            yield each
 
 
 _LIGHT = 1 << 24
@@ -272,3 +345,97 @@ def overlap(updated: Sequence[Tensor], looked_at: Sequence[Any]) -> bool:
     """Whether what is written to lies where something is looked at."""
     arrays = [each for each in looked_at if not is_setting(each)]
     return any(np.may_share_memory(t.array, each) for t in updated for each in arrays)
+
+
+class Undo:
+    """What the effects of a compiled iteration may change, as it was before one."""
+
+    def __init__(self, state: State, path: CompiledIteration, variables: Variables) -> None:
+        self.path = path
+        self.before = Snapshot(path.changing, grown=path.grown, alone=[state], most=inf)
+        self._read(variables)
+
+    def _read(self, variables: Variables) -> None:
+        self.variables = variables
+        self.values = []
+        for place in self.path.counted:
+            try:
+                self.values.append(place.read(variables))
+            except (GradcliError, LookupError):
+                self.values.append(_ABSENT)
+
+    @staticmethod
+    def before_one(state: State, path: CompiledIteration, variables: Variables) -> Undo:
+        """The same of an iteration that is about to run; most is as it was before the last one."""
+        undo = path.undo
+        if undo is None or undo.before.is_stale:
+            undo = path.undo = Undo(state, path, variables)
+        else:
+            undo.before.renew()
+            undo._read(variables)
+        return undo
+
+    def run(self) -> None:
+        """Bring everything back."""
+        self.before.restore()
+        for place, value in zip(self.path.counted, self.values, strict=True):
+            if value is _ABSENT:
+                place.remove(self.variables)
+            else:
+                place.store(self.variables, value)
+
+
+_ABSENT = object()
+
+
+class Effects:
+    """All that an iteration may change, as it was before one."""
+
+    def __init__(self, state: State, path: CompiledIteration, variables: Variables) -> None:
+        self.state = state
+        self.emit = state.emit
+        self.printed: list[str] = []
+        holders = [(variables, path.is_read), *[(each, _is_any) for each in path.holders]]
+        while PARENT in variables:
+            variables = variables[PARENT]
+            holders.append((variables, _is_any))
+        known = [state, *path.owners, *path.known(holders[0][0])]
+        self.before = Snapshot(path.given, known, holders, path.spared, path.grown)
+
+    @property
+    def closed(self) -> str | None:
+        """What the iteration may change and can neither be read nor be brought back, if any."""
+        return described(self.before.closed[0]) if self.before.closed else None
+
+    def listen(self, shows: bool) -> None:
+        """Keep what is printed from now on, and show it or not."""
+        self.printed = []
+        self.state.emit = partial(self._keep, shows)
+
+    def _keep(self, shows: bool, event: Any) -> None:
+        if not getattr(event, "by_clock", False):
+            self.printed.append(getattr(event, "text", None) or repr(event))
+        if shows:
+            self.emit(event)
+
+    def seen(self, copies: bool = False) -> tuple[Seen, list[str]]:
+        """What has changed, and what was printed; as copies where it is to change."""
+        self.state.emit = self.emit
+        return self.before.changes(copies), self.printed
+
+    def undo(self) -> None:
+        """Bring everything back to what it was."""
+        self.state.emit = self.emit
+        self.before.restore()
+
+    def difference(self, one: tuple[Seen, list[str]], other: tuple[Seen, list[str]]) -> str | None:
+        """What two iterations did not do alike, None for nothing."""
+        if one[1] != other[1]:
+            return "what is printed"
+        different = next(self.before.differences(one[0], other[0]), None)
+        return None if different is None else described(different)
+
+
+def _is_any(name: str) -> bool:
+    """Of all variables of functions around, and of the program."""
+    return True

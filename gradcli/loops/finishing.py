@@ -257,7 +257,9 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location], list[Remade]]:
             continue
         operands: list[Operand] = []
         text = _text(walk, place, value, operands)
-        op = store_op(place, text, operands, named=type(value) is Tensor)
+        # What was there before has got its name when it was recorded, if a parameter gets one.
+        is_named = type(value) is Tensor and walk.builder.is_of_iteration(value)
+        op = store_op(place, text, operands, is_named)
         walk.builder.effect(op, operands, state=())
         counted.append(place)
     return named, counted, remade

@@ -15,12 +15,12 @@ from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.loops.capture import Capture
-from gradcli.loops.compiled import Arrays, CompiledIteration, FailedInEffects
+from gradcli.loops.compiled import Arrays, CompiledIteration, Effects, FailedInEffects, Undo
 from gradcli.loops.finishing import NotSettled, finish
 from gradcli.loops.guards import is_input
 from gradcli.loops.locations import Returned, analysed
+from gradcli.loops.reach import TooMany
 from gradcli.loops.symbols import CHANGED
-from gradcli.loops.verify import Effects, same_effects
 from gradcli.loops.walk import expressions, statements  # noqa: F401  each handler registers itself
 from gradcli.state import active, is_unobserved
 from gradcli.trace.ir import GraphBreak, SideExit
@@ -315,11 +315,11 @@ class HotLoop:
     def _executed(self, path: CompiledIteration, variables: Variables) -> Arrays:
         state = self.compiler.state
         if path.undoes:
-            effects = Effects(state, path, variables)
+            undo = Undo.before_one(state, path, variables)
             try:
                 return path.execute()
             except BaseException:
-                effects.undo()
+                undo.run()
                 raise
         left = path.execute()
         self._raise_interruption(path, left, variables)
@@ -490,14 +490,29 @@ class HotLoop:
         self.paths.insert(0, path)
 
     def _verify(self, path: CompiledIteration, variables: Variables) -> bool:
-        """Run an iteration in both ways, to compare; False where this is not one for the path."""
+        """Run an iteration in both ways, to compare; False where this is not one for the path.
+
+        The interpreted one is the last: what the program goes on with is what that has left, and
+        what it began with is what was there before.
+        """
         self._show(variables)
-        effects = Effects(self.compiler.state, path, variables)
+        try:
+            effects = Effects(self.compiler.state, path, variables)
+        except TooMany:
+            return self._distrust(
+                "the iteration reaches more objects than are worth comparing", variables
+            )
+        if effects.closed is not None:
+            reason = (
+                f"a function is given {effects.closed}, of which nobody can see whether it changes"
+            )
+            return self._distrust(reason, variables)
         effects.listen(shows=False)
         try:
             path.enter(variables)
             # No other name holds what is large while the body runs.
-            compiled = effects.seen(path.named_arrays(path.execute()), copies=True)
+            path.place(path.execute(), variables)
+            compiled = effects.seen(copies=True)
         except Exception:
             compiled = None
         except BaseException as failure:
@@ -513,13 +528,21 @@ class HotLoop:
         finally:
             self.compiler.state.emit = effects.emit
         self.interpreted_count += 1
-        now = effects.seen([each.location.read(variables).array for each in path.named])
-        path.verified = compiled is not None and same_effects(compiled, now)
+        different = "all" if compiled is None else effects.difference(compiled, effects.seen())
+        path.verified = different is None
         if not path.verified:
             reason = "the compiled iteration did something else than the interpreted one"
-            self.broken = GraphBreak(reason, span=self.node.span, code="B09")
+            self.broken = GraphBreak(f"{reason}: {different}", span=self.node.span, code="B09")
             self._refuse()
         self._check(variables)
+        return True
+
+    def _distrust(self, reason: str, variables: Variables) -> bool:
+        """Interpret an iteration, and all that follow, since it cannot be compared."""
+        self.broken = GraphBreak(reason, span=self.node.span, code="B11")
+        self._refuse()
+        self._signal = self.body(variables)
+        self.interpreted_count += 1
         return True
 
 

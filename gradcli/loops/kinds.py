@@ -75,9 +75,3 @@ def is_of_library(value: Any) -> bool:
 
 def _loaded(module: str, name: str) -> Any:
     return getattr(sys.modules.get(module), name, _NotLoaded)
-
-
-def schedules_in(schedule: Any) -> list[Any]:
-    """A learning rate's schedule, and those that it is made of, which have a state of their own."""
-    parts = getattr(schedule, "parts", ())
-    return [schedule, *(each for part in parts for each in schedules_in(part))]

@@ -299,6 +299,11 @@ _NUMBERS_OF = {id(each) for each in MATH.values() if callable(each)} | {
 }
 _COLLECTIONS_OF = {id(BUILTINS[name]) for name in _OF_COLLECTIONS}
 
+READING = frozenset(
+    {_append, _change_list, _getattr_call, _of_collections, _of_numbers, _setattr_call}
+)
+"""Those of them after which nothing has changed but what was recorded."""
+
 BUILTIN_CALLS: Handlers = [
     (lambda c: c.function is tensor_methods.item, _taken_number),
     (lambda c: c.function is BUILTINS["print"], _print_call),

@@ -22,7 +22,7 @@ from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import distribution_class, module_class, optimizer_class
 from gradcli.loops.symbols import concrete
-from gradcli.loops.walk.builtin_calls import BUILTIN_CALLS
+from gradcli.loops.walk.builtin_calls import BUILTIN_CALLS, READING
 from gradcli.loops.walk.engine_calls import ENGINE_CALLS, is_schedule
 from gradcli.loops.walk.operation import (
     Callee,
@@ -50,6 +50,8 @@ def call(walk: Capture, node: tree.Call, scope: Scope) -> Evaluate | None:
         if walk.pulls and is_of_pull(walk, callee):
             return pull_call(walk, callee)
         record = next(record for applies, record in _HANDLERS if applies(callee))
+        if record not in _OF_PROGRAM:
+            walk.note_passed(callee.operands)
         return record(walk, callee)
 
     return run
@@ -169,6 +171,9 @@ def _instance(walk: Capture, callee: Callee) -> Any:
     walk.local[id(instance)] = instance
     return instance
 
+
+_OF_PROGRAM = frozenset({_inline, _instance, *READING})
+"""What records calls that change what they are given only as the program's own statements do."""
 
 _HANDLERS: Handlers = [
     (lambda c: type(c.function) is Function, _inline),

@@ -13,7 +13,7 @@ from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, names_around
 from gradcli.loops.capture import Capture
-from gradcli.loops.kinds import context_class, module_class, optimizer_class, schedules_in
+from gradcli.loops.kinds import context_class, module_class, optimizer_class
 from gradcli.loops.locations import Location
 from gradcli.loops.lower_backward import write_backward
 from gradcli.loops.optimizers import (
@@ -23,6 +23,7 @@ from gradcli.loops.optimizers import (
     parts_of,
     write_step,
 )
+from gradcli.loops.reach import led_to
 from gradcli.loops.symbols import NUMBERS
 from gradcli.loops.walk.builtin_calls import OF_NUMBERS
 from gradcli.loops.walk.operation import Callee, Handlers, host_call
@@ -144,7 +145,6 @@ def _optimizer_step(walk: Capture, callee: Callee) -> Any:
 
     def record() -> None:
         walk.builder.updated += write_step(walk.gradients, optimizer)
-        walk.optimizers.append(optimizer)
 
     walk.attempt(record)
     if closure is None:
@@ -174,29 +174,28 @@ def is_schedule(value: Any) -> bool:
 def _schedule_call(walk: Capture, callee: Callee) -> Any:
     """A method of a learning rate's schedule, which is called in every iteration as it is."""
     schedule = callee.receiver
-    schedules = schedules_in(schedule)
-    functions = [
-        each
-        for part in schedules
-        for each in (*getattr(part, "lr_lambdas", ()), getattr(part, "_scale_fn_custom", None))
-    ]
     if callee.name not in ("step", "get_last_lr") or callee.keywords:
         walk.refuse(f"`{callee.name}` of a schedule")
+    parts = led_to(schedule)
+    functions = [each for each in parts if type(each) is Function]
     for each in functions:
-        if type(each) is Function:
-            _rely_on_function(walk, each, set())
+        _rely_on_function(walk, each, set())
+    if any(hasattr(type(each), "language_class") for each in parts):
+        walk.refuse("a schedule calls an object of the program", "let it call a function")
     result = walk.recorded(callee.operation, callee.operands)
     operands: list[Any] = []
     method = getattr(schedule, callee.name)
     text = walk.attempt(walk.builder.written_call, operands, method, callee.positional)
     if text is None:
         return result
-    op = Inline(text, callee.name)
-    walk.called_as_is += [each for each in schedules if each not in walk.called_as_is]
     if callee.name == "step":
-        raises = {"checks": ()} if functions or any(each.may_raise for each in schedules) else {}
+        schedules = filter(is_schedule, parts)
+        may_raise = bool(functions) or any(each.may_raise for each in schedules)
+        raises = {"checks": ()} if may_raise else {}
+        op = Inline(text, "step", may_raise)
         walk.attempt(lambda: walk.builder.effect(op, operands, state=(), **raises))
         return result
+    op = Inline(text, callee.name, raises=False)
     return walk.either(result, walk.builder.behind, op, operands, result)
 
 
@@ -291,7 +290,9 @@ def _state_again(module: Module) -> dict[str, Tensor]:
 def _walk_module(walk: Capture, callee: Callee) -> Any:
     """`model.parameters()` and its like."""
     walk.rely_on_module(callee.receiver)
-    return walk.evaluate(callee.operation, callee.operands)
+    found = walk.evaluate(callee.operation, callee.operands)
+    walk.local[id(found)] = found
+    return found
 
 
 def _is_of_module(callee: Callee, names: frozenset[str]) -> bool:

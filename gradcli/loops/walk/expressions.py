@@ -36,6 +36,7 @@ def _name(walk: Capture, node: tree.Name, scope: Scope) -> Evaluate:
                 ("global", name), (lambda variables: read_global({}), value)
             )
             return value
+        walk.met[place.key] = place
         known = walk.read_place(place, value)
         if walk.broken is not None:
             walk.broken.span = node.span  # a name that is read notes no place

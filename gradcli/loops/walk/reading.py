@@ -37,7 +37,6 @@ from gradcli.trace.ir import GraphBreak, Inline, Operand, Value, kind_of, placeh
 if TYPE_CHECKING:
     from gradcli.library.torch.distributions.distribution import Distribution
     from gradcli.library.torch.nn.module import Module
-    from gradcli.library.torch.optim.optimizer import Optimizer
 
 
 class Drawn:
@@ -75,6 +74,8 @@ class Reader(Compiler):
         switched: the modules that it switches to training or evaluation before it asks which they
             are in, and what they were in.
         modes: those of them that it leaves switched.
+        met: the places outside of it whose names it reads.
+        passed: what it passes to functions of the library, by their ids.
         unsteady: how often a side exit was taken because a number had changed, by the span of the
             expression that reads it.
     """
@@ -106,9 +107,9 @@ class Reader(Compiler):
         self.loaded: dict[Value, Any] = {}
         self.lasting: dict[int, Any] = {}
         self.loads: set[Any] = set()
-        self.optimizers: list[Optimizer] = []
         self.grown: list[list[Any]] = []
-        self.called_as_is: list[Any] = []
+        self.met: dict[Any, Location] = {}
+        self.passed: dict[int, Any] = {}
         self.broken: GraphBreak | None = None
         self.since = self.state.sequence_nr
         # What belongs to this iteration alone: variables of calls, lists that it made.
@@ -405,6 +406,17 @@ class Reader(Compiler):
         else:
             raise GraphBreak(OTHER_TENSOR)
         self.builder.exit_unless("{0} is {1}", same, OTHER_TENSOR)
+
+    def note_passed(self, values: Any) -> None:
+        """Some values are passed to a function of the library, which may change what they hold."""
+        for each in values:
+            kind = type(each)
+            if kind is tuple or (kind in (list, dict) and id(each) in self.local):
+                self.note_passed(each.values() if kind is dict else each)
+            elif kind is Tensor or kind is Symbol or id(each) in self.local:
+                continue
+            elif kind is not Iterator or each not in self.generated:
+                self.passed[id(each)] = each
 
     def constant(self, value: Any) -> Any:
         """A value from outside that stays what it is."""
