@@ -45,7 +45,7 @@ do not see each other.
 
 INSIDE = {
     "arrays": "files kernels fusion random layout gpu flat native",
-    "arrays.kernels": "windows linalg special",
+    "arrays.kernels": "special",
     "autograd": "inplace recording engine",
     "cli": "commands documents sweep",
     "doors": "torch notebook agents editors python",

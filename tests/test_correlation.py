@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gradcli.arrays.fusion.tile_kernels import choose_tile
-from gradcli.arrays.kernels.windows.windows import Windows
+from gradcli.arrays.kernels.windows import Windows
 from gradcli.ops.nn.spatial import convolution
 
 # samples, channels, outputs, sizes, kernel, stride, padding, dilation, groups

@@ -309,7 +309,7 @@ FAMILIES = [
     ("torch.optim", "SGD", "optim.sgd", "optim.lbfgs"),
     ("torch.utils.data", "TensorDataset", "data.loading", "nn.layers"),
     ("torch.func", "grad", "func.derivatives", "func.gradcheck"),
-    ("torch.distributions", "Normal", "distributions.continuous", "nn.layers"),
+    ("torch.distributions", "Normal", "distributions.elementary", "nn.layers"),
 ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gradcli.arrays import threads
-from gradcli.arrays.kernels.linalg import products
+from gradcli.arrays.kernels import products
 from tests.recorded import graphs, printed, prints, raises
 
 # Without the `Backward0` that most names end in.

@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.kernels.linalg import products
+from gradcli.arrays.kernels import products
 from gradcli.arrays.kernels.special import error_function, gamma
-from gradcli.arrays.kernels.windows.windows import Windows
+from gradcli.arrays.kernels.windows import Windows
 from gradcli.arrays.native import dispatch, half
 from gradcli.arrays.random.generator import Generator, fill_blocks
 from gradcli.arrays.threads import TILE

@@ -17,7 +17,7 @@ from gradcli.library.files import StringIO
 from gradcli.library.namespace import LIBRARY, MODULES, PREDEFINED
 from gradcli.library.numpy.load import NUMPY
 from gradcli.library.python.collections import Counter, DefaultDict, Deque
-from gradcli.library.python.json import JSONEncoder
+from gradcli.library.python.documents import JSONEncoder
 from gradcli.library.python.numbers.random import Random as Random_
 from gradcli.library.python.reports.logging import Logger
 from gradcli.library.python.reports.warnings import WarningMessage

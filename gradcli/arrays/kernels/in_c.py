@@ -19,7 +19,7 @@ from gradcli.arrays.native.dispatch import kernel
 from gradcli.arrays.threads import free_threads, over_tiles, tile_rows
 
 if TYPE_CHECKING:
-    from gradcli.arrays.kernels.windows.windows import Sizes, Windows
+    from gradcli.arrays.kernels.windows import Sizes, Windows
 
 _SINGLE = np.dtype(np.float32)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.kernels.in_c import are_plain
-from gradcli.arrays.kernels.linalg.products import matrix_product
+from gradcli.arrays.kernels.products import matrix_product
 from gradcli.arrays.kernels.sums import wide
 from gradcli.arrays.native.dispatch import kernel
 from gradcli.autograd.engine import backward

@@ -7,27 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.library.torch.distributions.continuous import (
-    Beta,
-    Cauchy,
-    Dirichlet,
-    Exponential,
-    Gamma,
-    Laplace,
-    MultivariateNormal,
-    Normal,
-    Uniform,
-    log_diagonal,
-    mahalanobis,
-)
-from gradcli.library.torch.distributions.discrete import (
-    Bernoulli,
-    Binomial,
-    Categorical,
-    Geometric,
-    OneHotCategorical,
-    Poisson,
-)
 from gradcli.library.torch.distributions.distribution import (
     TABLE,
     Independent,
@@ -36,6 +15,25 @@ from gradcli.library.torch.distributions.distribution import (
     plus,
     sum_rightmost,
     times,
+)
+from gradcli.library.torch.distributions.elementary import (
+    Bernoulli,
+    Beta,
+    Binomial,
+    Categorical,
+    Cauchy,
+    Dirichlet,
+    Exponential,
+    Gamma,
+    Geometric,
+    Laplace,
+    MultivariateNormal,
+    Normal,
+    OneHotCategorical,
+    Poisson,
+    Uniform,
+    log_diagonal,
+    mahalanobis,
 )
 from gradcli.library.torch.distributions.transformed import Gumbel, HalfNormal, LogNormal, Pareto
 from gradcli.ops.binding.catalogue import modules

@@ -12,20 +12,6 @@ from gradcli.autograd.modes import NoGrad
 from gradcli.errors import GradcliError
 from gradcli.language.objects.classes.extensible import Extensible
 from gradcli.language.objects.types import check_kind
-from gradcli.library.torch.distributions.continuous import (
-    Cauchy,
-    Exponential,
-    Gamma,
-    Normal,
-    Uniform,
-)
-from gradcli.library.torch.distributions.discrete import (
-    BINARY,
-    CATEGORICAL,
-    Categorical,
-    clamped,
-    one_of,
-)
 from gradcli.library.torch.distributions.distribution import (
     NONNEGATIVE,
     POSITIVE,
@@ -46,6 +32,18 @@ from gradcli.library.torch.distributions.distribution import (
     read_from,
     sum_rightmost,
     times,
+)
+from gradcli.library.torch.distributions.elementary import (
+    BINARY,
+    CATEGORICAL,
+    Categorical,
+    Cauchy,
+    Exponential,
+    Gamma,
+    Normal,
+    Uniform,
+    clamped,
+    one_of,
 )
 from gradcli.ops.binding.functions import F, methods, operators, torch
 

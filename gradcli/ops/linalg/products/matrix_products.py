@@ -18,7 +18,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.kernels import half_precision
-from gradcli.arrays.kernels.linalg.products import MIDDLE, matrix_product
+from gradcli.arrays.kernels.products import MIDDLE, matrix_product
 from gradcli.arrays.layout.sizes import sizes_apart
 from gradcli.arrays.layout.strides import laid_out_like_operands
 from gradcli.autograd.batched import BatchedArray

@@ -14,7 +14,7 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.fusion.tile_kernels import places_along
 from gradcli.arrays.kernels.row_reductions import picked, scattered
 from gradcli.arrays.kernels.sums import wide
-from gradcli.arrays.kernels.windows.windows import Sizes
+from gradcli.arrays.kernels.windows import Sizes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, index_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.kernels import in_c
 from gradcli.arrays.kernels.sums import multiply_add, wide
-from gradcli.arrays.kernels.windows.windows import Windows
+from gradcli.arrays.kernels.windows import Windows
 from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error, value_error

@@ -25,7 +25,7 @@ from gradcli.arrays.backend import in_order, module_of, new_empty, new_zeros
 from gradcli.arrays.dtypes import narrowed, widened
 from gradcli.arrays.kernels import in_c
 from gradcli.arrays.kernels.sums import wide
-from gradcli.arrays.kernels.windows.windows import Sizes, Windows
+from gradcli.arrays.kernels.windows import Sizes, Windows
 from gradcli.arrays.layout.strides import in_format_of, window
 from gradcli.arrays.threads import cores, in_turns
 from gradcli.autograd.tensor import Tensor

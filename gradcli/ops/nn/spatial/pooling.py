@@ -22,7 +22,7 @@ from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.fusion.tile_kernels import choose_tile
 from gradcli.arrays.kernels import in_c
 from gradcli.arrays.kernels.sums import wide
-from gradcli.arrays.kernels.windows.windows import Sizes, Windows
+from gradcli.arrays.kernels.windows import Sizes, Windows
 from gradcli.arrays.layout.strides import (
     channels_are_last,
     in_format_of_images,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from gradcli.arrays.kernels.windows.windows import Sizes, Windows
+from gradcli.arrays.kernels.windows import Sizes, Windows
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.binding.arguments import check_filled, out_of_range, plain_integer

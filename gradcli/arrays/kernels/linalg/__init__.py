@@ -1,1 +1,0 @@
-"""Matrix exponential, and the signs that decompositions leave undetermined."""
