@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from gradcli.arrays.flat.planned import planned
-from gradcli.arrays.flat.recorded import Tape
-from gradcli.arrays.flat.steps import call
+from gradcli.arrays.flat.recorded import Tape, call
 from gradcli.arrays.native import dispatch
 from gradcli.loops import hot_loop
 from gradcli.trace import flat

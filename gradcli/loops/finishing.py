@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.flat.steps import call
+from gradcli.arrays.flat.recorded import call
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.objects.classes.user_classes import UserClass

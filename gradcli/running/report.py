@@ -457,7 +457,7 @@ def trace_text(
     named = frozenset(id for id in unnamed if id is not None)
     settings = TreeSettings(options.trace_depth, options.expand, named)
     if style == "values":
-        from gradcli.show.graph.values_tree import values_tree  # lazy: start-up: few such graphs
+        from gradcli.show.graph.steps import values_tree  # lazy: start-up: few such graphs
 
         return values_tree(annotated_graph(session, result), terminal.style, settings)
     return tree(result.graph, terminal.style, settings)

@@ -22,11 +22,13 @@ from gradcli.arrays.flat.recorded import (
     ReadAttribute,
     Recorded,
     Tape,
+    call,
+    each_into,
+    into,
     plain,
     recorded_in,
     target,
 )
-from gradcli.arrays.flat.steps import call, each_into, into
 from gradcli.arrays.layout.strides import copied_as_it_lies
 from gradcli.arrays.native import dispatch
 from gradcli.arrays.threads import on_one_thread

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.flat.steps import Step
+from gradcli.arrays.flat.recorded import Step
 from gradcli.state import State
 
 BLOCK = 2048

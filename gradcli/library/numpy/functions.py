@@ -27,13 +27,15 @@ from gradcli.library.numpy.array import (
     NDArray,
     before_write,
     compute,
+    cost_of,
     dtype_of,
+    held,
     supported,
     unwrap,
+    usual,
     wrap,
     written,
 )
-from gradcli.library.numpy.costs import cost_of, held, usual
 from gradcli.library.numpy.exchange import as_tensor
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.functions import methods

@@ -18,12 +18,14 @@ from gradcli.library.numpy.array import (
     before_write,
     charge_elements,
     compute,
+    cost_of,
     dtype_of,
     in_numpy,
+    room,
     unwrap,
+    usual,
     wrap,
 )
-from gradcli.library.numpy.costs import cost_of, room, usual
 from gradcli.library.numpy.functions import host_arguments
 
 _GROWING = frozenset({"dot", "repeat", "take"})

@@ -15,12 +15,13 @@ from gradcli.library.numpy.array import (
     NDArray,
     before_write,
     compute,
+    held,
     in_numpy,
+    room,
     session_of,
     unwrap,
     wrap,
 )
-from gradcli.library.numpy.costs import held, room
 from gradcli.library.numpy.functions import host_arguments
 
 _SIZE_AT = {
