@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.loops import compiled, finishing, guards, hot_loop, symbols, verify
+from gradcli.loops import compiled, finishing, guards, hot_loop, symbols
 from gradcli.loops.capture import Capture
 from gradcli.loops.walk import reading
 from gradcli.trace import passes
@@ -214,8 +214,8 @@ for i in range(120):
 """,
     ),
     "effects that are undone": (
-        verify.Effects,
-        "undo",
+        compiled.Undo,
+        "run",
         nothing,
         _DIVIDES,
     ),
