@@ -141,6 +141,7 @@ def test_what_there_is_no_time_for_is_left_out(tmp_path: Path) -> None:
     assert set(map(len, table.lines.values())) == {0}
 
 
+@pytest.mark.sweep
 def test_the_whole_table_is_made_in_a_hurry(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

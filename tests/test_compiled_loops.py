@@ -2337,15 +2337,15 @@ def test_programs(name: str, written: list[Any], monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("program", [random_training, random_loop])
 @pytest.mark.parametrize(
-    "first", [0, *(pytest.param(first, marks=pytest.mark.sweep) for first in range(10, 60, 10))]
+    "first", [0, *(pytest.param(first, marks=pytest.mark.sweep) for first in range(5, 60, 5))]
 )
 def test_loops_at_random(
     program: Callable[[int], str], first: int, written: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of ten programs, most are compiled."""
-    for seed in range(first, first + 10):
+    """Of five programs, most are compiled."""
+    for seed in range(first, first + 5):
         in_both_ways(program(seed), monkeypatch)
-    assert len(written) > 5
+    assert len(written) > 2
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)

@@ -30,7 +30,7 @@ UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud8
 
 KEYS = [
     *(f"string: {name}" for name in STRINGS),
-    *sampled([f"name: {name[:20]}" for name in NAMES], every=4),
+    *sampled([f"name: {name[:20]}" for name in NAMES], every=8),
     *(f"key: {name}" for name in STRINGS),
     *(f"file: {number}" for number in range(3)),
 ]

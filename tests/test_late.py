@@ -14,8 +14,8 @@ from tests.late.issue import HEAD, PROGRAMS
 from tests.late.loop import Late, Verdict, judged, run, sample
 from tests.late.tables import TABLES
 
-COUNTS = {"ops": 15, "settings": 12, "failing": 18, "functions": 12, "reading": 12, "random": 15}
-"""How many programs of each table run here; with `-m sweep`, four times as many."""
+COUNTS = {"ops": 8, "settings": 8, "failing": 10, "functions": 8, "reading": 8, "random": 8}
+"""How many programs of each table run here; with `-m sweep`, eight times as many."""
 
 
 def shown(verdicts: list[Verdict]) -> str:
@@ -26,7 +26,7 @@ def shown(verdicts: list[Verdict]) -> str:
     )
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("times", [1, pytest.param(8, marks=pytest.mark.sweep)])
 @pytest.mark.parametrize("name", TABLES)
 def test_compiled_as_interpreted(name: str, times: int) -> None:
     verdicts = [judged(late) for late in TABLES[name].programs(count=times * COUNTS[name])]

@@ -107,12 +107,12 @@ final = (w ** 3).sum()
 QUESTIONS = ["blame", "why w.grad", "why b.grad", "explain --flow", "derive"]
 
 ASKED = [(name, question) for question in QUESTIONS for name in PROGRAMS]
-"""Each question of every program: these are odd in number, so that every second row has each
-program, and each question.
+"""Each question of every program: these are odd in number, so that every fourth row has
+each program, and each question.
 """
 
 
-@each_row(("name", "question"), ASKED, size=3, every=2)
+@each_row(("name", "question"), ASKED, size=3, every=4)
 def test_the_answer_is_that_of_a_whole_recording(
     name: str,
     question: str,

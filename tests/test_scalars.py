@@ -180,6 +180,7 @@ def test_formulas_keep_their_values(text: str, expected: str) -> None:
             np.testing.assert_allclose(one[both], other[both], rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.sweep
 def test_formulas_are_as_short_as_those_of_sympy(gradcli: CommandLine) -> None:
     longer = []
     for function, size in AS_SHORT:
