@@ -98,6 +98,17 @@ def test_explain_loops(
     assert shown.err == EXPLAINED
 
 
+def test_explain_loops_of_many_short_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    program = (
+        "def f(xs):\n    n = 0\n    for x in xs:\n        with open_(): n += x\n    return n\n"
+        "class open_:\n    def __enter__(self): return 1\n    def __exit__(self, *a): return None\n"
+        "print(sum(f([1, 2, 3]) for _ in range(300)))\n"
+    )
+    shown = CommandLine(capsys)("run", "--explain-loops", "-", stdin=program)
+    assert shown.out == "1800\n"
+    assert shown.err.startswith("loop: 837 iterations interpreted\n")  # of 900, the first 63 alone
+
+
 def test_explain_loops_of_standard_input(capsys: pytest.CaptureFixture[str]) -> None:
     program = "w = tensor(1., requires_grad=True)\nfor n in range(9):\n    y = w * 2\nprint(y)\n"
     shown = CommandLine(capsys)("run", "--explain-loops", "-", stdin=program)

@@ -108,7 +108,13 @@ may run several.
 
 
 class HotLoop(Protocol):
-    """A loop whose iterations may run as compiled code (`gradcli/loops`)."""
+    """A loop whose iterations may run as compiled code (`gradcli/loops`).
+
+    Attributes:
+        interpreted_count: how many of them were interpreted.
+    """
+
+    interpreted_count: int
 
     @property
     def is_refused(self) -> bool:

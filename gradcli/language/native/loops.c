@@ -8,25 +8,33 @@ typedef struct {
     int counts; /* whether nothing has begun, and each iteration is counted until it is hot */
 } Iterations;
 
-/* What `begin` returned; None where nothing begins. */
-static int take(Iterations *these, PyObject *begun)
+/* Parts of a `for` loop; the last is the loop of the compiler's that it tells how many iterations it
+ * interprets, once all are. */
+enum {
+    STEPS = FIRST, ITERABLE, TARGET, BODY, OTHER, BEGIN, ITERATE, CONVERT, BROKE, GOES_ON, TOLD
+};
+
+/* Above this number a loop is settled: no iteration of it begins anything. */
+#define SETTLED (LONG_MAX / 2)
+
+/* What `begin` returned: None where nothing begins yet; where nothing ever will, what runs the
+ * iterations, the part of that number, and behind it for a `for` loop what is told. */
+static int take(Node *self, int body, Iterations *these, PyObject *begun)
 {
     if (!begun) return -1;
-    int failed = 0;
-    if (begun == Py_None) {
-        these->counts = 1;
-    } else if (!PyTuple_Check(begun) || PyTuple_Size(begun) != 3) {
-        PyErr_SetString(PyExc_TypeError, "a loop begins with three functions");
-        failed = -1;
-    } else {
-        PyObject *before = these->run;
-        these->run = Py_NewRef(PyTuple_GetItem(begun, 0));
-        Py_DECREF(before);
+    Py_ssize_t count = PyTuple_Check(begun) ? PyTuple_Size(begun) : 0;
+    these->counts = begun == Py_None;
+    if (count) replace(&these->run, Py_NewRef(PyTuple_GetItem(begun, 0)));
+    if (count == 3) {
         these->leave = Py_NewRef(PyTuple_GetItem(begun, 1));
         these->alike = Py_NewRef(PyTuple_GetItem(begun, 2));
+    } else if (count) {
+        put(self, body, these->run);
+        if (count == 2) put(self, TOLD, PyTuple_GetItem(begun, 1));
+        self->number = LONG_MAX;
     }
     Py_DECREF(begun);
-    return failed;
+    return 0;
 }
 
 /* The loop has ended, in whichever way; -1 with an exception set. */
@@ -78,10 +86,6 @@ static int ends(PyObject *ended, PyObject *broke, PyObject *goes_on, PyObject **
 
 /* --- for -------------------------------------------------------------------------------------- */
 
-enum {
-    STEPS = FIRST, ITERABLE, TARGET, BODY, OTHER, BEGIN, ITERATE, CONVERT, BROKE, GOES_ON
-};
-
 static int is_counted(PyTypeObject *kind)
 {
     return kind == &PyList_Type || kind == &PyTuple_Type || kind == &PyRange_Type;
@@ -92,10 +96,19 @@ static int call_begin(Node *self, PyObject *variables, PyObject *values, long le
 {
     PyObject *number = PyLong_FromLong(left);
     if (!number) return -1;
-    int failed = take(these, PyObject_CallFunctionObjArgs(self->part[BEGIN], variables, values,
-                                                          number, NULL));
+    int failed = take(self, BODY, these,
+                      PyObject_CallFunctionObjArgs(self->part[BEGIN], variables, values, number, NULL));
     Py_DECREF(number);
     return failed;
+}
+
+/* Tell of a settled loop how many iterations it will interpret, where that is known. */
+static int tell(Node *self, PyObject *values)
+{
+    if (self->part[TOLD] == Py_None || !is_counted(Py_TYPE(values))) return 0;
+    PyObject *told = PyObject_CallFunctionObjArgs(self->part[TOLD], values, NULL);
+    Py_XDECREF(told);
+    return told ? 0 : -1;
 }
 
 /* Begin a loop over values: one of few iterations is counted here, as long as it is not hot. */
@@ -104,6 +117,7 @@ static int begin(Node *self, PyObject *variables, PyObject *values, Iterations *
     PyTypeObject *kind = Py_TYPE(values);
     long left = self->number;
     these->run = Py_NewRef(self->part[BODY]);
+    if (left > SETTLED) return tell(self, values);
     if (left >= 0 && is_counted(kind)) {
         Py_ssize_t length = PyObject_Size(values);
         if (length < 0) PyErr_Clear(); /* a range that is longer than the host can say */
@@ -121,9 +135,9 @@ static int count(Node *self, PyObject *variables, PyObject *values, Iterations *
 {
     if (--self->number >= 0) return 0;
     these->counts = 0;
-    int failed = call_begin(self, variables, values, self->number, these);
+    if (call_begin(self, variables, values, self->number, these) < 0) return -1;
     Py_CLEAR(these->alike); /* the iterator is in use */
-    return failed;
+    return 0;
 }
 
 PyObject *iterator_of(PyObject *values, PyObject *iterate)
@@ -210,7 +224,7 @@ PyObject *run_while_loop(const Node *self, PyObject *variables)
 {
     enum { TEST = STEPS + 1, WHILE_BODY, ORELSE, START, STOPS, CONTINUES };
     PyObject *const *part = self->part, *result = NULL;
-    Iterations these = {Py_NewRef(part[WHILE_BODY]), NULL, NULL, 1};
+    Iterations these = {Py_NewRef(part[WHILE_BODY]), NULL, NULL, self->number <= SETTLED};
     int decision = -1;
     for (;;) {
         decision = decides(value_of(part[TEST], variables), part[STATE], part[PLACE]);
@@ -218,8 +232,8 @@ PyObject *run_while_loop(const Node *self, PyObject *variables)
         decision = -1;
         if (charge_step(part[STEPS]) < 0) break;
         if (these.counts && --((Node *)self)->number < 0) {
-            these.counts = 0;
-            if (take(&these, PyObject_CallFunctionObjArgs(part[START], variables, NULL)) < 0) break;
+            PyObject *begun = PyObject_CallFunctionObjArgs(part[START], variables, NULL);
+            if (take((Node *)self, WHILE_BODY, &these, begun) < 0) break;
         }
         PyObject *ended = value_of(these.run, variables);
         if (!ended || ends(ended, part[STOPS], part[CONTINUES], &result)) break;

@@ -158,10 +158,11 @@ class Statements(Protocol):
         converted: Callable[[Exception], NoReturn],
         broke: object,
         goes_on: object,
+        told: None,
         /,
     ) -> Run:
         """`for target in iterable`; `begin` is called once so many iterations ran, and for
-        more than a few.
+        more than a few. The last learns what is told of a loop that is interpreted.
         """
         raise NotImplementedError
 

@@ -14,6 +14,7 @@ from gradcli.language.compiler.base import (
     Between,
     Compiler,
     Evaluate,
+    HotLoop,
     Iterations,
     Store,
     compiles,
@@ -283,6 +284,7 @@ def _for_node(
         unlike_host,
         BREAK,
         CONTINUE,
+        None,
     )
 
 
@@ -304,7 +306,9 @@ Length = Callable[[], int]
 def _beginning(
     c: Compiler, node: tree.For | tree.While, scope: Scope, body: Run
 ) -> Callable[..., Iterations]:
-    """What begins a loop that is hot: with how many iterations of it are done, if any."""
+    """What begins a loop that is hot: with how many iterations of it are done, if any. A node gets
+    two values, or one of a `while` loop, where nothing will ever begin.
+    """
     own = c.alike(c.loop or node)
 
     def is_alone() -> bool:
@@ -321,12 +325,20 @@ def _beginning(
 
     def begin(
         variables: Variables, length: Length | None, between: Between, done: int = 0
-    ) -> Iterations:
+    ) -> Any:
         hot = hot_loop()
         begun = None if hot is None else hot.begin(variables, length, between, done)
-        return begun or (run, _nothing, None)
+        if begun is not None or c.nodes is None or done or (hot is not None and not hot.is_refused):
+            return begun or (run, _nothing, None)
+        told = None if hot is None else partial(_interpreted, hot)
+        return (run, told) if isinstance(node, tree.For) else (run,)
 
     return begin
+
+
+def _interpreted(hot: HotLoop, values: Any) -> None:
+    """A loop over these values that nothing compiles was interpreted."""
+    hot.interpreted_count += length_of(values)
 
 
 def _beginning_for(c: Compiler, node: tree.For, scope: Scope, body: Run) -> Callable[..., Any]:
