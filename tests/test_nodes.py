@@ -1286,6 +1286,172 @@ except StopIteration as end: print(end.value)
 print(type(g).__name__, g.__name__)
 """
 
+_HANDLED = """
+log = []
+class Mine(ValueError): pass
+class Deeper(Mine):
+    def __init__(self, n):
+        super().__init__(f'deeper {n}')
+        self.n = n
+class Context:
+    def __init__(self, name, takes=False): self.name, self.takes = name, takes
+    def __enter__(self):
+        log.append('enter ' + self.name)
+        return self.name
+    def __exit__(self, kind, error, trace):
+        log.append(('exit', self.name, kind and kind.__name__, str(error)))
+        return self.takes
+def f(what):
+    try:
+        if what == 'mine': raise Mine('a')
+        if what == 'deeper': raise Deeper(3)
+        if what == 'class': raise Mine
+        if what == 'zero': 1 / 0
+        if what == 'key': {}['k']
+        if what == 'index': [][2]
+        if what == 'int': int('x')
+        if what == 'assert': assert what == 'other', what
+        if what == 'bare': assert False
+        if what == 'return': return 'returned'
+    except Deeper as error:
+        return error.n, str(error), error.args
+    except (Mine, ZeroDivisionError) as error:
+        return type(error).__name__, str(error), repr(error)
+    except LookupError as error:
+        return repr(error)
+    except AssertionError as error:
+        return error.args
+    except:
+        return 'any'
+    else:
+        log.append('else')
+    finally:
+        log.append(what)
+    return 'end'
+kinds = 'mine deeper class zero key index int assert bare return none'.split()
+print([f(what) for what in kinds * 2], log)
+log.clear()
+def loops():
+    for k in range(8):
+        try:
+            if k == 1: continue
+            if k == 6: break
+            if k % 2: raise Mine(k)
+        except Mine as error:
+            if k == 3: continue
+            log.append(error.args)
+        finally:
+            log.append(k)
+    while True:
+        try: return 'tried'
+        finally: break
+    for _ in range(2):
+        try: raise Mine('lost')
+        finally: continue
+    try: return 1
+    finally: return 2
+print(loops(), log)
+def lost():
+    try: raise Mine('lost')
+    finally: return 'instead'
+print(lost())
+def chained():
+    try:
+        try: raise Mine('first')
+        except Mine as error: raise KeyError('second') from error
+    except KeyError as error:
+        first = error.__cause__
+        try:
+            try: 1 / 0
+            except ZeroDivisionError: [][0]
+        except IndexError as error:
+            return repr(first), type(error.__context__).__name__
+print(chained())
+def again():
+    try:
+        try: raise Mine('again')
+        except Mine: raise
+    except ValueError as error:
+        try: raise error
+        except Mine as same: return same is error, str(same)
+print(again())
+try: raise Mine('outer')
+except Mine as e:
+    try: raise Mine('inner')
+    except Mine as e: pass
+    try: print(e)
+    except NameError as error: print(error)
+def nested(n):
+    try:
+        if n: return nested(n - 1)
+        raise Mine(n)
+    finally:
+        log.append(n)
+log.clear()
+try: nested(4)
+except Mine: print(log)
+log.clear()
+for name in ('a', 'b') * 2:
+    with Context(name, name == 'b') as entered, Context('inner') as inner:
+        log.append((entered, inner))
+        try:
+            if name == 'b': raise Mine(name)
+        finally:
+            log.append('finally')
+print(log)
+log.clear()
+def within(k):
+    with Context('in'):
+        for j in range(3):
+            with Context('loop'):
+                if j == k: break
+                continue
+        if k == 1: return 'returned'
+    with Context('takes', True): raise Deeper(k)
+    return 'end'
+print(within(0), within(1), log)
+log.clear()
+try:
+    with Context('out'): {}['missing']
+except KeyError as error: print(repr(error), log)
+Context.__exit__ = lambda self, *given: len(given)
+with Context('changed'): raise Mine('taken')
+class Fails:
+    def __enter__(self): return 1
+    def __exit__(self, kind, error, trace): raise KeyError('exit')
+try:
+    with Fails(): raise Mine('body')
+except KeyError as error: print(error)
+try:
+    with Fails(): pass
+except KeyError as error: print(error)
+def pick(error): return Mine if error else KeyError
+for each in (1, 0, 1):
+    try:
+        try: raise Deeper(each)
+        except pick(each): print('picked')
+    except ValueError: print('not picked')
+def takes_groups():
+    try: raise ExceptionGroup('g', [Mine(1), KeyError(2)])
+    except* Mine as group: log.append(len(group.exceptions))
+    except* KeyError: log.append('key')
+    return log[-2:]
+print(takes_groups())
+items = iter([1])
+try:
+    while True: next(items)
+except StopIteration: print('stopped')
+try: raise Mine('note')
+except Mine as error:
+    error.extra = 5
+    kept = error
+print(kept.extra, kept.args, isinstance(kept, ValueError))
+def calls(n):
+    try: return calls(n + 1)
+    except RecursionError: return 'deep'
+print(calls(0))
+"""
+
 _WITHIN = """
 import torch
 @torch.no_grad()
@@ -1306,6 +1472,7 @@ STATEMENTS = [
     _CHANGED,
     _GENERATORS,
     _DRAWN,
+    _HANDLED,
 ]
 
 FAILING_STATEMENTS = [
@@ -1346,6 +1513,27 @@ FAILING_STATEMENTS = [
     "def g(n):\n    yield from g(n + 1)\nlist(g(0))", "x = (next(x) for _ in 'a')\nnext(x)",
     "def g():\n    with 5: yield 1\nlist(g())",
     "def g():\n    yield 1\nx = g()\nprint(next(x))\nnext(x)",
+    "raise 5", "raise KeyError", "raise KeyError('k') from 5", "raise", "raise fails()", "assert 0",
+    "assert [], missing", "assert torch.ones(2)", "assert fails()", "assert 1 < 0, 'message'",
+    "try: 1 / 0\nexcept 5: pass", "try: 1 / 0\nexcept (ValueError, 5): pass",
+    "try: 1 / 0\nexcept missing: pass", "try: 1 / 0\nexcept KeyError: pass",
+    "try: 1 / 0\nexcept ZeroDivisionError as e: raise KeyError(1) from e",
+    "try: 1 / 0\nexcept ZeroDivisionError: missing", "try: 1 / 0\nexcept ZeroDivisionError: raise",
+    "try: 1 / 0\nfinally: missing", "try: pass\nfinally: 1 / 0", "try: pass\nelse: 1 / 0",
+    "try: int('x')\nexcept ValueError as e: print(e)\nelse: pass\ne", "with 5: pass",
+    "with Length(2): pass", "with torch.no_grad: pass", "with torch.no_grad() as (a, b): pass",
+    "with missing: pass", "with fails(): pass", "with torch.no_grad(): 1 / 0",
+    "class C:\n    def __enter__(self): return 1\nwith C(): pass",
+    "class C:\n    def __enter__(self): return fails()\n    __exit__ = None\nwith C(): pass",
+    "class C:\n    def __enter__(s): return fails()\n    def __exit__(self): pass\nwith C(): pass",
+    "class C:\n    def __enter__(self): return 1\n    def __exit__(self): pass\nwith C(): pass",
+    "class C:\n    def __enter__(s): return 1\n    def __exit__(self): pass\nwith C(): fails()",
+    "class C:\n    def __enter__(self, x): return 1\n    def __exit__(s, *a): 0\nwith C(): 1",
+    "class C:\n    def __enter__(self): return 1\n    def __exit__(s, *a): 1 / 0\nwith C(): 1",
+    "class C:\n    def __enter__(s): 1\n    def __exit__(s, *a): 1 / 0\nwith C(): fails()",
+    "class C:\n    def __enter__(s): 1\n    def __exit__(*a): return torch.ones(2)\nwith C(): []()",
+    "class C:\n    def __enter__(s): 1\n    def __exit__(s, *a): 0\nwith C() as (a, b): 1",
+    "x = [int('x')]", "float('x')", "int([])", "int('1', 99)",
 ]  # fmt: skip
 
 _TENSORS = """

@@ -81,11 +81,20 @@ def label_operands(
     """Label the operands of an operation that failed with what they are, where the code of its
     error is one that they explain; an error with a span was raised by an inner operation.
     """
-    if error.span is not None or error.labels or error.code not in BY_TENSORS | BY_OPERANDS:
+    if error.span is not None or error.labels or error.code not in _EXPLAINED:
         return
+    operands = list(operands)
+    if error.code not in BY_OPERANDS and _UNSHOWN.issuperset(type(value) for _, value in operands):
+        return  # an error over numbers and texts, that a program may well expect
     from gradcli.language.compiler import operand_labels  # lazy: start-up
 
     operand_labels.label_operands(error, operands, operation)
+
+
+_EXPLAINED = BY_TENSORS | BY_OPERANDS
+
+_UNSHOWN = frozenset({bool, float, int, str})
+"""The types of values that explain no error but that of a wrong type."""
 
 
 class Between(Enum):

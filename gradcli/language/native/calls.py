@@ -19,6 +19,7 @@ from gradcli.language.limits import (
 from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.special_methods import checked_length
 from gradcli.language.objects.classes.user_classes import CHANGES, init_returned
+from gradcli.language.objects.exceptions import caught
 from gradcli.language.objects.operators import written_method
 from gradcli.state import State
 
@@ -169,10 +170,16 @@ def _ended(error: Exception, function: Function) -> Exception:
     return failure
 
 
+def _caught(error: Exception, state: State) -> GradcliError:
+    """An exception as the language's own, with the place where it was raised."""
+    return locate(caught(error), state)
+
+
 HELPERS = (
     *(_invoked, _ended, HotBody.called, Function.enter_by),
     *(partial(written_method, "__len__"), checked_length),
     *(too_many_steps, too_many_calls, init_returned, ended_by, within, enter_host_call),
+    _caught,
     *(GradcliError, CHANGES, FOREIGN, DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST),
 )
 """What Python has to say to nodes, in the order of `node.h`."""

@@ -47,15 +47,11 @@ static int leave(Iterations *these, PyObject *variables)
         nothing = PyObject_CallFunctionObjArgs(these->leave, variables, NULL);
         failed = nothing ? 0 : -1;
     }
-    if (failed && kind) { /* it takes the place of the one before, which is its context */
-        PyObject *other, *context, *other_trace;
+    if (failed && kind) {
         PyErr_NormalizeException(&kind, &error, &trace);
-        PyErr_Fetch(&other, &context, &other_trace);
-        PyErr_NormalizeException(&other, &context, &other_trace);
-        PyException_SetContext(context, Py_XNewRef(error));
-        PyErr_Restore(other, context, other_trace);
+        if (trace) PyException_SetTraceback(error, trace);
+        raise_in_place_of(error);
         Py_DECREF(kind);
-        Py_XDECREF(error);
         Py_XDECREF(trace);
     } else if (kind) {
         PyErr_Restore(kind, error, trace);

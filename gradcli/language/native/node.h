@@ -46,7 +46,7 @@ extern HIDDEN PyObject *parent_key, *class_key, *values_key, *reads_key, *writes
 enum { TENSOR, INSTANCE, ITERATOR, LANGUAGE_TYPE, USER_CLASS, FUNCTION, SIGNATURE, HOT, SESSION,
        LIMITS, COUNTS, CHANGES, BOUND, MODULE, PER_SESSION, CLASSES };
 enum { INVOKE, ENDED, WRITE, ENTER_BY, FIND_LENGTH, LENGTH_OF, TOO_MANY_STEPS, TOO_MANY_CALLS,
-       INIT_RETURNED, GENERATOR_ENDED, WITHIN, TOO_DEEP, ERROR, WHEN_CHANGED, FOREIGN, DEEPEST_CALL,
+       INIT_RETURNED, GENERATOR_ENDED, WITHIN, TOO_DEEP, CAUGHT, ERROR, WHEN_CHANGED, FOREIGN, DEEPEST_CALL,
        DEEPEST_HOST_CALL, FEWEST, HELPERS };
 extern HIDDEN PyTypeObject *known_class[CLASSES];
 extern HIDDEN Py_ssize_t known_size[CLASSES];
@@ -198,6 +198,9 @@ HIDDEN int all_are_own(void);
 /* Call a function in Python with the exception that is set, and with values, unless it is one that
  * ends the program. */
 HIDDEN PyObject *after_error(PyObject *failed, PyObject *const *given, Py_ssize_t count);
+
+/* Raise what is raised in place of an exception, whose reference is given, which is its context. */
+HIDDEN void raise_in_place_of(PyObject *before);
 
 /* --- calls and loops -------------------------------------------------------------------------- */
 

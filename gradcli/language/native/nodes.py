@@ -19,6 +19,7 @@ from gradcli.language.functions.hot_bodies import HotBody
 from gradcli.language.native import quick
 from gradcli.language.native.calls import HELPERS, Calls, Find, Node
 from gradcli.language.native.generators import Generators
+from gradcli.language.native.handling import Handling
 from gradcli.language.native.statements import Statements
 from gradcli.language.objects.attributes import Module, PerSession
 from gradcli.language.objects.classes.descriptors import BoundMethod
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from gradcli.language.tree.scopes import Variables
 
 
-class Nodes(Calls, Generators, Statements, Protocol):
+class Nodes(Calls, Generators, Handling, Statements, Protocol):
     """The makers of nodes, a method for each line of `nodes.def`.
 
     Attributes:

@@ -8,6 +8,7 @@ becomes one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, ClassVar
 
 from gradcli.arrays.layout.sizes import no_such_shape
@@ -139,6 +140,12 @@ ours.
 """
 
 
+@cache
+def _conversion(kind: Any) -> tuple[type[Exception], str, str | None] | None:
+    """What a class of the host's becomes; None for one that is not converted."""
+    return next((each for each in _CONVERSIONS if issubclass(kind, each[0])), None)
+
+
 def converted(error: Exception) -> GradcliError:
     """A host exception as the language's own; the host's stays reachable as its cause."""
     if isinstance(error, MemoryError):
@@ -146,17 +153,17 @@ def converted(error: Exception) -> GradcliError:
     shape = no_such_shape(error)
     if shape is not None:
         return shape
-    for kind, code, raises in _CONVERSIONS:
-        if isinstance(error, kind):
-            text = _unwrapped(str(error))
-            if kind is KeyError and not isinstance(error.args[0] if error.args else "", str):
-                text = _message(error)  # what stands there may be an object of the host's
-            failure = GradcliError(
-                code, _message(error) or CODES[code].title, text=text, raises=raises
-            )
-            failure.__cause__ = error
-            return failure
-    raise error
+    kind_of_host: Any = type(error)
+    conversion = _conversion(kind_of_host)
+    if conversion is None:
+        raise error
+    kind, code, raises = conversion
+    text = _unwrapped(str(error))
+    if kind is KeyError and not isinstance(error.args[0] if error.args else "", str):
+        text = _message(error)  # what stands there may be an object of the host's
+    failure = GradcliError(code, _message(error) or CODES[code].title, text=text, raises=raises)
+    failure.__cause__ = error
+    return failure
 
 
 def caught(error: Exception) -> GradcliError:

@@ -323,9 +323,7 @@ def _beginning(
         run = c.nodes.hot_block(1 - runs, body, hot_bodies.HOT_ITERATIONS, block.look)
     hot_loop = c.hot_loop(node, scope, run)
 
-    def begin(
-        variables: Variables, length: Length | None, between: Between, done: int = 0
-    ) -> Any:
+    def begin(variables: Variables, length: Length | None, between: Between, done: int = 0) -> Any:
         hot = hot_loop()
         begun = None if hot is None else hot.begin(variables, length, between, done)
         if begun is not None or c.nodes is None or done or (hot is not None and not hot.is_refused):

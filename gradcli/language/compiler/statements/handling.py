@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
 from gradcli.language.compiler.names import name_store, name_unbind
-from gradcli.language.functions.calls import call, locate
+from gradcli.language.functions.calls import call, call_failed, locate
 from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.exceptions import Raised, caught, handles
+from gradcli.language.objects.operators import written_method
 from gradcli.language.objects.repr import text
 from gradcli.language.objects.types import is_exception, type_name, type_of
 from gradcli.language.tree import syntax as tree
@@ -72,14 +74,27 @@ def try_statement(c: Compiler, node: tree.Try, scope: Scope) -> Run:
     c.in_try = outer
     if node.handlers:
         run = _handled(c, run, node, scope)
-    return _finally(c, run, c.block(node.final, scope)) if node.final else run
+    if not node.final:
+        return run
+    final = c.block(node.final, scope)
+    if c.nodes is not None:
+        return c.nodes.finished(0, c.state, None, run, final)
+    return _finally(c, run, final)
 
 
 def _handled(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> Run:
-    state = c.state
+    state, takes_groups = c.state, node.handlers[0].takes_groups
     clauses = [clause_of(c, each, scope, c.block(each.body, scope)) for each in node.handlers]
+    if c.nodes is not None:
+        orelse_or_none = c.block(node.orelse, scope) if node.orelse else None
+        in_groups = _in_groups(c, clauses) if takes_groups else None
+        parts = [part for clause in clauses for part in _parts(clause)]
+        handled = c.interpreter.handled
+        return c.nodes.tried(
+            0, state, None, body, orelse_or_none, handled, handles, in_groups, *parts
+        )
     orelse = c.block(node.orelse, scope)
-    handle = (_in_groups if node.handlers[0].takes_groups else _by_the_first)(c, clauses)
+    handle = (_in_groups if takes_groups else _by_the_first)(c, clauses)
 
     def run(variables: Variables) -> Any:
         try:
@@ -91,6 +106,13 @@ def _handled(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> Run:
         return handle(error, variables)
 
     return run
+
+
+def _parts(clause: Clause) -> tuple[Any, ...]:
+    """Those of a node, with room for what it learns."""
+    named = clause.store is not unbound
+    names = (clause.store, clause.unbind) if named else (None, None)
+    return clause.classes, clause.span, *names, clause.body, None, None, None, None
 
 
 def _by_the_first(c: Compiler, clauses: list[Clause]) -> Handle:
@@ -210,6 +232,9 @@ def raise_statement(c: Compiler, node: tree.Raise, scope: Scope) -> Run:
         return raise_again
     exception = c.expression(node.exception, scope)
     cause = None if node.cause is None else c.expression(node.cause, scope)
+    if c.nodes is not None:
+        nothing = c.nodes.constant(0, None)
+        return c.nodes.raised(0, state, span, exception, cause or nothing, _exception)
 
     def run(variables: Variables) -> None:
         value = exception(variables)
@@ -241,6 +266,8 @@ def assert_statement(c: Compiler, node: tree.Assert, scope: Scope) -> Run:
     state, span = c.state, node.test.span
     test = c.expression(node.test, scope)
     message = None if node.message is None else c.expression(node.message, scope)
+    if c.nodes is not None:
+        return c.nodes.asserted(0, state, span, test, message, _fail)
 
     def run(variables: Variables) -> None:
         holds = test(variables)
@@ -249,10 +276,15 @@ def assert_statement(c: Compiler, node: tree.Assert, scope: Scope) -> Run:
             return
         arguments = () if message is None else (message(variables),)
         state.place = span
-        words = text(arguments[0]) if arguments else ""
-        raise Raised("AssertionError", words, arguments, "E701")
+        _fail(*arguments)
 
     return run
+
+
+def _fail(*arguments: Any) -> NoReturn:
+    """An assertion failed, with its message."""
+    words = text(arguments[0]) if arguments else ""
+    raise Raised("AssertionError", words, arguments, "E701")
 
 
 @compiles(tree.With)
@@ -311,9 +343,22 @@ class Context(Record):
             call(leave, (None, None, None), {})
 
 
+_FINDS = partial(written_method, "__enter__"), partial(written_method, "__exit__")
+
+
+def _leaving_failed(error: Exception, value: Any, kind: Any, raised: Any) -> NoReturn:
+    """Raise what a program sees of the failure of an object's `__exit__`."""
+    raise call_failed(error, value.__exit__, (kind, raised, None), {}) from error
+
+
 def within(c: Compiler, context: Evaluate, span: Span, store: Store, body: Run) -> Run:
     """What runs a body within a context."""
     item = Context(c.state, span, store)
+    if c.nodes is not None:
+        bind = None if store is unbound else store
+        methods = item.enter, item.leave, item.takes, type_of, _leaving_failed
+        parts: tuple[Any, ...] = (*methods, *_FINDS, *[None] * 6)
+        return c.nodes.within(0, c.state, span, context, bind, body, *parts)
 
     def run(variables: Variables) -> Any:
         entered, leave = item.enter(context(variables))
