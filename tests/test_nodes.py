@@ -780,7 +780,7 @@ def test_limits_of_calls(name: str) -> None:
 @pytest.mark.parametrize("in_c", [True, False])
 def test_depth_where_the_host_ends_it(in_c: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interpreter, "_HOST_FRAMES", 0)
-    text = "def f(n):\n    global d\n    d = n\n    try: f(n + 1)\n    finally: pass\n"
+    text = "def f(n):\n    global d\n    d = n\n    match n:\n        case _: f(n + 1)\n"
     found = _outcome(f"{text}try: f(1)\nexcept RecursionError as error: print(d, error)", in_c)
     depth, message = found.printed.split(" ", 1)
     told = re.fullmatch(r"f\(\) was called (\d+) calls deep\n", message)
