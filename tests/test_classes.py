@@ -156,9 +156,11 @@ class A:
         self.number = 4
         self.__dict = 5
         self.language_getattr = 6
+        self.language_methods = 8
     def language_setattr(self): return 7
 a = A()
-print(a.values, a.language_class, A.host, a.number, a.language_getattr, a.language_setattr())
+print(a.values, a.language_class, A.host, a.number, a.language_getattr, a.language_setattr(),
+    a.language_methods, len([a, a]))
 class M(nn.Module):
     _modules = 8
     def register(self): return 9
@@ -169,14 +171,14 @@ print(m.register(), m.is_initialized(), m)
 """
     outcome = run(program)
     assert outcome.error is None, outcome.error
-    assert outcome.stdout == "1 2 3 4 6 7\n9 10 M(\n  (lin): Tanh()\n)\n"
+    assert outcome.stdout == "1 2 3 4 6 7 8 2\n9 10 M(\n  (lin): Tanh()\n)\n"
     values = outcome.session.interpreter.values
     cls = values["A"]
     assert type(cls) is UserClass
     assert cls.host.__mro__[1] is Instance
     assert set(vars(cls.host)) <= {
         "__slots__", "__module__", "__doc__", "language_class", "language_reads",
-            "language_slots", "language_watchers", "language_writes",
+            "language_methods", "language_slots", "language_watchers", "language_writes",
     }  # fmt: skip
     assert issubclass(values["M"].host, Module)
     assert "register" not in vars(values["M"].host)

@@ -131,7 +131,7 @@ def test_ctrl_c_says_where_it_was() -> None:
         os.execv(sys.executable, [sys.executable, *words])
     seen = b""
     end = time.monotonic() + PATIENCE
-    while b"program:3" not in seen:
+    while b"rounds and calls" not in seen:
         assert time.monotonic() < end
         seen += os.read(terminal, 4096)
     os.kill(process, signal.SIGINT)
