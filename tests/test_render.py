@@ -16,7 +16,7 @@ from gradcli.session import Session
 from gradcli.show.diagnostics.human import diagnostic, usage_error, warning
 from gradcli.show.graph.steps import next_functions, repeats, steps, values_tree
 from gradcli.show.graph.tree import TreeSettings, tree
-from gradcli.show.result_json import document, text
+from gradcli.show.json import document, text
 from gradcli.show.style import Style, block, columns, escaped
 
 INPUTS = """\

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gradcli.errors import GradcliError, Source, Span
-from gradcli.questions.explain.trace import trace_document
+from gradcli.questions.explain.answer import trace_document
 from gradcli.trace import passes
 from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.codegen import Code, functions_of

@@ -12,8 +12,7 @@ from typing import Any
 from gradcli.autograd import tensor as tensors
 from gradcli.autograd.inplace import writes
 from gradcli.autograd.tensor import Tensor
-from gradcli.ops.arithmetic import arithmetic  # noqa: F401
-from gradcli.ops.arithmetic.conjugate import conj, negated
+from gradcli.ops.arithmetic.arithmetic import conj, negated
 from gradcli.ops.binding import catalogue
 from gradcli.ops.codegen import apply  # noqa: F401
 from gradcli.ops.creation import data, fill, tensor_methods  # noqa: F401

@@ -89,13 +89,13 @@ def _picture(run: Run, result: Result, format: str) -> str:
 
 
 def _json(run: Run, result: Result | None, compact: bool) -> str:
-    from gradcli.show.result_json import text  # lazy: start-up: JSON
+    from gradcli.show.json import text  # lazy: start-up: JSON
 
     return text(_document(run, result), compact=compact)
 
 
 def _document(run: Run, result: Result | None) -> dict[str, Any]:
-    from gradcli.show.result_json import document  # lazy: start-up: JSON
+    from gradcli.show.json import document  # lazy: start-up: JSON
 
     options = run.options
     with run.session.running():

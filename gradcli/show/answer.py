@@ -24,6 +24,6 @@ class Answer(Record):
         """The answer as JSON for the formats `json` and `jsonl`, as text for all others."""
         if format not in ("json", "jsonl"):
             return self.text(style)
-        from gradcli.show.result_json import text  # lazy: start-up: JSON
+        from gradcli.show.json import text  # lazy: start-up: JSON
 
         return text(self.document(), compact=format == "jsonl")

@@ -11,7 +11,7 @@ from gradcli.autograd.graph import Graph
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.objects.repr import display
 from gradcli.recorded.result import Result
-from gradcli.show.result_json import number, text
+from gradcli.show.json import number, text
 from gradcli.show.style import PLAIN, Style, clipped, escaped
 
 _HEAD = ("name", "shape", "dtype", "value", "gradient")

@@ -426,7 +426,7 @@ class Reduced(_Arrays):
 
             write_arrays(self.options.output, reduced)
             return
-        from gradcli.show.result_json import number, text  # lazy: start-up: NumPy
+        from gradcli.show.json import number, text  # lazy: start-up: NumPy
 
         rows = {
             name: {"value": number(each), "shape": list(each.shape), "dtype": each.dtype.name}

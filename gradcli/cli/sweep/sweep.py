@@ -110,7 +110,7 @@ class Runner:
             return self._failed(number, GradcliError("E901", f"{type(error).__name__}: {error}"))
 
     def _failed(self, number: int, error: GradcliError) -> Outcome:
-        from gradcli.show.result_json import failed  # lazy: start-up: NumPy
+        from gradcli.show.json import failed  # lazy: start-up: NumPy
 
         line = b"" if self.options.keeps_arrays else _line(failed(error), number)
         return Outcome(number, line, error=error)
@@ -132,7 +132,7 @@ class Outcome(Record):
 
 
 def _line(document: dict[str, Any], number: int) -> bytes:
-    from gradcli.show.result_json import marked, text  # lazy: start-up: NumPy
+    from gradcli.show.json import marked, text  # lazy: start-up: NumPy
 
     return text(marked(document, number), compact=True).encode()
 

@@ -21,7 +21,7 @@ from gradcli.running.arguments.bindings import mapped
 from gradcli.running.arguments.options import PICTURES
 from gradcli.running.picture import picture_text
 from gradcli.running.run import Run
-from gradcli.show.result_json import document, text
+from gradcli.show.json import document, text
 
 
 @dataclass(frozen=True)

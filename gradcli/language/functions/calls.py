@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType
@@ -22,6 +23,7 @@ from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.borders import FOREIGN, argument
 from gradcli.language.objects.classes.descriptors import BoundMethod, computes
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
+from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import (
     LanguageType,
@@ -705,12 +707,43 @@ _METHODS_IN_PYTHON = names("""backward lu norm register_hook register_post_accum
 """Methods of tensors that PyTorch writes in Python."""
 
 
+_ASKED_IN_CPYTHON = """abs all any bool bytes callable chr complex dict divmod enumerate filter
+    float
+    frozenset getattr hasattr hash hex int isinstance issubclass iter len list map max min next oct
+    ord pow print range repr reversed round set slice sorted str sum tuple type zip"""
+"""The functions that do nothing beside what they return, but for `print`, which is asked about
+keywords alone."""
+
+
 def _host_text(
     name: str, function: Any, args: Sequence[Any], kwargs: dict[str, Any], is_keyword: bool
 ) -> str | None:
-    from gradcli.language.functions import host_texts  # lazy: start-up
+    """CPython's text for arguments that a function of its has no parameters for; None for other
+    functions, and where CPython sees no misfit. Its own function is asked, with empty lists in the
+    place of the arguments: nothing of the program's is touched.
 
-    return host_texts.host_text(name, function, args, kwargs, is_keyword)
+    Args:
+        is_keyword: whether the misfit is a keyword's.
+    """
+    home = getattr(function, "__module__", None) or ""
+    stand_ins: list[Any] = [[] for _ in args]
+    target: Any = None
+    of_library = home.startswith("gradcli.library.") and not is_of_family(home)
+    if isinstance(function, LanguageType) or of_library:
+        if name in _ASKED_IN_CPYTHON.split() and (is_keyword or name != "print"):
+            target = getattr(builtins, name)
+    elif args and METHODS.get(type(args[0]), {}).get(name) is function:
+        target = getattr(type(args[0]), name, None)
+        stand_ins[0] = type(args[0])()
+    if target is None:
+        return None
+    try:
+        target(*stand_ins, **{key: [] for key in kwargs})
+    except TypeError as error:
+        return str(error)
+    except Exception:
+        return None
+    return None
 
 
 def _misfit_in_words(

@@ -23,7 +23,7 @@ from gradcli.autograd.tensor import (
     storage_of,
 )
 from gradcli.errors import GradcliError, index_error, runtime_error, shape_error, type_error
-from gradcli.ops.arithmetic.conjugate import lazy_conjugation_of
+from gradcli.ops.arithmetic.arithmetic import lazy_conjugation_of
 from gradcli.ops.binding.arguments import normal_dim
 from gradcli.ops.binding.catalogue import (
     function,

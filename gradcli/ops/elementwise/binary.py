@@ -17,8 +17,7 @@ from gradcli.autograd.inplace.writes import check_captured, check_inplace, write
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import div, factor_of_dtype, reciprocal, zeros_like
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj, div, factor_of_dtype, reciprocal, zeros_like
 from gradcli.ops.binding.arguments import (
     check_no_complex_number,
     check_not_integral,

@@ -13,8 +13,7 @@ from gradcli.arrays.scalars import as_zero_dim
 from gradcli.autograd.inplace.writes import check_data
 from gradcli.autograd.tensor import Tensor, refuse_batched, storage_of
 from gradcli.errors import dtype_error, runtime_error
-from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
-from gradcli.ops.arithmetic.conjugate import COMPLEX
+from gradcli.ops.arithmetic.arithmetic import COMPLEX, no_derivative, zeros_like
 from gradcli.ops.binding.arguments import (
     check_real,
     check_same_dtype,

@@ -21,8 +21,13 @@ from gradcli.arrays.layout.strides import (
 )
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, shape_error, type_error
-from gradcli.ops.arithmetic.arithmetic import zeros_like
-from gradcli.ops.arithmetic.conjugate import conj, conj_physical, negated, reflection_of
+from gradcli.ops.arithmetic.arithmetic import (
+    conj,
+    conj_physical,
+    negated,
+    reflection_of,
+    zeros_like,
+)
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import expose, expose_written, function, in_place
 from gradcli.ops.creation.copies import clone, contiguous, copy_

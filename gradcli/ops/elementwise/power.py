@@ -10,8 +10,7 @@ import numpy as np
 from gradcli.arrays.layout.strides import copied_in_order, in_row_order
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
-from gradcli.ops.arithmetic.arithmetic import with_number, zeros_like
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj, with_number, zeros_like
 from gradcli.ops.binding.catalogue import function, in_place, inplace_operators, operators
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import wrong_operand

@@ -16,8 +16,7 @@ from gradcli.arrays.dtypes import of_array
 from gradcli.arrays.scalars import finfo
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, runtime_error
-from gradcli.ops.arithmetic.arithmetic import zeros_like
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj, zeros_like
 from gradcli.ops.binding.arguments import (
     check_floating,
     check_real,

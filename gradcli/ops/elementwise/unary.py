@@ -16,8 +16,7 @@ from gradcli.arrays.kernels import half_precision, vector_math
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error
-from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj, no_derivative, zeros_like
 from gradcli.ops.binding.arguments import check_real, in_single
 from gradcli.ops.binding.catalogue import expose, expose_written, in_place
 from gradcli.ops.definition.doc import Hazard, Test

@@ -23,8 +23,7 @@ from gradcli.autograd.batched import fresh_leaf
 from gradcli.autograd.engine.backward import grad as gradient_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj, zeros
 from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named

@@ -17,7 +17,7 @@ from gradcli.arrays.layout.strides import row_strides, window
 from gradcli.arrays.native.dispatch import kernel
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, shape_error, value_error
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.definition.dtype_support import INTEGRAL, check_dtype, dtype_names
 from gradcli.ops.shape.slicing import slice_op

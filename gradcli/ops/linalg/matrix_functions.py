@@ -21,8 +21,7 @@ from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.arrays.kernels import vector_math
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import runtime_error
-from gradcli.ops.arithmetic.arithmetic import reciprocal, zeros
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj, reciprocal, zeros
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import methods
 from gradcli.ops.binding.results import named

@@ -15,8 +15,7 @@ from gradcli.arrays.kernels.sums import wide
 from gradcli.autograd.inplace.writes import check_graph, check_memory
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error, type_error
-from gradcli.ops.arithmetic.arithmetic import div, mul, reciprocal, sub, zeros_like
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj, div, mul, reciprocal, sub, zeros_like
 from gradcli.ops.binding.arguments import (
     Dims,
     check_not_integral,

@@ -12,8 +12,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, index_error, runtime_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj, zeros
 from gradcli.ops.binding.arguments import (
     check_not_integral,
     check_same_dtype,

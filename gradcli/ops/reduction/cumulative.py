@@ -24,6 +24,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import (
     add,
+    conj,
     div,
     div_number,
     mul,
@@ -32,7 +33,6 @@ from gradcli.ops.arithmetic.arithmetic import (
     zeros,
     zeros_like,
 )
-from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import normal_dim, normal_dims
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named

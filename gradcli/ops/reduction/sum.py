@@ -33,7 +33,7 @@ from gradcli.autograd.engine import accumulate
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, shape_error, type_error
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj
 from gradcli.ops.binding.arguments import NUMPY_NAMES, Dims, check_tensors, normal_dims, sizes_of
 from gradcli.ops.binding.catalogue import CastTo, autocasting, function, in_place, methods, modules
 from gradcli.ops.binding.functions import torch

@@ -16,7 +16,7 @@ from gradcli.arrays.layout.strides import copied_in_order, laid_out_like
 from gradcli.autograd.inplace.writes import check_graph
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, index_error, runtime_error, shape_error
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj
 from gradcli.ops.binding.arguments import (
     Dims,
     check_same_dtype,

@@ -18,8 +18,7 @@ from gradcli.arrays.kernels.in_c import elementwise
 from gradcli.arrays.kernels.special import error_function, gamma
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
-from gradcli.ops.arithmetic.arithmetic import no_derivative
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj, no_derivative
 from gradcli.ops.binding.arguments import (
     check_no_complex_number,
     check_real,

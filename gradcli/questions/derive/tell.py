@@ -33,7 +33,7 @@ from gradcli.recorded.symbols.tree import (
     rebuilt,
     text_of,
 )
-from gradcli.show.result_json import number
+from gradcli.show.json import number
 
 # --- NumPy ----------------------------------------------------------------------------------------
 

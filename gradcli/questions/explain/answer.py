@@ -1,6 +1,7 @@
 """The ledger of a result as text or as JSON, with what else `gradcli explain` can show of it;
 tables of derivatives, the Jacobian of an output, the gradients of its rows, the Hessian, as text,
-and as JSON, schema `gradcli.derivatives/1`.
+and as JSON, schema `gradcli.derivatives/1`; the trace of a run, as text and as JSON, schema
+`gradcli.trace/1`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from gradcli.arrays.backend import to_host
 from gradcli.autograd import naming
 from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.recording.recorder import apart
+from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor, is_usable_leaf
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.rounds import arrivals_of
@@ -40,15 +42,17 @@ from gradcli.running.arguments.words import UsageError
 from gradcli.running.picture import format_of, picture_text
 from gradcli.running.report import find_output, output_text, parameters_of, trace_text
 from gradcli.running.rerun import Executed, explained, with_values
+from gradcli.running.run import Run
 from gradcli.show.answer import Answer
-from gradcli.show.ledger_json import SCHEMA, ledger_document
-from gradcli.show.result_json import number
+from gradcli.show.json import LEDGER_SCHEMA, ledger_document, number
+from gradcli.show.style import escaped
+from gradcli.trace.ir import Effects, Instruction, Trace, Value
+from gradcli.trace.printer import call_text, op_name, operand_text, text_of, type_text
 
 if TYPE_CHECKING:
     from gradcli.autograd.recording.recorder import Event
     from gradcli.running.run import Run
     from gradcli.show.style import Style
-
 
 # --- tables of derivatives ------------------------------------------------------------------------
 
@@ -377,7 +381,7 @@ def table_of(run: Run, result: Result, format: str) -> str:
 
 
 def _document(run: Run, result: Result, extras: Extras, leaf: Tensor | None) -> dict[str, Any]:
-    fields: dict[str, Any] = {"schema": SCHEMA, "name": result.name}
+    fields: dict[str, Any] = {"schema": LEDGER_SCHEMA, "name": result.name}
     if run.has_numbers:
         fields = ledger_document(result, ledger(result.graph, result.events), extras.element)
     more = {name: document() for name, _, document in _extras(run, result, extras, leaf)}
@@ -415,3 +419,60 @@ def _extras(
             partial(rendering.saved_text, saved),
             partial(rendering.saved_document, saved),
         )
+
+
+TRACE_SCHEMA = "gradcli.trace/1"
+
+
+def trace_document(trace: Trace) -> dict[str, Any]:
+    """A trace as a JSON object: the same facts as its text."""
+    return {
+        "schema": TRACE_SCHEMA,
+        "inputs": [_value_document(value) for value in trace.inputs],
+        "constants": [_value_document(value) for value in trace.constants],
+        "instructions": [_instruction_document(each) for each in trace.instructions],
+        "outputs": [value.number for value in trace.outputs],
+        "effects": _effects_document(trace.effects),
+        "breaks": [
+            {"code": each.code, "reason": each.reason, "hint": each.hint} for each in trace.breaks
+        ],
+    }
+
+
+def _value_document(value: Value | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    return {
+        "number": value.number,
+        "type": type_text(value),
+        "shape": None if value.shape is None else list(value.shape),
+        "name": value.name,
+    }
+
+
+def _instruction_document(instruction: Instruction) -> dict[str, Any]:
+    span = instruction.span
+    return {
+        "text": call_text(instruction),
+        "op": op_name(instruction.op),
+        "inputs": [operand_text(each) for each in instruction.inputs],
+        "params": {name: operand_text(each) for name, each in instruction.params.items()},
+        "outputs": [_value_document(each) for each in instruction.outputs],
+        "source": None if span is None else span.text,
+        "line": None if span is None else span.line,
+        "column": None if span is None else span.column,
+        "stack": [name for name, _ in instruction.stack],
+        "effects": _effects_document(instruction.effects),
+    }
+
+
+def _effects_document(effects: Effects) -> dict[str, list[int]]:
+    return {effect.value: [value.number for value in values] for effect, values in effects.items()}
+
+
+def trace_of(run: Run) -> Answer:
+    """What a run recorded, one instruction a line."""
+    recorder = run.session.recorder
+    assert isinstance(recorder, TraceRecorder)
+    trace = recorder.named()
+    return Answer(lambda _: f"{escaped(text_of(trace))}\n", partial(trace_document, trace))

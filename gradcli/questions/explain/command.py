@@ -177,7 +177,7 @@ def derivative_tables(asked: Asked, kind: str, layout: str) -> int:
 
 def trace(asked: Asked) -> int:
     """Show the trace of a program and of its backward pass."""
-    from gradcli.questions.explain.trace import trace_of  # lazy: command: its body
+    from gradcli.questions.explain.answer import trace_of  # lazy: command: its body
 
     return show_run(asked, trace_of)
 

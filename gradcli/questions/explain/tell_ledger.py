@@ -25,7 +25,7 @@ from gradcli.recorded.ledger import (
 )
 from gradcli.recorded.symbols.tree import Constant
 from gradcli.show.graph.nodes import source_of, title
-from gradcli.show.result_json import number
+from gradcli.show.json import number
 from gradcli.show.style import PLAIN, Style, block, one_line
 
 # --- as a table -----------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def note_detachments(
     if error.code in ("E403", "E404"):
         note_second_pass(error, statements, run.session.values)
     if error.code == "E402" or (error.code == "E202" and error.labels):
-        from gradcli.questions.notes.detachment_notes import (  # lazy: start-up: it runs again
+        from gradcli.questions.notes.graph_notes import (  # lazy: start-up: it runs again
             label_detachments,
         )
 
@@ -128,7 +128,7 @@ def note_second_pass(
     error: GradcliError, statements: Sequence[Statement], values: Mapping[str, Any]
 ) -> None:
     """Let the error of a freed or a changed graph advise what its cause asks for."""
-    from gradcli.questions.notes.second_pass import (  # lazy: start-up: for these errors alone
+    from gradcli.questions.notes.graph_notes import (  # lazy: start-up: for these errors alone
         advise_on_second_pass,
         advise_on_step,
     )
@@ -145,7 +145,7 @@ def note_missing_gradients(
     """Say where the graph was cut on the path from the arguments that got no gradient."""
     inputs = [] if run.bindings is None else run.bindings.inputs()
     if any(tensor.requires_grad and tensor.grad is None for _, tensor in inputs):
-        from gradcli.questions.notes.detachment_notes import (  # lazy: start-up: it runs again
+        from gradcli.questions.notes.graph_notes import (  # lazy: start-up: it runs again
             report_missing_gradients,
         )
 

@@ -22,8 +22,8 @@ from gradcli.running.lookup import missing_inputs
 from gradcli.running.plots import text_of
 from gradcli.running.process.progress import watched
 from gradcli.running.rerun import Executed, Rerun
+from gradcli.show.json import number, text
 from gradcli.show.plots.svg import svg
-from gradcli.show.result_json import number, text
 
 if TYPE_CHECKING:
     from gradcli.running.source import Asked

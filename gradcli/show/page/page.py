@@ -36,10 +36,9 @@ from gradcli.recorded.result import Result
 from gradcli.recorded.symbols.tree import Call, Choice, Constant, Name, Operation, Symbol
 from gradcli.show.graph.labels import norm_text
 from gradcli.show.graph.nodes import source_text
-from gradcli.show.ledger_json import ledger_document
+from gradcli.show.json import ledger_document, number
 from gradcli.show.pictures.picture import Arrow, Box, Path, Picture, module_name, own_parts
 from gradcli.show.pictures.svg import STYLE
-from gradcli.show.result_json import number
 from gradcli.show.style import escaped
 
 # --- computing a node anew ------------------------------------------------------------------------

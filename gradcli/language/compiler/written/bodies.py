@@ -15,9 +15,7 @@ from gradcli.language.compiler.expressions.calling import NO_RECEIVER, failed, f
 from gradcli.language.compiler.expressions.displays import joined
 from gradcli.language.compiler.written import (  # noqa: F401  each writer registers itself
     calling,
-    displays,
-    names,
-    operations,
+    expressions,
     statements,
 )
 from gradcli.language.compiler.written.writer import UNBOUND, CannotWrite, Writer, attempted
@@ -59,7 +57,7 @@ _NAMES: dict[str, Any] = {
     "too_many_steps": too_many_steps,
     "unpacked": unpacked,
     "with_star": with_star,
-    **operations.NAMES,
+    **expressions.NAMES,
 }
 """What every text may refer to."""
 
@@ -137,7 +135,7 @@ def written_list(
     writer.has_variables = True
     try:
         result = attempted(
-            writer, lambda: displays.listed(writer, node, scope, "drawn"), lambda: None
+            writer, lambda: expressions.listed(writer, node, scope, "drawn"), lambda: None
         )
     except CannotWrite:
         return None

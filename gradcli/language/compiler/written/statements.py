@@ -9,8 +9,7 @@ from typing import Any
 from gradcli.language.compiler.over_operands import Operation
 from gradcli.language.compiler.statements.lints import is_watched
 from gradcli.language.compiler.written.calling import read_part, write_part
-from gradcli.language.compiler.written.displays import counted
-from gradcli.language.compiler.written.operations import guard
+from gradcli.language.compiler.written.expressions import counted, guard
 from gradcli.language.compiler.written.writer import Writer, binds, writes
 from gradcli.language.objects.operators import changing
 from gradcli.language.tree import syntax as tree

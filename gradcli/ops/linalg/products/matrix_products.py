@@ -24,8 +24,7 @@ from gradcli.arrays.layout.strides import laid_out_like_operands
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor, refresh, storage_of
 from gradcli.errors import GradcliError, dtype_error, index_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import add, check_factor, factor_of_dtype, mul
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import add, check_factor, conj, factor_of_dtype, mul
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import expose, function, operators
 from gradcli.ops.binding.functions import methods

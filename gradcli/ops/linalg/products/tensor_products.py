@@ -12,8 +12,7 @@ from gradcli.arrays.kernels.sums import wide, wider
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import add, mul, zeros
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import add, conj, mul, zeros
 from gradcli.ops.binding.arguments import (
     check_not_integral,
     check_same_dtype,

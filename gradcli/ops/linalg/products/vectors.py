@@ -10,8 +10,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.kernels.sums import is_fused, multiply_add
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, index_error, runtime_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj, zeros
 from gradcli.ops.binding.arguments import check_number, check_same_dtype, check_tensors, normal_dim
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import copy_

@@ -28,8 +28,7 @@ from gradcli.library.torch.func.batching.rules import (
     side_by_side,
     unfolded,
 )
-from gradcli.ops.arithmetic.arithmetic import mul, zeros
-from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.arithmetic import conj, mul, zeros
 from gradcli.ops.binding.arguments import checked_values
 from gradcli.ops.binding.functions import methods, operators
 from gradcli.ops.creation.copies import clone, copied, row_order
