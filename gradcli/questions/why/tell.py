@@ -8,7 +8,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.questions.why.detachments import Why
 from gradcli.show.diagnostics.human import finding, location, span_object, wrapped
 from gradcli.show.graph.nodes import leaf_text, source_of, title, value_text
-from gradcli.show.result_json import number
+from gradcli.show.json import number
 from gradcli.show.style import PLAIN, Style, block
 
 SCHEMA = "gradcli.why/1"
