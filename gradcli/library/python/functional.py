@@ -381,9 +381,16 @@ FUNCTOOLS: dict[str, Any] = {
 
 
 def _counted(values: Any) -> Generator[Any, None, None]:
-    """The values of an iterable, each a step: of some there is no end."""
+    """The values of an iterable, each a step: of some there is no end.
+
+    The iterator is made at once, as by the host: a loader draws its seed when it is asked for one.
+    """
+    return _stepwise(iterate(values))
+
+
+def _stepwise(values: HostIterator[Any]) -> Generator[Any, None, None]:
     steps = active.state.steps
-    for value in iterate(values):
+    for value in values:
         steps.left -= 1
         if steps.left < 0:
             raise too_many_steps()
@@ -401,7 +408,7 @@ def count(start: Any = 0, step: Any = 1) -> Iterator:
 
 
 def cycle(iterable: Any, /) -> Iterator:
-    return drawing("cycle", host.cycle(_pool(iterable)), iterable)
+    return drawing("cycle", host.cycle(_counted(iterable)), iterable)
 
 
 def repeat(object: Any, times: Any = None) -> Iterator:
