@@ -339,7 +339,7 @@ def _hot_loop(
         if loops is None:
             hot = hot_loop.HotLoop(compiler, loop, scope, body, in_try)
         else:
-            from gradcli.loops.unheard import UnheardLoop  # lazy: start-up
+            from gradcli.loops.hot_loop import UnheardLoop  # lazy: start-up
 
             hot = UnheardLoop(compiler, loop, scope, body, in_try, loops)
         known[id(loop)] = hot

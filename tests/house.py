@@ -53,7 +53,7 @@ INSIDE = {
     "language.compiler": "written statements expressions",
     "language.parser": "actions errors",
     "library": "drawing numpy python torch",
-    "library.python": "reports system numbers classes",
+    "library.python": "system numbers classes",
     "library.torch": "func distributions optim data nn",
     "library.torch.nn": "utils layers",
     "ops": (

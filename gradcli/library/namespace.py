@@ -84,7 +84,7 @@ LIBRARY: dict[str, str] = {
     "IPython.display": "drawing.pyplot:DISPLAY",
     "itertools": "python.functional:ITERTOOLS",
     "json": "python.documents:JSON",
-    "logging": "python.reports.logging:LOGGING",
+    "logging": "python.reports:LOGGING",
     "math": "python.numbers.math:MATH",
     "matplotlib": "drawing.pyplot:MATPLOTLIB",
     "matplotlib.cm": "drawing.pyplot:COLOR_MAPS",
@@ -111,7 +111,7 @@ LIBRARY: dict[str, str] = {
     "textwrap": "python.text:TEXTWRAP",
     "time": "python.time:TIME",
     "timeit": "python.time:TIMEIT",
-    "traceback": "python.reports.traceback:TRACEBACK",
+    "traceback": "python.reports:TRACEBACK",
     "types": "python.classes.typing:TYPES",
     "typing": "python.classes.typing:TYPING",
     "unicodedata": "python.text:UNICODEDATA",
@@ -149,7 +149,7 @@ LIBRARY: dict[str, str] = {
         f"tqdm.{name}": "tqdm:TQDM"
         for name in ("asyncio", "auto", "autonotebook", "notebook", "std")
     },
-    "warnings": "python.reports.warnings:WARNINGS",
+    "warnings": "python.reports:WARNINGS",
     **dict.fromkeys(_UNDRAWN.split(), "drawing.undrawn:DRAWING"),
 }
 """Each module with the file of this folder and the table in it that holds its names."""

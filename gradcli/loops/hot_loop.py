@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from gradcli.autograd.recording.recorder import Alike, Passes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
-from gradcli.language.compiler.base import Between, Iterations
+from gradcli.language.compiler.base import Between, Compiler, Iterations
 from gradcli.language.compiler.statements.blocks import Length
+from gradcli.language.long_loops import LongLoops
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables
@@ -614,3 +616,51 @@ class HotClosure(HotLoop):
         walk.note(Returned(value.name if type(value) is Tensor else None), walk.ended[0])
         self._ended = ended
         return None
+
+
+class UnheardLoop(HotLoop):
+    """A hot loop of which a run records some iterations.
+
+    What is interpreted of it is told to the listener of `LongLoops`: also the iteration that is
+    captured, and the one that the compiled code is compared with. So it has heard each way through
+    the body that is compiled; what depends on values, it may check in compiled iterations too
+    (`Listener.check`).
+    """
+
+    def __init__(
+        self,
+        compiler: Compiler,
+        node: tree.For | tree.While,
+        scope: Scope,
+        body: Run,
+        in_try: bool,
+        following: LongLoops,
+    ) -> None:
+        super().__init__(
+            compiler, node, scope, lambda variables: following.listened(body, variables), in_try
+        )
+        self._following = following
+        self._arrivals: Counter[Tensor] = Counter()
+        self._alike: dict[CompiledIteration, Alike] = {}
+
+    def _walked(self, walk: Capture) -> Any:
+        self._following.rounds[-1].number += 1  # the captured body does not count itself
+        passes = self._following.listener
+        before = Counter(passes.arrived) if isinstance(passes, Passes) else Counter()
+        signal = self._following.listened(lambda _: walk.run(self.node.body), walk.variables)
+        if isinstance(passes, Passes):
+            self._arrivals = passes.arrived - before
+        return signal
+
+    def _add(self, path: CompiledIteration) -> None:
+        super()._add(path)
+        passes = self._following.listener
+        if isinstance(passes, Passes):
+            self._alike[path] = Alike(self._arrivals)
+            passes.alike.append(self._alike[path])
+
+    def _run_compiled(self, path: CompiledIteration, variables: Variables) -> Arrays:
+        left = super()._run_compiled(path, variables)
+        if path in self._alike:
+            self._alike[path].count += 1
+        return left

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from prompt_toolkit.completion import Completion
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.language.functions.signatures import parameters_of, signature_of
 from gradcli.language.objects.attributes import Module, attribute_names
 from gradcli.language.parser.lexer import KEYWORDS
 from gradcli.library.namespace import plain_names, table_of
@@ -18,7 +17,7 @@ from gradcli.ops.binding import catalogue
 from gradcli.repl.dot_commands.describe import kind_of
 from gradcli.repl.dot_commands.line import Kind
 from gradcli.repl.dot_commands.table import TABLE
-from gradcli.running.lookup import UNKNOWN, value_of
+from gradcli.running.lookup import UNKNOWN, parameters_of, signature_of, value_of
 from gradcli.show.help.pages import topics
 
 if TYPE_CHECKING:

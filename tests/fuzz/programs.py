@@ -19,8 +19,7 @@ from gradcli.library.numpy.load import NUMPY
 from gradcli.library.python.collections import Counter, DefaultDict, Deque
 from gradcli.library.python.documents import JSONEncoder
 from gradcli.library.python.numbers.random import Random as Random_
-from gradcli.library.python.reports.logging import Logger
-from gradcli.library.python.reports.warnings import WarningMessage
+from gradcli.library.python.reports import Logger, WarningMessage
 from gradcli.library.python.system.argparse import ArgumentParser
 from gradcli.library.python.system.pathlib import Path as Path_
 from gradcli.library.python.text import Match, Pattern

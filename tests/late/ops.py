@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.language.functions.signatures import parameters_of
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.lookup import PublicName
+from gradcli.running.lookup import parameters_of
 from gradcli.session import Session
 from gradcli.show.help.ops import example_of, op_names
 from tests import op_table

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import builtins as host
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +21,7 @@ from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.special_methods import checked_length
 from gradcli.language.objects.classes.user_classes import CHANGES, init_returned
 from gradcli.language.objects.exceptions import caught
+from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.operators import written_method
 from gradcli.state import State
 
@@ -183,3 +185,62 @@ HELPERS = (
     *(GradcliError, CHANGES, FOREIGN, DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST),
 )
 """What Python has to say to nodes, in the order of `node.h`."""
+
+
+DOES = (
+    *("length", "is instance", "absolute", "least", "largest", "sum", "to text", "to integer"),
+    *(
+        "to float",
+        "to bool",
+        "to list",
+        "to tuple",
+        "to set",
+        "numbers",
+        "append",
+        "join",
+        "of text",
+    ),
+    *("of list", "get", "by key", "add"),
+)
+"""What a call does, at the number that `quick.c` has for it."""
+
+_BUILTINS = {
+    "len": "length",
+    "isinstance": "is instance",
+    "abs": "absolute",
+    "min": "least",
+    "max": "largest",
+    "sum": "sum",
+    "str": "to text",
+    "int": "to integer",
+    "float": "to float",
+    "bool": "to bool",
+    "list": "to list",
+    "tuple": "to tuple",
+    "set": "to set",
+    "range": "numbers",
+}
+
+_METHODS: dict[type, dict[str, str]] = {
+    str: {
+        "join": "join",
+        "of text": """capitalize count endswith find index isalnum isalpha isascii isdecimal isdigit
+            isidentifier islower isnumeric isspace istitle isupper lower lstrip partition
+            removeprefix removesuffix rfind rindex rpartition rsplit rstrip split splitlines
+            startswith strip swapcase title upper""",
+    },
+    list: {"append": "append", "of list": "copy insert pop reverse"},
+    dict: {"get": "get", "by key": "pop setdefault"},
+    set: {"add": "add", "by key": "discard remove"},
+}
+"""The methods of each class, by what a call of them does."""
+
+
+def quick_calls(builtins: dict[str, Any]) -> Iterator[tuple[int, Any, Any]]:
+    """What a call does, the function of the library's, and the host's."""
+    for name, does in _BUILTINS.items():
+        yield DOES.index(does), builtins[name], getattr(host, name)
+    for kind, table in _METHODS.items():
+        for does, names in table.items():
+            for name in names.split():
+                yield DOES.index(does), METHODS[kind][name], getattr(kind, name)

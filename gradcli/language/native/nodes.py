@@ -16,11 +16,8 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function, Signature
 from gradcli.language.functions.generators import KINDS
 from gradcli.language.functions.hot_bodies import HotBody
-from gradcli.language.native import quick
-from gradcli.language.native.calls import HELPERS, Calls, Find, Node
-from gradcli.language.native.generators import Generators
-from gradcli.language.native.handling import Handling
-from gradcli.language.native.statements import Statements
+from gradcli.language.native.calls import HELPERS, Calls, Find, Node, quick_calls
+from gradcli.language.native.statements import Generators, Handling, Statements
 from gradcli.language.objects.attributes import Module, PerSession
 from gradcli.language.objects.classes.descriptors import BoundMethod
 from gradcli.language.objects.classes.user_classes import Changes, Instance, UserClass
@@ -283,7 +280,7 @@ def _informed(module: Any, builtins: dict[str, Any]) -> Nodes:
     nodes: Any = module.nodes
     nodes.know(*_CLASSES, *HELPERS)
     KINDS.add(nodes.Generator)
-    for call in quick.calls(builtins):
+    for call in quick_calls(builtins):
         nodes.know_quick(*call)
     _known.append(nodes)
     return _known[0]

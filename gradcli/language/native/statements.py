@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Iterator as HostIterator
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from gradcli.language.native.calls import Find, Node
 
 if TYPE_CHECKING:
-    from gradcli.errors import Span
+    from gradcli.errors import GradcliError, Span
+    from gradcli.language.objects.iteration import Iterator
     from gradcli.language.tree.control_flow import Run
     from gradcli.language.tree.scopes import Variables
     from gradcli.limits import Steps
@@ -193,4 +195,134 @@ class Statements(Protocol):
         self, left: int, body: Run, period: int, look: Callable[[], Run | None], /
     ) -> Run:
         """A loop's body; `look` gives what is to run in its place, after so many runs."""
+        raise NotImplementedError
+
+
+class Handling(Protocol):
+    """The makers of these nodes, a method for each line of `nodes.def`."""
+
+    def tried(
+        self,
+        number: int,
+        state: State,
+        place: None,
+        body: Run,
+        orelse: Run | None,
+        handled: list[GradcliError],
+        takes: Callable[[Any, GradcliError], bool],
+        in_groups: Callable[[GradcliError, Variables], Any] | None,
+        /,
+        *clauses: Any,
+    ) -> Run:
+        """`try` with nine parts for each `except`, the last four of which it learns."""
+        raise NotImplementedError
+
+    def finished(self, number: int, state: State, place: None, body: Run, final: Run, /) -> Run:
+        """`try` with its `finally`."""
+        raise NotImplementedError
+
+    def raised(
+        self,
+        number: int,
+        state: State,
+        place: Span,
+        exception: Node,
+        cause: Node,
+        make: Callable[[Any], GradcliError],
+        /,
+    ) -> Run:
+        """`raise exception from cause`; `make` makes an exception of any other value."""
+        raise NotImplementedError
+
+    def asserted(
+        self,
+        number: int,
+        state: State,
+        place: Span,
+        test: Node,
+        message: Node | None,
+        fail: Callable[..., None],
+        /,
+    ) -> Run:
+        """`assert test, message`; `fail` takes the message, if there is one."""
+        raise NotImplementedError
+
+    def within(
+        self,
+        number: int,
+        state: State,
+        place: Span,
+        context: Node,
+        target: Store | None,
+        body: Run,
+        enter: Callable[[Any], tuple[Any, Any]],
+        leave: Callable[[Any], None],
+        leave_after: Callable[[Any, GradcliError], bool],
+        kind_of: Callable[[GradcliError], Any],
+        failed: Callable[[Exception, Any, Any, Any], Any],
+        find_enter: Find,
+        find_exit: Find,
+        /,
+        *learnt: None,
+    ) -> Run:
+        """`with context as target`; six parts are what it learns of both methods."""
+        raise NotImplementedError
+
+
+class Generators(Protocol):
+    """The makers of these nodes, a method for each line of `nodes.def`."""
+
+    def frame(
+        self,
+        loops: int,
+        state: State,
+        place: None,
+        steps: Steps,
+        iterate: Callable[[Any], Any],
+        converted: Callable[[Exception], NoReturn],
+        broke: object,
+        goes_on: object,
+        iterable: None,
+        like: None,
+        drawing: None,
+        /,
+        *instructions: Any,
+    ) -> Callable[..., Any]:
+        """Statements that can wait, with so many loops: five parts for each instruction."""
+        raise NotImplementedError
+
+    def drawn(
+        self,
+        loops: int,
+        state: State,
+        place: Span,
+        steps: Steps,
+        iterate: Callable[[Any], Any],
+        converted: Callable[[Exception], NoReturn],
+        broke: object,
+        goes_on: object,
+        iterable: Node,
+        like: Iterator,
+        drawing: Callable[[HostIterator[Any], Any], Iterator],
+        /,
+        *instructions: Any,
+    ) -> Node:
+        """A generator expression, with what gives the values of its first loop, an iterator that
+        draws from one value, and what makes that of any.
+        """
+        raise NotImplementedError
+
+    def generator(
+        self,
+        number: int,
+        state: State,
+        place: None,
+        steps: Steps,
+        handled: list[GradcliError],
+        name: str,
+        body: Callable[..., Any],
+        like: Iterator,
+        /,
+    ) -> Run:
+        """The body of a generator function: a call returns an iterator like this one."""
         raise NotImplementedError

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.tensor import Tensor
-from gradcli.language.functions.signatures import signature_of
 from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import type_name
-from gradcli.running.lookup import UNKNOWN, value_of
+from gradcli.running.lookup import UNKNOWN, signature_of, value_of
 from gradcli.show.diagnostics.human import location
 from gradcli.show.help.ops import op_help
 from gradcli.show.style import block, clipped, one_line

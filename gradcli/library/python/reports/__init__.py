@@ -1,1 +1,0 @@
-"""What a program reports on standard error: `logging`, `traceback` and `warnings`."""
