@@ -62,7 +62,6 @@ INSIDE = {
     ),
     "ops.nn": "normalisation spatial loss",
     "questions": "check derive explain blame notes why plot port",
-    "recorded": "formulas symbols",
     "running": "recordings arguments process",
     "show": "help page pictures graph plots diagnostics",
 }

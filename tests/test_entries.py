@@ -54,7 +54,7 @@ LISTS = {
     "questions/blame/rewrites.py": "which fix a pattern of the program has",
     "questions/derive/algebra/matrices.py": "functions that make one number of all elements",
     "questions/derive/algebra/quotients.py": "odd functions, which hand on a sign",
-    "recorded/formulas/written_instructions.py": "what the language writes in another form",
+    "recorded/written_instructions.py": "what the language writes in another form",
     "questions/explain/kinks.py": "a function for each, which looks at the numbers of a run",
     "recorded/symbols/tree.py": "names that Python reads otherwise, and those of conditions",
     "library/torch/func/batching/rules.py": "what PyTorch has no batching rule for, recorded",

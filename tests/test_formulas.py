@@ -11,7 +11,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Source
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.definition.op import Op, parameters_of, registry
-from gradcli.recorded.formulas.rules import derivative_formulas, forward_formula
+from gradcli.recorded.symbols.reading import derivative_formulas, forward_formula
 from gradcli.recorded.symbols.tree import (
     Call,
     Constant,

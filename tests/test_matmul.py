@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gradcli.arrays import threads
-from gradcli.arrays.kernels import products
+from gradcli.ops.linalg.products import matrix_products
 from tests.recorded import graphs, printed, prints, raises
 
 # Without the `Backward0` that most names end in.
@@ -260,13 +260,13 @@ print(graph(g), graph(h))
 def test_a_product_in_parts_is_the_whole(
     left: tuple[int, ...], right: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(products, "_WORTH", 0)
+    monkeypatch.setattr(matrix_products, "_WORTH", 0)
     monkeypatch.setattr(threads, "SMALLEST_TILE", 1)
     monkeypatch.setattr(threads, "cores", lambda: 3)
     one, other = (np.arange(np.prod(shape)).reshape(shape) % 7.0 for shape in (left, right))
     columns = other.swapaxes(-2, -1).copy().swapaxes(-2, -1)
     for second in (other, columns):
-        np.testing.assert_array_equal(products.matrix_product(one, second), one @ second)
+        np.testing.assert_array_equal(matrix_products.matrix_product(one, second), one @ second)
 
 
 def test_a_busy_thread_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,6 @@ import numpy as np
 import pytest
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.kernels import products
 from gradcli.arrays.kernels.special import error_function, gamma
 from gradcli.arrays.kernels.windows import Windows
 from gradcli.arrays.native import dispatch, half
@@ -31,6 +30,7 @@ from gradcli.library.torch.optim.optimizer import add_scaled
 from gradcli.ops.definition.op import registry
 from gradcli.ops.indexing import basic
 from gradcli.ops.linalg import linear_systems
+from gradcli.ops.linalg.products import matrix_products
 from gradcli.ops.nn import activations, attention, recurrent, softmax
 from gradcli.ops.nn.normalisation import batch, formula, layer
 from gradcli.ops.nn.spatial import convolution, pooling
@@ -189,9 +189,9 @@ def _products(array: Any) -> Any:
     for rows, inner, columns in ((130, 97, 101), (43, 700, 80)):
         left, right = _tame(array, rows, inner), _line(array, inner * columns)
         right = right.reshape(inner, columns)
-        assert left.size * columns >= products.MIDDLE
+        assert left.size * columns >= matrix_products.MIDDLE
         found += [
-            products.matrix_product(one, other)
+            matrix_products.matrix_product(one, other)
             for one in (left, np.asfortranarray(left))
             for other in (right, np.asfortranarray(right))
         ]

@@ -20,8 +20,8 @@ from gradcli.language.parser.parser import parse_program
 from gradcli.ops.definition.op import Op, registry
 from gradcli.questions.derive.program import Derivation, derive
 from gradcli.questions.derive.tell import NumpyWriter, Unspoken, numpy_text
-from gradcli.recorded.formulas.rules import derivative_formulas
 from gradcli.recorded.result import Gradient, Result
+from gradcli.recorded.symbols.reading import derivative_formulas
 from gradcli.running.source import run_program
 from gradcli.session import Session
 from tests.op_table.check import graph_of

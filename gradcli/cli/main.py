@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gradcli.running.arguments.words import UsageError
 
-# One BLAS thread, set before NumPy is imported: `arrays/kernels/products.py` says why. A
-# program that uses gradcli as a library decides for itself.
+# One BLAS thread, set before NumPy is imported: `ops/linalg/products/matrix_products.py` says why.
+# A program that uses gradcli as a library decides for itself.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 WRONG_USAGE = 2

@@ -27,8 +27,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.definition.op import Op
 from gradcli.record import Record
-from gradcli.recorded.formulas.rules import derivative_formulas
-from gradcli.recorded.formulas.written_instructions import opened
+from gradcli.recorded.symbols.reading import derivative_formulas
 from gradcli.recorded.symbols.tree import (
     Call,
     Constant,
@@ -40,6 +39,7 @@ from gradcli.recorded.symbols.tree import (
     public,
     substituted,
 )
+from gradcli.recorded.written_instructions import opened
 from gradcli.state import active
 
 # --- names ----------------------------------------------------------------------------------------

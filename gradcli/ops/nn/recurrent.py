@@ -13,7 +13,6 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.kernels.in_c import are_plain
-from gradcli.arrays.kernels.products import matrix_product
 from gradcli.arrays.kernels.sums import wide
 from gradcli.arrays.native.dispatch import kernel
 from gradcli.autograd.engine import backward
@@ -22,7 +21,7 @@ from gradcli.ops.binding.functions import methods
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.unary import sigmoid, tanh
-from gradcli.ops.linalg.products.matrix_products import linear
+from gradcli.ops.linalg.products.matrix_products import linear, matrix_product
 from gradcli.ops.shape.joining import stack_function
 from gradcli.state import active
 

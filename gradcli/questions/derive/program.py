@@ -31,14 +31,6 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.questions.derive.simplify import Simplification
 from gradcli.record import Record
-from gradcli.recorded.formulas.written_instructions import (
-    Unwritten,
-    dtype_argument,
-    read_at,
-    shared_positions,
-    written,
-    written_at,
-)
 from gradcli.recorded.result import Result
 from gradcli.recorded.symbols.tree import (
     Call,
@@ -50,6 +42,14 @@ from gradcli.recorded.symbols.tree import (
     rebuilt,
     substituted,
     text_of,
+)
+from gradcli.recorded.written_instructions import (
+    Unwritten,
+    dtype_argument,
+    read_at,
+    shared_positions,
+    written,
+    written_at,
 )
 from gradcli.state import active
 from gradcli.trace.ir import Value, values_in

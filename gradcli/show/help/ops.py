@@ -35,7 +35,7 @@ from gradcli.ops.lookup import (
     own_entries,
     same,
 )
-from gradcli.recorded.formulas.rules import derivative_formulas, forward_formula
+from gradcli.recorded.symbols.reading import derivative_formulas, forward_formula
 from gradcli.recorded.symbols.tree import OPERATORS, SIGNS, Call, Name, Symbol, substituted, text_of
 from gradcli.session import Session
 from gradcli.show.help.manual import rendered

@@ -22,7 +22,7 @@ from gradcli.ops.binding.functions import F, linalg, methods, operators, torch
 from gradcli.ops.creation.copies import detach
 from gradcli.ops.creation.data import parameter
 from gradcli.ops.creation.tensor_methods import set_data
-from gradcli.ops.nn.normalisation.weight import length_of, scaled_direction
+from gradcli.ops.nn.normalisation.layer import length_of, scaled_direction
 from gradcli.state import active
 
 _MODULE = "torch.nn.utils.parametrize"

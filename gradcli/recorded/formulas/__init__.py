@@ -1,1 +1,0 @@
-"""Derivative rules and instructions written as formulas and as calls."""
