@@ -10,7 +10,7 @@ from gradcli.autograd.engine import engine
 from gradcli.autograd.engine.pass_trace import trace_of
 from gradcli.session import Session
 from gradcli.show.diagnostics.human import diagnostic
-from gradcli.trace.printer import text_of
+from gradcli.trace.ir import text_of
 from tests.running import run
 
 TENSORS = """

@@ -12,8 +12,7 @@ from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.session import Session
-from gradcli.trace.ir import ALIAS, Effect
-from gradcli.trace.printer import lines_of
+from gradcli.trace.ir import ALIAS, Effect, lines_of
 from tests.command_line import CommandLine
 from tests.rows import sampled
 

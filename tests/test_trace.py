@@ -23,9 +23,10 @@ from gradcli.trace.ir import (
     Kind,
     Trace,
     Value,
+    lines_of,
     same,
+    text_of,
 )
-from gradcli.trace.printer import lines_of, text_of
 from tests.blocks import MANUAL
 
 GIVEN: dict[str, Any] = {}

@@ -26,16 +26,17 @@ from gradcli.language.objects.attributes import (
     set_attribute,
 )
 from gradcli.language.objects.classes.definition import Super, make_class
-from gradcli.language.objects.classes.descriptors import (
+from gradcli.language.objects.classes.instance_attributes import attributes_of
+from gradcli.language.objects.classes.user_classes import (
     MISSING,
+    OBJECT,
     ClassMethod,
     Property,
     StaticMethod,
+    UserClass,
+    is_dunder,
 )
-from gradcli.language.objects.classes.instance_attributes import attributes_of
-from gradcli.language.objects.classes.user_classes import OBJECT, UserClass, is_dunder
 from gradcli.language.objects.exceptions import Raised
-from gradcli.language.objects.formatting import ascii_of, format_value
 from gradcli.language.objects.iteration import (
     Iterator,
     bounded,
@@ -46,7 +47,7 @@ from gradcli.language.objects.iteration import (
 )
 from gradcli.language.objects.methods import dict_of, set_of
 from gradcli.language.objects.operators import NUMBERS, binary, extreme, sort_values
-from gradcli.language.objects.repr import display, text
+from gradcli.language.objects.repr import ascii_of, display, format_value, text
 from gradcli.language.objects.types import (
     EXCEPTIONS,
     TYPE,

@@ -11,9 +11,8 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.tensor import Tensor, alias, meta_of
 from gradcli.errors import GradcliError
 from gradcli.language.objects.borders import is_array
-from gradcli.language.objects.classes.descriptors import MISSING
 from gradcli.language.objects.classes.extensible import Extensible
-from gradcli.language.objects.classes.user_classes import Instance
+from gradcli.language.objects.classes.user_classes import MISSING, Instance
 from gradcli.language.objects.repr import HOST_TEXT
 from gradcli.language.objects.types import LanguageType, type_name
 from gradcli.library.torch.nn.attributes import enlist, is_initialised

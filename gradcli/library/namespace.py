@@ -130,10 +130,10 @@ LIBRARY: dict[str, str] = {
         for name in ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum")
     },
     "torch.backends.cuda.matmul": "torch.settings:MATMUL",
-    "torch.compiler": "torch.compilation:COMPILER",
+    "torch.compiler": "torch.settings:COMPILER",
     "torch.cuda.amp": "torch.amp:CUDA_AMP",
     "torch.distributed": "torch.settings:DISTRIBUTED",
-    "torch.jit": "torch.compilation:JIT",
+    "torch.jit": "torch.settings:JIT",
     "torch.mps": "torch.settings:MPS_DEVICE",
     "torch.nn.modules.utils": "torch.settings:TUPLES",
     "torch.serialization": "torch.serialization:SERIALIZATION",

@@ -25,7 +25,7 @@ from gradcli.language.compiler.base import HANDLERS, STORES, Evaluate, Store, la
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.generators import is_generator
 from gradcli.language.objects.attributes import set_attribute
-from gradcli.language.objects.classes.descriptors import computes
+from gradcli.language.objects.classes.user_classes import computes
 from gradcli.language.objects.iteration import Iterator, drawing, enter, iterate
 from gradcli.language.objects.operators import set_item
 from gradcli.language.tree import syntax as tree

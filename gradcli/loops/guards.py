@@ -10,7 +10,7 @@ from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.objects.attributes import Method
-from gradcli.language.objects.classes.descriptors import BoundMethod
+from gradcli.language.objects.classes.user_classes import BoundMethod
 from gradcli.language.tree.scopes import Variables
 from gradcli.state import State, is_unobserved
 from gradcli.trace.ir import Guard as ValueGuard

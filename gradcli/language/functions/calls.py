@@ -21,7 +21,7 @@ from gradcli.language.limits import (
 )
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.borders import FOREIGN, argument
-from gradcli.language.objects.classes.descriptors import BoundMethod, computes
+from gradcli.language.objects.classes.user_classes import BoundMethod, computes
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.repr import numbered

@@ -19,8 +19,7 @@ from gradcli.language.functions.hot_bodies import HotBody
 from gradcli.language.native.calls import HELPERS, Calls, Find, Node, quick_calls
 from gradcli.language.native.statements import Generators, Handling, Statements
 from gradcli.language.objects.attributes import Module, PerSession
-from gradcli.language.objects.classes.descriptors import BoundMethod
-from gradcli.language.objects.classes.user_classes import Changes, Instance, UserClass
+from gradcli.language.objects.classes.user_classes import BoundMethod, Changes, Instance, UserClass
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.objects.types import LanguageType
 from gradcli.limits import Limits, Steps

@@ -19,7 +19,6 @@ from gradcli.language.objects.classes.definition import (
     make_class,
     new_object,
 )
-from gradcli.language.objects.classes.descriptors import MISSING
 from gradcli.language.objects.classes.instance_attributes import attribute_names as names_of_class
 from gradcli.language.objects.classes.instance_attributes import (
     class_attribute,
@@ -29,7 +28,13 @@ from gradcli.language.objects.classes.instance_attributes import (
     set_instance_attribute,
 )
 from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
-from gradcli.language.objects.classes.user_classes import OBJECT, Instance, UserClass, find_init
+from gradcli.language.objects.classes.user_classes import (
+    MISSING,
+    OBJECT,
+    Instance,
+    UserClass,
+    find_init,
+)
 from gradcli.language.objects.exceptions import exception_attribute
 from gradcli.language.objects.methods import (
     CLASS_METHODS,

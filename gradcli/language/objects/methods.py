@@ -13,7 +13,6 @@ from typing import Any
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.limits import PLAIN, charge_copy, check_collection, check_nesting, check_text
 from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
-from gradcli.language.objects.formatting import Fields
 from gradcli.language.objects.iteration import bounded, check_key, drawing, iterate
 from gradcli.language.objects.operators import (
     HOST_OPERATORS,
@@ -23,7 +22,7 @@ from gradcli.language.objects.operators import (
     set_item,
     sort_values,
 )
-from gradcli.language.objects.repr import display, text
+from gradcli.language.objects.repr import Fields, display, text
 from gradcli.language.objects.types import by_name, called, type_name
 from gradcli.state import active
 

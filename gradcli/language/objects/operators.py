@@ -26,15 +26,14 @@ from gradcli.language.limits import (
 )
 from gradcli.language.objects import borders
 from gradcli.language.objects.borders import FOREIGN
-from gradcli.language.objects.classes.descriptors import MISSING, bound
 from gradcli.language.objects.classes.special_methods import (
     ARITHMETIC,
     COMPARISONS,
 )
+from gradcli.language.objects.classes.user_classes import MISSING, bound
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
-from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.iteration import bounded, check_key
-from gradcli.language.objects.repr import display
+from gradcli.language.objects.repr import display, percent
 from gradcli.language.objects.types import LanguageType, type_name
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.functions import methods, operators

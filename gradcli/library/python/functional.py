@@ -16,9 +16,8 @@ from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.functions.calls import Function, call, for_host
 from gradcli.language.limits import check_collection, check_nesting, too_many_steps
 from gradcli.language.objects.attributes import documentation, get_attribute
-from gradcli.language.objects.classes.descriptors import bound
 from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
-from gradcli.language.objects.classes.user_classes import OBJECT, Instance, UserClass
+from gradcli.language.objects.classes.user_classes import OBJECT, Instance, UserClass, bound
 from gradcli.language.objects.iteration import Iterator, bounded, drawing, iterate
 from gradcli.language.objects.operators import (
     augmented,

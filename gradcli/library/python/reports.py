@@ -12,8 +12,7 @@ from gradcli.language.events import Reported
 from gradcli.language.functions.calls import call
 from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.exceptions import handles
-from gradcli.language.objects.formatting import percent
-from gradcli.language.objects.repr import display, text
+from gradcli.language.objects.repr import display, percent, text
 from gradcli.language.objects.types import (
     EXCEPTIONS,
     LanguageType,

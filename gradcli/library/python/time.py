@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.functions.calls import call
 from gradcli.language.limits import check_text, too_many_steps
-from gradcli.language.objects.formatting import HOST_FORMAT
 from gradcli.language.objects.methods import CLASS_METHODS, METHODS, VALUES
-from gradcli.language.objects.repr import HOST_TEXT
+from gradcli.language.objects.repr import HOST_FORMAT, HOST_TEXT
 from gradcli.language.objects.types import by_name, called, check_kind, define
 from gradcli.state import active
 

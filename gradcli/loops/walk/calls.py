@@ -18,8 +18,7 @@ from gradcli.language.functions import calls
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.attributes import Module as Namespace
-from gradcli.language.objects.classes.descriptors import BoundMethod
-from gradcli.language.objects.classes.user_classes import UserClass
+from gradcli.language.objects.classes.user_classes import BoundMethod, UserClass
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.tree import syntax as tree

@@ -13,8 +13,7 @@ from gradcli.language.compiler.base import Compiler
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.borders import SCALARS, is_array
-from gradcli.language.objects.classes.descriptors import BoundMethod, Property, computes
-from gradcli.language.objects.classes.user_classes import UserClass
+from gradcli.language.objects.classes.user_classes import BoundMethod, Property, UserClass, computes
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield, names_around

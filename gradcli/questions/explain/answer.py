@@ -46,8 +46,17 @@ from gradcli.running.run import Run
 from gradcli.show.answer import Answer
 from gradcli.show.json import LEDGER_SCHEMA, ledger_document, number
 from gradcli.show.style import escaped
-from gradcli.trace.ir import Effects, Instruction, Trace, Value
-from gradcli.trace.printer import call_text, op_name, operand_text, text_of, type_text
+from gradcli.trace.ir import (
+    Effects,
+    Instruction,
+    Trace,
+    Value,
+    call_text,
+    op_name,
+    operand_text,
+    text_of,
+    type_text,
+)
 
 if TYPE_CHECKING:
     from gradcli.autograd.recording.recorder import Event

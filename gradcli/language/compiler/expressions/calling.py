@@ -20,9 +20,8 @@ from gradcli.language.objects import borders
 from gradcli.language.objects.attributes import Method, get_attribute
 from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.definition import Super
-from gradcli.language.objects.classes.descriptors import BoundMethod
 from gradcli.language.objects.classes.instance_attributes import written_property
-from gradcli.language.objects.classes.user_classes import Instance, UserClass
+from gradcli.language.objects.classes.user_classes import BoundMethod, Instance, UserClass
 from gradcli.language.objects.exceptions import HOST_ERRORS
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS

@@ -17,9 +17,8 @@ from gradcli.language.functions import hot_bodies
 from gradcli.language.functions.hot_bodies import HotList, before_hot
 from gradcli.language.limits import check_text, enter_host_call, too_many_steps
 from gradcli.language.objects.exceptions import converted
-from gradcli.language.objects.formatting import convert, format_value, is_checked
 from gradcli.language.objects.iteration import bounded, check_key, drawing
-from gradcli.language.objects.repr import display
+from gradcli.language.objects.repr import convert, display, format_value, is_checked
 from gradcli.language.objects.types import check_kind
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension_scope

@@ -10,9 +10,14 @@ from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.absent import Absent
-from gradcli.language.objects.classes.descriptors import BoundMethod, bound
 from gradcli.language.objects.classes.instance_attributes import discard_attribute, store_attribute
-from gradcli.language.objects.classes.user_classes import OBJECT, Instance, UserClass
+from gradcli.language.objects.classes.user_classes import (
+    OBJECT,
+    BoundMethod,
+    Instance,
+    UserClass,
+    bound,
+)
 from gradcli.language.objects.methods import inherited_method
 from gradcli.language.objects.types import (
     TYPE,

@@ -6,12 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.errors import GradcliError, type_error
-from gradcli.language.objects.classes.descriptors import MISSING, Property, bound, computes, is_data
 from gradcli.language.objects.classes.user_classes import (
+    MISSING,
     OBJECT,
     PLAIN,
     Instance,
+    Property,
     UserClass,
+    bound,
+    computes,
+    is_data,
     is_dunder,
     learn_read,
     learn_write,

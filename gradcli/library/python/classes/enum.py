@@ -8,14 +8,16 @@ from typing import Any, ClassVar
 
 from gradcli.errors import type_error, value_error
 from gradcli.language.objects.classes.derived import IntegerInstance, TextInstance
-from gradcli.language.objects.classes.descriptors import (
+from gradcli.language.objects.classes.special_methods import SPECIAL_METHODS
+from gradcli.language.objects.classes.user_classes import (
     BoundMethod,
     ClassMethod,
+    Instance,
     Property,
     StaticMethod,
+    UserClass,
+    is_dunder,
 )
-from gradcli.language.objects.classes.special_methods import SPECIAL_METHODS
-from gradcli.language.objects.classes.user_classes import Instance, UserClass, is_dunder
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import inherited_method

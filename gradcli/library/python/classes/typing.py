@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 from gradcli.errors import type_error
 from gradcli.language.objects.attributes import Module
-from gradcli.language.objects.classes.descriptors import BoundMethod
-from gradcli.language.objects.classes.user_classes import Instance
+from gradcli.language.objects.classes.user_classes import BoundMethod, Instance
 from gradcli.language.objects.methods import dict_of
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.type_forms import TypeForm

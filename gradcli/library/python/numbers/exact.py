@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.limits import charge, check_integer
 from gradcli.language.objects.exceptions import Raised
-from gradcli.language.objects.formatting import HOST_FORMAT
 from gradcli.language.objects.methods import CLASS_METHODS, METHODS, VALUES
-from gradcli.language.objects.repr import HOST_TEXT
+from gradcli.language.objects.repr import HOST_FORMAT, HOST_TEXT
 from gradcli.language.objects.types import EXCEPTIONS, called, check_kind, define, names, type_name
 from gradcli.state import active
 

@@ -8,8 +8,8 @@ exactly as PyTorch does, so that graphs show the same plumbing.
 
 Products of middle sizes are computed by a kernel in C, whose threads share them, and large ones by
 BLAS in parts on a thread per core. BLAS itself keeps to one thread (`gradcli/cli/main.py`): its
-idle threads spin, against the other BLAS that scipy brings and against ours, and a small product waits
-longer for them than it takes.
+idle threads spin, against the other BLAS that scipy brings and against ours, and a small product
+waits longer for them than it takes.
 """
 
 from __future__ import annotations
