@@ -8,7 +8,7 @@
 
 enum { PIECE = 16, COPIED = 256, MOST_QUICK = 256, MOST_COMPARED = 16, SUMMED_AT_ONCE = 1 << 16 };
 
-/* What a call does, in the order of `DOES` in quick.py. */
+/* What a call does, in the order of `DOES` in calls.py. */
 enum {
     LENGTH, IS_INSTANCE, ABSOLUTE, LEAST, LARGEST, SUM, TO_TEXT, TO_INTEGER, TO_FLOAT, TO_BOOL,
     TO_LIST, TO_TUPLE, TO_SET, NUMBERS, APPEND, JOIN, OF_TEXT, OF_LIST, GET, BY_KEY, ADD

@@ -5,8 +5,8 @@ otherwise for them. What is asked about is answered as it is here: no CUDA kerne
 process.
 
 So it is with `torch.compile`, `torch.compiler` and `torch.jit`: what is given to them runs as it is
-written. PyTorch promises the same results of compiled code, to rounding; a warning says that nothing
-is compiled, since the graph is that of the function as written and not one node.
+written. PyTorch promises the same results of compiled code, to rounding; a warning says that
+nothing is compiled, since the graph is that of the function as written and not one node.
 """
 
 from __future__ import annotations
