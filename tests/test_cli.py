@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -457,8 +458,11 @@ def test_output_files_are_replaced_whole(gradcli: CommandLine, here: Path) -> No
     assert Path("link.json").is_symlink()
     assert json.loads(Path("real.json").read_text())["outputs"][0]["name"] == "e"
     shown = gradcli(*TOY_WORDS, "-o", "missing/out.npz")
-    assert shown.code == 5
-    assert "E603" in shown.err
+    assert (shown.code, shown.out) == (5, "")  # said before the run
+    assert "error[E603]: missing/out.npz: there is no folder missing" in shown.err
+    recording = gradcli("record", "--python", sys.executable, "-o", "no/x.gradrun", "real.json")
+    assert recording.code == 5
+    assert "there is no folder no" in recording.err
     Path("folder.npz").mkdir()
     assert gradcli(*TOY_WORDS, "-o", "folder.npz").code == 5
     assert sorted(os.listdir()) == ["folder.npz", "link.json", "real.json"]
@@ -609,6 +613,17 @@ def test_programs_that_cannot_be_read(gradcli: CommandLine, here: Path) -> None:
         (["y = x * 1", "x=1", "--wrt", "xs"], "the program has no `xs`"),
         (["y = x", "x=1", "-o", "out.txt"], ".npy, .npz, .csv, .json"),
         (["y = x", "x=1", "--trace=picture"], "picture"),
+        (["y = x", "x=1", "--trace=stesp"], "did you mean `steps`?"),
+        (["y = x", "x=1", "--timeout", "long"], "'long' is not a valid number"),
+        (["y = x", "x=1", "-o", "-"], "standard output is where --json and --format write"),
+        (["wyh", "x.grad", "y = x", "x=1"], "did you mean `why`?"),
+        (["xs", "[1,2]"], "a value has no blank in it: gradcli 'PROGRAM' xs=[1,2]"),
+        (["why", "x.grad"], "`gradcli why --help` shows the usage"),
+        (["blame", "c.grad"], "there is no file c.grad, and no value for `c`"),
+        (["blame", "./c.grad"], "./c.grad: no such file"),
+        (["./c.grad"], "there is no file ./c.grad"),
+        (["record", "c.py"], "c.py: no such file"),
+        (["help", "nosuchpage"], "`gradcli help` lists the topics"),
         (["run"], "needs a file"),
         (["run", "a.grad", "b.grad", "-o", "x.npz"], "-o holds the result of one file"),
         (["help", "exit-cods"], "did you mean `exit-codes`?"),
@@ -619,7 +634,7 @@ def test_usage_errors(gradcli: CommandLine, here: Path, words: list[str], messag
     shown = gradcli(*words)
     assert (shown.code, shown.out) == (2, "")
     assert message in shown.err
-    assert shown.err.startswith("error: ")
+    assert shown.err.startswith(("error: ", "error[E503]: "))
 
 
 @pytest.mark.parametrize(

@@ -458,6 +458,8 @@ MISUSES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: gradcli.run("x * x", x=np.array(["a"])), ValueError, "PyTorch has not"),
     (lambda: gradcli.run("x * x", x=np.array([object()])), ValueError, "PyTorch has not"),
     (lambda: gradcli.run("x * x", {"x y": 1}), ValueError, "no NAME"),
+    (lambda: UNTYPED.run("x * x", x=2, wrt=3), TypeError, "wrt is one name or several, not 3"),
+    (lambda: UNTYPED.check("x * x", x=2, equals="x"), TypeError, "equals has an expression for"),
     (lambda: gradcli.run("x * x", x=2, of="z"), ValueError, "^of: the program has no `z`"),
     (lambda: UNTYPED.run("x * x", x=2, dtype="int8"), ValueError, "dtype is one of"),
     (lambda: gradcli.run("x * x", x=2, device="tpu"), ValueError, "device is"),

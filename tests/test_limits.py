@@ -9,16 +9,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gradcli.limits import ELEMENTS, MEMORY, in_bytes
+from gradcli.errors import GradcliError
+from gradcli.limits import ELEMENTS, MEMORY, Limits, in_bytes
 from gradcli.running.arguments.options import read_size
-from gradcli.running.process.interruption import default_memory
+from gradcli.running.process.interruption import default_memory, limited_time
+from gradcli.state import State
 from tests.command_line import ROOT, process
-from tests.machine import KERNELS, processor_flags, takes_at_most
+from tests.machine import KERNELS, PATIENCE, processor_flags, takes_at_most
 from tests.running import Finished, invoke, run, time_limit
 
 HAS_CEILING = os.path.exists("/proc/self/statm")
@@ -194,6 +198,26 @@ def test_a_timely_program_is_not_stopped() -> None:
     finished = invoke("e = a * 2", "a=2", "--timeout=60")
     assert finished.code == 0
     assert "e = tensor(4., " in finished.stdout
+
+
+def test_the_end_of_time_waits_for_an_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module that a run loads is whole afterwards, and no exception is lost on the way."""
+    module = "import time\nend = time.monotonic() + 0.2\nwhile time.monotonic() < end: pass\n"
+    (tmp_path / "slow_to_load.py").write_text(f"{module}is_whole = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    state = State(limits=Limits(timeout=0.05))
+
+    def work() -> None:
+        with limited_time(state, print):
+            import_module("slow_to_load")
+            time.sleep(PATIENCE)
+
+    with pytest.raises(GradcliError) as raised:
+        work()
+    assert raised.value.code == "E607"
+    assert sys.modules.pop("slow_to_load").is_whole
 
 
 def test_time_runs_anew_for_each_file(tmp_path: Path) -> None:

@@ -75,6 +75,9 @@ def test_broken(check_gradients):
 def test_no_input(check_gradients):
     check_gradients(PROGRAM, {"z": x}, x=x)
 
+def test_no_mapping(check_gradients):
+    check_gradients(PROGRAM, "2 * x", x=x)
+
 def test_no_name(check_gradients):
     check_gradients(PROGRAM, x=x, sandbx=x)
 """
@@ -140,7 +143,8 @@ def test_gradients_made_by_hand(tmp_path: Path) -> None:
     (tmp_path / "test_gradients.py").write_text(CHECKS)
     code, out = _pytest(tmp_path)
     passed = {"test_right", "test_right_as_text", "test_differences"}
-    failed = {"test_wrong", "test_wrong_as_text", "test_broken", "test_no_input", "test_no_name"}
+    failed = {"test_wrong", "test_wrong_as_text", "test_broken", "test_no_input"}
+    failed |= {"test_no_mapping", "test_no_name"}
     expected = {**dict.fromkeys(passed, "PASSED"), **dict.fromkeys(failed, "FAILED")}
     assert (code, _outcomes(out)) == (1, expected), out
     assert "x.grad  wrong" in out

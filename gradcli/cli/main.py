@@ -200,27 +200,38 @@ def _by_click(words: list[str], asked: str | None) -> int:
         raise KeyboardInterrupt from None
     except click.NoSuchOption as error:
         near = closest(error.option_name, error.possibilities or ())
-        help = "`gradcli --help` shows the usage; a program that begins with `-` goes behind -e"
+        help = f"{UsageError.USAGE}; a program that begins with `-` goes behind -e"
         if words[0] == "run":
             help = "the script's own words go behind `--`: gradcli run FILE -- --option"
         raise UsageError(
             f"no such option '{error.option_name}'",
             help if near is None else f"did you mean `{near}`?",
         ) from error
+    except click.BadParameter as error:
+        kind = error.param.type if error.param is not None else None
+        choices = kind.choices if isinstance(kind, click.Choice) else ()
+        word = error.message.partition("'")[2].partition("'")[0]
+        near = closest(word, choices)
+        help = UsageError.USAGE if near is None else f"did you mean `{near}`?"
+        raise UsageError(error.format_message(), help) from error
     except click.ClickException as error:
         raise UsageError(error.format_message()) from error
 
 
 def _usage_error(error: UsageError, args: list[str]) -> int:
     """Report a mistake in the words; the exit code."""
+    from gradcli.running.arguments.words import COMMANDS  # lazy: start-up: likewise
     from gradcli.running.process.terminal import (  # lazy: start-up: after the handler of Ctrl-C
         Terminal,
         error_format_of,
     )
 
-    message = str(error).removesuffix(".")
+    message, help = str(error).removesuffix("."), error.help
+    command = next((word for word in args if not word.startswith("-")), "")
+    if command in COMMANDS:
+        help = help.replace("`gradcli --help`", f"`gradcli {command} --help`")
     terminal = Terminal(error_format=error_format_of(args))
-    terminal.usage_error(message[:1].lower() + message[1:], error.help)
+    terminal.usage_error(message[:1].lower() + message[1:], help)
     return WRONG_USAGE
 
 

@@ -159,7 +159,9 @@ def check_gradients() -> CheckGradients:
         __tracebackhide__ = True
         import gradcli  # lazy: start-up: of every pytest
 
-        expected = gradients or {}
+        expected = {} if gradients is None else gradients
+        if not isinstance(expected, Mapping):
+            pytest.fail("the second argument has a gradient for each input: {'x': …}", pytrace=True)
         equals = {name: each for name, each in expected.items() if isinstance(each, str)}
         against = {name: each for name, each in expected.items() if name not in equals}
         try:

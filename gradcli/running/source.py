@@ -17,6 +17,7 @@ from gradcli.running.arguments.click_options import options_of, terminal_of
 from gradcli.running.arguments.files import (
     RECORDING,
     STDIN,
+    check_folder,
     decoded,
     program_in,
     read_program,
@@ -120,6 +121,7 @@ def asked_of(
         program = Program(program_in(file, options), file)
     if path is not None:
         options.limits.check_file(path)
+        check_folder(path)
     return Asked(terminal, command, program, arguments, options)
 
 

@@ -35,7 +35,9 @@ def command(topic: Sequence[str]) -> int:
         text = _page_or_search(word, terminal.style)
     if text is None:
         kind = "flag" if word.startswith("-") else "topic or op"
-        raise unknown(kind, word, flags() if word.startswith("-") else names())
+        error = unknown(kind, word, flags() if word.startswith("-") else names())
+        error.help = "`gradcli help` lists the topics, `gradcli help ops` the ops"
+        raise error
     terminal.page(text)
     return 0
 

@@ -166,7 +166,10 @@ def options_of(settings: Mapping[str, Any]) -> Options:
         raise ValueError(f"device is cpu, cuda or cuda:N, not {known['device']!r}")
     wrt = known.get("wrt")
     if wrt is not None and not isinstance(wrt, str):
-        known["wrt"] = ",".join(wrt)
+        try:
+            known["wrt"] = ",".join(wrt)
+        except TypeError:
+            raise TypeError(f"wrt is one name or several, not {wrt!r}") from None
     seed = known.get("seed")
     if seed is not None and not isinstance(seed, str):
         known["seed"] = np.asarray(seed)

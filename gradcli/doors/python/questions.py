@@ -134,6 +134,8 @@ def check(
     """
     if order not in (1, 2):
         raise ValueError(f"order is 1 or 2, not {order!r}")
+    if equals is not None and not isinstance(equals, Mapping):
+        raise TypeError("equals has an expression for each input: {'x': '2 * x'}")
     right = dict(against) if isinstance(against, Mapping) else against
     wanted = checking.Check(order, elements, right, list((equals or {}).items()))
     return answered(

@@ -18,6 +18,7 @@ import click
 
 from gradcli.errors import GradcliError
 from gradcli.ops.lookup import names_in
+from gradcli.running.arguments.files import check_folder
 from gradcli.running.arguments.words import UsageError
 from gradcli.running.process.terminal import Terminal
 from gradcli.show.help.ops import load
@@ -106,6 +107,12 @@ def command(
         output = f"{_name_of(module, script)}.gradrun"
     elif not output.endswith(".gradrun"):
         raise UsageError(f"the suffix of {output} is not .gradrun")
+    if module is None and not os.path.isfile(script[0]):
+        if script[0].startswith("-"):
+            raise UsageError(f"no such option '{script[0]}'")
+        reason = "is a directory" if os.path.isdir(script[0]) else "no such file or directory"
+        raise GradcliError("E503", f"{script[0]}: {reason}")
+    check_folder(output)
     program = python_of(python)
     shown = module if module is not None else script[0]
     Terminal().note(f"runs {shown} by {program}, and writes {output}")

@@ -3529,6 +3529,15 @@ class Watcher(importlib.abc.MetaPathFinder):
         return spec
 
 
+def unbegun() -> str:
+    """What is said of a run in which torch was not imported."""
+    why = "the script did not import torch"
+    if importlib.util.find_spec("torch") is None:
+        way = "gradcli record --python .venv/bin/python …"
+        why = f"{sys.executable} has no PyTorch; name the Python that has it: {way}"
+    return f"nothing was recorded: {why}"
+
+
 class Session:
     """One run of a script with a recorder, which begins when torch is imported."""
 
@@ -3554,7 +3563,7 @@ class Session:
         """Write the recording; what is to be said of it."""
         recorder = self.recorder
         if recorder is None:
-            return "" if self.passed_on else "nothing was recorded: the script did not import torch"
+            return "" if self.passed_on else unbegun()
         if recorder.process != os.getpid():
             return ""
         recorder.end()

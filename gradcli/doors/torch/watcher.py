@@ -1365,7 +1365,7 @@ class Session:
         """Write the file; what is to be said of it."""
         watcher = self.watcher
         if watcher is None:
-            return "" if self.passed_on else "nothing was recorded: the script did not import torch"
+            return "" if self.passed_on else self.recording.unbegun()
         if watcher.process != os.getpid():
             return ""
         watcher.end()

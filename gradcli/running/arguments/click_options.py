@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.running.arguments.files import check_output
+from gradcli.running.arguments.files import check_folder, check_output
 from gradcli.running.arguments.options import (
     COLLECTED,
     DTYPES,
@@ -101,6 +101,12 @@ def _option(names: str, help: str, metavar: str | None = None, **settings: Any) 
 def _flag(names: str, help: str, **settings: Any) -> Decorator:
     """An option without a value."""
     return _option(names, help, is_flag=True, **settings)
+
+
+class _Number(click.FloatRange):
+    """A number within bounds, by the name that a person gives it."""
+
+    name = "number"
 
 
 def _count(name: str, help: str, least: int = 1, most: int | None = None, **more: Any) -> Decorator:
@@ -195,7 +201,7 @@ _LIMITS: list[Decorator] = [
         "--timeout",
         "The longest that a program may run; no limit by default.",
         "SECONDS",
-        type=click.FloatRange(0, 10**6, min_open=True),
+        type=_Number(0, 10**6, min_open=True),
         callback=_read(_seconds),
     ),
     _option(
@@ -474,6 +480,7 @@ def options_of(parameters: dict[str, Any]) -> Options:
         problem = None if options.inputs else check_output(options.output)
         if problem is not None:
             raise UsageError(problem)
+        check_folder(options.output)
     return options
 
 

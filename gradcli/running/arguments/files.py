@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from io import StringIO
 from typing import IO, TYPE_CHECKING, Any
@@ -101,9 +102,20 @@ def check_output(path: str) -> str | None:
     """Why a result cannot be written to a path, known before the run; None if it can."""
     from gradcli.arrays.files.formats import SUFFIXES  # lazy: start-up: few results go to a file
 
+    if path == STDIN:
+        return "-o takes a file: standard output is where --json and --format write"
     if not path.endswith((*SUFFIXES, *DRAWN)):
         return f"the suffix of {path} is none of {', '.join((*SUFFIXES, *DRAWN))}"
     return None
+
+
+def check_folder(path: str) -> None:
+    """Raise E603, before a run that may take hours, where a file's folder takes no file."""
+    folder = os.path.dirname(path) or os.curdir
+    if not os.path.isdir(folder):
+        raise GradcliError("E603", f"{path}: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise GradcliError("E603", f"{path}: the folder {folder} may not be written to")
 
 
 def write_result(

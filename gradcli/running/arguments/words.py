@@ -232,7 +232,10 @@ MEANT = {
 class UsageError(Exception):
     """A mistake in the words of a command line, and what helps."""
 
-    def __init__(self, message: str, help: str = "`gradcli --help` shows the usage") -> None:
+    USAGE = "`gradcli --help` shows the usage"
+    """What helps where nothing better does; the command line names its command there."""
+
+    def __init__(self, message: str, help: str = USAGE) -> None:
         super().__init__(message)
         self.help = help
 
@@ -343,7 +346,9 @@ def check_program(text: str, words: Sequence[str] = ()) -> None:
     if text.isidentifier() and not is_bound(text, words):
         if text in COMMANDS:
             raise UsageError(f"the command comes first: gradcli {text} …")
-        if words and "=" not in words[0] and not words[0].isidentifier():
+        known = [each for each in COMMANDS if each != PROGRAM]
+        is_value = words and "=" not in words[0] and not words[0].isidentifier()
+        if is_value and text not in MEANT and closest(text, known) is None:
             raise UsageError(
                 f"there is no command `{text}`",
                 f"a value has no blank in it: gradcli 'PROGRAM' {text}={words[0]}",
@@ -352,10 +357,13 @@ def check_program(text: str, words: Sequence[str] = ()) -> None:
             raise UsageError(
                 f"there is no command `{text}`; as a program: -e {text}", f"try {MEANT[text]}"
             )
-        known = [each for each in COMMANDS if each != PROGRAM]
         raise unknown("command", text, known, f"; as a program: -e {text}")
     if text == STDIN:
         raise UsageError("standard input is a file: use `gradcli run -`")
+    missing = text.removesuffix(".grad")
+    is_name = missing != text and missing.isidentifier()
+    if is_name and not is_bound(missing, words) and not is_file(text):
+        raise UsageError(f"there is no file {text}, and no value for `{missing}`")
     if is_program_file(text):
         if not is_file(text):
             raise UsageError(f"there is no file {text}")
@@ -366,7 +374,8 @@ def is_program_file(word: str) -> bool:
     """Whether a word in a program's place names a file that holds one, or that is missing."""
     if word == STDIN or ("\n" not in word and is_file(word)):
         return True
-    return word.endswith((".py", RECORDING)) and not any(each in word for each in _OF_PROGRAMS)
+    is_path = word.endswith((".py", RECORDING)) or word.startswith(("/", "./", "../", "~/"))
+    return is_path and not any(each in word for each in _OF_PROGRAMS)
 
 
 def not_in_program(name: str, known: Sequence[str], what: str = "") -> str:

@@ -36,6 +36,9 @@ _AGAIN = 1.0
 raised inside a finalizer.
 """
 
+_SOON = 0.01
+"""Seconds after which it is called out again when it came in the middle of an import."""
+
 _PATIENCE = 0.5
 """Seconds that the main thread has for answering a signal itself."""
 
@@ -166,6 +169,7 @@ class _Clock:
     Attributes:
         answered: whether the run is over, or the main thread has noticed that its time is.
         before: what handled its signal before the run.
+        imports: the imports that the run itself stands in, as that of a module which asks.
         running: the clock of this process, None while there is no limit.
     """
 
@@ -175,6 +179,7 @@ class _Clock:
         self.state = state
         self.report = report
         self.answered = False
+        self.imports = _imports_at(sys._getframe())
         self.before: Any = self.listen()
 
     def error(self) -> GradcliError:
@@ -184,10 +189,21 @@ class _Clock:
         error.stack = tuple(self.state.stack)
         return error
 
-    def ring(self, _number: int, _frame: FrameType | None) -> None:
-        """The signal's handler."""
+    def ring(self, _number: int, frame: FrameType | None) -> None:
+        """The signal's handler.
+
+        It waits for an import to end: a module that is left in its middle is taken out again while
+        others keep parts of it, and an exception in a callback of the import system is lost.
+        """
         self.answered = True
-        raise_when_whole(OutOfTime(self.error()))
+        if _imports_at(frame) > self.imports:
+            self.ring_soon()
+        else:
+            raise_when_whole(OutOfTime(self.error()))
+
+    def ring_soon(self) -> None:
+        """Call the end of time out again, when an import may have ended."""
+        self.start(_SOON)
 
     def end(self) -> NoReturn:
         """End the process, whose main thread does not answer."""
@@ -242,6 +258,9 @@ class _Watchdog(_Clock):
                 help="run it without `--timeout`",
             )
 
+    def ring_soon(self) -> None:
+        """The thread calls again by itself."""
+
     def stop(self) -> None:
         self.over.set()
 
@@ -257,6 +276,15 @@ class _Watchdog(_Clock):
             if not self.answered:
                 self.end()
             wait = _AGAIN
+
+
+def _imports_at(frame: FrameType | None) -> int:
+    """How many frames of the host's import system a frame stands in."""
+    count = 0
+    while frame is not None:
+        count += frame.f_code.co_filename.startswith("<frozen importlib")
+        frame = frame.f_back
+    return count
 
 
 @contextmanager
