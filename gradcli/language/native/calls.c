@@ -126,6 +126,21 @@ static void ended_by_error(PyObject *function)
     Py_XDECREF(told);
 }
 
+/* The entry of the stack for a call of a function of a name from a place. One that was made stays for
+ * the next call like it: most calls are. */
+static PyObject *entry_of(PyObject *name, PyObject *place)
+{
+    enum { KEPT = 64 };
+    static PyObject *kept[KEPT];
+    PyObject **entry = &kept[(((size_t)name ^ (size_t)place * 3) >> 4) % KEPT];
+    if (!*entry || PyTuple_GetItem(*entry, 0) != name || PyTuple_GetItem(*entry, 1) != place) {
+        PyObject *made = PyTuple_Pack(2, name, place);
+        if (!made) return NULL;
+        replace(entry, made);
+    }
+    return Py_NewRef(*entry);
+}
+
 PyObject *open_call(PyObject *state, PyObject *steps, PyObject *name)
 {
     PyObject *stack = AT(state, SESSION_stack), *place = Py_NewRef(AT(state, SESSION_place));
@@ -134,7 +149,7 @@ PyObject *open_call(PyObject *state, PyObject *steps, PyObject *name)
         return NULL;
     }
     int fits = PyList_Size(stack) < PyLong_AsSsize_t(helper[DEEPEST_CALL]);
-    PyObject *entry = fits ? PyTuple_Pack(2, name, place) : NULL;
+    PyObject *entry = fits ? entry_of(name, place) : NULL;
     if (!entry || PyList_Append(stack, entry) < 0) {
         if (!PyErr_Occurred()) raise_of(TOO_MANY_CALLS, name);
         Py_CLEAR(place);

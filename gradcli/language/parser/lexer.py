@@ -8,6 +8,7 @@ lines of a stream can be fed one by one.
 from __future__ import annotations
 
 import re
+from sys import intern
 
 # fmt: off
 KEYWORDS = frozenset((
@@ -292,6 +293,7 @@ class Lexer:
             start = done - len(word)
             if group == NAME:
                 add_kind(word if word in KEYWORDS else "NAME")
+                word = intern(word)
             elif group == OPERATOR:
                 add_kind(word)
             elif group == NUMBER:
@@ -317,6 +319,7 @@ class Lexer:
             elif group == OTHER_NAME:
                 kind, word = other_name(word)
                 add_kind(kind)
+                word = intern(word)
             elif group == COMMENT:
                 continue
             elif group == END:
