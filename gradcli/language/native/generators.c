@@ -137,7 +137,7 @@ static PySendResult resume(PyObject *object, PyObject *sent, PyObject **result)
         status = ran(self, sent, result);
         if (leave_host_call(part[STEPS]) < 0) Py_CLEAR(*result);
     }
-    if (place && close_call(part[STATE], place) < 0) Py_CLEAR(*result);
+    if (place) close_call(part[STATE], place);
     Py_XDECREF(type);
     Py_XDECREF(error);
     Py_XDECREF(traceback);

@@ -28,6 +28,7 @@ struct Node {
     Bind bind;   /* of a target: what is called with the variables and a value */
     long number; /* what its kind makes of it; of loops, the iterations that are left */
     long depth;  /* how many nodes stand below one another in it */
+    long calls;  /* of a function's body: calls that are not yet in the host's count of them */
     PyObject *part[];
 };
 
@@ -211,7 +212,7 @@ HIDDEN int returns(PyObject *statement, PyObject *variables, PyObject **value);
 /* Count a call of a function of a name, and put it on the stack: where the program stood, which is
  * handed back at its end; NULL, and -1, with an exception set. */
 HIDDEN PyObject *open_call(PyObject *state, PyObject *steps, PyObject *name);
-HIDDEN int close_call(PyObject *state, PyObject *place);
+HIDDEN void close_call(PyObject *state, PyObject *place);
 
 /* Count a call through the host that is not over; -1 with an exception set. */
 HIDDEN int enter_host_call(PyObject *steps);
