@@ -222,6 +222,44 @@ PyObject *entered(PyObject *function, PyObject *const *given, Py_ssize_t count)
     return entered_with(function, given, count, NULL);
 }
 
+/* Arguments by keyword of a call by the host as a dict, NULL for none. */
+static PyObject *keywords(PyObject *const *given, PyObject *names)
+{
+    PyObject *named = PyDict_New();
+    for (Py_ssize_t k = 0; named && k < PyTuple_Size(names); k++)
+        if (PyDict_SetItem(named, PyTuple_GetItem(names, k), given[k]) < 0) Py_CLEAR(named);
+    return named;
+}
+
+/* What `Function.__call__` does: the host sorts by a function of the program's, or maps it. */
+static PyObject *entered_by_host(PyObject *function, PyObject *const *given, Py_ssize_t count,
+                                 PyObject *names)
+{
+    PyObject *steps = AT(function, FUNCTION_steps), *named = NULL, *value;
+    if (names && PyTuple_Size(names) && !(named = keywords(given + count, names))) return NULL;
+    if (enter_host_call(steps) < 0) {
+        Py_XDECREF(named);
+        return NULL;
+    }
+    Py_INCREF(function);
+    value = entered_with(function, given, count, named);
+    if (leave_host_call(steps) < 0) Py_CLEAR(value);
+    Py_DECREF(function);
+    Py_XDECREF(named);
+    return value;
+}
+
+int called_by_host(void)
+{
+    static PyMethodDef call = {"__call__", (PyCFunction)(void (*)(void))entered_by_host,
+                               METH_FASTCALL | METH_KEYWORDS, "Call it, as the host does."};
+    PyObject *method = PyDescr_NewMethod(known_class[FUNCTION], &call);
+    int failed = method ? PyObject_SetAttrString((PyObject *)known_class[FUNCTION], "__call__", method)
+                        : -1;
+    Py_XDECREF(method);
+    return failed;
+}
+
 /* --- special methods -------------------------------------------------------------------------- */
 
 /* What `find` gives for a class, which the class keeps until it changes. */
@@ -570,6 +608,20 @@ static PyObject *called_of(const Node *self, PyObject **receiver, PyObject *vari
     return called;
 }
 
+/* Whether a value is a dict of texts none of which is among the arguments by keyword; -1 with an
+ * exception set. */
+static int names_more(PyObject *value, PyObject *named)
+{
+    PyObject *name, *each;
+    Py_ssize_t at = 0;
+    if (!Py_IS_TYPE(value, &PyDict_Type)) return 0;
+    while (PyDict_Next(value, &at, &name, &each)) {
+        int has = Py_IS_TYPE(name, &PyUnicode_Type) ? PyDict_Contains(named, name) : 1;
+        if (has) return has < 0 ? -1 : 0;
+    }
+    return 1;
+}
+
 /* Add an argument to the list of those by position or the dict of those by keyword. */
 static int add_argument(const Node *self, Py_ssize_t at, PyObject *variables, PyObject *values,
                         PyObject *named)
@@ -588,6 +640,8 @@ static int add_argument(const Node *self, Py_ssize_t at, PyObject *variables, Py
         failed = -1;
     } else if (is_list && Py_IS_TYPE(value, &PyTuple_Type) && PyTuple_Size(value) <= MOST_ARGUMENTS) {
         failed = PyList_SetSlice(values, end, end, value);
+    } else if (!is_list && has_stars && (failed = names_more(value, named))) {
+        failed = failed < 0 ? -1 : PyDict_Update(named, value);
     } else {
         done = is_list ? PyObject_CallFunctionObjArgs(self->part[SPREAD], values, value, NULL)
                        : PyObject_CallFunctionObjArgs(self->part[MERGE], named, word, value, NULL);

@@ -179,6 +179,9 @@ HIDDEN int breathe(void);
 /* Call a function of the program's, which the caller owns, with arguments by position. */
 HIDDEN PyObject *entered(PyObject *function, PyObject *const *given, Py_ssize_t count);
 
+/* Let the host call functions of the program's here; -1 with an exception set. */
+HIDDEN int called_by_host(void);
+
 /* The function of the program's that a class has for a special method, a new reference: three parts
  * learn it, and `find` gives it for a class. NULL, perhaps with an exception set, for none. */
 HIDDEN PyObject *special_method(const Node *self, int part, PyTypeObject *kind, PyObject *find);

@@ -52,6 +52,7 @@ PyObject *know(PyObject *module, PyObject *const *given, Py_ssize_t count)
     for (int k = 0; k < HELPERS; k++) helper[k] = Py_NewRef(given[CLASSES + k]);
     for (int k = 0; k < SLOTS; k++)
         if ((slot_offset[k] = offset_of(SLOTS_OF[k].owner, SLOTS_OF[k].name)) < 0) return NULL;
+    if (called_by_host() < 0) return NULL;
     Py_RETURN_NONE;
 }
 
