@@ -177,12 +177,17 @@ def _caught(error: Exception, state: State) -> GradcliError:
     return locate(caught(error), state)
 
 
+def _too_many_elements(state: State) -> GradcliError:
+    return state.limits.too_many_elements(None)
+
+
 HELPERS = (
     *(_invoked, _ended, HotBody.called, Function.enter_by),
     *(partial(written_method, "__len__"), checked_length),
     *(too_many_steps, too_many_calls, init_returned, ended_by, within, enter_host_call),
     _caught,
     *(GradcliError, CHANGES, FOREIGN, DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST),
+    _too_many_elements,
 )
 """What Python has to say to nodes, in the order of `node.h`."""
 

@@ -269,6 +269,8 @@ static PyMethodDef makers[] = {
 #include "nodes.def"
 #undef NODE
 #undef TARGET
+    {"drawing", (PyCFunction)(void (*)(void))make_drawing, METH_FASTCALL,
+     "drawing(values, state, convert): draws within limits"},
     {"know", (PyCFunction)(void (*)(void))know, METH_FASTCALL,
      "know(*classes, *helpers): what nodes tell apart, and call"},
     {"know_quick", (PyCFunction)(void (*)(void))know_quick, METH_FASTCALL,
@@ -284,7 +286,7 @@ int add_nodes(PyObject *module)
 {
     PyObject *nodes = PyModule_Create(&definition);
     node_type = (PyTypeObject *)PyType_FromSpec(&spec);
-    int failed = !nodes || !node_type || add_frames() < 0 || add_generators(nodes) < 0 ||
+    int failed = !nodes || !node_type || add_frames() < 0 || add_drawings() < 0 || add_generators(nodes) < 0 ||
                  PyModule_AddIntMacro(nodes, MOST_ARGUMENTS) < 0 ||
                  PyModule_AddObjectRef(module, "nodes", nodes) < 0;
     struct {

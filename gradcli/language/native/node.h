@@ -48,7 +48,7 @@ enum { TENSOR, INSTANCE, ITERATOR, LANGUAGE_TYPE, USER_CLASS, FUNCTION, SIGNATUR
        LIMITS, COUNTS, CHANGES, BOUND, MODULE, PER_SESSION, CLASSES };
 enum { INVOKE, ENDED, WRITE, ENTER_BY, FIND_LENGTH, LENGTH_OF, TOO_MANY_STEPS, TOO_MANY_CALLS,
        INIT_RETURNED, GENERATOR_ENDED, WITHIN, TOO_DEEP, CAUGHT, ERROR, WHEN_CHANGED, FOREIGN, DEEPEST_CALL,
-       DEEPEST_HOST_CALL, FEWEST, HELPERS };
+       DEEPEST_HOST_CALL, FEWEST, TOO_MANY_ELEMENTS, HELPERS };
 extern HIDDEN PyTypeObject *known_class[CLASSES];
 extern HIDDEN Py_ssize_t known_size[CLASSES];
 extern HIDDEN PyObject *helper[HELPERS];
@@ -258,6 +258,11 @@ HIDDEN PyObject *iterator_like(PyObject *like, PyObject *source, PyObject *value
 /* The source of a generator, a new reference; NULL for any other value. */
 HIDDEN PyObject *generator_of(PyObject *values);
 
+/* drawing(values, state, convert): an iterator over what another has, each a step of the state's if that
+ * is not None, and no more than a value may have; `convert` raises for an error of the host's. */
+HIDDEN PyObject *make_drawing(PyObject *module, PyObject *const *given, Py_ssize_t count);
+
+HIDDEN int add_drawings(void);
 HIDDEN int add_frames(void);
 HIDDEN int add_generators(PyObject *module);
 

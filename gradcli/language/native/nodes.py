@@ -20,7 +20,7 @@ from gradcli.language.native.calls import HELPERS, Calls, Find, Node, quick_call
 from gradcli.language.native.statements import Generators, Handling, Statements
 from gradcli.language.objects.attributes import Module, PerSession
 from gradcli.language.objects.classes.user_classes import BoundMethod, Changes, Instance, UserClass
-from gradcli.language.objects.iteration import Iterator
+from gradcli.language.objects.iteration import IN_C, Iterator
 from gradcli.language.objects.types import LanguageType
 from gradcli.limits import Limits, Steps
 from gradcli.state import State
@@ -279,6 +279,7 @@ def _informed(module: Any, builtins: dict[str, Any]) -> Nodes:
     nodes: Any = module.nodes
     nodes.know(*_CLASSES, *HELPERS)
     KINDS.add(nodes.Generator)
+    IN_C.drawing = nodes.drawing
     for call in quick_calls(builtins):
         nodes.know_quick(*call)
     _known.append(nodes)

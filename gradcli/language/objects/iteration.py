@@ -26,7 +26,7 @@ from gradcli.language.objects.repr import numbered, text
 from gradcli.language.objects.types import LanguageType, called, is_exception, type_name
 from gradcli.limits import length_of
 from gradcli.record import Record
-from gradcli.state import active
+from gradcli.state import State, active
 
 
 class Iterator(Record):
@@ -180,9 +180,15 @@ def bounded(values: Any) -> Iterable[Any]:
     return iterate(values)
 
 
-def _counted(values: HostIterator[Any]) -> Generator[Any, None, None]:
+def _counted(values: HostIterator[Any]) -> HostIterator[Any]:
     """The values of an iterator, each a step, no more of them than a collection may have."""
     state = active.state
+    if IN_C.drawing is not None:
+        return IN_C.drawing(values, state, unlike_host)
+    return _counted_in(state, values)
+
+
+def _counted_in(state: State, values: HostIterator[Any]) -> Generator[Any, None, None]:
     steps = state.steps
     left = state.limits.elements
     for value in guarded(values):
@@ -195,11 +201,26 @@ def _counted(values: HostIterator[Any]) -> Generator[Any, None, None]:
         yield value
 
 
-def guarded(values: HostIterator[Any]) -> Generator[Any, None, None]:
-    """The values of an iterator, with the host's errors as the language's own.
-
-    Leaving a loop early leaves the iterator where it is, so this loops rather than delegates.
+class InC(Record):
+    """What draws from an iterator for a session's state, None for no counting, with what raises for
+    an error of the host's; None without the core in C.
     """
+
+    drawing: Callable[..., HostIterator[Any]] | None
+
+
+IN_C = InC(None)
+
+
+def guarded(values: HostIterator[Any]) -> HostIterator[Any]:
+    """The values of an iterator, with the host's errors as the language's own."""
+    if IN_C.drawing is not None:
+        return IN_C.drawing(values, None, unlike_host)
+    return _guarded(values)
+
+
+def _guarded(values: HostIterator[Any]) -> Generator[Any, None, None]:
+    # Leaving a loop early leaves the iterator where it is, so this loops rather than delegates.
     try:
         for value in values:  # noqa: UP028
             yield value
