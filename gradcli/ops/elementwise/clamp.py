@@ -16,7 +16,7 @@ from gradcli.ops.binding.arguments import check_number, expose_of_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
-from gradcli.ops.definition.op import op, pointwise, rounded_once
+from gradcli.ops.definition.op import Op, op, pointwise, rounded_once
 from gradcli.ops.elementwise.comparison import isnan, logical_and, logical_not, logical_or, where
 from gradcli.ops.indexing.masks import masked_fill_number
 
@@ -238,6 +238,16 @@ clamp_max_tensor = pointwise(
 )
 
 
+def _bounded(name: str, input: Tensor, bound: Any, by_tensor: Op, by_number: Op) -> Tensor:
+    """`clamp_min` and `clamp_max`, by a tensor or by a number."""
+    if type(bound) is Tensor:
+        return by_tensor.apply(input, bound)
+    if type(bound) is complex:
+        raise _complex_bound(name, "NotImplementedError")
+    check_number(name, name.removeprefix("clamp_"), bound)
+    return by_number.apply(*with_number(input, bound))
+
+
 @function("clamp_min", method=True, inplace_function=True)
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """The tensor with what is less than a number, or a tensor's element, set to that.
@@ -246,12 +256,7 @@ def clamp_min(input: Tensor, min: Any) -> Tensor:
 
     Example: torch.clamp_min(tensor([-1.5, 0., 2.5]), 0.)
     """
-    if type(min) is Tensor:
-        return clamp_min_tensor.apply(input, min)
-    if type(min) is complex:
-        raise _complex_bound("clamp_min", "NotImplementedError")
-    check_number("clamp_min", "min", min)
-    return clamp_min_number.apply(*with_number(input, min))
+    return _bounded("clamp_min", input, min, clamp_min_tensor, clamp_min_number)
 
 
 @function("clamp_max", method=True, inplace_function=True)
@@ -262,9 +267,4 @@ def clamp_max(input: Tensor, max: Any) -> Tensor:
 
     Example: torch.clamp_max(tensor([-1.5, 0., 2.5]), 0.)
     """
-    if type(max) is Tensor:
-        return clamp_max_tensor.apply(input, max)
-    if type(max) is complex:
-        raise _complex_bound("clamp_max", "NotImplementedError")
-    check_number("clamp_max", "max", max)
-    return clamp_max_number.apply(*with_number(input, max))
+    return _bounded("clamp_max", input, max, clamp_max_tensor, clamp_max_number)

@@ -262,11 +262,10 @@ def advise_on_second_pass(
     if saved is None or holds(loop.span, saved) or not _stands_in(statements, saved):
         error.help = _carried(loop, values)
         return
-    name = _assigned_at(statements, saved)
-    shown = f"`{name}`" if name else "it"
     error.help = (
-        f"{shown} is computed once, before the loop, and the first backward() freed its graph:"
-        " compute it inside the loop, or detach() it if it needs no gradient"
+        f"{_shown_at(statements, saved)} is computed once, before the loop, and the first"
+        " backward() freed its graph: compute it inside the loop, or detach() it if it needs no"
+        " gradient"
     )
 
 
@@ -284,11 +283,9 @@ def advise_on_step(error: GradcliError, statements: Sequence[tree.Statement]) ->
     loop = _innermost_loop(statements, [stepped])
     if loop is None or holds(loop.span, saved) or not _stands_in(statements, saved):
         return
-    name = _assigned_at(statements, saved)
-    shown = f"`{name}`" if name else "it"
     error.help = (
-        f"{shown} is computed once, before the loop, with parameters that `{stepped.text}` changes:"
-        " compute it inside the loop"
+        f"{_shown_at(statements, saved)} is computed once, before the loop, with parameters that"
+        f" `{stepped.text}` changes: compute it inside the loop"
     )
 
 
@@ -377,6 +374,12 @@ def _stands_in(statements: Sequence[tree.Statement], place: Span) -> bool:
         isinstance(node, (tree.Def, tree.Lambda)) and holds(node.span, place)
         for node in tree.nodes_of(list(statements))
     )
+
+
+def _shown_at(statements: Sequence[tree.Statement], place: Span) -> str:
+    """The name that gets the value of an expression, as a message has it."""
+    name = _assigned_at(statements, place)
+    return f"`{name}`" if name else "it"
 
 
 def _assigned_at(statements: Sequence[tree.Statement], place: Span) -> str | None:

@@ -124,6 +124,18 @@ def is_fraction(number: Fraction) -> bool:
     return number.denominator <= _LARGEST
 
 
+def put_size(size: Fraction, above: list[Symbol], below: list[Symbol]) -> None:
+    """Put a positive number before the factors of a numerator and of a denominator. It is divided
+    between them where there is a line already, or where 1 above it would not be seen.
+    """
+    is_divisor = size.denominator > 1 and is_fraction(size)
+    if is_divisor and (below or (above and size.numerator == 1)):
+        below.insert(0, Constant(size.denominator))
+        size = Fraction(size.numerator)
+    if size != 1 or not above:
+        above.insert(0, constant(size))
+
+
 def constant(number: Fraction) -> Symbol:
     """A fraction as a formula."""
     if number.denominator == 1:
@@ -491,13 +503,7 @@ class _Algebra:
         order = sorted(product.powers, key=lambda key: not isinstance(self.atoms[key], Name))
         above = [self._power(k, product.powers[k]) for k in order if product.powers[k] > 0]
         below = [self._power(k, -product.powers[k]) for k in order if product.powers[k] < 0]
-        number = abs(product.number)
-        is_divisor = number.denominator > 1 and is_fraction(number)
-        if is_divisor and (below or (above and number.numerator == 1)):
-            below.insert(0, Constant(number.denominator))
-            number = Fraction(number.numerator)
-        if number != 1 or not above:
-            above.insert(0, constant(number))
+        put_size(abs(product.number), above, below)
         numerator = _negated(above[0]) if product.number < 0 else above[0]
         for factor in above[1:]:
             # A number in front of a matrix product needs no brackets around it.

@@ -15,8 +15,8 @@ from gradcli.questions.derive.algebra.products import (
     PI,
     constant,
     factors_of,
-    is_fraction,
     number_of,
+    put_size,
 )
 from gradcli.recorded.symbols.tree import Call, Constant, Name, Operation, Symbol, text_of
 
@@ -822,13 +822,7 @@ class Writer:
         number, powers = self._powers(quotient)
         above = [power_of(base, e) for base, e in powers if e > 0]
         below = [power_of(base, -e) for base, e in powers if e < 0]
-        size = abs(number)
-        is_divisor = size.denominator > 1 and is_fraction(size)
-        if is_divisor and (below or (above and size.numerator == 1)):
-            below.insert(0, Constant(size.denominator))
-            size = Fraction(size.numerator)
-        if size != 1 or not above:
-            above.insert(0, constant(size))
+        put_size(abs(number), above, below)
         product = reduce(
             lambda one, other: Operation("*", one, other),
             [_negated(above[0]), *above[1:]] if number < 0 else above,
