@@ -306,7 +306,7 @@ FAMILIES = [
     ("torch.nn", "Linear", "nn.layers.linear", "nn.layers.transformer"),
     ("torch.nn", "Module", "nn.module", "nn.layers"),
     ("torch.nn.utils", "clip_grad_norm_", "nn.utils.clipping", "nn.layers"),
-    ("torch.optim", "SGD", "optim.first_order", "optim.lbfgs"),
+    ("torch.optim", "SGD", "optim.sgd", "optim.lbfgs"),
     ("torch.utils.data", "TensorDataset", "data.loading", "nn.layers"),
     ("torch.func", "grad", "func.derivatives", "func.gradcheck"),
     ("torch.distributions", "Normal", "distributions.elementary", "nn.layers"),

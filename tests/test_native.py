@@ -25,7 +25,7 @@ from gradcli.arrays.kernels.windows import Windows
 from gradcli.arrays.native import dispatch, half
 from gradcli.arrays.random.generator import Generator, fill_blocks
 from gradcli.arrays.threads import TILE
-from gradcli.library.torch.optim.first_order import Adam
+from gradcli.library.torch.optim.adaptive import Adam
 from gradcli.library.torch.optim.optimizer import add_scaled
 from gradcli.ops.definition.op import registry
 from gradcli.ops.indexing import basic

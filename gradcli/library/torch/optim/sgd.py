@@ -1,0 +1,97 @@
+"""Stochastic gradient descent: `SGD ASGD`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import value_error
+from gradcli.library.torch.optim.optimizer import (
+    Group,
+    Optimizer,
+    State,
+    add_scaled,
+    decayed,
+    number,
+    scalar,
+    scale,
+    scaled_sum,
+    stepped,
+    zeros_like,
+)
+
+
+class SGD(Optimizer):
+    """parameter -= lr · gradient, or · a running sum of gradients with momentum.
+
+    Raises E204 for a setting out of range, and for `nesterov` without momentum or with dampening.
+
+    Example: torch.optim.SGD([tensor(1., requires_grad=True)], lr=0.1)
+    """
+
+    settings = (
+        "lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize, foreach,"
+        " differentiable, fused"
+    )
+    not_negative = ("lr", "momentum", "weight_decay")
+
+    def check(self, settings: Group) -> None:
+        super().check(settings)
+        if settings["nesterov"] and (settings["momentum"] <= 0 or settings["dampening"] != 0):
+            raise value_error("Nesterov momentum requires a momentum and zero dampening")
+
+    def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        momentum = group["momentum"]
+        gradient = decayed(array, gradient, group["weight_decay"])
+        if momentum:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = Tensor(module_of(gradient).array(gradient))
+            else:
+                scale(buffer.array, momentum)
+                add_scaled(buffer.array, gradient, 1 - group["dampening"])
+            if group["nesterov"]:
+                gradient = scaled_sum(gradient, buffer.array, momentum)
+            else:
+                gradient = buffer.array
+        add_scaled(array, gradient, -number(group["lr"]))
+        return 1
+
+
+class ASGD(Optimizer):
+    """Stochastic gradient descent with the average of the parameters over time.
+
+    Raises E204 for a setting out of range.
+
+    Example: torch.optim.ASGD([tensor(1., requires_grad=True)], lr=0.1)
+    """
+
+    written_by = "mul_"
+
+    settings = (
+        "lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach, maximize,"
+        " differentiable, capturable"
+    )
+    not_negative = ("lr", "weight_decay")
+
+    def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        lr, lambd = number(group["lr"]), group["lambd"]
+        if not state:
+            state["step"] = scalar(0.0)
+            state["eta"] = scalar(lr)
+            state["mu"] = scalar(1.0)
+            state["ax"] = zeros_like(array)
+        step = stepped(state)
+        gradient = decayed(array, gradient, group["weight_decay"])
+        rate, share = state["eta"], state["mu"]
+        average = state["ax"].array
+        scale(array, 1 - lambd * float(rate.array))
+        add_scaled(array, gradient, -float(rate.array))
+        if float(share.array) == 1:
+            average[...] = array
+        else:
+            average += (array - average) * share.array.astype(array.dtype)
+        rate.array = rate.array.dtype.type(lr / ((1 + lambd * lr * step) ** group["alpha"]))
+        share.array = share.array.dtype.type(1 / max(1, step - group["t0"]))
+        return 2
