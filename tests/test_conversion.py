@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from gradcli.arrays.dtypes import DTYPES, as_zero_dim, checked_cast, of_array
+from gradcli.arrays.dtypes import DTYPES, of_array
+from gradcli.arrays.scalars import as_zero_dim, checked_cast
 from gradcli.errors import GradcliError
 
 STORED: list[tuple[str, list[tuple[Any, Any]]]] = [

@@ -12,16 +12,8 @@ import numpy as np
 import pytest
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.dtypes import (
-    DTYPES,
-    DType,
-    cast,
-    finfo,
-    iinfo,
-    of_array,
-    promote_types,
-    result_dtype,
-)
+from gradcli.arrays.dtypes import DTYPES, DType, cast, of_array, promote_types, result_dtype
+from gradcli.arrays.scalars import finfo, iinfo
 from gradcli.errors import GradcliError
 from gradcli.state import State
 from tests.rows import each_row

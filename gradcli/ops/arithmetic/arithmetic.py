@@ -15,11 +15,12 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of, new_zeros
-from gradcli.arrays.dtypes import DTYPES, checked_cast, narrowed, plain_number, widened
+from gradcli.arrays.dtypes import DTYPES, narrowed, widened
 from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.fusion.lazy import forced, write_barrier
 from gradcli.arrays.fusion.lazy_conjugation import PLAIN, LazyConjugation, Reflection
 from gradcli.arrays.kernels.sums import is_fused, multiply_add
+from gradcli.arrays.scalars import checked_cast, plain_number
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.engine import accumulate

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import located, module_of, moved
-from gradcli.arrays.dtypes import DTYPES, DType, checked_cast
+from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.layout.sizes import Device
 from gradcli.arrays.layout.strides import (
     cast_in_order,
@@ -19,6 +19,7 @@ from gradcli.arrays.layout.strides import (
     laid_out_like,
     with_channels_last,
 )
+from gradcli.arrays.scalars import checked_cast
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.inplace import writes
 from gradcli.autograd.inplace.writes import (

@@ -13,9 +13,10 @@ from typing import Any, overload
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import located, module_on, moved
-from gradcli.arrays.dtypes import DType, as_zero_dim, checked_cast
+from gradcli.arrays.dtypes import DType
 from gradcli.arrays.layout.sizes import Device
 from gradcli.arrays.layout.strides import laid_out_like
+from gradcli.arrays.scalars import as_zero_dim, checked_cast
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.ops.binding.arguments import number_in, one_by_one, sizes_of

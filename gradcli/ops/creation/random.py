@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.dtypes import DType, finfo, iinfo
+from gradcli.arrays.dtypes import DType
 from gradcli.arrays.layout.strides import inverse_order, outermost_first
 from gradcli.arrays.random.generator import (
     OF_TENSORS,
     Generator,
     session_seed,
 )
+from gradcli.arrays.scalars import finfo, iinfo
 from gradcli.arrays.threads import over_tiles
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error, value_error

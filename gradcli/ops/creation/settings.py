@@ -6,9 +6,10 @@ import math
 from typing import Any, ClassVar
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.dtypes import DTYPES, DType, finfo, iinfo
+from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.layout.sizes import Device, Size
 from gradcli.arrays.printing import set_printoptions
+from gradcli.arrays.scalars import finfo, iinfo
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import shape_error, type_error
 from gradcli.ops.binding.catalogue import function, modules, properties

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.dtypes import checked_number
 from gradcli.arrays.layout.strides import laid_out_like_operands
+from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error
 from gradcli.ops.arithmetic.arithmetic import with_number

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.dtypes import as_zero_dim
 from gradcli.arrays.fusion import tile_kernels
 from gradcli.arrays.layout.strides import laid_out_like_operands
+from gradcli.arrays.scalars import as_zero_dim
 from gradcli.autograd.inplace.writes import check_data
 from gradcli.autograd.tensor import Tensor, refuse_batched, storage_of
 from gradcli.errors import dtype_error, runtime_error

@@ -16,10 +16,10 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of, on_the_host, to_host
-from gradcli.arrays.dtypes import checked_cast, checked_number
 from gradcli.arrays.fusion.executor import assign
 from gradcli.arrays.kernels.sums import wide
 from gradcli.arrays.layout.strides import copied_in_order, copied_in_rows, overlaps_itself
+from gradcli.arrays.scalars import checked_cast, checked_number
 from gradcli.autograd.batched import shared
 from gradcli.autograd.inplace.writes import check_apart, check_distinct, check_graph, write
 from gradcli.autograd.tensor import Tensor, alias

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.dtypes import as_zero_dim
 from gradcli.arrays.layout.strides import copied_as_it_lies, overlaps_itself
+from gradcli.arrays.scalars import as_zero_dim
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.writes import check_apart, check_graph, check_parts, write
 from gradcli.autograd.tensor import Tensor, storage_of

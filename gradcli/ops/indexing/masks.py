@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of, to_host
-from gradcli.arrays.dtypes import checked_number
 from gradcli.arrays.fusion.tile_kernels import choose
 from gradcli.arrays.layout.sizes import sizes_apart
 from gradcli.arrays.layout.strides import laid_out_like, overlaps_itself
+from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.inplace.writes import check_distinct, check_graph, check_inplace, check_parts
 from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import dtype_error, index_error, shape_error, type_error, value_error

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays.backend import to_host
-from gradcli.arrays.dtypes import finfo, of_numpy
+from gradcli.arrays.dtypes import of_numpy
 from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.scalars import finfo
 from gradcli.autograd.recording.recorder import Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Label, Span

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.dtypes import checked_number
 from gradcli.arrays.layout.strides import in_suggested_format
+from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, type_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
