@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from gradcli.doors.bounded import Shortened, cut, slices_of
-from tests.command_line import ROOT, process, start
+from tests.command_line import ROOT, CommandLine, start
 from tests.machine import PATIENCE
 
 mcp = pytest.importorskip("mcp")
@@ -66,7 +66,7 @@ FAILURES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_a_whole_exchange() -> None:
+def test_a_whole_exchange(gradcli: CommandLine) -> None:
     async def talk(client: Any) -> Any:
         tools = (await client.list_tools()).tools
         answers = [await client.call_tool(name, given) for name, given, _ in CALLS]
@@ -82,16 +82,20 @@ def test_a_whole_exchange() -> None:
         assert not answer.is_error, name
         text, data = answer.content[0].text, answer.structured_content
         if name == "run":
-            assert data == json.loads(process(*words, "--json").out)
+            assert data == json.loads(gradcli(*words, "--json").out)
             assert "a.grad = tensor(4.)" in text
         else:
-            shown = process(*words)
+            shown = gradcli(*words)
             assert (text, data.pop("passed")) == (shown.out, shown.code == 0)
-            assert data == json.loads(process(*words, "--json").out)
+            assert data == json.loads(gradcli(*words, "--json").out)
     for answer, (given, part) in zip(failures, FAILURES, strict=True):
         assert answer.is_error, given
         assert part in answer.content[0].text
         assert "Traceback" not in answer.content[0].text
+
+
+SLEEPING = {"program": "import time\ntime.sleep(60)"}
+"""A call that is at work, and takes the processor from nobody."""
 
 
 def _below(parent: int) -> list[int]:
@@ -108,7 +112,7 @@ def test_a_call_that_is_taken_back_leaves_no_process() -> None:
     async def talk(client: Any) -> Any:
         before = set(_below(os.getpid()))
         with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
-            await asyncio.wait_for(client.call_tool("run", {"program": "while True: pass"}), 1.5)
+            await asyncio.wait_for(client.call_tool("run", SLEEPING), 1.5)
         end = time.monotonic() + PATIENCE
         while set(_below(os.getpid())) - before and time.monotonic() < end:
             await asyncio.sleep(0.05)
@@ -119,9 +123,8 @@ def test_a_call_that_is_taken_back_leaves_no_process() -> None:
 
 def test_tools_of_one_client_run_at_once() -> None:
     async def talk(client: Any) -> Any:
-        given = {"program": "while True: pass"}
         began = time.monotonic()
-        slow = [asyncio.ensure_future(client.call_tool("run", given)) for _ in range(4)]
+        slow = [asyncio.ensure_future(client.call_tool("run", SLEEPING)) for _ in range(4)]
         quick = await client.call_tool("run", {"program": "1 + 1"})
         return quick.is_error, [each.done() for each in slow], began, await asyncio.gather(*slow)
 

@@ -27,6 +27,7 @@ from tests.benchmarks.whole import (
     write_chart,
 )
 from tests.command_line import ROOT
+from tests.rows import sampled
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_the_whole_table_is_made_in_a_hurry(
     assert PAGE.read_text(encoding="utf-8") == before
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
+@pytest.mark.parametrize("name", sampled(STATEMENTS, 3))
 def test_statements_print_what_cpython_prints(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,6 +18,7 @@ from gradcli.session import Session
 from gradcli.trace import codegen
 from tests.random_loops import random_loop
 from tests.random_training import random_training
+from tests.rows import sampled
 from tests.running import Outcome, run
 from tests.test_compiled_backward import TENSORS
 
@@ -2327,7 +2328,7 @@ def test_a_long_round_is_written_in_pieces(
     assert "piece1" in written[0].namespace
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", sampled(PROGRAMS, 2))
 def test_programs(name: str, written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     program, count = PROGRAMS[name]
     outcome = in_both_ways(program, monkeypatch)

@@ -20,7 +20,7 @@ from tests.blocks import MANUAL, blocks
 from tests.command_line import CommandLine
 from tests.derivations import GALLERY
 from tests.machine import takes_at_most
-from tests.rows import sampled
+from tests.rows import each_row, sampled
 
 WRITTEN = [
     ("e = (a + b) * d", "a= b= d=", ["grad_d = a + b", "grad_a = d", "grad_b = d"]),
@@ -202,7 +202,7 @@ def test_gallery_of_the_manual_is_large() -> None:
     assert len(_shown_in_gallery()) >= 30
 
 
-@pytest.mark.parametrize(("program", "shapes"), GALLERY)
+@each_row(("program", "shapes"), GALLERY, size=6, every=2)
 def test_formulas_run_in_gradcli(gradcli: CommandLine, program: str, shapes: str) -> None:
     """The command checks its formulas at the values it was given; here they meet the numbers of
     other values."""

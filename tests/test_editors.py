@@ -16,6 +16,7 @@ import pytest
 
 from tests.command_line import ROOT
 from tests.machine import PATIENCE
+from tests.rows import each_row
 
 pytest.importorskip("pygls")
 
@@ -349,7 +350,7 @@ NO_MESSAGES: list[tuple[bytes, int, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("sent", "code", "part"), NO_MESSAGES)
+@each_row(("sent", "code", "part"), NO_MESSAGES, lambda row: repr(row[0][:30]), size=4, every=3)
 def test_what_is_no_message_is_answered(sent: bytes, code: int, part: str) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "gradcli", "lsp"],

@@ -18,6 +18,7 @@ from gradcli.loops import hot_loop
 from gradcli.trace import flat
 from gradcli.trace.ir import Kernel
 from tests.late.loop import run
+from tests.rows import sampled
 
 CORE: Any = dispatch.core()
 
@@ -230,7 +231,7 @@ IN_C = ["tanh", "relu and momentum", "pictures", "cast"]
 
 
 @built
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", sampled(PROGRAMS, 2))
 def test_flat_programs_do_what_the_interpreter_does(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

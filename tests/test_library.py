@@ -372,6 +372,7 @@ gradcli.run(3)
 """
 
 
+@pytest.mark.sweep  # the whole suite uses it, and its own types are checked as well
 def test_the_library_is_typed(tmp_path: Path) -> None:
     """What mypy makes of a program of the user's: the package carries its types."""
     mypy = pytest.importorskip("mypy.api")

@@ -10,6 +10,7 @@ from tests.command_line import CommandLine
 from tests.loops.kinds import KINDS
 from tests.loops.measure import outcome_of
 from tests.loops.states import STATES
+from tests.rows import sampled
 
 BREAKS = {
     "LBFGS with a closure": "optimizer.step(closure)",
@@ -20,7 +21,7 @@ WHOLE = {"permuted minibatches": 90}
 """The kinds of which the outer loop is compiled with the inner one in it, and its iterations."""
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", sampled(KINDS, 2))
 def test_kinds(name: str) -> None:
     compiled = outcome_of(KINDS[name], compiled=True)
     interpreted = outcome_of(KINDS[name], compiled=False)
@@ -35,7 +36,7 @@ def test_kinds(name: str) -> None:
         assert broken.reason
 
 
-@pytest.mark.parametrize("name", STATES)
+@pytest.mark.parametrize("name", sampled(STATES, 2))
 def test_states(name: str) -> None:
     program, is_compiled = STATES[name]
     compiled = outcome_of(program, compiled=True)

@@ -132,7 +132,7 @@ SOON = "--max-steps", "300000"
 """What lets an endless loop end with its error, before this file's patience ends."""
 
 
-@many(_programs, sample=8, all=150)
+@many(_programs, sample=4, all=150)
 def test_programs(program: str) -> None:
     answer("run", "-", *SOON, stdin=(SETTING + program).encode())
 
@@ -165,7 +165,7 @@ def _changed(draw: st.DrawFn) -> str:
     return "".join(pieces)
 
 
-@many(_changed(), sample=12, all=150)
+@many(_changed(), sample=6, all=150)
 def test_changed_programs(program: str) -> None:
     answer("run", "-", *SOON, stdin=program.encode("utf-8", "surrogatepass"))
 

@@ -503,7 +503,7 @@ UNBOUNDED = [
 ]
 
 
-@pytest.mark.parametrize(("program", "code"), UNBOUNDED, ids=[text[:60] for text, _ in UNBOUNDED])
+@each_row(("program", "code"), UNBOUNDED, ids=lambda row: row[0][:60], every=2)
 def test_endless_work_is_refused(program: str, code: str) -> None:
     # The default of 10,000,000 steps takes fifty times as long.
     limits = Limits(steps=200_000) if code == "E605" else Limits()

@@ -10,6 +10,7 @@ import pytest
 
 from gradcli.running.process.terminal import ProgramScreen
 from tests import terminal
+from tests.rows import sampled
 
 PASSED = {
     "plain text": (["a", "b\n"], "ab\n"),
@@ -213,7 +214,7 @@ for number in range(2):
 
 
 @pytest.mark.parametrize("comments", [0, 30], ids=["short", "longer than what is read at once"])
-@pytest.mark.parametrize("end", ["\n", "\r"])
+@pytest.mark.parametrize("end", sampled(["\n", "\r"], 2))
 def test_empty_lines_in_a_block_that_is_pasted_do_not_end_it(comments: int, end: str) -> None:
     text = NET.replace("    def forward", "    # on the way\n\n" * comments + "    def forward")
     shown, code = on_terminal(["repl"], f"{text}.quit\n".replace("\n", end).encode())

@@ -16,6 +16,7 @@ import pytest
 
 from tests.command_line import start
 from tests.machine import PATIENCE
+from tests.rows import sampled
 
 
 def _wait_until_ready(running: subprocess.Popen[bytes]) -> None:
@@ -44,7 +45,7 @@ WORK = [
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs Linux's /proc")
-@pytest.mark.parametrize("words", WORK, ids=lambda words: words[-1])
+@pytest.mark.parametrize("words", sampled(WORK, 2), ids=lambda words: words[-1])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_at_any_moment(words: list[str], number: signal.Signals, tmp_path: Path) -> None:
     """Once while modules are imported and once in the middle of the work."""

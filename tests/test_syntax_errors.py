@@ -21,7 +21,7 @@ from gradcli.language.parser.parser import (
     statements_of,
 )
 from tests.machine import takes_at_most
-from tests.rows import each_row
+from tests.rows import each_row, sampled
 from tests.test_parser import EXPRESSIONS, STATEMENTS
 
 
@@ -253,7 +253,7 @@ LONG: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("name", sampled(LONG, 2))
 def test_long_texts_end_soon_and_cleanly(name: str) -> None:
     text, code = LONG[name]
     # Far more than it takes; time that grew with the square of the length would not fit in.

@@ -19,7 +19,7 @@ import pytest
 from gradcli.running.source import run_program
 from tests.blocks import MANUAL, blocks
 from tests.command_line import CommandLine
-from tests.rows import sampled
+from tests.rows import each_row, sampled
 
 Row = tuple[str, str, str, str]
 
@@ -96,7 +96,7 @@ MATRICES = [
     ),
 ]
 
-every_row = pytest.mark.parametrize(("function", "shapes", "by", "gradient"), ROWS)
+every_row = each_row(("function", "shapes", "by", "gradient"), ROWS, size=12, every=2)
 
 
 def test_the_page_is_long() -> None:
@@ -143,7 +143,9 @@ def test_the_engine_agrees(function: str, shapes: str, by: str, gradient: str) -
         np.testing.assert_allclose(np.broadcast_to(formula, right.shape), right, rtol=2e-4)
 
 
-every_matrix = pytest.mark.parametrize(("kind", "function", "shapes", "by", "matrix"), MATRICES)
+every_matrix = each_row(
+    ("kind", "function", "shapes", "by", "matrix"), MATRICES, lambda row: row[1], size=12, every=2
+)
 
 
 @every_matrix
