@@ -67,9 +67,9 @@ class Calls(Protocol):
         """
         raise NotImplementedError
 
-    def function(self, number: int, like: Function, /, *defaults: Any) -> Node:
-        """A function that is like one, with the variables around it; behind that one the names of
-        parameters with the expressions of their defaults.
+    def function(self, keeps: int, like: Function, /, *defaults: Any) -> Node:
+        """A function that is like one, with the variables around it if it keeps them; behind that
+        one the names of parameters with the expressions of their defaults.
         """
         raise NotImplementedError
 

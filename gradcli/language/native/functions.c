@@ -2,8 +2,9 @@
 
 #include "node.h"
 
-/* A function like the first part, a record of slots alone, with these variables around it; behind it
- * there are the names of parameters with the expressions of their defaults. */
+/* A function like the first part, a record of slots alone, with these variables around it, unless
+ * `number` is 0 and it keeps those of the first; behind that there are the names of parameters with
+ * the expressions of their defaults. */
 PyObject *run_function(const Node *self, PyObject *variables)
 {
     PyObject *like = self->part[0], *function = NULL, *hot, *defaults;
@@ -19,7 +20,7 @@ PyObject *run_function(const Node *self, PyObject *variables)
         return NULL;
     }
     replace(&AT(function, FUNCTION_defaults), defaults);
-    replace(&AT(function, FUNCTION_parent), Py_NewRef(variables));
+    if (self->number) replace(&AT(function, FUNCTION_parent), Py_NewRef(variables));
     hot = AT(like, FUNCTION_hot);
     if (hot != Py_None && AT(hot, HOT_run) != Py_None) {
         PyObject *done = PyObject_CallFunctionObjArgs(helper[ENTER_BY], function,

@@ -83,6 +83,30 @@ def function_scope(
     )
 
 
+def reads_around(scope: Scope, body: list[tree.Statement]) -> bool:
+    """Whether a function of this scope may read what the functions around it hold. What is defined
+    inside may do so by an annotation, or by `super()`.
+    """
+    around = scope.parent
+    if around is None or around.is_program:
+        return False
+    for node in tree.nodes_of(body):
+        kind = type(node)
+        if kind is tree.Def or kind is tree.Class:
+            return True
+        if kind is tree.Name:
+            name = node.name  # type: ignore[attr-defined]
+            if name in _LOOKS_AROUND or (
+                name not in scope.bound and around.distance(name) is not None
+            ):
+                return True
+    return False
+
+
+_LOOKS_AROUND = frozenset({"__class__", "dir", "eval", "exec", "globals", "locals", "super", "vars"})
+"""Names by which code reads variables that it does not name."""
+
+
 def class_scope(parent: Scope, name: str, body: list[tree.Statement]) -> Scope:
     """The scope of a class's body; raises E006 as a function's does."""
     bound, global_names = _bindings(parent, set(), body)

@@ -27,6 +27,7 @@ from gradcli.language.tree.scopes import (
     class_scope,
     function_scope,
     has_yield,
+    reads_around,
     target_names,
 )
 
@@ -123,13 +124,17 @@ def _function(
     texts = {each.name: each.annotation for each in parameters.parameters if each.annotation}
     if returns:
         texts["return"] = returns
+    # One that reads nothing around it keeps nothing alive: an object that holds its own `lambda: 0`
+    # would be in a cycle by the variables of the method that made it.
+    keeps = bool(texts) or reads_around(inside, body)
     if c.nodes is not None and not texts:
-        like = Function(name, signature, {}, body, inside, run, {}, state, steps, hot=hot)
-        return c.nodes.function(0, like, *[part for default in defaults for part in default])
+        like = Function(name, signature, {}, body, inside, run, c.values, state, steps, hot=hot)
+        return c.nodes.function(keeps, like, *[part for default in defaults for part in default])
 
     def make(variables: Variables) -> Any:
         values = {name: default(variables) for name, default in defaults} if defaults else {}
-        function = Function(name, signature, values, body, inside, run, variables, state, steps)
+        around = variables if keeps else c.values
+        function = Function(name, signature, values, body, inside, run, around, state, steps)
         if texts:
             function.annotate = values_of(c, texts, scope, variables)
         if hot is not None:
