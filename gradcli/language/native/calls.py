@@ -21,6 +21,7 @@ from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.special_methods import checked_length
 from gradcli.language.objects.classes.user_classes import CHANGES, init_returned
 from gradcli.language.objects.exceptions import caught
+from gradcli.language.objects.iteration import side_by_side
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.operators import written_method
 from gradcli.state import State
@@ -205,7 +206,7 @@ DOES = (
         "join",
         "of text",
     ),
-    *("of list", "get", "by key", "add"),
+    *("of list", "get", "by key", "add", "beside"),
 )
 """What a call does, at the number that `quick.c` has for it."""
 
@@ -249,3 +250,6 @@ def quick_calls(builtins: dict[str, Any]) -> Iterator[tuple[int, Any, Any]]:
         for does, names in table.items():
             for name in names.split():
                 yield DOES.index(does), METHODS[kind][name], getattr(kind, name)
+    for name in ("zip", "enumerate"):
+        by = getattr(host, name), side_by_side(name, iter(()))
+        yield DOES.index("beside"), builtins[name], by

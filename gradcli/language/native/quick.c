@@ -11,7 +11,7 @@ enum { PIECE = 16, COPIED = 256, MOST_QUICK = 256, MOST_COMPARED = 16, SUMMED_AT
 /* What a call does, in the order of `DOES` in calls.py. */
 enum {
     LENGTH, IS_INSTANCE, ABSOLUTE, LEAST, LARGEST, SUM, TO_TEXT, TO_INTEGER, TO_FLOAT, TO_BOOL,
-    TO_LIST, TO_TUPLE, TO_SET, NUMBERS, APPEND, JOIN, OF_TEXT, OF_LIST, GET, BY_KEY, ADD
+    TO_LIST, TO_TUPLE, TO_SET, NUMBERS, APPEND, JOIN, OF_TEXT, OF_LIST, GET, BY_KEY, ADD, BESIDE
 };
 
 /* A function of the library's, what a call of it does, and the host's function that does it. */
@@ -42,7 +42,7 @@ PyObject *know_quick(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     (void)module;
     long does = count == 3 ? PyLong_AsLong(given[0]) : -1;
-    if (does < 0 || does > ADD) {
+    if (does < 0 || does > BESIDE) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "know_quick(does, called, host)");
         return NULL;
     }
@@ -251,6 +251,24 @@ static PyObject *got(PyObject *const *given, Py_ssize_t count)
     return found;
 }
 
+/* `zip(values, …)` or `enumerate(values)` of sequences, which never fail: `by` has the host's function,
+ * and an iterator that is like the one to be made. */
+static PyObject *beside(PyObject *by, PyObject *const *given, Py_ssize_t count)
+{
+    PyObject *host = PyTuple_GetItem(by, 0), *source, *values, *made;
+    if (count > 1 && host == (PyObject *)&PyEnum_Type) return NULL;
+    for (Py_ssize_t k = 0; k < count; k++)
+        if (!is_sequence(given[k]) && !Py_IS_TYPE(given[k], &PyRange_Type)) return NULL;
+    if (!(source = by_host(host, given, count))) return NULL;
+    values = PyTuple_New(count);
+    for (Py_ssize_t k = 0; values && k < count; k++) PyTuple_SetItem(values, k, Py_NewRef(given[k]));
+    made = values ? iterator_like(PyTuple_GetItem(by, 1), source, NULL) : NULL;
+    if (made) replace(&AT(made, ITERATOR_values), Py_NewRef(values));
+    Py_DECREF(source);
+    Py_XDECREF(values);
+    return made;
+}
+
 PyObject *quick_call(PyObject *state, PyObject *called, PyObject *const *given, Py_ssize_t count)
 {
     const Quick *quick = place_of(called);
@@ -293,6 +311,7 @@ PyObject *quick_call(PyObject *state, PyObject *called, PyObject *const *given, 
     case ADD:
         if (count != 2 || !Py_IS_TYPE(first, &PySet_Type) || !is_easy_key(given[1])) return NULL;
         return PySet_Add(first, given[1]) < 0 ? NULL : Py_NewRef(Py_None);
+    case BESIDE: return beside(quick->host, given, count);
     default: return NULL;
     }
 }
