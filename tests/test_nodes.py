@@ -1609,6 +1609,25 @@ def test_statements(program: str) -> None:
     assert found == Outcome(_by_cpython(program), None)
 
 
+@pytest.mark.parametrize("in_c", [False, True])
+def test_a_function_keeps_what_is_around_it_if_it_reads_that(
+    in_c: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An object with a `lambda: 0` of its own is in no cycle: it is gone as soon as in Python."""
+    if not in_c:
+        monkeypatch.setattr(nodes, "load", lambda builtins: None)
+    session = Session(lambda event: None)
+    text = """def make(big):
+    inside = lambda: [big for _ in range(1)]
+    return [lambda: 0, lambda x: x + make(x)[0](), lambda: big, lambda: lambda: big, inside]
+functions = make(7)"""
+    for _ in session.run(text, "program"):
+        pass
+    values = session.interpreter.values
+    kept = [function.parent is not values for function in values["functions"]]
+    assert kept == [False, False, True, True, True]
+
+
 def test_generators_within_contexts() -> None:
     found = _outcome(_WITHIN, True)
     assert found == _outcome(_WITHIN, False)
