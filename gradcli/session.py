@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gradcli.errors import GradcliError, Source, Span, internal_error
 from gradcli.language.parser.parser import parse_program, parser, statements_of
@@ -47,6 +48,26 @@ class StatementResult(Record):
     def span(self) -> Span:
         """The statement's text."""
         return self.statement.span
+
+
+Runs = TypeVar("Runs", bound=Callable[..., Any])
+"""What runs statements."""
+
+_ROOM = 40_000
+"""Slots of the host's stack that one frame takes, and leaves nearly as many beside it."""
+
+
+def with_room(function: Runs) -> Runs:
+    """A function in front of whose frame the host gets a large piece of memory for its stack.
+
+    CPython gets it in pieces of 2,000 slots, and gives one back when the first frame in it ends: a
+    call that ends up on such a border gets and returns pages of memory each time, and closures,
+    which lie deep, meet many borders. That takes 10 µs: it is for many statements.
+    """
+    of: Any = function
+    code = of.__code__.replace(co_stacksize=_ROOM)
+    made: Any = FunctionType(code, of.__globals__, of.__name__, of.__defaults__, of.__closure__)
+    return made
 
 
 class Session:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.storage import keep_freed_memory
@@ -49,21 +48,6 @@ _SEVERAL = 8
 """Statements from which on a program is worth nodes in C."""
 
 _REPEATING = (tree.Class, tree.Def, tree.For, tree.While)
-
-
-_ROOM = 40_000
-"""Slots of the host's stack that one frame takes, and leaves nearly as many beside it."""
-
-
-def _with_room(function: Any) -> Any:
-    """A function in front of whose frame the host gets a large piece of memory for its stack.
-
-    CPython gets it in pieces of 2,000 slots, and gives one back when the first frame in it ends: a
-    call that ends up on such a border gets and returns pages of memory each time, and closures,
-    which lie deep, meet many borders.
-    """
-    code = function.__code__.replace(co_stacksize=_ROOM)
-    return FunctionType(code, globals(), function.__name__)
 
 
 class Interpreter:
@@ -219,7 +203,6 @@ class Interpreter:
         finally:
             stack.pop()
 
-    @_with_room
     def _run(self, node: tree.Expression | tree.Statement) -> Any:
         state = self.state
         if self._statements < _SEVERAL:

@@ -14,6 +14,7 @@ from gradcli.language.tree.syntax import Attribute, ExpressionStatement
 from gradcli.questions.notes.error_notes import note_detachments
 from gradcli.repl.plain import pasted, plain_reader
 from gradcli.running.run import Run
+from gradcli.session import with_room
 from gradcli.show.style import counted
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def repl(terminal: Terminal, options: Options, file: str | None = None) -> int:
     return 0
 
 
+@with_room
 def run_entry(run: Run, text: str, name: str) -> None:
     """Run the statements of one entry, the values of expressions shown, up to the first error."""
     terminal = run.terminal

@@ -23,7 +23,7 @@ from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.words import Argument
 from gradcli.running.process.interruption import limited_time, memory_ceiling
 from gradcli.running.process.terminal import Terminal
-from gradcli.session import Session
+from gradcli.session import Session, with_room
 from gradcli.show.style import escaped
 from gradcli.state import active
 
@@ -316,6 +316,7 @@ class Run:
         except MemoryError as error:
             raise limits.out_of_memory() from error
 
+    @with_room
     def execute(
         self,
         statements: Iterable[Statement],

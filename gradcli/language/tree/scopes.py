@@ -103,7 +103,9 @@ def reads_around(scope: Scope, body: list[tree.Statement]) -> bool:
     return False
 
 
-_LOOKS_AROUND = frozenset({"__class__", "dir", "eval", "exec", "globals", "locals", "super", "vars"})
+_LOOKS_AROUND = frozenset(
+    {"__class__", "dir", "eval", "exec", "globals", "locals", "super", "vars"}
+)
 """Names by which code reads variables that it does not name."""
 
 
