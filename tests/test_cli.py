@@ -167,6 +167,7 @@ SLIPS = [
     (["check", "y = trace(A).sum()", "A=[[1.]]"], "`torch.trace(A)`", "a .grad is"),
     (["y = trace(A)", "A=[[1.]]"], "the sum of a diagonal is `torch.trace(A)`", "E901"),
     (["run", "train.py", "--epochs", "1"], "behind `--`: gradcli run FILE -- --option", "-e "),
+    (["x=1", "y=x*2"], "the program comes first", "give it"),
     (["x = 3"], "behind a program, x=3 is the value of an input", "error"),
     (["x", "3"], "gradcli 'PROGRAM' x=3", "-e"),
     (["y = x", "x = 3"], "did you mean `x=3`?", "usage"),

@@ -455,7 +455,7 @@ MISUSES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: gradcli.run("x * x", x=2, y=3), TypeError, "does not use `y`"),
     (lambda: gradcli.run("x * x", x=2, sandbx=True), TypeError, "did you mean `sandbox`"),
     (lambda: gradcli.run("x * x", {"x": 1}, x=2), TypeError, "two values"),
-    (lambda: gradcli.run("x * x", x=object()), TypeError, "`x` is a object"),
+    (lambda: gradcli.run("x * x", x=object()), TypeError, "`x` is of type object, and"),
     (lambda: gradcli.run("x * x", x=np.array(["a"])), ValueError, "PyTorch has not"),
     (lambda: gradcli.run("x * x", x=np.array([object()])), ValueError, "PyTorch has not"),
     (lambda: gradcli.run("x * x", {"x y": 1}), ValueError, "no NAME"),

@@ -213,7 +213,9 @@ def held(name: str, value: Any) -> Any:
         return {held(name, key): held(name, each) for key, each in value.items()}
     if not hasattr(value, "__array__"):
         kind = type(value).__name__
-        raise TypeError(f"`{name}` is a {kind}, and a program takes numbers, lists and arrays")
+        raise TypeError(
+            f"`{name}` is of type {kind}, and a program takes numbers, lists and arrays"
+        )
     array = np.array(value)
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
     if native.dtype.name not in DTYPES:

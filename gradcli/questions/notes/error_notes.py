@@ -45,7 +45,15 @@ def note_arguments(
     if error.code in ("E301", "E302") and assumed:
         sizes = f"--shape {assumed[0]}=2,3{' …' if assumed[1:] else ''}"
         error.help = f"names without a value stand for numbers; sizes are given by {sizes}"
-    if error.code != "E101" or error.span is None:
+    if error.span is None:
+        return None
+    if error.code == "E501" and error.help is None:
+        assigned = (
+            n for each in statements for n, how in name_uses(each).items() if how == ASSIGNED
+        )
+        if error.span.text in assigned:
+            error.help = "the program comes first, and the values behind it cannot read its names"
+    if error.code != "E101":
         return None
     from gradcli.library.namespace import (  # lazy: start-up: NumPy, for E101 alone
         UNSUPPORTED,
