@@ -250,7 +250,19 @@ class GradcliError(Exception):
     programs read it, else the message. `span` is filled in by the first caller that knows it.
     `stack` holds the calls that led there, outermost first, as `(function name, span of the call)`,
     `modules` the `nn.Module`s that were being called and their arguments, innermost first.
+    `remarks` are the notes that the program added.
     """
+
+    # What few errors have is their class's: a program may raise and catch many.
+    span: Span | None = None
+    help: str | None = None
+    notes: tuple[str, ...] = ()
+    labels: tuple[Label, ...] = ()
+    stack: tuple[tuple[str, Span | None], ...] = ()
+    modules: tuple[Any, ...] = ()
+    cause: GradcliError | None = None
+    context: GradcliError | None = None
+    remarks: list[str] | None = None
 
     def __init__(
         self,
@@ -264,20 +276,19 @@ class GradcliError(Exception):
         notes: tuple[str, ...] = (),
         labels: tuple[Label, ...] = (),
     ) -> None:
-        super().__init__(message)
+        self.args = (message,)
         self.code = code
         self.message = message
         self.text = message if text is None else text
         self.raises = raises or CODES[code].raises
-        self.span = span
-        self.help = help
-        self.notes = notes
-        self.labels = labels
-        self.stack: tuple[tuple[str, Span | None], ...] = ()
-        self.modules: tuple[Any, ...] = ()
-        self.cause: GradcliError | None = None
-        self.context: GradcliError | None = None
-        self.remarks: list[str] = []
+        if span is not None:
+            self.span = span
+        if help is not None:
+            self.help = help
+        if notes:
+            self.notes = notes
+        if labels:
+            self.labels = labels
 
     def __reduce__(self) -> Any:
         """What another process gets: all but the modules, which live in the session."""

@@ -723,7 +723,43 @@ class N:
 print(N().m().m)
 """
 
+_ERRORS = """
+class E(ValueError):
+    pass
+class Own(E):
+    def __init__(self, n):
+        self.n = n
+def tried(f, *values):
+    try:
+        return f(*values)
+    except ValueError as error:
+        error.add_note('noted')
+        return str(error), repr(error), error.args, error.__notes__, type(error), error.__context__
+for text in ('x', '', ' 7_0 ', 'maximum supported dimension', '9' * 5000):
+    print(tried(int, text), tried(float, text), tried(lambda: int(text)))
+    print(tried(lambda: float(text)))
+    try:
+        int(text)
+    except ValueError as error:
+        print(error.__traceback__.tb_lineno, error.__cause__, getattr(error, 'x', 3))
+def made(n):
+    return [E(), E(1), E('a', n), Own(n), ValueError(n), KeyError('k'), Own(2).args, E(n).args]
+print(made(1), made(2), [str(each) for each in made(3)[:6]])
+E.__init__ = lambda self, *values: setattr(self, 'n', values)
+print([each.n for each in made(4)[:4]], made(4)[-1])
+del E.__init__
+print([hasattr(each, 'n') for each in made(5)[:4]])
+def f():
+    def g(): return int('1.5')
+    try:
+        g()
+    except ValueError as error:
+        raise E('again') from error
+f()
+"""
+
 LIMITED_CALLS = {
+    "errors": (_ERRORS, {}),
     "changed": (_CHANGED, {}),
     "objects changed": (_OBJECTS_CHANGED, {}),
     "steps of special methods": (

@@ -16,7 +16,7 @@ _TOO_LARGE = ("Maximum allowed dimension exceeded", "array is too big", "maximum
 
 def no_such_shape(error: Exception) -> GradcliError | None:
     """The error of a shape that no array has, which NumPy raises under many classes."""
-    words = str(error)
+    words = str(error).partition("'")[0]  # a text of the program's stands in quotes
     if "dimension" not in words and "too big" not in words:
         return None
     if any(each in words for each in _TOO_MANY_DIMENSIONS):

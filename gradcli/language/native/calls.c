@@ -121,7 +121,11 @@ static void ended_by_error(PyObject *function)
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
     PyErr_NormalizeException(&type, &error, &traceback);
-    PyObject *told = PyObject_CallFunctionObjArgs(helper[ENDED], error, function, NULL);
+    PyObject *told = NULL;
+    if (!PyType_IsSubtype(Py_TYPE(error), (PyTypeObject *)helper[ERROR]))
+        told = PyObject_CallFunctionObjArgs(helper[ENDED], error, function, NULL);
+    else if (locate(error, AT(function, FUNCTION_state)) == 0)
+        told = Py_NewRef(error);
     if (told == error) {
         PyErr_Restore(type, error, traceback);
     } else {
@@ -389,6 +393,24 @@ static PyObject *failed(PyObject *const *call, PyObject *called, PyObject *const
     return value;
 }
 
+/* What a program sees of a call of the library's own functions of Python that failed, where such an error
+ * has nothing to do with what else the values are. */
+static PyObject *refused(PyObject *const *call, PyObject *called, PyObject *const *given,
+                         Py_ssize_t count)
+{
+    for (Py_ssize_t k = 0; k < count; k++)
+        if (!Py_IS_TYPE(given[k], &PyUnicode_Type)) return failed(call, called, given, count);
+    if (!PyErr_ExceptionMatches(PyExc_ValueError)) return failed(call, called, given, count);
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyErr_NormalizeException(&type, &error, &traceback);
+    raise_of(REFUSED, error);
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(traceback);
+    return NULL;
+}
+
 /* `len(value)` of an object that has a method for it; NULL, perhaps with an exception set, for others. */
 static PyObject *length(const Node *self, int learnt, PyObject *value)
 {
@@ -397,6 +419,19 @@ static PyObject *length(const Node *self, int learnt, PyObject *value)
     PyObject *checked = PyObject_CallFunctionObjArgs(helper[LENGTH_OF], found, NULL);
     Py_DECREF(found);
     return checked;
+}
+
+/* What makes an instance of a class of the library's, or of one of the program's where `__new__` does all
+ * of it; NULL for any other value. */
+static PyObject *maker_of(PyObject *called)
+{
+    PyObject *maker;
+    if (Py_IS_TYPE(called, known_class[USER_CLASS])) maker = AT(called, USER_CLASS_makes);
+    else if (Py_IS_TYPE(called, known_class[LANGUAGE_TYPE]) ||
+             Py_IS_TYPE(called, known_class[EXCEPTION_TYPE]))
+        maker = AT(called, LANGUAGE_TYPE_construct);
+    else maker = Py_IS_TYPE(called, Py_TYPE(helper[INVOKE])) ? called : Py_None;
+    return maker == Py_None ? NULL : maker;
 }
 
 /* Call what a call's function gave with its arguments, before the first of which is room for one;
@@ -415,7 +450,7 @@ static PyObject *finished_call(const Node *self, int at, PyObject *called, PyObj
     if (!value && !PyErr_Occurred() && count == 1 && asks_length(called))
         value = length(self, at + LEARNT_CALL, given[0]);
     if (value) return value;
-    if (PyErr_Occurred()) return failed(call, called, given, count);
+    if (PyErr_Occurred()) return refused(call, called, given, count);
     method = special_method(self, at + LEARNT_CALL, Py_TYPE(called), call[FIND_CALL]);
     if (method) {
         given[-1] = called;
@@ -425,8 +460,11 @@ static PyObject *finished_call(const Node *self, int at, PyObject *called, PyObj
     }
     if (PyErr_Occurred()) return NULL;
     /* A function of the library's: `helper` has one of the host's type. */
-    if (Py_IS_TYPE(called, Py_TYPE(helper[INVOKE])) && all_are_own()) {
-        value = called_with(called, NULL, given, count);
+    PyObject *maker = all_are_own() ? maker_of(called) : NULL;
+    if (maker) {
+        Py_INCREF(maker);
+        value = called_with(maker, NULL, given, count);
+        Py_DECREF(maker);
         return value ? value : failed(call, called, given, count);
     }
     PyObject *values = tuple_of(NULL, given, count);

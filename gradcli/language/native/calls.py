@@ -20,7 +20,7 @@ from gradcli.language.limits import (
 from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.special_methods import checked_length
 from gradcli.language.objects.classes.user_classes import CHANGES, init_returned
-from gradcli.language.objects.exceptions import caught
+from gradcli.language.objects.exceptions import Refused, caught
 from gradcli.language.objects.iteration import side_by_side
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.operators import written_method
@@ -186,7 +186,7 @@ HELPERS = (
     *(_invoked, _ended, HotBody.called, Function.enter_by),
     *(partial(written_method, "__len__"), checked_length),
     *(too_many_steps, too_many_calls, init_returned, ended_by, within, enter_host_call),
-    _caught,
+    *(_caught, Refused),
     *(GradcliError, CHANGES, FOREIGN, DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST),
     _too_many_elements,
 )

@@ -35,10 +35,30 @@ static int is_own(PyObject *error)
     return PyType_IsSubtype(Py_TYPE(error), (PyTypeObject *)helper[ERROR]);
 }
 
-/* Note where an exception of the language's was raised, unless that is known: give it up, and get it or
- * what is raised in its place; NULL with an exception set for one that is not to be caught. */
+int locate(PyObject *error, PyObject *state)
+{
+    PyObject *span = PyObject_GetAttr(error, span_key);
+    PyObject *stack = span ? PyObject_GetAttr(error, stack_key) : NULL, *open;
+    int known = stack ? PyObject_IsTrue(stack) : -1;
+    if (span == Py_None && PyObject_SetAttr(error, span_key, AT(state, SESSION_place)) < 0) known = -1;
+    if (!known && PyList_Size(AT(state, SESSION_stack))) {
+        open = PyList_AsTuple(AT(state, SESSION_stack));
+        known = open ? PyObject_SetAttr(error, stack_key, open) : -1;
+        Py_XDECREF(open);
+    }
+    Py_XDECREF(span);
+    Py_XDECREF(stack);
+    return known < 0 ? -1 : 0;
+}
+
+/* Note where an exception was raised: give it up, and get it, or what is raised in its place as one of
+ * the language's; NULL with an exception set for one that is not to be caught. */
 static PyObject *located(PyObject *error, PyObject *state)
 {
+    if (is_own(error)) {
+        if (locate(error, state) < 0) Py_CLEAR(error);
+        return error;
+    }
     PyObject *told = PyObject_CallFunctionObjArgs(helper[CAUGHT], error, state, NULL);
     Py_DECREF(error);
     return told;
@@ -76,7 +96,7 @@ enum { OF_CLASSES, AT, STORE, UNBIND, HANDLER, LEARNT_CLASSES, LEARNT_KIND, LEAR
 static int takes(Node *self, Py_ssize_t at, PyObject *classes, PyObject *error)
 {
     PyObject *const *clause = self->part + at;
-    PyObject *name = PyObject_GetAttrString(error, "raises");
+    PyObject *name = PyObject_GetAttr(error, raises_key);
     if (!name) return -1;
     if (clause[LEARNT_CLASSES] != classes || clause[LEARNT_KIND] != (PyObject *)Py_TYPE(error) ||
         clause[LEARNT_NAME] != name) {
@@ -114,9 +134,9 @@ static Py_ssize_t matching(const Node *self, PyObject *error, PyObject *variable
 static void note_context(PyObject *handled)
 {
     if (!PyErr_ExceptionMatches(helper[ERROR])) return;
-    PyObject *error = taken(), *context = PyObject_GetAttrString(error, "context");
+    PyObject *error = taken(), *context = PyObject_GetAttr(error, context_key);
     if (error != handled && context == Py_None)
-        PyObject_SetAttrString(error, "context", handled);
+        PyObject_SetAttr(error, context_key, handled);
     Py_XDECREF(context);
     PyErr_Clear();
     raise_again(error);
@@ -210,7 +230,7 @@ PyObject *run_raised(const Node *self, PyObject *variables)
     if (error && cause != Py_None) {
         origin = is_own(cause) ? Py_NewRef(cause)
                                : PyObject_CallFunctionObjArgs(part[MAKE], cause, NULL);
-        if (!origin || PyObject_SetAttrString(error, "cause", origin) < 0) Py_CLEAR(error);
+        if (!origin || PyObject_SetAttr(error, cause_key, origin) < 0) Py_CLEAR(error);
     }
     if (error) raise_again(error);
 end:

@@ -20,6 +20,7 @@ enum { MOST_STACK = 5 * 1024 * 1024 };
 
 PyTypeObject *node_type;
 PyObject *parent_key, *class_key, *values_key, *reads_key, *writes_key, *methods_key;
+PyObject *span_key, *stack_key, *raises_key, *context_key, *cause_key;
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
@@ -297,7 +298,12 @@ int add_nodes(PyObject *module)
                 {&values_key, "values"},
                 {&reads_key, "language_reads"},
                 {&writes_key, "language_writes"},
-                {&methods_key, "language_methods"}};
+                {&methods_key, "language_methods"},
+                {&span_key, "span"},
+                {&stack_key, "stack"},
+                {&raises_key, "raises"},
+                {&context_key, "context"},
+                {&cause_key, "cause"}};
     for (size_t k = 0; k < sizeof keys / sizeof *keys && !failed; k++)
         failed = !(*keys[k].key = PyUnicode_InternFromString(keys[k].text));
     Py_XDECREF(nodes);

@@ -42,13 +42,16 @@ extern HIDDEN PyTypeObject *node_type;
  * of its attributes and methods. */
 extern HIDDEN PyObject *parent_key, *class_key, *values_key, *reads_key, *writes_key, *methods_key;
 
+/* The attributes of errors that nodes read and set. */
+extern HIDDEN PyObject *span_key, *stack_key, *raises_key, *context_key, *cause_key;
+
 /* The classes that nodes tell apart, and what Python has to say, in the order in which `know` is given
  * them. */
-enum { TENSOR, INSTANCE, ITERATOR, LANGUAGE_TYPE, USER_CLASS, FUNCTION, SIGNATURE, HOT, SESSION,
-       LIMITS, COUNTS, CHANGES, BOUND, MODULE, PER_SESSION, CLASSES };
+enum { TENSOR, INSTANCE, ITERATOR, LANGUAGE_TYPE, USER_CLASS, EXCEPTION_TYPE, FUNCTION, SIGNATURE, HOT,
+       SESSION, LIMITS, COUNTS, CHANGES, BOUND, MODULE, PER_SESSION, CLASSES };
 enum { INVOKE, ENDED, WRITE, ENTER_BY, FIND_LENGTH, LENGTH_OF, TOO_MANY_STEPS, TOO_MANY_CALLS,
-       INIT_RETURNED, GENERATOR_ENDED, WITHIN, TOO_DEEP, CAUGHT, ERROR, WHEN_CHANGED, FOREIGN, DEEPEST_CALL,
-       DEEPEST_HOST_CALL, FEWEST, TOO_MANY_ELEMENTS, HELPERS };
+       INIT_RETURNED, GENERATOR_ENDED, WITHIN, TOO_DEEP, CAUGHT, REFUSED, ERROR, WHEN_CHANGED, FOREIGN,
+       DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST, TOO_MANY_ELEMENTS, HELPERS };
 extern HIDDEN PyTypeObject *known_class[CLASSES];
 extern HIDDEN Py_ssize_t known_size[CLASSES];
 extern HIDDEN PyObject *helper[HELPERS];
@@ -202,6 +205,10 @@ HIDDEN int all_are_own(void);
 /* Call a function in Python with the exception that is set, and with values, unless it is one that
  * ends the program. */
 HIDDEN PyObject *after_error(PyObject *failed, PyObject *const *given, Py_ssize_t count);
+
+/* Note where an error of the language's was raised, and in which calls, unless that is known; -1 with an
+ * exception set. */
+HIDDEN int locate(PyObject *error, PyObject *state);
 
 /* Raise what is raised in place of an exception, whose reference is given, which is its context. */
 HIDDEN void raise_in_place_of(PyObject *before);

@@ -21,7 +21,7 @@ from gradcli.language.native.statements import Generators, Handling, Statements
 from gradcli.language.objects.attributes import Module, PerSession
 from gradcli.language.objects.classes.user_classes import BoundMethod, Changes, Instance, UserClass
 from gradcli.language.objects.iteration import IN_C, Iterator
-from gradcli.language.objects.types import LanguageType
+from gradcli.language.objects.types import ExceptionType, LanguageType
 from gradcli.limits import Limits, Steps
 from gradcli.state import State
 
@@ -264,8 +264,8 @@ def load(builtins: dict[str, Any]) -> Nodes | None:
 
 
 _CLASSES = (
-    *(Tensor, Instance, Iterator, LanguageType, UserClass, Function, Signature, HotBody),
-    *(State, Limits, Steps, Changes, BoundMethod, Module, PerSession),
+    *(Tensor, Instance, Iterator, LanguageType, UserClass, ExceptionType, Function),
+    *(Signature, HotBody, State, Limits, Steps, Changes, BoundMethod, Module, PerSession),
 )
 """The classes that nodes tell apart, in the order of `node.h`."""
 

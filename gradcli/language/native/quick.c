@@ -167,8 +167,8 @@ static PyObject *sum(PyObject *state, PyObject *host, PyObject *values)
     return PyObject_CallFunctionObjArgs(host, values, NULL);
 }
 
-/* `str(value)`, `int(value)`, `float(value)` or `bool(value)` of a number or a text; no exception
- * is left set. */
+/* `str(value)`, `int(value)`, `float(value)` or `bool(value)` of a number or a text; the exception is
+ * left set that says of a text that it is no number. */
 static PyObject *converted(long does, PyObject *value)
 {
     int is_text = Py_IS_TYPE(value, &PyUnicode_Type);
@@ -180,7 +180,7 @@ static PyObject *converted(long does, PyObject *value)
     case TO_FLOAT: result = PyNumber_Float(value); break;
     default: result = PyBool_FromLong(PyObject_IsTrue(value));
     }
-    PyErr_Clear();
+    if (!result && !(is_text && PyErr_ExceptionMatches(PyExc_ValueError))) PyErr_Clear();
     return result;
 }
 

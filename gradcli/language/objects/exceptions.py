@@ -29,7 +29,12 @@ class Raised(GradcliError):
         code: str = "E702",
         text: str | None = None,
     ) -> None:
-        super().__init__(code, message, raises=raises, text=text)
+        # As the base does it: a program may raise many, and each call takes time.
+        self.args = (message,)
+        self.code = code
+        self.message = message
+        self.text = message if text is None else text
+        self.raises = raises
         self.arguments = arguments
 
     def attribute(self, name: str) -> Any:
@@ -45,6 +50,29 @@ class Raised(GradcliError):
         if status is None:
             return 0
         return status & 0xFF if isinstance(status, int) else 1
+
+
+class Refused(GradcliError):
+    """A ValueError of the host's over a text that is no number: many programs try whether one is.
+
+    It is made of the host's, whose words are read where somebody asks for them.
+    """
+
+    code = "E204"
+    raises = "ValueError"
+
+    def __init__(self, error: ValueError) -> None:
+        self.__cause__ = error
+
+    def __getattr__(self, name: str) -> Any:
+        error = self.__cause__
+        if name not in ("message", "text") or not isinstance(error, ValueError):
+            raise AttributeError(name)
+        self.text, self.message = _unwrapped(str(error)), _message(error)
+        return vars(self)[name]
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class Traceback(Record):
@@ -95,6 +123,7 @@ def exception_attribute(error: GradcliError, name: str) -> Any:
             if not isinstance(note, str):
                 text = f"note must be a str, not '{type_name(note)}'"
                 raise type_error("a note is text", text=text)
+            error.remarks = error.remarks or []
             error.remarks.append(note)
 
         return add_note

@@ -13,7 +13,13 @@ from gradcli.language.objects.classes.extensible import store_value, stored_valu
 from gradcli.language.objects.exceptions import Raised, handles
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display, text
-from gradcli.language.objects.types import ExceptionType, called, is_exception, type_name, type_of
+from gradcli.language.objects.types import (
+    ExceptionType,
+    LanguageType,
+    called,
+    is_exception,
+    type_name,
+)
 
 
 class ExceptionInstance(Raised):
@@ -22,6 +28,7 @@ class ExceptionInstance(Raised):
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset()
     ancestors: ClassVar[frozenset[str]] = frozenset()
+    language_class: ClassVar[LanguageType]
 
     values: dict[str, Any]
 
@@ -31,14 +38,19 @@ class ExceptionInstance(Raised):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> ExceptionInstance:
         # As in Python, the arguments are there even if the program's __init__ passes none on.
-        instance: ExceptionInstance = Raised.__new__(cls)
+        instance: ExceptionInstance = Exception.__new__(cls)
         instance.values = {}
-        ExceptionInstance.__init__(instance, *args)
+        instance._take(args)
         return instance
 
     def __init__(self, *args: Any) -> None:
+        self._take(args)
+
+    language_init = __init__  # `__new__` does the same
+
+    def _take(self, args: tuple[Any, ...]) -> None:
         message = text(args[0]) if len(args) == 1 else display(args) if args else ""
-        super().__init__(type_of(self).name, message, args)
+        Raised.__init__(self, self.language_class.name, message, args)
 
     def __str__(self) -> str:
         return self.message

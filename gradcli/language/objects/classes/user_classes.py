@@ -12,6 +12,7 @@ Functions in a class are descriptors: methods and properties, and how they are r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error
@@ -280,13 +281,14 @@ class UserClass(LanguageType):
         fields: the names that its body annotates, with the text of the annotation.
         enters: the program's `__init__` where a new instance is nothing else than a host's with no
             values, and None before it is found out.
+        makes: what makes one where `__new__` does all of it, None before that is found out too.
 
     What was found for a name is kept until the class, or one above it, changes.
     """
 
     __slots__ = (
         *("_found", "_init", "_initialise", "_new"),
-        *("annotate", "enters", "fields", "host", "names"),
+        *("annotate", "enters", "fields", "host", "makes", "names"),
     )
 
     def __init__(
@@ -301,6 +303,7 @@ class UserClass(LanguageType):
         self._init: Callable[..., Any] | None = None
         self._initialise: Callable[..., Any] | None = None
         self.enters: Any = None
+        self.makes: Callable[..., Any] | None = None
         self._new: Callable[..., Any] | None = None
         self.fields = fields or {}
         self.annotate: Callable[[], dict[str, Any]] | None = None
@@ -356,7 +359,7 @@ class UserClass(LanguageType):
         """A new instance, for compiled code: a program's `__init__` is entered as a function is."""
         initialise = self._initialise or self._entering_init()
         if initialise is _BY_CALL:
-            return self(*args)
+            return self(*args) if self.makes is None else self.makes(*args)
         host = self.host
         if self.enters is None:
             instance = host.__new__(host, *args)
@@ -374,6 +377,8 @@ class UserClass(LanguageType):
         enter: Callable[..., Any] | None = getattr(init, "invoke", None)
         if enter is None or self._new is not None:
             enter = _BY_CALL
+            if self._new is None and getattr(self.host, "language_init", None) is init:
+                self.makes = partial(self.host.__new__, self.host)
         elif self.host.__new__ is Instance.__new__:
             self.enters = init
         self._initialise = enter
@@ -399,6 +404,7 @@ class UserClass(LanguageType):
         host = self.host
         CHANGES.mark = object()
         self._found, self._init, self._initialise, self.enters = {}, None, None, None
+        self.makes = None
         self._new = getattr(host, "language_new", None)
         if issubclass(host, Instance):
             (vars(host).get("language_reads") or {}).clear()  # nodes in C hold the dict itself
