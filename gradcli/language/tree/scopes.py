@@ -121,7 +121,7 @@ def _bindings(
     """The names that a body binds for itself beside `bound`, and those it declares global."""
     global_names: set[str] = set()
     nonlocal_names: set[str] = set()
-    for node in own_nodes(body):
+    for node in _binding_nodes(body):
         if isinstance(node, tree.Global):
             if node.keyword == "global":
                 global_names.update(node.names)
@@ -132,7 +132,7 @@ def _bindings(
                         "E006", f"no enclosing function has a variable {name!r}", span=node.span
                     )
             nonlocal_names.update(node.names)
-        elif type(node) in _BINDING:
+        else:
             bound.update(bound_by(node))
     return frozenset(bound - global_names - nonlocal_names), frozenset(global_names)
 
@@ -177,7 +177,8 @@ def captured_names(pattern: tree.Expression) -> Iterator[str]:
 
 def has_yield(body: Iterable[tree.Syntax]) -> bool:
     """Whether a function with this body is a generator, or these parts are why."""
-    return any(type(node) in _YIELDING for node in own_nodes(body))
+    waiting = [each for each in body if "yield" in each.span.text]  # few: a walk takes long
+    return any(type(node) in _YIELDING for node in own_nodes(waiting))
 
 
 _YIELDING = frozenset({tree.Yield, tree.YieldFrom})
@@ -185,8 +186,16 @@ _YIELDING = frozenset({tree.Yield, tree.YieldFrom})
 
 def bound_names(body: list[tree.Statement]) -> Iterator[str]:
     """The names that statements bind in the function around them."""
-    for node in own_nodes(body):
+    for node in _binding_nodes(body):
         yield from bound_by(node)
+
+
+def _binding_nodes(body: list[tree.Statement]) -> Iterator[tree.Syntax]:
+    """The nodes of a body that bind names or say where these live: expressions do by `:=` alone."""
+    for statement in body:
+        for node in own_nodes([statement], expressions=":=" in statement.span.text):
+            if type(node) in _BINDING:
+                yield node
 
 
 def bound_by(node: tree.Syntax) -> Iterator[str]:
@@ -222,20 +231,23 @@ def bound_by(node: tree.Syntax) -> Iterator[str]:
 _BINDING = frozenset(
     {
         *(tree.Assign, tree.AugmentedAssign, tree.Case, tree.Class, tree.Def, tree.Del, tree.For),
-        *(tree.FromImport, tree.Handler, tree.Import, tree.NamedExpression, tree.With),
+        *(tree.FromImport, tree.Global, tree.Handler, tree.Import, tree.NamedExpression),
+        tree.With,
     }
 )
-"""The nodes that bind names."""
+"""The nodes that bind names, or say where these live."""
 
 
-def own_nodes(body: Iterable[tree.Syntax]) -> Iterator[tree.Syntax]:
-    """All nodes of a body that are not inside a function or a class of its own."""
+def own_nodes(body: Iterable[tree.Syntax], expressions: bool = True) -> Iterator[tree.Syntax]:
+    """All nodes of a body that are not inside a function or a class of its own, or those that are
+    no expressions.
+    """
     pending: list[Any] = list(body)
     while pending:
         node = pending.pop()
         if isinstance(node, (list, tuple)):
             pending.extend(node)
-        elif isinstance(node, tree.Syntax):
+        elif isinstance(node, tree.Syntax if expressions else tree.Statement):
             yield node
             if isinstance(node, (tree.Def, tree.Lambda)):
                 pending.extend(p.default for p in node.parameters.parameters)
