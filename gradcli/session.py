@@ -208,8 +208,14 @@ class Session:
         for source in statements_of(lines, name):
             yield from parse_program(source)
 
+    def expect(self, statements: Iterable[Statement]) -> None:
+        """These statements come, where they are known; a stream is not."""
+        if isinstance(statements, list):
+            self.interpreter.expect(statements)
+
     def execute(self, statements: Iterable[Statement]) -> Iterator[StatementResult]:
         """Run statements one after the other, up to one that ends the session."""
+        self.expect(statements)
         for statement in statements:
             value = None
             before = perf_counter()

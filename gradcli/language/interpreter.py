@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.storage import keep_freed_memory
@@ -55,7 +55,7 @@ class Interpreter:
 
     Attributes:
         nodes: what makes nodes in C, from the first statement on that repeats code, or is one of
-            several: to load it takes as long as some statements.
+            several, or comes with such: to load it takes as long as some statements.
         make_hot_loop: makes what compiles a loop's iterations; while it is None, as until the
             session sets it, all loops are interpreted.
         predefined: the names and modules that programs find.
@@ -102,14 +102,26 @@ class Interpreter:
         self._run(statement)
         return None
 
-    def _count(self, node: tree.Expression | tree.Statement) -> None:
-        self._statements = _SEVERAL if isinstance(node, _REPEATING) else self._statements + 1
-        if self._statements >= _SEVERAL:
-            from gradcli.language.native.nodes import load  # lazy: start-up
+    def expect(self, statements: Sequence[tree.Statement]) -> None:
+        """These statements come, one after the other: whether nodes are worth it is known now."""
+        if self._statements < _SEVERAL and (
+            self._statements + len(statements) >= _SEVERAL
+            or any(isinstance(each, _REPEATING) for each in statements)
+        ):
+            self._load_nodes()
 
-            self.nodes = load(self.predefined.BUILTINS)
-            if type(self.compiler) is Compiler:
-                self.compiler.nodes = self.nodes
+    def _load_nodes(self) -> None:
+        self._statements = _SEVERAL
+        from gradcli.language.native.nodes import load  # lazy: start-up
+
+        self.nodes = load(self.predefined.BUILTINS)
+        if type(self.compiler) is Compiler:
+            self.compiler.nodes = self.nodes
+
+    def _count(self, node: tree.Expression | tree.Statement) -> None:
+        self._statements += 1
+        if self._statements >= _SEVERAL or isinstance(node, _REPEATING):
+            self._load_nodes()
 
     def _forget_graphs(self, leaf: Tensor) -> None:
         """A leaf has data of another shape: a graph that nothing else holds ends here."""

@@ -235,6 +235,7 @@ class Run:
     def follow(self, statements: Iterable[Statement]) -> Iterator[StatementResult]:
         """Run statements one after the other, and keep those that succeed."""
         timed, begun = self.timed, process_time()
+        self.session.expect(statements)
         for result in self.session.execute(self._noted(statements)):
             self.seconds += result.seconds
             self.work += process_time() - begun
