@@ -347,6 +347,19 @@ LIMITED = {
     "shrinking": (_SHRINKING, {}),
     "endless": (_ENDLESS, {"steps": 2000}),
     "comprehension": ("print(len([n for n in range(50)]))\n" * 3, {"steps": 120}),
+    "items": (
+        "print(len({n: n for n in range(50)}), len({n for n in range(9)}))\n" * 3,
+        {"steps": 130},
+    ),
+    "items of pairs": (
+        "d = {a: b for a, b in zip('abc', range(9)) if b if a != 'b'}\nprint(d)\n"
+        "def f(n): return {k: v + n for k, v in d.items()}, {(k, 1) for k in d}\nprint(f(1))\n"
+        "class K:\n    __hash__ = None\nprint({k: 1 for k in [1.0, (2,), None, print]})\n"
+        "try: print({[k]: 1 for k in d})\nexcept TypeError as error: print(error)\n"
+        "try: {k: d.update({k + '1': 1}) for k in d}\nexcept RuntimeError as error: print(error)\n"
+        "print({n: 1 / n for n in (2, 1, 0)})",
+        {},
+    ),
     "long range": ("print(len([n for n in range(10 ** 30)]))", {"steps": 5000}),
     "formatted": ("a = 'abc'\nprint(f'{a}de')\nprint(f'{a}{a}')", {"elements": 5}),
     "appended": ("a = []\nfor k in range(9): a.append(k)", {"elements": 5}),

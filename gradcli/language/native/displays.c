@@ -1,4 +1,4 @@
-/* Lists, tuples and dicts as they are written, f-strings, and list comprehensions. */
+/* Lists, tuples and dicts as they are written, f-strings, and comprehensions of lists and dicts. */
 
 #include "node.h"
 
@@ -28,6 +28,17 @@ PyObject *run_tuple(const Node *self, PyObject *variables)
     return tuple;
 }
 
+/* Enter a key and its value into a dict. */
+static int entered_item(const Node *self, PyObject *enter, PyObject *place, PyObject *dict, PyObject *key,
+                        PyObject *value)
+{
+    if (stand_at(self->part[STATE], place) < 0) return -1;
+    if (is_plain_key(key)) return PyDict_SetItem(dict, key, value);
+    PyObject *done = PyObject_CallFunctionObjArgs(enter, dict, key, value, NULL);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
 /* `{key: value}`: behind the state, and what enters an item whose key is to be looked at, there are
  * a key, a value and the place of the value, in turn. */
 PyObject *run_dict(const Node *self, PyObject *variables)
@@ -37,14 +48,8 @@ PyObject *run_dict(const Node *self, PyObject *variables)
     for (Py_ssize_t k = ITEMS; k < parts_of(self) && dict; k += 3) {
         PyObject *key = value_of(self->part[k], variables);
         PyObject *value = key ? value_of(self->part[k + 1], variables) : NULL;
-        int failed = !value || stand_at(self->part[STATE], self->part[k + 2]) < 0;
-        if (!failed && is_plain_key(key)) {
-            failed = PyDict_SetItem(dict, key, value) < 0;
-        } else if (!failed) {
-            PyObject *done = PyObject_CallFunctionObjArgs(self->part[ENTER], dict, key, value, NULL);
-            failed = !done;
-            Py_XDECREF(done);
-        }
+        int failed = !value ||
+                     entered_item(self, self->part[ENTER], self->part[k + 2], dict, key, value) < 0;
         Py_XDECREF(key);
         Py_XDECREF(value);
         if (failed) Py_CLEAR(dict);
@@ -105,7 +110,7 @@ end:
     return text;
 }
 
-/* --- list comprehensions ---------------------------------------------------------------------- */
+/* --- comprehensions --------------------------------------------------------------------------- */
 
 enum {
     ITERABLE = FIRST, /* what gives the values */
@@ -113,29 +118,39 @@ enum {
     STORE,            /* what binds them where that is None, and tensors */
     STEPS,
     ITERATE,          /* what makes an iterator of any value */
-    WHOLE,            /* what makes the list of many values */
+    OF_KIND,          /* where those begin that a list has, or a dict */
+    WHOLE = OF_KIND,  /* what makes the list of many values */
     ELEMENT,
-    CONDITIONS
+    LIST_CONDITIONS,
+    ENTER_ITEM = OF_KIND, /* what enters an item whose key is to be looked at */
+    KEY,
+    ITEM,
+    AT_ITEM,              /* the place of both */
+    DICT_CONDITIONS
 };
+
+/* Bind a value; whether all conditions, from that part on, are true, -1 with an exception set. */
+static int takes(const Node *self, Py_ssize_t conditions, PyObject *inside, PyObject *value)
+{
+    if (charge_step(self->part[STEPS]) < 0) return -1;
+    int failed = self->part[TARGET] == Py_None || Py_IS_TYPE(value, known_class[TENSOR])
+                     ? store_in(self->part[STORE], inside, value)
+                     : PyDict_SetItem(inside, self->part[TARGET], value);
+    if (failed < 0) return -1;
+    int holds = 1;
+    for (Py_ssize_t k = conditions; k < parts_of(self) && holds > 0; k++) {
+        PyObject *condition = value_of(self->part[k], inside);
+        holds = condition ? PyObject_IsTrue(condition) : -1;
+        Py_XDECREF(condition);
+    }
+    return holds;
+}
 
 /* Bind a value, and append the element to the list unless a condition is false. */
 static int iterate(const Node *self, PyObject *inside, PyObject *value, PyObject *list)
 {
-    if (charge_step(self->part[STEPS]) < 0) return -1;
-    if (self->part[TARGET] == Py_None || Py_IS_TYPE(value, known_class[TENSOR])) {
-        PyObject *done = PyObject_CallFunctionObjArgs(self->part[STORE], inside, value, NULL);
-        if (!done) return -1;
-        Py_DECREF(done);
-    } else if (PyDict_SetItem(inside, self->part[TARGET], value) < 0) {
-        return -1;
-    }
-    int holds = 1;
-    for (Py_ssize_t k = CONDITIONS; k < parts_of(self) && holds; k++) {
-        PyObject *condition = value_of(self->part[k], inside);
-        holds = condition ? PyObject_IsTrue(condition) : -1;
-        Py_XDECREF(condition);
-        if (holds < 0) return -1;
-    }
+    int holds = takes(self, LIST_CONDITIONS, inside, value);
+    if (holds < 0) return -1;
     if (holds) {
         PyObject *element = value_of(self->part[ELEMENT], inside);
         int failed = !element || PyList_Append(list, element) < 0;
@@ -145,11 +160,58 @@ static int iterate(const Node *self, PyObject *inside, PyObject *value, PyObject
     return stand_at(self->part[STATE], self->part[PLACE]);
 }
 
+/* Bind a value, and enter the item into the dict unless a condition is false. */
+static int iterate_items(const Node *self, PyObject *inside, PyObject *value, PyObject *dict)
+{
+    PyObject *const *part = self->part;
+    int holds = takes(self, DICT_CONDITIONS, inside, value);
+    if (holds < 0) return -1;
+    if (holds) {
+        PyObject *key = value_of(part[KEY], inside), *item = key ? value_of(part[ITEM], inside) : NULL;
+        int failed = !item || entered_item(self, part[ENTER_ITEM], part[AT_ITEM], dict, key, item) < 0;
+        Py_XDECREF(key);
+        Py_XDECREF(item);
+        if (failed) return -1;
+    }
+    return stand_at(part[STATE], part[PLACE]);
+}
+
+/* Run all iterations over values; 0, or -1 with an exception set. */
+static int iterate_all(const Node *self, PyObject *variables, PyObject *values, PyObject *result,
+                       int (*each)(const Node *, PyObject *, PyObject *, PyObject *))
+{
+    PyTypeObject *kind = Py_TYPE(values);
+    int is_sized = kind == &PyList_Type || kind == &PyTuple_Type || kind == &PyUnicode_Type ||
+                   kind == &PyRange_Type;
+    PyObject *inside = NULL, *value;
+    PyObject *iterator = is_sized
+                             ? PyObject_GetIter(values)
+                             : PyObject_CallFunctionObjArgs(self->part[ITERATE], values, NULL);
+    int failed = !iterator || !(inside = variables_inside(variables));
+    while (!failed && (value = PyIter_Next(iterator))) {
+        failed = each(self, inside, value, result) < 0 || PyErr_CheckSignals() < 0;
+        Py_DECREF(value);
+    }
+    Py_XDECREF(iterator);
+    Py_XDECREF(inside);
+    return failed || PyErr_Occurred() ? -1 : 0;
+}
+
+/* `{key: value for target in iterable if condition}`. */
+PyObject *run_items(const Node *self, PyObject *variables)
+{
+    PyObject *values = value_of(self->part[ITERABLE], variables), *dict = NULL;
+    if (!values) return NULL;
+    if (stand_at(self->part[STATE], self->part[PLACE]) == 0) dict = PyDict_New();
+    if (dict && iterate_all(self, variables, values, dict, iterate_items) < 0) Py_CLEAR(dict);
+    Py_DECREF(values);
+    return dict;
+}
+
 /* `[element for target in iterable if condition]`: `number` elements more, and it is hot. */
 PyObject *run_comprehension(const Node *self, PyObject *variables)
 {
-    PyObject *values = value_of(self->part[ITERABLE], variables), *iterator = NULL, *value;
-    PyObject *inside = NULL, *list = NULL;
+    PyObject *values = value_of(self->part[ITERABLE], variables), *list = NULL;
     if (!values) return NULL;
     if (stand_at(self->part[STATE], self->part[PLACE]) < 0) goto end;
     PyTypeObject *kind = Py_TYPE(values);
@@ -161,19 +223,10 @@ PyObject *run_comprehension(const Node *self, PyObject *variables)
         list = PyObject_CallFunctionObjArgs(self->part[WHOLE], variables, values, NULL);
         goto end;
     }
-    iterator = is_sized
-                   ? PyObject_GetIter(values)
-                   : PyObject_CallFunctionObjArgs(self->part[ITERATE], values, NULL);
-    if (!iterator || !(inside = variables_inside(variables)) || !(list = PyList_New(0))) goto end;
-    while (list && (value = PyIter_Next(iterator))) {
-        if (iterate(self, inside, value, list) < 0 || PyErr_CheckSignals() < 0) Py_CLEAR(list);
-        Py_DECREF(value);
-    }
-    if (list && PyErr_Occurred()) Py_CLEAR(list);
+    list = PyList_New(0);
+    if (list && iterate_all(self, variables, values, list, iterate) < 0) Py_CLEAR(list);
     if (list) ((Node *)self)->number -= (long)PyList_Size(list);
 end:
     Py_DECREF(values);
-    Py_XDECREF(iterator);
-    Py_XDECREF(inside);
     return list;
 }

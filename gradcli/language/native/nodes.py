@@ -256,6 +256,26 @@ class Nodes(Calls, Generators, Handling, Statements, Protocol):
         """
         raise NotImplementedError
 
+    def items(
+        self,
+        number: int,
+        state: State,
+        place: Span,
+        iterable: Node,
+        name: str | None,
+        store: Callable[[Variables, Any], None],
+        steps: Steps,
+        iterate: Callable[[Any], Any],
+        enter: Callable[[Any, Any, Any], None],
+        key: Node,
+        value: Node,
+        item_place: Span,
+        /,
+        *conditions: Node,
+    ) -> Node:
+        """`{key: value for name in iterable if condition}`."""
+        raise NotImplementedError
+
 
 def load(builtins: dict[str, Any]) -> Nodes | None:
     """The makers, which know the built-in functions; None where the closures serve."""

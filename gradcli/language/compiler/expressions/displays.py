@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
-from gradcli.language.compiler.names import NOWHERE, direct
+from gradcli.language.compiler.names import NOWHERE, constant, direct
 from gradcli.language.compiler.waiting import BEGIN, NEXT, STAND, TEST, YIELD, Code, in_loops
 from gradcli.language.functions import hot_bodies
 from gradcli.language.functions.hot_bodies import HotList, before_hot
@@ -219,7 +219,8 @@ def comprehension(c: Compiler, node: tree.Comprehension, scope: Scope) -> Evalua
         return _dict(c, clauses, element, c.expression(node.value, inner), node.span)
 
     if node.kind == "set":
-        members = _dict(c, clauses, element, lambda inside: None, node.span)
+        nothing = constant(c, tree.Constant(node.span, None), inner)
+        members = _dict(c, clauses, element, nothing, node.span)
         return lambda variables: set(members(variables))
     if len(clauses) == 1:
         return _single(c, node, scope, clauses[0], element)
@@ -325,6 +326,11 @@ def _dict(
     c: Compiler, clauses: list[_Clause], key: Evaluate, value: Evaluate, span: Span
 ) -> Evaluate:
     state, enter = c.state, c.enter
+    if c.nodes is not None and len(clauses) == 1:
+        (only,) = clauses
+        drawn = only.iterable, None if only.name is NOWHERE else only.name, only.store
+        by = (*drawn, c.steps, c.iterate, enter, key, value, span)
+        return c.nodes.items(0, state, only.span, *by, *only.conditions)
 
     def collect(variables: Variables) -> dict[Any, Any]:
         items: dict[Any, Any] = {}
