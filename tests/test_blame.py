@@ -739,6 +739,11 @@ loss = out.pow(2).mean()
             "no cure: a mean over no targets",
         ),
         ("y = (torch.ones(1) * x).std()", "divides by 0", "`correction=0`"),
+        (
+            "m = tensor([1., 0.])\ny = (((1 - m) * -float('inf') + x).softmax(0) * x).sum()",
+            "0 times an infinity has no value",
+            "put the infinity in by `masked_fill()`",
+        ),
         (_RNN, "beyond 3.40282e+38", "grows 3.1-fold each time"),
         (
             "h, w = torch.ones(4), (torch.ones(4, 4) * x)\nfor t in range(50): h = w @ h\n"
@@ -754,6 +759,7 @@ loss = out.pow(2).mean()
         "singular values",
         "targets",
         "std",
+        "a mask times -inf",
         "RNN",
         "behind a loop",
     ],

@@ -527,6 +527,54 @@ _ZEROS: list[tuple[str, str, str, str, str]] = [
         "Dropout with p=1 sets everything to 0",
         _NET.format("torch.nn.Dropout(p=1.0), ").split("\n")[1],
     ),
+    (
+        "an underflow",
+        "x.grad",
+        "z = x - 61\n(torch.exp(z) * torch.exp(z)).sum().backward()",
+        "underflows: it is below 1.4e-45, the least number of float32",
+        "",
+    ),
+    (
+        "passes that add up to 0",
+        "x.grad",
+        "(x * 3).sum().backward()\n(-x * 3).sum().backward()",
+        "2 backward passes were added up, and what they brought adds up to 0",
+        "(-x * 3).sum().backward()",
+    ),
+    (
+        "a hinge that is satisfied",
+        "x.grad",
+        "torch.clamp(1 - x * x, min=0).sum().backward()",
+        "what goes in is below the bound",
+        "",
+    ),
+    (
+        "no target that counts",
+        "x.grad",
+        "t = torch.tensor(-100)\n"
+        "torch.nn.functional.cross_entropy(x, t, reduction='sum').backward()",
+        "no target at which a gradient arrives counts",
+        "",
+    ),
+    (
+        "a dropout of the program's own",
+        "net.0.weight.grad",
+        "class Dropout(torch.nn.Module):\n    def forward(self, x):\n        return x * 0\n"
+        + _NET.format("Dropout(), ")
+        + "net(torch.ones(1, 2)).sum().backward()",
+        "multiplies the gradient by the number, and that is 0",
+        "        return x * 0",
+    ),
+    (
+        "a custom function that returns zeros",
+        "x.grad",
+        "class Zero(torch.autograd.Function):\n"
+        "    @staticmethod\n    def forward(ctx, x):\n        return x * 2\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return torch.zeros_like(g)\n"
+        "Zero.apply(x).sum().backward()",
+        "ZeroBackward passes nothing on",
+        "        return torch.zeros_like(g)",
+    ),
 ]
 
 
@@ -817,6 +865,68 @@ _ANSWERS: list[tuple[str, str, str, str, str | None, str, str | None]] = [
         "keep it floating: `y = (x * 255).float()`",
     ),
     (
+        "a step that rounding loses",
+        "p.trains",
+        "p = torch.tensor([1000.], requires_grad=True)\nopt = torch.optim.SGD([p], lr=1e-9)\n"
+        "for i in range(3):\n    opt.zero_grad()\n    p.sum().backward()\n    opt.step()",
+        "rounded away",
+        "opt.step()",
+        "numbers of torch.float32 as large as 1000 are 6.1e-05 apart",
+        None,
+    ),
+    (
+        "a schedule that stays at 0",
+        "net.weight.trains",
+        f"{_LIN}{_SGD}s = torch.optim.lr_scheduler.LambdaLR(opt, lambda e: e // 9)\n"
+        "for i in range(3):\n    net(torch.ones(1, 2)).sum().backward()\n"
+        "    opt.step()\n    s.step()",
+        "no rate",
+        "s = torch.optim.lr_scheduler.LambdaLR(opt, lambda e: e // 9)",
+        "`opt` has lr=0 for it at each step()",
+        None,
+    ),
+    (
+        "a state that each round loads",
+        "net.weight.trains",
+        f"{_LIN}{_SGD}start = {{n: p.clone() for n, p in net.state_dict().items()}}\n"
+        "for i in range(3):\n    net.load_state_dict(start)\n"
+        "    net(torch.ones(1, 2)).sum().backward()\n    opt.step()",
+        "put back",
+        "net.load_state_dict(start)",
+        "put back after each step() to what it was ahead of the first",
+        "leave it out",
+    ),
+    (
+        "gradients that are set to 0 ahead of the step",
+        "net.weight.trains",
+        f"{_LIN}{_SGD}for i in range(2):\n    net(torch.ones(1, 2)).sum().backward()\n"
+        "    net.weight.grad.mul_(torch.zeros(1))\n    opt.step()\n"
+        "net(torch.ones(1, 2)).sum().backward()",
+        "no gradient at step",
+        "opt.step()",
+        "none of 2 step()s of `opt` changes it",
+        None,
+    ),
+    (
+        "a step that is never reached",
+        "net.weight.trains",
+        f"{_LIN}{_SGD}net(torch.ones(1, 2)).sum().backward()\n"
+        "if not net.weight.grad.isfinite().all():\n    opt.step()",
+        "no step",
+        "opt.step()",
+        "the program never comes to this call",
+        None,
+    ),
+    (
+        "a pass that failed behind one that brought 0",
+        "w.grad",
+        "h = torch.exp(w)\nfor i in range(2):\n    (h * i).sum().backward()",
+        "zero",
+        "h * i",
+        "multiplies the gradient by the number, and that is 0",
+        None,
+    ),
+    (
         "a gradient that holds its graph",
         "x.grad",
         "(x ** 3).sum().backward(create_graph=True)",
@@ -852,6 +962,14 @@ def test_the_cause_its_line_and_its_remedy(
     assert said in " ".join(command("why", question, "--file", str(path)).out.split())
     shown = found["cuts"][0]["help"]
     assert (shown is None) if help is None else (help in shown)
+
+
+def test_a_value_that_comes_back_by_itself_trains(capsys: pytest.CaptureFixture[str]) -> None:
+    program = (
+        "p = torch.tensor([1.], requires_grad=True)\nopt = torch.optim.SGD([p], lr=1.)\n"
+        "for i in range(4):\n    opt.zero_grad()\n    (p ** 2).sum().backward()\n    opt.step()"
+    )
+    assert "p.trains = True" in CommandLine(capsys)("why", "p.trains", program).out
 
 
 def test_weight_decay_moves_what_has_no_gradient(capsys: pytest.CaptureFixture[str]) -> None:

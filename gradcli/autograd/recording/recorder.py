@@ -130,6 +130,12 @@ class Listener:
     prepared: Any = _passed_on("prepared")
     """The seconds that it took to make what the first call of an op needs."""
 
+    updating: Any = _passed_on("updating")
+    """An optimizer is about to change a parameter: the parameter, its gradient and the group."""
+
+    updated: Any = _passed_on("updated")
+    """An optimizer has changed a parameter."""
+
     wrapped: Any = _passed_on("wrapped")
     """A number that a node saved, as the tensor that a recorded pass computes with."""
 

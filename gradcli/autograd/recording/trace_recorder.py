@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import shape_of, to_host
-from gradcli.arrays.fusion.lazy import LAZY
+from gradcli.arrays.fusion.lazy import LAZY, forced
 from gradcli.arrays.layout.meta import MetaArray
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.engine import accumulate as accumulation
@@ -138,6 +138,27 @@ class BackwardPass(Recorded):
         self.accumulate = accumulate
 
 
+class Updates:
+    """What the steps of optimizers did to one parameter.
+
+    Attributes:
+        count: how many there were.
+        first: what it held ahead of the first.
+        had_gradient: whether one of them found a gradient other than 0.
+        had_rate: whether one of them had a learning rate other than 0, or none at all.
+        changes: whether one of them changed it.
+        returns: whether it held `first` ahead of each.
+    """
+
+    __slots__ = ("changes", "count", "first", "had_gradient", "had_rate", "returns")
+
+    def __init__(self, first: Any) -> None:
+        self.count = 0
+        self.first = first
+        self.had_gradient = self.had_rate = self.changes = False
+        self.returns = True
+
+
 def source_of(value: Value) -> Value:
     """The value that aliases and writes lead back to."""
     while value.maker is not None and value.maker.op in (ALIAS, WRITE):
@@ -146,6 +167,10 @@ def source_of(value: Value) -> Value:
             break  # an array or a number was written
         value = before
     return value
+
+
+def _are_equal(left: Any, right: Any) -> bool:
+    return np.array_equal(left, right, equal_nan=left.dtype.kind in "fc")
 
 
 # --- recording ------------------------------------------------------------------------------------
@@ -174,6 +199,7 @@ class TraceRecorder(Recorder):
         call_of: the call that made each node.
         arrays: whether each value keeps a copy of its elements, as they were when it was made.
         resumed_at: how many values there were when the iterations that are not recorded had run.
+        updates: what optimizers did to each parameter, by its `id`.
     """
 
     def __init__(self, *, events: bool = True, keeps: bool = False, arrays: bool = False) -> None:
@@ -196,6 +222,8 @@ class TraceRecorder(Recorder):
         self._of_pass: dict[int, tuple[Value, Any]] = {}
         # Gradients that have not arrived yet, by node and output number.
         self._arriving: dict[Edge, list[tuple[Value, Any]]] = {}
+        self.updates: dict[int, Updates] = {}
+        self._before: Any = None
         self._since_step = 0
         self._is_nested = self._is_recorded = False
 
@@ -390,6 +418,24 @@ class TraceRecorder(Recorder):
         inputs = [new if written is None else written]
         result = new if type(new) is Tensor else None
         self.trace.add(Write(tensor, result, inputs if known is None else [before, *inputs], after))
+
+    def updating(self, parameter: Tensor, gradient: Any, group: dict[str, Any]) -> None:
+        """An optimizer is about to change a parameter."""
+        if isinstance(parameter.array, MetaArray):
+            return
+        self._before = np.array(to_host(forced(parameter.array)))
+        self._alive.append(parameter)
+        update = self.updates.setdefault(id(parameter), Updates(self._before))
+        update.count += 1
+        update.returns = update.returns and _are_equal(self._before, update.first)
+        update.had_gradient = update.had_gradient or bool(np.any(to_host(gradient)))
+        update.had_rate = update.had_rate or bool(group.get("lr", True))
+
+    def updated(self, parameter: Tensor) -> None:
+        """An optimizer has changed a parameter."""
+        update = self.updates.get(id(parameter))
+        if update is not None and not update.changes:
+            update.changes = not _are_equal(self._before, to_host(forced(parameter.array)))
 
     def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
         """An array that a function other than an op returned."""

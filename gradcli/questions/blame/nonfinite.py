@@ -466,9 +466,11 @@ class Sentinel(Listener):
 
 
 def _masks(op: Any, entry: FirstNonFinite) -> bool:
-    """Whether an operation takes what entered as a mask: a softmax makes 0 of -inf."""
-    value = entry.value
-    return bool(value < 0) and str(getattr(op, "name", "")) in _OF_MASKS
+    """Whether an operation takes what entered as a mask: a softmax makes 0 of -inf, a product the
+    mask itself, and NaN where the other factor is 0.
+    """
+    value, name = entry.value, str(getattr(op, "name", ""))
+    return bool(value < 0) and (name in _OF_MASKS or (name == "mul" and entry.output is None))
 
 
 _OF_MASKS = ("log_softmax", "logsumexp", "softmax")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.arrays.backend import is_uninitialized
+from gradcli.arrays.backend import is_uninitialized, to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
@@ -53,8 +53,10 @@ from gradcli.questions.why.training import (
     parametrized,
     resting,
     skipped_hooks,
+    unmoved,
 )
 from gradcli.questions.why.zeros import EVERYWHERE, faded, zeros_of
+from gradcli.recorded.ledger import last_pass
 from gradcli.recorded.patterns import holds, returns_of
 from gradcli.recorded.recorded_run import Recorded, graph_of, path_to
 from gradcli.recorded.result import NO_SHAPE, STRUCTURAL_ZERO, ZERO
@@ -301,6 +303,8 @@ def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
         reason = (
             f"the weight decay of `{optimizer}` moves it, though its gradient is zero: {reason}"
         )
+    elif passes and (answer := unmoved(run, question, tensor)) is not None:
+        return answer
     elif passes and not tensor.version:
         reason += "; so far nothing has changed its value"
     elif passes and (optimizer := resting(run, tensor)) is not None:
@@ -596,7 +600,10 @@ class _Gradients:
         if zero is not None:
             kind = STRUCTURAL_ZERO if zero[0] == EVERYWHERE else ZERO
             return Why(self.question, gradient, kind, *zero, path)
-        if not gradient.array.any() and not hooked:
+        if gradient.array.any() or hooked:
+            return None
+        arrivals = [e for e in self.events if isinstance(e, Arrival) and e.node is node]
+        if not arrivals or np.any(to_host(forced(arrivals[-1].new))):
             reason = f"a gradient flows from {output} to {name}, and was set to 0 afterwards"
             call = clearing_call(self.run, self.tensor)
             if call is not None and is_before(self.run, call, self.passes[-1].span):
@@ -605,7 +612,14 @@ class _Gradients:
             place = place or written(self.run, gradient)
             cleared = Detachment(place, "this sets it to 0")
             return Why(self.question, gradient, "cleared", reason, [cleared], path)
-        return None
+        count = _added([each.old for each in arrivals])
+        if any(np.any(to_host(forced(each.incoming))) for each in arrivals[-count:]):
+            all_heard = not self.run.provenance.unheard or self._all_heard(node, count)
+            reason = f"{count} backward passes were added up, and what they brought adds up to 0"
+            places = self._passes(node, count, all_heard)
+            return Why(self.question, gradient, ZERO, reason, places, path)
+        reason = f"what arrives at {name} is 0; which operation made it so is not known"
+        return Why(self.question, gradient, ZERO, reason, (), path)
 
     def _kept_alive(self) -> list[Detachment]:
         """That the gradient holds the graph that made it."""
@@ -721,13 +735,21 @@ class _Gradients:
         return list(map(str, sizes)) if len(set(sizes)) > 1 else []
 
     def _path(self, node: Node | None) -> tuple[Graph | None, list[GraphNode]]:
+        failed = self.run.error is not None and self.run.error.stage == "differentiating"
         for each in reversed(self.passes):
             for root, _ in each.roots:
                 graph = graph_of(root)
                 goal = None if node is None else graph.find(node)
-                if goal is not None:
-                    return graph, path_to(graph, goal)
+                if goal is None or (failed and each is self.passes[-1] and not self._came(graph)):
+                    continue
+                return graph, path_to(graph, goal)
         return None, []
+
+    def _came(self, graph: Graph) -> bool:
+        """Whether the last pass from a graph's root brought the tensor anything."""
+        node = gradient_edge(self.tensor)[0]
+        heard = last_pass(graph, self.events)
+        return any(isinstance(each, Arrival) and each.node is node for each in heard)
 
     def _output_name(self, graph: Graph | None) -> str:
         root = None if graph is None else graph.root

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.provenance import targets_of
 from gradcli.language.tree import syntax as tree
 from gradcli.library.torch.nn.module import Module
 from gradcli.library.torch.nn.traversal import module_paths
 from gradcli.library.torch.optim.optimizer import Optimizer
+from gradcli.library.torch.optim.schedules import LRScheduler
 from gradcli.questions.why.detachments import Detachment, Why
 from gradcli.questions.why.edits import (
     added,
@@ -144,6 +150,10 @@ def _idle(run: Recorded, name: str, called: str, group: Mapping[str, Any]) -> Wh
         at_step = Detachment(step, "here there is none", _ORDER, (), _in_order(run, called))
         return _answer(name, "no gradient at step", text, [at_step])
     text = f"`{called}` has it, and its step() is never called"
+    written = [e.span for e in calls_of(run.program, ".step") if _steps_it(e, called)]
+    if written:
+        missed = Detachment(written[0], "the program never comes to this call")
+        return _answer(name, "no step", text, [missed])
     last = run.recorder.passes[-1].span if run.recorder.passes else None
     tries = (
         *added(run.program, last, f"{called}.step()"),
@@ -153,17 +163,86 @@ def _idle(run: Recorded, name: str, called: str, group: Mapping[str, Any]) -> Wh
     return _answer(name, "no step", text, [detachment])
 
 
+def _steps_it(call: tree.Call, called: str) -> bool:
+    """Whether a call is a step of an optimizer, or of a scaler that is given it."""
+    given = call.arguments[0].value.span.text if call.arguments else None
+    return called in (call.function.span.text.removesuffix(".step"), given)
+
+
 _SETS_RATE = re.compile(r"""\[['"]lr['"]\]\s*[-+*/]?=(?!=)""")
 """A program that schedules learning rates itself: 0 may be what the last round has come to."""
 
 
 def resting(run: Recorded, tensor: Tensor) -> str | None:
     """The optimizer that has a rate of 0 for a parameter by now."""
+    groups = _groups_with(run, tensor)
+    return next((called for called, group in groups if group.get("lr") == 0), None)
+
+
+def _groups_with(run: Recorded, tensor: Tensor) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The groups of optimizers that have a parameter, each with its optimizer's name."""
     for called, optimizer in run.values.items():
         for group in optimizer.param_groups if isinstance(optimizer, Optimizer) else ():
-            if group.get("lr") == 0 and any(each is tensor for each in group["params"]):
-                return called
-    return None
+            if any(each is tensor for each in group["params"]):
+                yield called, group
+
+
+def unmoved(run: Recorded, question: str, tensor: Tensor) -> Why | None:
+    """Why a parameter that gets gradients is what it was ahead of the first step, None where it is
+    not, or where some steps were not heard.
+    """
+    updates = run.recorder.updates.get(id(tensor))
+    if updates is None or run.provenance.unheard:
+        return None
+    if updates.changes:
+        return _put_back(run, question, tensor) if updates.returns else None
+    called = next((n for n, _ in _groups_with(run, tensor)), "the optimizer")
+    steps = "the step()" if updates.count == 1 else f"none of {updates.count} step()s"
+    if not updates.had_rate:
+        text = f"`{called}` has lr=0 for it at each step()"
+        places = [Detachment(place, "this sets its rate") for place in _rates(run, called)]
+        return Why(question, False, "no rate", text, places)
+    verb = "does not change" if updates.count == 1 else "changes"
+    reason = f"{steps} of `{called}` {verb} it"
+    step = _steps(run, called)[0]
+    if not updates.had_gradient:
+        text = "the gradient is 0 here"
+        return Why(question, False, "no gradient at step", reason, [Detachment(step, text)])
+    largest = np.max(np.abs(to_host(forced(tensor.array))))
+    text = (
+        f"what it subtracts is lost in rounding: numbers of {tensor.dtype} as large as"
+        f" {float(largest):.4g} are {float(np.spacing(largest)):.2g} apart"
+    )
+    return Why(question, False, "rounded away", reason, [Detachment(step, text)])
+
+
+def _put_back(run: Recorded, question: str, tensor: Tensor) -> Why | None:
+    """The answer for a parameter that each step finds as the first one did."""
+    updates = run.recorder.updates[id(tensor)]
+    is_back = np.array_equal(to_host(forced(tensor.array)), updates.first)
+    if updates.count == 1 and not is_back:
+        return None
+    writes = [each.span for each in run.recorder.writes if each.tensor is tensor]
+    places = [
+        Detachment(span, "this writes over it", "leave it out", (), instead(span, "pass"))
+        for span, _ in Counter(each for each in writes if each is not None).most_common(1)
+    ]
+    when = "behind the step()" if updates.count == 1 else "after each step()"
+    reason = f"it is put back {when} to what it was ahead of the first"
+    return Why(question, False, "put back", reason, places)
+
+
+def _rates(run: Recorded, called: str) -> list[Span]:
+    """The lines that set the learning rate of an optimizer: its schedules', or its own."""
+    optimizer = run.values.get(called)
+    schedules = [
+        statement.span
+        for statement, each in run.provenance.assignments
+        if isinstance(each.value, LRScheduler) and each.value.optimizer is optimizer
+    ]
+    sets = [each.span for each in run.program if _SETS_RATE.search(each.span.text)]
+    made = _assigned(run, called)
+    return [*schedules, *sets] or ([] if made is None else [made])
 
 
 def _in_order(run: Recorded, called: str) -> tuple[str, ...]:
@@ -533,10 +612,9 @@ def made_anew(run: Recorded) -> list[Detachment]:
 
 def decayed(run: Recorded, tensor: Tensor) -> str | None:
     """The optimizer whose weight decay moves a parameter that has a gradient of zero."""
-    for called, optimizer in run.values.items():
-        for group in optimizer.param_groups if isinstance(optimizer, Optimizer) else ():
-            if group.get("weight_decay") and any(each is tensor for each in group["params"]):
-                return called if tensor.version and _steps(run, called)[1] else None
+    for called, group in _groups_with(run, tensor):
+        if group.get("weight_decay"):
+            return called if tensor.version and _steps(run, called)[1] else None
     return None
 
 

@@ -30,6 +30,7 @@ from gradcli.questions.why.detachments import Detachment
 from gradcli.questions.why.edits import drawn, leaky, straight_through
 from gradcli.record import Record
 from gradcli.recorded.ledger import last_pass
+from gradcli.recorded.patterns import returns_of
 from gradcli.recorded.recorded_run import Recorded
 from gradcli.recorded.result import flat
 from gradcli.state import active
@@ -377,8 +378,31 @@ class _Walk:
         if np.any(parts):
             text, help = _cancelling(node, self._user(node))
             return Zero(CANCELS, Detachment(node.place, text, help))
+        lost = self._underflow(node, came, number, array)
+        if lost is not None:
+            return lost
         call = self.run.recorder.call_of.get(node.node)
         return self._without_slope(node, call, number)
+
+    def _underflow(
+        self, node: GraphNode, came: Sequence[Any], number: int, passed: Any
+    ) -> Zero | None:
+        """That what a node passes on is too small for its dtype, if a larger gradient in the place
+        of the one that arrived would bring something.
+        """
+        largest = max(_largest(g) for g in came if g is not None)
+        if passed is None or not 0 < largest < 1:
+            return None
+        raised = [None if g is None else (g / g.dtype.type(largest))[()] for g in came]
+        parts = self._parts(node, raised, number, passed)
+        if parts is None or not np.any(parts):
+            return None
+        least = float(np.finfo(passed.dtype).smallest_subnormal)
+        text = (
+            f"the product of the gradient that arrives, at most {largest:.3g}, and the slope"
+            f" underflows: it is below {least:.2g}, the least number of {passed.dtype}"
+        )
+        return Zero(FOR_THESE, Detachment(node.place, text))
 
     def _user(self, node: GraphNode) -> GraphNode | None:
         """What takes the result of a node, past views of it, where that is one other node."""
@@ -389,7 +413,10 @@ class _Walk:
         return user
 
     def _unknown(self, node: GraphNode) -> Zero:
-        return Zero(FOR_THESE, Detachment(node.place, f"{node.name} passes nothing on"))
+        labels = returns_of(self.run.program, node.name)
+        return Zero(
+            FOR_THESE, Detachment(node.place, f"{node.name} passes nothing on", None, labels)
+        )
 
     def _parts(self, node: GraphNode, came: Sequence[Any], number: int, passed: Any) -> Any:
         """How large the contributions to a gradient are; None where the node cannot run again."""
@@ -445,6 +472,7 @@ class _Walk:
             return Zero(FOR_THESE, Detachment(node.place, dropped, None, labels))
         if stem in _PRODUCTS:
             return Zero(FOR_THESE, self._zero_operand(node, call, number))
+        stem = _with_one_bound(stem, call)
         told = _of_one(node, call) or _NO_SLOPE.get(stem)
         if told is None:
             told = self._other(node, call, number), None
@@ -658,6 +686,10 @@ _NO_SLOPE: Mapping[str, tuple[str, str | None]] = {
         " arrives, the units are dead",
         "`leaky_relu` has a slope below 0 too",
     ),
+    "NllLossBackward": (
+        "no target at which a gradient arrives counts: it is ignore_index, or its weight is 0",
+        None,
+    ),
     "ProdBackward": ("more than one factor is 0, so that every product of all others is 0", None),
     "HuberLossBackward": _AT_TARGET,
     "MseLossBackward": _AT_TARGET,
@@ -697,8 +729,20 @@ def _moves(rule: Any) -> bool:
     )
 
 
+def _with_one_bound(stem: str, call: Call | None) -> str:
+    """The stem of a clamp that has one bound alone, as a hinge has: slope 1 is no remedy there."""
+    if call is None or stem != "ClampBackward":
+        return stem
+    least, most = (call.arguments.get(each) for each in ("min", "max"))
+    return "ClampMinBackward" if most is None else "ClampMaxBackward" if least is None else stem
+
+
 def _of_one(node: GraphNode, call: Call | None) -> tuple[str, None] | None:
-    """What a softmax over a single number does."""
+    """What a softmax or a layer norm over a single number does."""
+    sizes = None if call is None else call.arguments.get("normalized_shape")
+    if sizes is not None and node.name.startswith("NativeLayerNorm") and np.prod(sizes) == 1:
+        told = "the layer norm is taken over one number alone, and is its bias whatever that is"
+        return told, None
     dim = None if call is None else call.arguments.get("dim")
     shape = node.node.metadata[0][0]
     if not node.name.startswith(("Softmax", "LogSoftmax")) or not isinstance(dim, int):
@@ -711,6 +755,6 @@ def _of_one(node: GraphNode, call: Call | None) -> tuple[str, None] | None:
 def _dropped(module: Any) -> str | None:
     """What a dropout that leaves nothing does."""
     kind = type(module).__name__
-    if "Dropout" in kind and getattr(module, "p", None) == 1:
+    if "Dropout" in kind and getattr(module, "_values", {}).get("p") == 1:
         return f"{kind} with p=1 sets everything to 0"
     return None

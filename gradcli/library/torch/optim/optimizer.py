@@ -531,6 +531,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         if closure is not None:
             with EnableGrad():
                 loss = closure()
+        recorder = active.state.recorder
         for group in self._groups():
             negated = group.get("maximize", False)
             for parameter in group["params"]:
@@ -545,11 +546,15 @@ class Optimizer(Extensible, metaclass=Slotted):
                     check_captured(self.written_by, parameter)
                 state = self.state[parameter]
                 write_barrier(parameter.array)
+                if recorder is not None:
+                    recorder.updating(parameter, gradient, group)
                 if gradient.dtype.kind == "c":
                     writes = self._update_complex(parameter.array, gradient, state, group)
                 else:
                     writes = self.update(parameter.array, gradient, state, group)
                 storage.count_write(writes)
+                if recorder is not None:
+                    recorder.updated(parameter)
                 if not state:
                     del self.state[parameter]  # plain gradient descent has no state
         return loss
