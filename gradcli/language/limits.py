@@ -8,6 +8,7 @@ E602, or E601 for nesting. What a person may set is in `gradcli.limits`; the res
 from __future__ import annotations
 
 from collections import deque
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
@@ -116,12 +117,13 @@ def check_nesting(value: Any) -> None:
     kind = type(value)
     if kind in PLAIN:
         return
-    if kind is tuple and len(value) < HOST_ITERATIONS and PLAIN.issuperset(map(type, value)):
+    is_row = kind is tuple or kind is list
+    if is_row and len(value) < HOST_ITERATIONS and PLAIN.issuperset(map(type, value)):
         return  # a key of a dict, most often: nothing lies in it, and it is too short to count
     if not _is_container(kind):
         return
     charge(len(value))
-    level = _inner(value)
+    level = _inner([value])
     depth = 1
     visited = 0
     while level:
@@ -131,11 +133,13 @@ def check_nesting(value: Any) -> None:
         visited += len(level)
         if visited > MOST_CONTAINERS:
             raise GradcliError("E602", f"more than {MOST_CONTAINERS:,} containers are too many")
-        level = [inner for container in level for inner in _inner(container)]
+        level = _inner(level)
 
 
-def _inner(container: Any) -> list[Any]:
-    """The containers that lie directly in a container."""
-    values = container.values() if isinstance(container, dict) else container
-    kinds = {kind for kind in set(map(type, values)) if _is_container(kind)}
-    return [value for value in values if type(value) in kinds] if kinds else []
+def _inner(containers: list[Any]) -> list[Any]:
+    """The containers that lie directly in some."""
+    lying = [each.values() if isinstance(each, dict) else each for each in containers]
+    kinds = {kind for kind in set(map(type, chain.from_iterable(lying))) if _is_container(kind)}
+    if not kinds:
+        return []
+    return [value for value in chain.from_iterable(lying) if type(value) in kinds]
