@@ -403,6 +403,10 @@ def unbound(host: type, name: str, function: Callable[..., Any]) -> Callable[...
     return method
 
 
+_OF_ITS_MAKE = frozenset(["__class__", "__dict__"])
+"""What no object of the library's takes: it would be stored, and change nothing, in silence."""
+
+
 def set_attribute(value: Any, name: str, new: Any) -> None:
     """`value.name = new`; raises E102 where the language does not let a program set it."""
     kind = type(value)
@@ -434,7 +438,7 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
     elif name in getattr(kind, "settable_attributes", ()):
         setattr(value, name, new)
         return
-    elif hasattr(kind, "language_setattr"):
+    elif hasattr(kind, "language_setattr") and name not in _OF_ITS_MAKE:
         value.language_setattr(name, new)
         return
     try:
@@ -448,6 +452,9 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
         "E102",
         f"the attribute '{name}' of {type_name(value)} cannot be set",
         text=f"attribute '{name}' of '{kind_name}' objects is not writable",
+        help="make an object of the other class, and put it in this one's place"
+        if name == "__class__"
+        else None,
     )
 
 

@@ -12,6 +12,7 @@ from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.library.torch.nn.attributes import is_parameter, kind_of, names
 from gradcli.library.torch.nn.layer import register
 from gradcli.library.torch.nn.module import Module, bracketed, indented
+from gradcli.library.torch.nn.state_dict import OrderedDict
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.creation.data import parameter
 from gradcli.state import charge_tensors
@@ -264,6 +265,11 @@ class ParameterDict(_Named):
 
     def __setitem__(self, key: str, value: Any) -> None:
         self.register_parameter(key, _as_parameter(value))
+
+    def update(self, more: Any) -> None:
+        """Add or replace; a plain dict's come in the order of their names, as PyTorch has it."""
+        unordered = isinstance(more, dict) and not isinstance(more, OrderedDict)
+        super().update(sorted(more.items()) if unordered else more)
 
     def __repr__(self) -> str:
         return _listing("ParameterDict", self._parameters, _old_type)
