@@ -45,7 +45,7 @@ from gradcli.language.objects.iteration import (
     iterate,
     side_by_side,
 )
-from gradcli.language.objects.methods import dict_of, set_of
+from gradcli.language.objects.methods import dict_of, members_of
 from gradcli.language.objects.operators import NUMBERS, binary, extreme, sort_values
 from gradcli.language.objects.repr import ascii_of, display, format_value, text
 from gradcli.language.objects.types import (
@@ -506,9 +506,9 @@ _CONSTRUCTORS: dict[type, Callable[..., Any]] = {
     str: lambda object="": text(object),
     list: lambda iterable=(), /: list(bounded(iterable)),
     tuple: lambda iterable=(), /: iterable if type(iterable) is tuple else tuple(bounded(iterable)),
-    set: lambda iterable=(), /: set_of(iterable),
+    set: lambda iterable=(), /: set(members_of(iterable)),
     frozenset: lambda iterable=(), /: (
-        iterable if type(iterable) is frozenset else frozenset(set_of(iterable))
+        iterable if type(iterable) is frozenset else frozenset(members_of(iterable))
     ),
     bytes: _bytes,
     dict: lambda *values, **named: dict_of(*values, **named),

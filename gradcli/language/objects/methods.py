@@ -15,6 +15,7 @@ from gradcli.language.limits import PLAIN, charge_copy, check_collection, check_
 from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
 from gradcli.language.objects.iteration import bounded, check_key, drawing, iterate
 from gradcli.language.objects.operators import (
+    HASHING,
     HOST_OPERATORS,
     contains,
     delete_item,
@@ -233,7 +234,7 @@ def _with_sets(name: str, method: Function) -> Function:
     """A method of sets that takes any number of collections."""
 
     def combine(self: Any, /, *others: Any) -> Any:
-        return method(self, *[set_of(other) for other in others])
+        return method(self, *[members_of(other) for other in others])
 
     return combine
 
@@ -241,15 +242,18 @@ def _with_sets(name: str, method: Function) -> Function:
 _COMBINING = "difference intersection isdisjoint issubset issuperset symmetric_difference union"
 
 
-def set_of(values: Any) -> set[Any]:
-    """`set(values)`."""
-    if type(values) in (set, frozenset):
-        return set(values)
+def members_of(values: Any) -> Any:
+    """What the host's sets take for a collection: itself, or its values in a list.
+
+    No set is made of it first: the order of the host's sets comes of how they grew.
+    """
+    if type(values) in HASHING:
+        return values
     items = list(bounded(values))
     if not PLAIN.issuperset(map(type, items)):
         for item in items:
             check_key(item)
-    return set(items)
+    return items
 
 
 def fromkeys(keys: Any, value: Any = None, /) -> dict[Any, Any]:

@@ -221,7 +221,7 @@ def comprehension(c: Compiler, node: tree.Comprehension, scope: Scope) -> Evalua
     if node.kind == "set":
         nothing = constant(c, tree.Constant(node.span, None), inner)
         members = _dict(c, clauses, element, nothing, node.span)
-        return lambda variables: set(members(variables))
+        return lambda variables: set(iter(members(variables)))  # one by one, for its order
     if len(clauses) == 1:
         return _single(c, node, scope, clauses[0], element)
     return lambda variables: [element(inside) for inside in _iterations(c, clauses, variables)]

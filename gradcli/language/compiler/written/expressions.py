@@ -437,7 +437,7 @@ def _written(w: Writer, node: tree.Comprehension, scope: Scope) -> str:
         _enter(w, result, value, entered, node)
 
     _clause(w, node.clauses, 0, scope, inner, element)
-    return w.temporary(f"set({result})") if node.kind == "set" else result
+    return w.temporary(f"set(iter({result}))") if node.kind == "set" else result
 
 
 def listed(w: Writer, node: tree.Comprehension, scope: Scope, values: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from gradcli.language.limits import check_collection, check_integer
 from gradcli.language.objects.iteration import bounded
-from gradcli.language.objects.methods import dict_of, set_of
+from gradcli.language.objects.methods import dict_of, members_of
 from gradcli.language.objects.repr import display, text
 from gradcli.language.objects.types import type_name
 
@@ -106,7 +106,7 @@ class SetInstance(Derived, set[Any]):
     """The base of classes derived from `set`."""
 
     def __init__(self, iterable: Any = (), /) -> None:
-        set.update(self, set_of(iterable))
+        set.update(self, members_of(iterable))
 
     def language_write(self, writer: Any) -> None:
         """Write its text."""
