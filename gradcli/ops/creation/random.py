@@ -280,9 +280,23 @@ def uniform_over(
 
 
 def normal_over(
-    array: Any, name: str, dtype: DType, generator: Any, mean: float, std: float, device: str
+    array: Any,
+    name: str,
+    dtype: DType,
+    generator: Any,
+    mean: float,
+    std: float,
+    device: str,
+    fresh: bool = False,
 ) -> Any:
+    """Normal numbers over an array, or over a `fresh` one like it, which has no gaps: PyTorch draws
+    in blocks where what it fills lies in row order.
+    """
     blocks = array.ndim == 0 or array.flags.c_contiguous
+    if fresh and not blocks:
+        order = outermost_first(array.shape, array.strides)
+        long = [dim for dim in order if array.shape[dim] != 1]
+        blocks = long == sorted(long)
     return drawn_over(
         array,
         lambda sizes: normal_array(name, sizes, dtype, generator, mean, std, device, blocks),
@@ -355,7 +369,7 @@ def _drawn(name: str, draw: Any, draw_over: Any) -> None:
 
 
 _drawn("rand", uniform_array, uniform_over)
-_drawn("randn", normal_array, normal_over)
+_drawn("randn", normal_array, partial(normal_over, fresh=True))
 
 
 def _unrounded(low: int, high: int, dtype: DType) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from gradcli.library.torch.nn.attributes import names
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import linalg
 from gradcli.ops.creation.copies import copy_, fill_
-from gradcli.ops.creation.random import generator_of, normal_array, uniform_array
+from gradcli.ops.creation.random import generator_of, normal_array, normal_over, uniform_over
 from gradcli.ops.definition.doc import RANDOM, WRITES, describe, effects
 from gradcli.state import active
 
@@ -69,10 +69,10 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 
 
 def _drawn(name: str, draw: Any, tensor: Tensor, generator: Any, *parameters: float) -> Tensor:
-    """The tensor, overwritten with numbers of a distribution."""
+    """The tensor, overwritten with numbers of a distribution, drawn in the order of its memory."""
     check_data(name, tensor)
     home = tensor.device.type
-    overwrite(tensor, draw(name, tensor.array.shape, tensor.dtype, generator, *parameters, home))
+    overwrite(tensor, draw(tensor.array, name, tensor.dtype, generator, *parameters, home))
     return tensor
 
 
@@ -83,7 +83,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
     Example: nn.init.uniform_(tensor([0.5, 1., 2.]))
     """
-    return _drawn("uniform_", uniform_array, tensor, generator, a, b)
+    return _drawn("uniform_", uniform_over, tensor, generator, a, b)
 
 
 @function("normal_", module="torch.nn.init")
@@ -93,7 +93,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 
     Example: nn.init.normal_(tensor([0.5, 1., 2.]))
     """
-    return _drawn("normal_", normal_array, tensor, generator, mean, std)
+    return _drawn("normal_", normal_over, tensor, generator, mean, std)
 
 
 @function("xavier_uniform_", "glorot_uniform_", module="torch.nn.init")
@@ -175,7 +175,7 @@ def trunc_normal_(
     Example: nn.init.trunc_normal_(tensor([0.5, 1., 2.]))
     """
     check_data("normal_", tensor)
-    shape, dtype = tensor.array.shape, tensor.dtype
+    array, dtype, home = tensor.array, tensor.dtype, tensor.device.type
 
     def below(x: float) -> float:
         return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
@@ -183,24 +183,25 @@ def trunc_normal_(
     if below((b - mean) / std) - below((a - mean) / std) > 0.3:
         kind = tensor.array.dtype.type
         low, high = kind(a), kind(b)
-        values = normal_array("trunc_normal_", shape, dtype, generator, mean, std)
+        draw = partial(normal_over, array, "trunc_normal_", dtype, generator, mean, std, home)
+        values = draw()
         while True:
             outside = (values < low) | (values > high)
             if not outside.any():
                 break
-            again = normal_array("trunc_normal_", shape, dtype, generator, mean, std)
-            values = np.where(outside, again, values)
+            values = np.where(outside, draw(fresh=True), values)
         overwrite(tensor, values)
         return tensor
     # Few normal numbers would fall inside: uniform ones are kept with the density's probability.
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
-    values = np.zeros(shape, tensor.array.dtype)
-    pending = np.ones(shape, bool)
+    values = np.zeros(array.shape, array.dtype)
+    pending = np.ones(array.shape, bool)
+    even = partial(uniform_over, array, "trunc_normal_", dtype, generator)
     while pending.any():
-        drawn = uniform_array("trunc_normal_", shape, dtype, generator, a, b)
+        drawn = even(a, b, home)
         values = np.where(pending, drawn, values)
         density = ((drawn - mean) / std) ** 2 * -0.5 - peak
-        chance = uniform_array("trunc_normal_", shape, dtype, generator, 0.0, 1.0)
+        chance = even(0.0, 1.0, home)
         pending &= np.log(chance) > density
     overwrite(tensor, values)
     return tensor
@@ -240,7 +241,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
         raise value_error("Only tensors with 2 dimensions are supported")
     check_data("normal_", tensor)
     rows, columns = tensor.array.shape
-    values = normal_array("sparse_", (rows, columns), tensor.dtype, generator, 0.0, std)
+    home = tensor.device.type
+    values = normal_over(tensor.array, "sparse_", tensor.dtype, generator, 0.0, std, home)
     for column in range(columns):
         order = generator_of(None).permutation(rows)
         values[order[: math.ceil(sparsity * rows)], column] = 0
