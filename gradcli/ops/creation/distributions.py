@@ -435,8 +435,8 @@ def multinomial(
     source = generator_of(generator, input.device.type)
     if not replacement or num_samples == 1:
         # The positions that a race of exponential waiting times reaches first.
-        waits = source.exponential(chances.size).reshape(chances.shape).astype(chances.dtype)
-        order = np.argsort(-(chances / waits), axis=-1, kind="stable")
+        waits = drawn_over(chances, lambda sizes: source.exponential(prod(sizes)).reshape(sizes))
+        order = np.argsort(-(chances / waits.astype(chances.dtype)), axis=-1, kind="stable")
         return Tensor(order[..., :num_samples].astype(np.int64))
     rows = np.atleast_2d(chances)
     sums = np.cumsum(rows, axis=-1)
