@@ -15,6 +15,7 @@ from gradcli.arrays.flat.planned import planned
 from gradcli.arrays.flat.recorded import Tape, call
 from gradcli.arrays.native import dispatch
 from gradcli.loops import hot_loop
+from gradcli.ops.linalg.products.matrix_products import matrix_product
 from gradcli.trace import flat
 from gradcli.trace.ir import Kernel
 from tests.late.loop import run
@@ -515,6 +516,28 @@ def test_what_steps_make_anew_is_made_in_two_arrays_by_turns() -> None:
         ):
             np.testing.assert_allclose(found, wanted, 1e-5)
     assert all(one is other for one, other in zip(left[0], left[2], strict=True))
+
+
+@built
+def test_what_a_kernel_makes_anew_is_made_by_turns_and_lies_where_others_did() -> None:
+    def gradient(tape: Tape, x: Any) -> Any:
+        """Two products by the kernel: the memory of the first one is free behind the second."""
+        with dispatch.replaced(partial(flat._kernel_on_tape, tape)):
+            return matrix_product(matrix_product(x, x), x) * 2
+
+    tape = Tape()
+    x = tape.record(np.ones((128, 128), np.float32))
+    y = gradient(tape, x)
+    steps, are_anew = planned(tape.steps, tape.own, [x.array, y.array])
+    assert are_anew == [False, True]
+    kinds = [each[0] for each in steps]
+    if CORE.serves("matrix_product"):
+        assert kinds[:2] == ["kernel", "kernel"]
+    outputs = ((y.array, np.empty_like(y.array)),)
+    program = CORE.Program(tuple(steps), (x.array,), outputs, print)
+    for k in range(1, 4):
+        (found,) = program(np.full((128, 128), k, np.float32))
+        np.testing.assert_array_equal(found, np.float32(2 * 128**2 * k**3))
 
 
 @built

@@ -541,7 +541,7 @@ _DRAWS = {"mersenne_words", "mersenne_uniform"}
 
 
 def _kernel_on_tape(tape: Tape, name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    signature = str(kernel.__doc__).partition("(")[2]
+    signature = dispatch.letters(name)
 
     def run(*arguments: Any) -> Any:
         if name in _DRAWS:
@@ -554,7 +554,7 @@ def _kernel_on_tape(tape: Tape, name: str, kernel: Callable[..., Any]) -> Callab
             return None
         given = [
             target(each) if letter.isupper() and each is not None else plain(each)
-            for letter, each in zip(signature, arguments, strict=False)
+            for letter, each in zip(signature, arguments, strict=True)
         ]
         kernel(*given)
         tape.steps.append(("kernel", name, *given))

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.flat.recorded import Step
+from gradcli.arrays.native import dispatch
 from gradcli.state import State
 
 BLOCK = 2048
@@ -42,6 +43,18 @@ _EXACT = {np.add, np.subtract, np.multiply, np.divide, np.negative}
 _COMPUTES = {"loop", "product", "copy", "kernel", "take", "pick", "place", "add", "where"}
 _LOOKS = {"same", "nonzero"}
 _WRITES_LAST = {"loop", "product", "copy", "take", "where"}
+
+# fmt: off
+WRITES_ANEW = {
+    "add_scaled", "batch_moments", "batch_norm", "batch_norm_backward", "convolution", "erf",
+    "gelu", "gelu_backward", "half_arithmetic", "half_to_single", "layer_norm", "lstm_step",
+    "matrix_product", "max_pool", "quotient", "single_to_half", "softmax", "softmax_backward",
+    "weight_gradient",
+}
+# fmt: on
+"""The kernels that write all elements of what they write to, and read none of them before, where it
+is no operand too. The others add to what is there, or step it.
+"""
 
 
 def planned(
@@ -305,12 +318,25 @@ def _arrays_of(step: Step) -> Iterator[tuple[Any, bool | None]]:
             yield each, None
         return
     arrays = [each for each in step[1:] if type(each) is np.ndarray]
-    written = len(arrays) - 1 if kind in _WRITES_LAST else 1 if kind == "pick" else None
+    written = _written_by(step, len(arrays))
     for number, each in enumerate(arrays):
-        if number != written:
+        if number not in written:
             yield each, False
-    if written is not None:
-        yield arrays[written], True
+    for number in written:
+        yield arrays[number], True
+
+
+def _written_by(step: Step, count: int) -> Sequence[int]:
+    """Which of so many arrays a step writes whole, in the order in which it has them."""
+    if step[0] in _WRITES_LAST:
+        return (count - 1,)
+    if step[0] == "pick":
+        return (1,)
+    if step[0] != "kernel" or step[1] not in WRITES_ANEW:
+        return ()
+    pairs = zip(dispatch.letters(step[1]), step[2:], strict=True)
+    kinds = [letter for letter, each in pairs if type(each) is np.ndarray]
+    return [number for number, letter in enumerate(kinds) if letter.isupper()]
 
 
 def _found_in(parts: Any) -> Iterator[Any]:

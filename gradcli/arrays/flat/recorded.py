@@ -724,7 +724,7 @@ def _is_one(value: Any, view: Any) -> bool:
 
 
 def _empty_like(tape: Tape, array: Any, *arguments: Any, **named: Any) -> Recorded:
-    return tape.record(np.empty_like(plain(array), *arguments, **named))
+    return tape.record(tape.made(np.empty_like(plain(array), *arguments, **named)))
 
 
 def _zeros_like(tape: Tape, array: Any, *arguments: Any, **named: Any) -> Recorded:

@@ -38,6 +38,11 @@ def kernel(name: str) -> Kernel | None:
     return _instead[-1](name, known) if _instead and known is not None else known
 
 
+def letters(name: str) -> str:
+    """The kinds of a kernel's arguments, as in kernels.def: capitals for what it writes to."""
+    return str(getattr(core(), name).__doc__).partition("(")[2].rstrip(")")
+
+
 @contextmanager
 def replaced(by: Callable[[str, Kernel], Kernel]) -> Iterator[None]:
     """Let `kernel` give other functions for the kernels in C, made of a name and a kernel."""
