@@ -81,11 +81,13 @@ typedef void (*Cast)(char *to, const char *from, Py_ssize_t size, Py_ssize_t the
     }
 CASTS(DEFINE_CAST)
 
+typedef Py_ssize_t Apart[MOST_OPERANDS];
+
 typedef struct Step {
     StepKind kind;
     int rank, operands;                 /* dimensions around the loop, and arrays */
     Py_ssize_t sizes[MOST_DIMENSIONS];  /* of those around it, outermost first */
-    Py_ssize_t apart[MOST_DIMENSIONS][MOST_OPERANDS];
+    Apart *apart;                       /* for each of those, how far an array's elements are apart */
     Py_ssize_t inner[1 + CORE], strides[3 * MOST_OPERANDS]; /* of the loop itself */
     char *pointers[MOST_OPERANDS];
     Loop loop;
@@ -311,10 +313,11 @@ static int take_chain(Step *step, PyObject *described)
     step->bytes = PyLong_AsSsize_t(step->parts[1]);
     if (PyErr_Occurred()) return -1;
     if (step->inner[0] < 0 || step->bytes < 1) return mistake("no length, or no block");
-    step->links = PyMem_Calloc((size_t)count, sizeof *step->links);
+    step->links = PyMem_Calloc((size_t)count, sizeof *step->links + sizeof(Apart));
     if (!step->links) return PyErr_NoMemory(), -1;
     step->operands = (int)count;
     for (Py_ssize_t k = 0; k < count; k++) {
+        step->links[k].apart = (Apart *)(step->links + count) + k;
         PyObject *link = PyTuple_GetItem(described, 3 + k);
         if (take_link(&step->links[k], link, step->inner[0], step->bytes) < 0) return -1;
         step->much += step->links[k].much;
@@ -553,6 +556,21 @@ static int take_step(Step *step, PyObject *described)
     case 21: return take_choice(step);
     default: step->kind = COUNT; return 0;
     }
+}
+
+/* Take a step, or a copy between two arrays. What is noted for each dimension is kept of those that
+ * there are: most steps have one or none. */
+static int take_kept(Step *step, PyObject *described, PyObject *from, PyObject *to)
+{
+    Apart apart[MOST_DIMENSIONS] = {{0}};
+    step->apart = apart;
+    int failed = described ? take_step(step, described) : take_copy(step, from, to);
+    size_t bytes = failed < 0 ? 0 : (size_t)step->rank * sizeof *apart;
+    step->apart = bytes ? PyMem_Malloc(bytes) : NULL;
+    if (!bytes) return failed;
+    if (!step->apart) return PyErr_NoMemory(), -1;
+    memcpy(step->apart, apart, bytes);
+    return 0;
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
@@ -895,9 +913,12 @@ static int take_output(Program *self, Py_ssize_t number, PyObject *output)
     Step *copies = &self->out[2 * number];
     Py_buffer one, other;
     if (PyTuple_Size(output) == 3)
-        return take_copy(copies, first, PyTuple_GetItem(output, 1)) < 0 || take_copy(copies + 1, first, last) < 0 ? -1 : 0;
+        return take_kept(copies, NULL, first, PyTuple_GetItem(output, 1)) < 0 ||
+                       take_kept(copies + 1, NULL, first, last) < 0
+                   ? -1
+                   : 0;
     if (PyTuple_Size(output) != 2) return mistake("not two arrays, or three");
-    if (take_copy(copies, first, last) < 0 || look(first, &one, 1) < 0) return -1;
+    if (take_kept(copies, NULL, first, last) < 0 || look(first, &one, 1) < 0) return -1;
     int failed = look(last, &other, 1) < 0;
     if (failed) return PyBuffer_Release(&one), -1;
     for (int d = 0; d < one.ndim; d++) failed = failed || one.strides[d] != other.strides[d];
@@ -917,7 +938,10 @@ static int program_clear(PyObject *object)
         PyMem_Free(self->steps[k].arguments);
         PyMem_Free(self->steps[k].numbers);
         PyMem_Free(self->steps[k].links);
+        PyMem_Free(self->steps[k].apart);
     }
+    for (Py_ssize_t k = 0; self->into && k < PyTuple_Size(self->targets); k++) PyMem_Free(self->into[k].apart);
+    for (Py_ssize_t k = 0; self->out && k < 2 * PyTuple_Size(self->outputs); k++) PyMem_Free(self->out[k].apart);
     PyMem_Free(self->into);
     PyMem_Free(self->out);
     PyMem_Free(self->formats);
@@ -982,13 +1006,13 @@ static PyObject *program_new(PyTypeObject *type, PyObject *arguments, PyObject *
     int failed = !self->steps || !self->into || !self->out || !self->formats;
     if (failed) PyErr_NoMemory();
     for (Py_ssize_t k = 0; k < count && !failed; k++) {
-        failed = take_step(&self->steps[k], PyTuple_GetItem(steps, k)) < 0;
+        failed = take_kept(&self->steps[k], PyTuple_GetItem(steps, k), NULL, NULL) < 0;
         self->count = k + 1;
     }
     for (Py_ssize_t k = 0; k < given && !failed; k++) {
         PyObject *target = PyTuple_GetItem(targets, k);
         Py_buffer view;
-        failed = take_copy(&self->into[k], target, target) < 0 || look(target, &view, 0) < 0;
+        failed = take_kept(&self->into[k], NULL, target, target) < 0 || look(target, &view, 0) < 0;
         if (failed) break;
         strncpy(self->formats[k], view.format, sizeof *self->formats - 1);
         PyBuffer_Release(&view);
