@@ -26,11 +26,11 @@ from gradcli.loops.symbols import (
     tensors_in,
     with_bases,
 )
+from gradcli.ops.codegen.node_class import Key
 from gradcli.ops.codegen.promotion import EVERYDAY, number_and_array
 from gradcli.ops.codegen.signature import signature_of
 from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op
-from gradcli.ops.indexing.basic import Key, key_of_positions
 from gradcli.state import active
 from gradcli.trace.ir import GraphBreak, Guard, Inline, Kernel, Kind, Value, same
 
@@ -278,6 +278,8 @@ class Recorder(Listener):
         """The index that picks elements of a tensor by position, made anew in every iteration, or
         itself where it picks by masks alone that stay what they are.
         """
+        from gradcli.ops.indexing.basic import key_of_positions  # lazy: start-up: of an index
+
         known = self.builder.operand(key)
         if isinstance(known, Value):
             return known

@@ -12,14 +12,13 @@ import numpy as np
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import write_barrier
 from gradcli.arrays.layout.sizes import Device, Size
-from gradcli.arrays.random.generator import Generator
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor, TensorMeta, meta_of, storage_of
 from gradcli.language.objects.iteration import VIEWS
 from gradcli.loops.guards import Guard, is_same_value
 from gradcli.loops.kinds import STATE_VIEWS
-from gradcli.ops.indexing.basic import Key
+from gradcli.ops.codegen.node_class import Key
 from gradcli.record import Record
 from gradcli.state import active
 from gradcli.trace.builder import TraceBuilder
@@ -514,7 +513,11 @@ class IterationBuilder(TraceBuilder):
             return Slot(len(operands) - 1, kind is Tensor)
         if kind in (list, tuple, slice):
             return changed(self.parts_of(value), lambda each: self.placed(each, operands))
-        if not isinstance(value, (*SETTINGS, Generator)):
+        if isinstance(value, SETTINGS):
+            return value
+        from gradcli.arrays.random.generator import Generator  # lazy: start-up: few loops draw
+
+        if not isinstance(value, Generator):
             raise GraphBreak(f"an op is given {kind.__name__}, whose parts may vary")
         return value
 

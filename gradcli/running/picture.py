@@ -25,8 +25,8 @@ from gradcli.autograd.recording.trace_recorder import UPDATE, Call, TraceRecorde
 from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.errors import GradcliError, Span
 from gradcli.language.hints.spelling import closest
+from gradcli.ops.codegen.node_class import Key
 from gradcli.ops.definition.doc import READS
-from gradcli.ops.indexing.basic import Key
 from gradcli.record import Record
 from gradcli.recorded.annotated_graph import AnnotatedGraph
 from gradcli.recorded.ledger import ledger

@@ -27,13 +27,6 @@ from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import context_class, distribution_class, module_class, optimizer_class
 from gradcli.loops.locations import Location
 from gradcli.loops.lower_backward import write_backward
-from gradcli.loops.optimizers import (
-    check_optimizer,
-    gradients_of,
-    parameter_lists,
-    parts_of,
-    write_step,
-)
 from gradcli.loops.reach import led_to
 from gradcli.loops.symbols import NUMBERS, concrete
 from gradcli.loops.walk.builtin_calls import BUILTIN_CALLS, OF_NUMBERS, READING
@@ -128,11 +121,13 @@ def _grad_call(walk: Capture, callee: Callee) -> Any:
 
 def _zero_grad(walk: Capture, callee: Callee) -> Any:
     """`optimizer.zero_grad()`, `model.zero_grad()`."""
+    from gradcli.loops import optimizers  # lazy: start-up: few loops have one
+
     forgets = all(map(walk.exact, callee.passed[1:]))
-    _rely_on(walk, callee.receiver, parameter_lists)
+    _rely_on(walk, callee.receiver, optimizers.parameter_lists)
 
     def record() -> None:
-        for tensor in gradients_of(callee.receiver):
+        for tensor in optimizers.gradients_of(callee.receiver):
             (walk.gradients.forget if forgets else walk.gradients.read)(tensor)
 
     walk.attempt(record)
@@ -150,20 +145,22 @@ def _rely_on(walk: Capture, target: Any, parts: Callable[[Any], list[Any]]) -> N
 
 def _optimizer_step(walk: Capture, callee: Callee) -> Any:
     """`optimizer.step()`, `optimizer.step(closure)`."""
+    from gradcli.loops import optimizers  # lazy: start-up: few loops have one
+
     optimizer = callee.receiver
     closure = callee.positional[0] if callee.positional else callee.keywords.get("closure")
     if callee.passed not in ([optimizer], [optimizer, closure]):
         walk.refuse("`step` with more than a closure")
     elif closure is not None and type(closure) is not Function:
         walk.refuse("`step` with a closure that is no plain function of the program")
-    walk.attempt(check_optimizer, optimizer)
+    walk.attempt(optimizers.check_optimizer, optimizer)
     if walk.broken is not None:
         return walk.evaluate(callee.operation, callee.operands)
     loss = None if closure is None else _closed(walk, closure)
-    _rely_on(walk, optimizer, parts_of)
+    _rely_on(walk, optimizer, optimizers.parts_of)
 
     def record() -> None:
-        walk.builder.updated += write_step(walk.gradients, optimizer)
+        walk.builder.updated += optimizers.write_step(walk.gradients, optimizer)
 
     walk.attempt(record)
     if closure is None:

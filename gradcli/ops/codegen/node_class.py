@@ -61,6 +61,34 @@ def check_result(node: Any, name: str, storage: Any, expected: int) -> None:
         raise modified(node, name, held, producer, storage.version, expected, storage.place)
 
 
+class Key(tuple[Any, ...]):
+    """An index for NumPy: for each dimension an array of positions, none negative, or a full slice.
+
+    Attributes:
+        parts: the parts of the index, up to the last: for each dimension None, or the index tensor
+            or list, for those of a mask the mask. Of a tensor the version that it had.
+        sources: the tensors of positions and masks that it was made of.
+    """
+
+    parts: tuple[tuple[Any, int], ...] = ()
+    sources: tuple[Tensor, ...] = ()
+
+    def shown(self) -> tuple[Tensor | None, ...]:
+        """What `grad_fn._saved_indices` gives: a tensor for each part, None for a full slice."""
+        return tuple(
+            [
+                part if part is None or type(part) is Tensor else Tensor(part)
+                for part, _ in self.parts
+            ]
+        )
+
+    def check(self, node: Node) -> None:
+        """Raise E404 if one of its tensors was written to since."""
+        for tensor, version in self.parts:
+            if type(tensor) is Tensor and tensor.version != version:
+                check_saved(node, "indices", tensor, version)
+
+
 def saved_tensor(node: Node, tensor: Tensor, edge: int | None) -> Tensor:
     """A saved input as a tensor with the history that it had when it was saved."""
     source = None if edge is None else node.next_nodes[edge]

@@ -17,13 +17,13 @@ from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import normal_dim
 from gradcli.ops.binding.catalogue import function, operators
+from gradcli.ops.codegen.node_class import Key
 from gradcli.ops.codegen.runtime import check_tensor, type_name
 from gradcli.ops.creation.copies import copy_, fill_
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.indexing.along import leave_part
 from gradcli.ops.indexing.basic import (
-    Key,
     apply_slicing,
     getitem,
     index_put,

@@ -25,49 +25,19 @@ from gradcli.arrays.layout.strides import (
     strides_of,
 )
 from gradcli.autograd.batched import BatchedArray, NeedsExamples, shared
-from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError, index_error, type_error, value_error
 from gradcli.limits import length_of
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import numbers_in
 from gradcli.ops.binding.catalogue import operators
-from gradcli.ops.codegen.node_class import check_saved
+from gradcli.ops.codegen.node_class import Key
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.definition.doc import BY_VALUES, READS
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.shape.slicing import alias, checked_position, select, slice_op
 from gradcli.ops.shape.views import unsqueeze
 from gradcli.state import active
-
-
-class Key(tuple[Any, ...]):
-    """An index for NumPy: for each dimension an array of positions, none negative, or a full slice.
-
-    Attributes:
-        parts: the parts of the index, up to the last: for each dimension None, or the index tensor
-            or list, for those of a mask the mask. Of a tensor the version that it had.
-        sources: the tensors of positions and masks that it was made of.
-    """
-
-    parts: tuple[tuple[Any, int], ...] = ()
-    sources: tuple[Tensor, ...] = ()
-
-    def shown(self) -> tuple[Tensor | None, ...]:
-        """What `grad_fn._saved_indices` gives: a tensor for each part, None for a full slice."""
-        return tuple(
-            [
-                part if part is None or type(part) is Tensor else Tensor(part)
-                for part, _ in self.parts
-            ]
-        )
-
-    def check(self, node: Node) -> None:
-        """Raise E404 if one of its tensors was written to since."""
-        for tensor, version in self.parts:
-            if type(tensor) is Tensor and tensor.version != version:
-                check_saved(node, "indices", tensor, version)
-
 
 FULL = slice(None)
 

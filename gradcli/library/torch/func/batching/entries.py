@@ -31,6 +31,7 @@ from gradcli.library.torch.func.batching.rules import (
 from gradcli.ops.arithmetic.arithmetic import conj, mul, zeros
 from gradcli.ops.binding.arguments import checked_values
 from gradcli.ops.binding.functions import methods, operators
+from gradcli.ops.codegen.node_class import Key
 from gradcli.ops.creation.copies import clone, copied, row_order
 from gradcli.ops.definition.op import Op, registry
 from gradcli.ops.elementwise.comparison import choose, where
@@ -41,7 +42,7 @@ from gradcli.ops.indexing.along import (
     scatter_number,
     scatter_tensor,
 )
-from gradcli.ops.indexing.basic import FULL, Key, positions_from_front
+from gradcli.ops.indexing.basic import FULL, positions_from_front
 from gradcli.ops.linalg.norms import vector_norm
 from gradcli.ops.linalg.products.matrix_products import baddbmm, bmm, matmul, mm, scaled
 from gradcli.ops.nn.loss.elementwise import MEAN, NONE
