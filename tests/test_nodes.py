@@ -771,8 +771,22 @@ def f():
 f()
 """
 
+_CLASS_NAMES = """
+import collections, torch
+class A:
+    pass
+class E(KeyError):
+    pass
+values = [int, ValueError, type(3), type(None), type(print), torch.Tensor, A, E, len]
+values += [torch.nn.Linear, type(torch.tensor(1)), collections.Counter, type(A), type(lambda: 1)]
+for k in range(2):
+    print([each.__name__ for each in values], E.__qualname__, ValueError.__module__)
+print(A().__name__)
+"""
+
 LIMITED_CALLS = {
     "errors": (_ERRORS, {}),
+    "class names": (_CLASS_NAMES, {}),
     "changed": (_CHANGED, {}),
     "objects changed": (_OBJECTS_CHANGED, {}),
     "steps of special methods": (

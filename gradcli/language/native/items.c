@@ -20,6 +20,9 @@ PyObject *run_attribute(const Node *self, PyObject *variables)
             found = PyObject_CallFunctionObjArgs(self->part[GETTER], value, NULL);
             goto end;
         }
+    } else if ((kind == known_class[LANGUAGE_TYPE] || kind == known_class[EXCEPTION_TYPE]) &&
+               self->part[NAME] == name_key) {
+        found = Py_NewRef(AT(value, LANGUAGE_TYPE_name));
     } else if (PyType_IsSubtype(kind, known_class[INSTANCE])) {
         found = attribute_of(self, LEARNT_CLASS, value, self->part[NAME]);
         if (!found && !PyErr_Occurred())

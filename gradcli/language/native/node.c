@@ -20,7 +20,7 @@ enum { MOST_STACK = 5 * 1024 * 1024 };
 
 PyTypeObject *node_type;
 PyObject *parent_key, *class_key, *values_key, *reads_key, *writes_key, *methods_key;
-PyObject *span_key, *stack_key, *raises_key, *context_key, *cause_key;
+PyObject *name_key, *span_key, *stack_key, *raises_key, *context_key, *cause_key;
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
@@ -303,7 +303,8 @@ int add_nodes(PyObject *module)
                 {&stack_key, "stack"},
                 {&raises_key, "raises"},
                 {&context_key, "context"},
-                {&cause_key, "cause"}};
+                {&cause_key, "cause"},
+                {&name_key, "__name__"}};
     for (size_t k = 0; k < sizeof keys / sizeof *keys && !failed; k++)
         failed = !(*keys[k].key = PyUnicode_InternFromString(keys[k].text));
     Py_XDECREF(nodes);

@@ -42,8 +42,8 @@ extern HIDDEN PyTypeObject *node_type;
  * of its attributes and methods. */
 extern HIDDEN PyObject *parent_key, *class_key, *values_key, *reads_key, *writes_key, *methods_key;
 
-/* The attributes of errors that nodes read and set. */
-extern HIDDEN PyObject *span_key, *stack_key, *raises_key, *context_key, *cause_key;
+/* The attributes of errors that nodes read and set, and that by which a class tells its name. */
+extern HIDDEN PyObject *name_key, *span_key, *stack_key, *raises_key, *context_key, *cause_key;
 
 /* The classes that nodes tell apart, and what Python has to say, in the order in which `know` is given
  * them. */
