@@ -774,6 +774,17 @@ def test_what_has_no_cure_says_why(
     assert said in told
 
 
+def test_a_step_that_makes_nan_of_finite_gradients(capsys: pytest.CaptureFixture[str]) -> None:
+    program = (
+        "w = torch.zeros(2, requires_grad=True)\nopt = torch.optim.Adam([w], lr=0.1, eps=0)\n"
+        "for step in range(3):\n    opt.zero_grad()\n    loss = (w[0] - 1) ** 2\n"
+        "    loss.backward()\n    opt.step()"
+    )
+    told = " ".join(CommandLine(capsys)("blame", program).out.split())
+    assert told.startswith("w is not finite: undefined in a step")
+    assert "`eps=0` does so where a gradient has been 0" in told
+
+
 def test_growth_is_said_only_of_what_grew(capsys: pytest.CaptureFixture[str]) -> None:
     """A probability that rounds to 0 in a later round is no learning rate that is too large."""
     program = (

@@ -549,6 +549,13 @@ _ZEROS: list[tuple[str, str, str, str, str]] = [
         "",
     ),
     (
+        "a layer norm over one number",
+        "x.grad",
+        "(torch.nn.functional.layer_norm(x[:, None], (1,)) - 1).pow(2).sum().backward()",
+        "the layer norm is taken over one number alone",
+        "",
+    ),
+    (
         "no target that counts",
         "x.grad",
         "t = torch.tensor(-100)\n"
@@ -863,6 +870,26 @@ _ANSWERS: list[tuple[str, str, str, str, str | None, str, str | None]] = [
         "(x * 255).to(torch.uint8)",
         "torch.uint8, and integers",
         "keep it floating: `y = (x * 255).float()`",
+    ),
+    (
+        "a bound that PPO means",
+        "r.grad",
+        "r = torch.tensor([3., 4.], requires_grad=True)\n"
+        "torch.min(r * 2, torch.clamp(r, 0.8, 1.2) * 2).sum().backward()",
+        "zero",
+        "torch.min(r * 2, torch.clamp(r, 0.8, 1.2) * 2)",
+        "what goes in is outside the bounds, where the slope is 0",
+        None,
+    ),
+    (
+        "a pruned weight",
+        "net.weight.grad",
+        f"{_LIN}torch.nn.utils.prune.l1_unstructured(net, 'weight', amount=1)\n"
+        "net(torch.ones(1, 2)).sum().backward()",
+        "parametrized",
+        None,
+        "computed of `net.weight_orig`",
+        None,
     ),
     (
         "a step that rounding loses",

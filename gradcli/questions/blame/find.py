@@ -62,7 +62,10 @@ def _entered(nonfinite: FirstNonFinite) -> tuple[str, str]:
     called, value = nonfinite.called, number_text(nonfinite.value)
     tensor = nonfinite.output
     if nonfinite.stepped:
-        return "overflow", f"{called} was finite, and a step made it {value}"
+        text = f"{called} was finite, and a step made it {value}"
+        if np.isnan(nonfinite.value):
+            return "undefined in a step", f"{text}, of a gradient that is finite"
+        return "overflow", text
     if tensor is None:
         return "from a constant", f"{value} goes in here"
     if tensor.requires_grad and tensor.meta is not None and tensor.meta.is_parameter:
@@ -534,6 +537,7 @@ def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Ten
     returned = any(not each.accumulate for each in run.recorder.passes)
     if not spoilt and returned and any(b.phase in (BACKWARD, SEED) for b in watch.nonfinites):
         spoilt = bad_grads = ["a gradient that grad() returned"]
+    spoilt = spoilt or [leaf.name or "a leaf" for leaf in watch.diverged]
     if not spoilt:
         return Blame(None, [Blamed(each, None, ()) for each in watch.nonfinites])
     ahead = set() if output is None else flow.ingredients([id(output)])

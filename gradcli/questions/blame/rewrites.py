@@ -631,7 +631,7 @@ def rewrites(
 ) -> list[Rewrite]:
     """What may fix a first NaN or infinity, the best first; `others` may need fixing too."""
     place = blamed.nonfinite.place
-    if place is None or blamed.diverges or blamed.grows:
+    if place is None or blamed.diverges or blamed.grows or blamed.nonfinite.stepped:
         return []
     chain = around(program, place)
     if not chain:

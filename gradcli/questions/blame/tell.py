@@ -65,6 +65,8 @@ _HINTS = {
     "from a constant": "no cure: the program says so itself; leave it out, or mask what it makes",
     "from the data": "no cure: what is infinite comes from outside; leave it out of the data",
     "from a parameter": "no cure: what is infinite was there before; begin with finite parameters",
+    "undefined in a step": "no cure of a formula: the optimizer's own numbers divide 0 by 0 or"
+    " overflow; `eps=0` does so where a gradient has been 0",
     "scale too large": "this is what GradScaler expects: scaler.step() leaves the step out, and"
     " scaler.update() halves the scale until it fits; a smaller `init_scale` begins lower",
     "root of a negative": "no cure: a root needs what goes in not to be negative",

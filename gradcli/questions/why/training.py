@@ -76,8 +76,12 @@ def parametrized(name: str, attribute: str) -> Why | None:
         attribute: `grad` or `trains`.
     """
     owner, _, weight = name.rpartition(".")
-    module = dict(module_paths().values()).get(f"{owner}.parametrizations.{weight}")
-    held = [f"`{owner}.parametrizations.{weight}.{e}`" for e in getattr(module, "_parameters", {})]
+    modules = dict(module_paths().values())
+    inner = f"{owner}.parametrizations.{weight}"
+    held = [f"`{inner}.{e}`" for e in getattr(modules.get(inner), "_parameters", {})]
+    if not held:  # pruning, and the older norms of weights
+        names = getattr(modules.get(owner), "_parameters", {})
+        held = [f"`{owner}.{e}`" for e in names if re.fullmatch(rf"{weight}_(orig|g|v)", e)]
     if not held:
         return None
     trains = "which is what trains" if len(held) == 1 else "which are what trains"

@@ -476,6 +476,8 @@ class _Walk:
         told = _of_one(node, call) or _NO_SLOPE.get(stem)
         if told is None:
             told = self._other(node, call, number), None
+        if stem == "ClampBackward" and any(e.name.startswith(_OF_TWO) for e in self.leads):
+            return Zero(FOR_THESE, Detachment(node.place, told[0]))  # as PPO bounds a ratio
         tries = straight_through(self.run.program, node.place) if stem == "ClampBackward" else ()
         tries = tries or leaky(node.place, module)
         made = self._zeroed(call) if stem == "ReluBackward" else ()
@@ -660,6 +662,9 @@ _SHIFTED: Mapping[str, str] = {
 }
 """Why what is added to the operand of these has no effect."""
 
+_OF_TWO = ("Minimum", "Maximum")
+"""Nodes that choose: a clamp ahead of one is meant to end the gradient."""
+
 _VIEWS = ("View", "Unsqueeze", "Squeeze", "Reshape", "Alias", "Expand")
 
 
@@ -739,12 +744,13 @@ def _with_one_bound(stem: str, call: Call | None) -> str:
 
 def _of_one(node: GraphNode, call: Call | None) -> tuple[str, None] | None:
     """What a softmax or a layer norm over a single number does."""
-    sizes = None if call is None else call.arguments.get("normalized_shape")
-    if sizes is not None and node.name.startswith("NativeLayerNorm") and np.prod(sizes) == 1:
+    dims = None if call is None else getattr(call.arguments.get("statistics"), "dims", None)
+    shape = node.node.metadata[0][0]
+    is_norm = node.name.startswith("NativeLayerNorm")
+    if is_norm and dims is not None and all(shape[each] == 1 for each in dims):
         told = "the layer norm is taken over one number alone, and is its bias whatever that is"
         return told, None
     dim = None if call is None else call.arguments.get("dim")
-    shape = node.node.metadata[0][0]
     if not node.name.startswith(("Softmax", "LogSoftmax")) or not isinstance(dim, int):
         return None
     if not shape or shape[dim] != 1:
