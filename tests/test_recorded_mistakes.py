@@ -41,6 +41,25 @@ class Mistake(Record):
 
 
 MISTAKES = {
+    "number": Mistake(
+        [
+            Asked(
+                ["why", "w.grad"],
+                [
+                    "no operation that was recorded leads from w to loss",
+                    "this makes a number, and what the script made of that is not recorded",
+                    "number.py:10",
+                ],
+            )
+        ],
+        [
+            Cured(
+                "torch.tensor(total, requires_grad=True)",
+                "(w * x).sum()",
+                "assert w.grad.abs().sum() > 0",
+            )
+        ],
+    ),
     "no_gradient": Mistake(
         [
             Asked(["explain", "--flow"], ["7 of 9 parameters get no gradient"]),

@@ -61,6 +61,7 @@ from gradcli.recorded.patterns import holds, returns_of
 from gradcli.recorded.recorded_run import Recorded, graph_of, path_to
 from gradcli.recorded.result import NO_SHAPE, STRUCTURAL_ZERO, ZERO
 from gradcli.recorded.walk import hook_calls
+from gradcli.trace.ir import Effect
 
 if TYPE_CHECKING:
     from gradcli.autograd.recording.trace_recorder import BackwardPass
@@ -948,18 +949,12 @@ class _Gradients:
             text = f"an optimizer gets a number made of `{name}`, and its steps have no history"
             reason = f"the only way from {name} to {output} leaves the graph"
             return self._none("cut", reason, [Detachment(numbers[-1].place, text)])
+        left = self._numbers_read(reached)
+        if left:
+            reason = f"no operation that was recorded leads from {name} to {output}"
+            return self._none("unused", reason, left)
         if used:
-            places = [
-                Detachment(
-                    step.place,
-                    f"a number outside the graph is made of `{name}` here"
-                    if _gives_number(step)
-                    else f"`{name}` is used here, and {output} is not computed from it",
-                )
-                for step in used
-            ]
-            by_place = {(e.place.start if e.place else None): e for e in reversed(places)}
-            kept = sorted(by_place.values(), key=places.index)[:3]
+            kept = self._used(used, output)
             return self._none("unused", f"{output} is not computed from {name}", kept)
         detachment = None
         if tensor.meta and tensor.meta.is_parameter:
@@ -971,6 +966,32 @@ class _Gradients:
         detachment = detachment or Detachment(place, "made here, and read nowhere")
         places = [detachment, *made_anew(run)]
         return self._none("unused", f"nothing is computed from {name}", places)
+
+    def _used(self, used: Sequence[Flow], output: str) -> list[Detachment]:
+        """Where the tensor is used for something else than the output."""
+        places = [
+            Detachment(
+                step.place,
+                f"a number outside the graph is made of `{self.name}` here"
+                if _gives_number(step)
+                else f"`{self.name}` is used here, and {output} is not computed from it",
+            )
+            for step in used
+        ]
+        by_place = {(e.place.start if e.place else None): e for e in reversed(places)}
+        return sorted(by_place.values(), key=places.index)[:_PASSES]
+
+    def _numbers_read(self, reached: Collection[int]) -> list[Detachment]:
+        """Where a recording read numbers of some tensors, without what was made of them."""
+        recorder, read = self.run.recorder, []
+        tensors = dict(zip(recorder.values, recorder.tensors, strict=True))
+        for each in recorder.trace.instructions:
+            if each.span is None or each.span.source.origins is None:
+                continue
+            if any(id(tensors.get(e)) in reached for e in each.effects.get(Effect.READS, ())):
+                read.append(each.span)
+        text = "this makes a number, and what the script made of that is not recorded"
+        return [Detachment(span, text) for span in dict.fromkeys(read)][:_PASSES]
 
     def _stored(self, step: Flow) -> Detachment | None:
         """That what a step makes is assigned to `.data`, if it is."""
