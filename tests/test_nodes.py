@@ -1430,6 +1430,14 @@ def chained():
         except IndexError as error:
             return repr(first), type(error.__context__).__name__
 print(chained())
+class Leaves:
+    def __enter__(self): return self
+    def __exit__(self, *error): raise KeyError('left')
+def left():
+    try:
+        with Leaves(): raise Mine('body')
+    except KeyError as error: return type(error.__context__).__name__
+print(left())
 def again():
     try:
         try: raise Mine('again')

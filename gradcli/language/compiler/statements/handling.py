@@ -130,8 +130,7 @@ def _by_the_first(c: Compiler, clauses: list[Clause]) -> Handle:
             forget_frames(error)
             return ended
         except GradcliError as another:
-            if another is not error and another.context is None:
-                another.context = error
+            _happened_while(another, error)
             raise
         finally:
             handled.pop()
@@ -332,7 +331,11 @@ class Context(Record):
             return False
         locate(error, self.state)
         self.state.place = self.span
-        return bool(call(leave, (type_of(error), error, None), {}))
+        try:
+            return bool(call(leave, (type_of(error), error, None), {}))
+        except GradcliError as another:
+            _happened_while(another, error)
+            raise
 
     def leave(self, leave: Any) -> None:
         """Leave after the end of the body."""
@@ -348,7 +351,16 @@ _FINDS = partial(written_method, "__enter__"), partial(written_method, "__exit__
 
 def _leaving_failed(error: Exception, value: Any, kind: Any, raised: Any) -> NoReturn:
     """Raise what a program sees of the failure of an object's `__exit__`."""
-    raise call_failed(error, value.__exit__, (kind, raised, None), {}) from error
+    failed = call_failed(error, value.__exit__, (kind, raised, None), {})
+    if isinstance(failed, GradcliError):
+        _happened_while(failed, raised)
+    raise failed from error
+
+
+def _happened_while(another: GradcliError, error: GradcliError) -> None:
+    """Let an error have as its `__context__` the one that was handled when it was raised."""
+    if another is not error and another.context is None:
+        another.context = error
 
 
 def within(c: Compiler, context: Evaluate, span: Span, store: Store, body: Run) -> Run:
