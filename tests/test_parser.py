@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from gradcli.errors import Source
+from gradcli.language.parser import lexer
 from gradcli.language.parser.parser import (
     is_incomplete,
     parse_expression,
@@ -254,3 +256,67 @@ def test_a_statement_comes_as_soon_as_it_is_complete(lines: list[str], cut: int)
 )
 def test_is_incomplete(text: str, incomplete: bool) -> None:
     assert is_incomplete(text) is incomplete
+
+
+_FIXED = {"LITERAL", "NOT_LITERAL", "IN", "ANY", "ANY_ALL"}
+_ENDLESS = {"POSSESSIVE_REPEAT", "MAX_REPEAT"}
+
+
+def _fails_at_its_start(items: Any) -> bool:
+    """Whether a part of a pattern that does not match has not gone on from where it began."""
+    items, moved = list(items), False
+    for name, value in ((str(item[0]), item[1]) for item in items):
+        if name == "BRANCH":
+            ways = [[(str(each[0]), each[1]) for each in way] for way in value[1]]
+            # One that takes any character fails at the end of the text alone.
+            if moved and [("ANY", None)] not in ways:
+                return False
+            if not all(_fails_at_its_start(way) for way in value[1]):
+                return False
+        elif name == "SUBPATTERN":
+            if moved or not _fails_at_its_start(value[-1]):
+                return False
+        elif name in _ENDLESS and value[0] == 0:
+            pass
+        elif name not in _FIXED or any(str(item[0]) in _ENDLESS for item in items[:-1]):
+            return False
+        moved = True
+    return True
+
+
+def _repeated(items: Any) -> Iterator[Any]:
+    """The groups of a parsed pattern that are repeated without a second try."""
+    for name, value in items:
+        if str(name) == "POSSESSIVE_REPEAT" and not (
+            len(value[2]) == 1 and str(value[2][0][0]) in _FIXED
+        ):
+            yield value[2]
+        for part in value if isinstance(value, tuple) else ():
+            parts = part if isinstance(part, list) else [part]
+            for each in parts:
+                if hasattr(each, "data"):
+                    yield from _repeated(each)
+
+
+PATTERNS = [
+    *(value for value in vars(lexer).values() if isinstance(value, re.Pattern)),
+    *(
+        re.compile(lexer.text_pattern(quotes, format))
+        for quotes in lexer.QUOTES
+        for format in (False, True)
+    ),
+]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=range(len(PATTERNS)))
+def test_repeated_groups_fail_at_their_start(pattern: re.Pattern[str]) -> None:
+    """Python before 3.11.5 goes on from where the last repetition of `(?:…)*+` failed."""
+    for group in _repeated(re._parser.parse(pattern.pattern, pattern.flags)):
+        assert _fails_at_its_start(group), group
+
+
+@pytest.mark.parametrize(
+    "text", [r"(?:a?b)*+", r"(?:[ ]*+\n)*+", r"(?:'(?!''))*+", r"(?:_[0-9]++)*+"]
+)
+def test_what_fails_later_is_seen(text: str) -> None:
+    assert not all(map(_fails_at_its_start, _repeated(re._parser.parse(text))))

@@ -54,22 +54,30 @@ FORMAT = "format"
     TRIPLE, UNCLOSED, BACKSLASH, END, CHARACTER,
 ) = range(1, 16)  # fmt: skip
 
-DIGITS = r"[0-9](?:_?[0-9])*+"
+DIGITS = r"[0-9](?:[0-9]|_[0-9])*+"
+
+# What follows the opening quotes of a string of several lines, up to the closing ones.
+LONG = {
+    quote: rf"[^{quote}\\]*+(?:(?:\\.|{quote}[^{quote}\\]|{quote}\\.|{quote}{quote}[^{quote}\\]"
+    rf"|{quote}{quote}\\.)[^{quote}\\]*+)*+"
+    for quote in ("'", '"')
+}
 
 # One group for each of the numbers above. No repetition can be retried, so time grows with the
-# length of the text alone.
+# length of the text alone. Before Python 3.11.5 `(?:…)*+` goes on from the place where its last
+# repetition failed: each of these can fail at its start only, what cannot be so is `(?>(?:…)*)`.
 TOKEN = re.compile(
-    rf"""(?:[ \t\f]|\\\r?\n(?!\Z))*+(?:
+    rf"""[ \t\f]*+(?>(?:\\\r?\n(?!\Z)[ \t\f]*+)*)(?:
     ([A-Za-z_][A-Za-z_0-9]*+)(?![\w'"])
-  | (0[xX](?:_?[0-9a-fA-F])++ | 0[bB](?:_?[01])++ | 0[oO](?:_?[0-7])++
+  | (0[xX](?:[0-9a-fA-F]|_[0-9a-fA-F])++ | 0[bB](?:[01]|_[01])++ | 0[oO](?:[0-7]|_[0-7])++
     | (?:{DIGITS}(?:\.(?:{DIGITS})?)? | \.{DIGITS})(?:[eE][+-]?{DIGITS})?[jJ]?)
   | (\*\*=? | //=? | <<=? | >>=? | -> | := | != | \.\.\. | [-+*/%@&|^<>=]=? | [,:.;~])
   | ([(\[{{]) | ([)\]}}])
   | (\r?\n)
   | ((?:[rRuU]|[bB][rR]?|[rR][bB])?(?:
-      '''[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+'''
+      '''{LONG["'"]}'''
     | '(?!'')[^'\\\n]*+(?:\\(?:\r\n|.)[^'\\\n]*+)*+'
-    | \"""[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+\"""
+    | \"""{LONG['"']}\"""
     | "(?!"")[^"\\\n]*+(?:\\(?:\r\n|.)[^"\\\n]*+)*+"))
   | ((?:[fF][rR]?|[rR][fF])(?:'''|\"""|'|"))
   | ([^\W\d]\w*+)
@@ -83,9 +91,7 @@ TOKEN = re.compile(
 )
 
 # From the start of a line over empty lines and comments to the next line's first token.
-MARGIN = re.compile(
-    r"(?:\A\ufeff)?(?:[ \t\f]*+(?:#[^\n]*+)?\r?\n)*+([ \t\f]*+)(?:#[^\n]*+\Z)?(\w*)"
-)
+MARGIN = re.compile(r"(?:\A\ufeff)?(?:[ \t\f\n]|\r\n|#[^\n]*+)*+(\w*)")
 
 # A line for the session: `.vars`, or a name with question marks, `exp?`, `f??`, `?exp`.
 COMMAND = re.compile(
@@ -175,9 +181,11 @@ class Lexer:
         """Moves to the next line that holds a token; its margin, or None at the end of the text."""
         match = MARGIN.match(self.text, self.position)
         assert match is not None
-        self.first_word = match[2]
-        self.position = match.start(2)
-        return None if self.position == len(self.text) else match[1]
+        self.first_word = match[1]
+        line = 1 + self.text.rfind("\n", self.position, match.start(1))
+        margin = self.text[max(line, self.position) : match.start(1)]
+        self.position = match.start(1)
+        return None if self.position == len(self.text) else margin.removeprefix("\ufeff")
 
     def belongs(self, margin: str) -> bool:
         """Whether the line that was moved to belongs to the statement under way."""
@@ -410,9 +418,7 @@ class Lexer:
 
     def string_end(self, quotes: str) -> bool:
         """Reads on in a plain string that began on an earlier line; False if the text ends."""
-        quote = quotes[0]
-        pattern = rf"(?s:[^{quote}\\]|\\.|{quote}(?!{quote}{quote}))*+{quotes}"
-        match = re.compile(pattern).match(self.text, self.position)
+        match = re.compile(LONG[quotes[0]] + quotes, re.DOTALL).match(self.text, self.position)
         if match is None:
             self.position = len(self.text)
             return False
@@ -453,7 +459,7 @@ def text_pattern(opening: str, format: bool) -> str:
     quotes = QUOTES[opening]
     quote = quotes[0]
     line_end = r"\n" if len(quotes) == 1 else ""
-    choices = [rf"[^{{}}\\{quote}{line_end}]"]
+    choices = [rf"[^{{}}\\{quote}{line_end}]++"]
     if opening[0] == "f":
         choices.append(r"\\N\{[^{}\n]*+\}")
     choices += [r"\\(?:\r\n|[^{}])", r"\\(?=[{}])"]
@@ -461,4 +467,4 @@ def text_pattern(opening: str, format: bool) -> str:
         choices += [r"\{\{", r"\}\}"]
     if len(quotes) == 3:
         choices.append(rf"{quote}(?!{quote}{quote})")
-    return f"(?s:{'|'.join(choices)})*+"
+    return f"(?>(?s:{'|'.join(choices)})*)"
