@@ -513,7 +513,7 @@ TOY = ("y = (a * b).sum()", "a=[1,2]", "b=[3,4]", "-q")
         (("y = (a * b).sum()", "a=[1,2]", "b=[[3],[4]]"), "o.csv", "csv holds one matrix"),
         (("y = a * a", "a=ones(2, 2, 2)", "--seed", "ones(2,2,2)"), "o.csv", "3 dimensions"),
         (("y = a * a", "a=tensor(1., dtype=complex128)", "--seed=1"), "o.safetensors", "npz"),
-        (("y = a * a", "a=1"), "missing/o.npz", "no such file"),
+        (("y = a * a", "a=1"), "missing/o.npz", "there is no folder missing"),
     ],
 )
 def test_results_that_a_format_does_not_hold(

@@ -44,6 +44,7 @@ OF_ITS_OWN = {
     "ops/binding/lazy.py": "the index of lazy families",
     "library/python/system/folders.py": "folders, behind the check of the path",
     "running/source.py": "the recording that a command makes first",
+    "running/arguments/files.py": "the folder of a result, ahead of the run",
     "show/help/manual.py": "the manual",
 }
 """The files of gradcli that touch the disk, and what they touch there."""

@@ -616,7 +616,7 @@ def test_record_is_refused_in_the_sandbox(gradcli: CommandLine) -> None:
 
 def test_record_needs_a_script(gradcli: CommandLine) -> None:
     assert gradcli("record").code == 2
-    assert "none of backward:N" in gradcli("record", "--at", "dawn", "train.py").err
+    assert "none of backward:N" in gradcli("record", "--at", "dawn", __file__).err
     assert gradcli("record", "-o", "x.txt", "train.py").code == 2
 
 

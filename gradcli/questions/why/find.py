@@ -304,7 +304,7 @@ def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
         reason = (
             f"the weight decay of `{optimizer}` moves it, though its gradient is zero: {reason}"
         )
-    elif passes and (answer := unmoved(run, question, tensor)) is not None:
+    elif passes and run.has_numbers and (answer := unmoved(run, question, tensor)) is not None:
         return answer
     elif passes and not tensor.version:
         reason += "; so far nothing has changed its value"
