@@ -17,6 +17,9 @@ import pytest
 
 from gradcli.state import State, active
 
+_MARKED = type(pytest.param(None))
+"""A row with marks of its own, such as one that is a sweep already."""
+
 
 class Size:
     """How many rows make a test, at most."""
@@ -95,7 +98,9 @@ def sampled(rows: Iterable[Any], every: int) -> list[Any]:
     sweep.
     """
     return [
-        pytest.param(row, marks=pytest.mark.sweep) if at % every else row
+        row
+        if at % every == 0 or isinstance(row, _MARKED)
+        else pytest.param(row, marks=pytest.mark.sweep)
         for at, row in enumerate(rows)
     ]
 
