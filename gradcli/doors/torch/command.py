@@ -99,6 +99,7 @@ def command(
         )
     if watch and (at or no_data):
         raise UsageError("--watch records no moment and no arrays, and takes no --at or --no-data")
+    _moment(at)
     script = list(words)
     module = script[1] if script[:1] == ["-m"] and len(script) > 1 else None
     if not script or script == ["-m"]:
@@ -148,6 +149,14 @@ def python_of(python: str | None) -> str:
     return path
 
 
+def _moment(at: str | None) -> re.Match[str] | None:
+    """When to record, None for the last step; raises UsageError where `at` is no moment."""
+    moment = _MOMENT.fullmatch(at) if at else None
+    if at and moment is None:
+        raise UsageError(f"--at {at} is none of backward:N, step:N and first-nonfinite")
+    return moment
+
+
 def record(
     python: str,
     script: Sequence[str],
@@ -162,9 +171,7 @@ def record(
     Raises:
         UsageError: `at` is no moment.
     """
-    moment = _MOMENT.fullmatch(at) if at else None
-    if at and moment is None:
-        raise UsageError(f"--at {at} is none of backward:N, step:N and first-nonfinite")
+    moment = _moment(at)
     settings = {
         "path": os.path.abspath(output),
         "at": (moment[1] or moment[3]) if moment else "",
