@@ -142,7 +142,7 @@ class Updates:
     """What the steps of optimizers did to one parameter.
 
     Attributes:
-        count: how many there were.
+        count: how many there were, until it was known that it trains.
         first: what it held ahead of the first.
         had_gradient: whether one of them found a gradient other than 0.
         had_rate: whether one of them had a learning rate other than 0, or none at all.
@@ -423,9 +423,13 @@ class TraceRecorder(Recorder):
         """An optimizer is about to change a parameter."""
         if isinstance(parameter.array, MetaArray):
             return
+        update = self.updates.get(id(parameter))
+        if update is not None and update.changes and not update.returns:
+            return  # it trains, whatever the later steps do
         self._before = np.array(to_host(forced(parameter.array)))
-        self._alive.append(parameter)
-        update = self.updates.setdefault(id(parameter), Updates(self._before))
+        if update is None:
+            self._alive.append(parameter)
+            update = self.updates[id(parameter)] = Updates(self._before)
         update.count += 1
         update.returns = update.returns and _are_equal(self._before, update.first)
         update.had_gradient = update.had_gradient or bool(np.any(to_host(gradient)))
