@@ -170,7 +170,7 @@ ASK = """
 from gradcli.ops.binding.catalogue import methods, modules
 import gradcli.ops.load
 assert ("newcomer" in modules["torch"]) is {there} and ("newcomer_" in methods) is {there}
-assert "softplus" in modules["torch.nn.functional"]
+assert modules["torch.nn.functional"]["softplus"]
 """
 
 
@@ -293,6 +293,8 @@ import gradcli.ops.load
 assert "erfinv_" in methods and methods.get("no_such_name") is None
 assert "no_such_name" not in modules["torch"]
 """
+    assert "gradcli.ops.special.error_functions" not in _modules_after(program, home)
+    program += "methods['erfinv_']; "
     loaded = _modules_after(program, home)
     assert "gradcli.ops.special.error_functions" in loaded
     assert "gradcli.ops.nn.spatial.convolution" not in loaded

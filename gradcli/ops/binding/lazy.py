@@ -105,7 +105,7 @@ _NO_NAMES: dict[str, str] = {}
 
 class Table(dict[str, Any]):
     """A table of names that behaves as if it were complete: looking up a name imports its family,
-    iterating imports the families of all its names.
+    iterating imports the families of all its names. To ask whether it has a name imports nothing.
 
     Attributes:
         name: its name in the index.
@@ -126,8 +126,8 @@ class Table(dict[str, Any]):
     def __contains__(self, name: object) -> bool:
         if dict.__contains__(self, name):
             return True
-        if _index and name not in _index.get(self.name, _NO_NAMES):
-            return False  # most names of a program
+        if _index:  # which has every name: whether there is one needs no family
+            return name in _index.get(self.name, _NO_NAMES)
         return self.get(str(name), self) is not self
 
     def get(self, name: str, default: Any = None) -> Any:
