@@ -121,7 +121,8 @@ def _is_step(node: tree.Assign, name: str, loop: tree.Statement) -> bool:
 
 def _reads(node: tree.Syntax, name: str, attributes: set[str]) -> bool:
     """Whether one of the attributes of a name stands anywhere in a part of the program."""
-    return any(
+    text = node.span.text  # which tells most of them faster than a walk
+    return any(each in text for each in attributes) and any(
         isinstance(each, tree.Attribute)
         and each.name in attributes
         and isinstance(each.value, tree.Name)
