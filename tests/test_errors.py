@@ -75,6 +75,22 @@ def test_places_in_arguments(gradcli: CommandLine, here: Path, word: str, place:
 
 
 @pytest.mark.parametrize(
+    ("word", "help"),
+    [
+        ("x=data.npy", "a file is read by `@`: x=@data.npy"),
+        ("x=./data.csv:k", "a file is read by `@`: x=@./data.csv:k"),
+        ("x=hello", "a text stands in quotes: x='\"hello\"'"),
+        ("x=os", "a text stands in quotes: x='\"os\"'"),  # which no import before it can mend
+        ("x=Ture", "did you mean `True`?"),
+    ],
+)
+def test_what_to_write_for_an_argument(gradcli: CommandLine, word: str, help: str) -> None:
+    shown = gradcli("y = x * 2", word)
+    assert shown.code == 4
+    assert shown.err.endswith(f"  = help: {help}\n")
+
+
+@pytest.mark.parametrize(
     ("seed", "code", "place"),
     [("[1,2", 4, "["), ("foo", 4, "foo"), ("'a'", 4, "'a'"), ("[1, 2]", 3, "x * 2")],
 )

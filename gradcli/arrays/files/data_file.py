@@ -30,6 +30,11 @@ _MOST_NAMES = 10
 _BLOCK = 1 << 20
 
 
+def has_suffix(text: str) -> bool:
+    """Whether a text names a file by the suffix of a format."""
+    return _SUFFIX.search(text) is not None
+
+
 class DataFile(Record):
     """A file of data, or standard input."""
 

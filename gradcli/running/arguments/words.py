@@ -131,7 +131,25 @@ def evaluate(argument: Argument, session: Session) -> Any:
         uneven = uneven_row(source)
         if error.code == "E204" and uneven is not None:
             error.span = uneven
+        error.help = _help_for(argument, error)
         raise moved_into_word(error, source, argument) from error
+
+
+def _help_for(argument: Argument, error: GradcliError) -> str | None:
+    """What to write for a text that is no expression: a file, or a text, was likely meant."""
+    from gradcli.arrays.files.data_file import has_suffix  # lazy: start-up: few values are in files
+    from gradcli.library.namespace import import_of  # lazy: start-up: for an error alone
+
+    text = argument.text
+    if error.code in ("E001", "E101", "E102") and has_suffix(text):
+        return f"a file is read by `@`: {argument.name}=@{text}"
+    if error.code == "E101" and (error.help is None or import_of(text) is not None):
+        return (
+            f"a text stands in quotes: {argument.name}='\"{text}\"'"
+            if text.isidentifier()
+            else None
+        )
+    return error.help
 
 
 def moved_into_word(error: GradcliError, source: Source, argument: Argument) -> GradcliError:
