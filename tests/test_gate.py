@@ -184,6 +184,8 @@ _PATH = "from pathlib import Path\n"
         "import os\nos.getcwd()",
         "import os\nos.path.abspath('f')",
         "import os\nos.makedirs('.', exist_ok=True)",
+        "import os\nos.mkdir('nowhere')",
+        f"{_PATH}Path('nowhere').mkdir()",
         "import os\nos.listdir()",
         "import os\nos.listdir('nowhere')",
         "import glob\nglob.glob('f*')",

@@ -1,4 +1,4 @@
-"""The modules `glob` and `tempfile`, and `os.listdir`: folders, through the gate of files."""
+"""The modules `glob` and `tempfile`, and what `os` does with folders, through the gate of files."""
 
 from __future__ import annotations
 
@@ -43,6 +43,34 @@ def listdir(path: Any = ".", /) -> list[str]:
         return list(bounded(os.listdir(folder)))
     except OSError as error:
         raise refused(error) from error
+
+
+def _make(make: Callable[..., None], path: Any, *settings: Any) -> None:
+    """Make a folder; E606 where files are out of bounds, E603 where it cannot be made."""
+    folder = file_name(f"{make.__name__}()", path, "a path")
+    active.state.limits.check_file(folder)
+    try:
+        make(folder, *settings)
+    except OSError as error:
+        raise _unwritten(error) from error
+
+
+def _unwritten(error: OSError) -> GradcliError:
+    failure = refused(error)
+    failure.code = "E603"
+    return failure
+
+
+def mkdir(path: Any, mode: int = 0o777) -> None:
+    """`os.mkdir(path)`: make a folder; raises E603 where there is one, or none around it."""
+    _make(os.mkdir, path, mode)
+
+
+def makedirs(name: Any, mode: int = 0o777, exist_ok: bool = False) -> None:
+    """`os.makedirs(name)`: make a folder and those around it; raises E603 where there is one,
+    unless that is `exist_ok`.
+    """
+    _make(os.makedirs, name, mode, bool(exist_ok))
 
 
 def iglob(
@@ -107,9 +135,7 @@ def _placed(make: Callable[..., Any], dir: Any, **settings: Any) -> Any:
     try:
         return make(dir=folder, **settings)
     except OSError as error:
-        failure = refused(error)
-        failure.code = "E603"
-        raise failure from error
+        raise _unwritten(error) from error
 
 
 def mkdtemp(suffix: str | None = None, prefix: str | None = None, dir: Any = None) -> str:

@@ -10,14 +10,8 @@ from gradcli.errors import GradcliError, value_error
 from gradcli.language.limits import check_text
 from gradcli.language.objects.types import check_kind, host_name
 from gradcli.library.files import file_name, read_file
-from gradcli.library.python.system.process import (
-    abspath,
-    exists,
-    getcwd,
-    isdir,
-    isfile,
-    makedirs,
-)
+from gradcli.library.python.system.folders import makedirs, mkdir
+from gradcli.library.python.system.process import abspath, exists, getcwd, isdir, isfile
 
 _TEXTS = ("anchor", "drive", "name", "root", "stem", "suffix")
 
@@ -185,8 +179,13 @@ class Path(PurePath):
         return bool(isdir(self))
 
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
-        """Nothing where the folder is there already; raises E205 where it is not."""
-        makedirs(self, mode, exist_ok)
+        """Make the folder, with `parents` those around it; raises E603 where it is there, unless
+        that is `exist_ok`.
+        """
+        if parents:
+            makedirs(self, mode, exist_ok)
+        elif not (exist_ok and self.is_dir()):
+            mkdir(self, mode)
 
     def open(self, mode: str = "r", *values: Any, **named: Any) -> Any:
         """As `open(path)`."""

@@ -20,7 +20,7 @@ from gradcli.language.objects.exceptions import Raised, Traceback
 from gradcli.language.objects.types import EXCEPTIONS, called, check_kind, names, type_of
 from gradcli.library.files import file_name
 from gradcli.library.python.collections import named_tuple
-from gradcli.library.python.system.folders import listdir
+from gradcli.library.python.system.folders import listdir, makedirs, mkdir
 from gradcli.ops.binding.functions import torch
 from gradcli.record import Record
 from gradcli.state import active
@@ -159,21 +159,6 @@ def abspath(path: Any, /) -> str:
     return posixpath.normpath(posixpath.join(getcwd(), file_name("abspath()", path)))
 
 
-def makedirs(name: Any, mode: int = 0o777, exist_ok: bool = False) -> None:
-    """`os.makedirs(name, exist_ok=True)`: nothing where the folder is there already; raises E205
-    where it is not: a program makes none.
-    """
-    if not isdir(name):
-        raise GradcliError(
-            "E205",
-            "a program makes no folders here",
-            help=f"make it before the run: `mkdir -p {file_name('makedirs()', name)}`",
-        )
-    if not exist_ok:
-        shown = f"[Errno 17] File exists: {file_name('makedirs()', name)!r}"
-        raise GradcliError("E204", shown, raises="FileExistsError")
-
-
 exists = _looks(os.path.exists, "exists")
 isdir = _looks(os.path.isdir, "isdir")
 isfile = _looks(os.path.isfile, "isfile")
@@ -204,7 +189,7 @@ OS: dict[str, Any] = {
     "linesep": "\n",
     "listdir": listdir,
     "makedirs": makedirs,
-    "mkdir": lambda path, mode=0o777: makedirs(path),
+    "mkdir": mkdir,
     "name": "posix",
     "sep": "/",
 }
