@@ -130,7 +130,9 @@ def _by_slots(value: Any, of: Any, keep: Any) -> Any:
     keep(value, copied)
     names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
     for name in (*names, *getattr(value, "__dict__", ())):
-        if hasattr(value, name):
+        if name == "values":  # what the program set, which even a shallow copy has for itself
+            copied.values = {key: of(each) for key, each in value.values.items()}
+        elif hasattr(value, name):
             # The first steps of an optimizer are watched for its own program's slips.
             setattr(copied, name, None if name == "_lint" else of(getattr(value, name)))
     return copied

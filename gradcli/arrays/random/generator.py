@@ -31,6 +31,7 @@ from gradcli.arrays.layout.meta import creation
 from gradcli.arrays.layout.sizes import Device
 from gradcli.arrays.native.dispatch import kernel
 from gradcli.arrays.threads import over_tiles
+from gradcli.record import Record
 from gradcli.state import active
 
 WORDS = 624
@@ -143,6 +144,24 @@ def bounded(draws: Any, low: int, span: int) -> Any:
     if span < 2**64:
         draws = draws % np.uint64(span)
     return draws.view(np.int64) + low
+
+
+class RandomSource(Record):
+    """What draws random numbers for a session, by what a worker of a data loader needs of it.
+
+    Attributes:
+        seed: begins anew, as PyTorch seeds it in a worker: of a seed of all workers, and a number.
+        standing: where it stands.
+        stand: goes back to there.
+    """
+
+    seed: Callable[[int, int], object]
+    standing: Callable[[], Any]
+    stand: Callable[[Any], object]
+
+
+SOURCES: list[RandomSource] = []
+"""The sources of torch, `random` and NumPy, those of them that are loaded."""
 
 
 class Generator:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.arrays.random.generator import session_seed
+from gradcli.arrays.random.generator import SOURCES, RandomSource, session_seed
 from gradcli.errors import type_error, value_error
 from gradcli.language.limits import charge
 from gradcli.language.objects.types import by_name, called, define, names
@@ -239,6 +239,21 @@ def _of_session() -> Any:
     if session.random is None:
         session.random = np.random.RandomState(session_seed())
     return session.random
+
+
+def _seed_of_worker(seed: int, number: int) -> None:
+    """Seed it as PyTorch does in a worker: by words that NumPy makes of both numbers."""
+    words = np.random.SeedSequence([number, seed & 0xFFFFFFFF, seed >> 32, 0])
+    _of_session().seed(words.generate_state(4))
+
+
+SOURCES.append(
+    RandomSource(
+        _seed_of_worker,
+        lambda: _of_session().get_state(),
+        lambda standing: _of_session().set_state(standing),
+    )
+)
 
 
 RANDOM: dict[str, Any] = {

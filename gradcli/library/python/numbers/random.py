@@ -6,6 +6,7 @@ import random as host
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from gradcli.arrays.random.generator import SOURCES, RandomSource
 from gradcli.errors import type_error
 from gradcli.language.limits import LARGEST_INTEGER, check_collection, check_integer
 from gradcli.language.objects.iteration import bounded
@@ -106,14 +107,28 @@ def _method(generator: host.Random, name: str) -> Callable[..., Any]:
     return called(name, draw)
 
 
+def _session() -> Random:
+    """The session's own generator."""
+    kept: dict[str, Random] = active.state.library
+    if "random" not in kept:
+        kept["random"] = Random(active.state.manual_seed)
+    return kept["random"]
+
+
+SOURCES.append(
+    RandomSource(
+        lambda seed, number: _session().seed(seed + number),
+        lambda: _session().generator.getstate(),
+        lambda standing: _session().generator.setstate(standing),
+    )
+)
+
+
 def _of_session(name: str) -> Callable[..., Any]:
     """A method of the session's own generator as a function."""
 
     def draw(*values: Any, **named: Any) -> Any:
-        kept = active.state.library
-        if "random" not in kept:
-            kept["random"] = Random(active.state.manual_seed)
-        return getattr(kept["random"], name)(*values, **named)
+        return getattr(_session(), name)(*values, **named)
 
     return called(name, draw)
 

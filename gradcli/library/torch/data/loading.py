@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, repeat
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, chain, cycle, islice, repeat
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from gradcli.errors import (
     value_error,
 )
 from gradcli.language.objects.classes.extensible import Extensible
+from gradcli.library.torch.data.workers import Worker, get_worker_info
 from gradcli.library.torch.nn.attributes import kind_of
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.binding.functions import methods, operators, torch
@@ -262,10 +264,6 @@ def _are_positions(numbers: Sequence[Any], count: int) -> bool:
     return set(map(type, numbers)) == {int} and min(numbers) >= 0 and max(numbers) < count
 
 
-def get_worker_info() -> None:
-    """Nothing: items are taken by the program's own process."""
-
-
 TABLE["get_worker_info"] = get_worker_info
 TABLE["random_split"] = random_split
 
@@ -358,7 +356,7 @@ class RandomSampler(Sampler):
         whole, rest = divmod(self.num_samples, part)
         # PyTorch draws an order for the rest where there is none too: a generator of the program's
         # has moved by it when the next epoch begins.
-        for size in (*repeat(part, whole), rest):
+        for size in chain(repeat(part, whole), (rest,)):
             charge_steps(size)
             if self.replacement:
                 yield from _numbers("randint", count, (size,), generator=generator)
@@ -497,6 +495,24 @@ def default_convert(data: Any) -> Any:
     return data
 
 
+def _check_workers(num_workers: int, prefetch_factor: int | None, persistent: bool) -> None:
+    """Raise E204 for settings of workers that exclude each other."""
+    if num_workers < 0:
+        raise value_error(
+            "num_workers option should be non-negative; use num_workers=0 to disable"
+            " multiprocessing."
+        )
+    if prefetch_factor is not None and (not num_workers or prefetch_factor < 0):
+        raise value_error(
+            "prefetch_factor option should be non-negative"
+            if num_workers
+            else "prefetch_factor option could only be specified in multiprocessing.let"
+            " num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
+        )
+    if persistent and not num_workers:
+        raise value_error("persistent_workers option needs num_workers > 0")
+
+
 class DataLoader:
     """Goes through a data set in batches.
 
@@ -506,8 +522,12 @@ class DataLoader:
         shuffle: whether the order is drawn anew each time.
         sampler: gives the numbers of the items in the order wanted.
         batch_sampler: gives the lists of numbers, one for each batch.
-        num_workers, pin_memory, timeout, persistent_workers, prefetch_factor: how PyTorch spreads
-            the work; the batches are the same.
+        num_workers: how many workers there are, each with random numbers and a copy of the data set
+            of its own, as in PyTorch; they take turns.
+        worker_init_fn: called in each worker with its number.
+        prefetch_factor: how many batches are drawn ahead for each worker.
+        persistent_workers: whether the next epoch has the same workers.
+        pin_memory, timeout, multiprocessing_context: change nothing.
         collate_fn: makes a batch of a list of items.
         drop_last: whether a last batch that is not full is left out.
         generator: draws the order.
@@ -530,12 +550,13 @@ class DataLoader:
         "sampler",
         "timeout",
         "worker_init_fn",
+        "workers",
     )
 
     language_generic: ClassVar[bool] = True
     language_name: ClassVar[str] = "torch.utils.data.dataloader.DataLoader"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {*__slots__, "batch_sampler", "collate_fn"} - {"own_collate", "own_sampler"}
+        {*__slots__, "batch_sampler", "collate_fn"} - {"own_collate", "own_sampler", "workers"}
     )
 
     def __init__(
@@ -557,11 +578,7 @@ class DataLoader:
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
     ) -> None:
-        if num_workers < 0:
-            raise value_error(
-                "num_workers option should be non-negative; use num_workers=0 to disable"
-                " multiprocessing."
-            )
+        _check_workers(num_workers, prefetch_factor, persistent_workers)
         if sampler is not None and shuffle:
             raise value_error("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None and (batch_size != 1 or shuffle or sampler or drop_last):
@@ -593,9 +610,10 @@ class DataLoader:
         self.num_workers = num_workers
         self.persistent_workers = persistent_workers
         self.pin_memory = pin_memory
-        self.prefetch_factor = prefetch_factor
+        self.prefetch_factor = prefetch_factor or (2 if num_workers else None)
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
+        self.workers: list[Worker] = []
 
     @property
     def runs_program(self) -> bool:
@@ -628,34 +646,106 @@ class DataLoader:
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
     def __iter__(self) -> Iterator[Any]:
+        if self.num_workers:
+            return self._by_workers()
         draw_seed(self.generator)  # PyTorch draws one for its workers, also where there are none
-        return self._batches()
+        return self._by_one()
 
-    def _batches(self) -> Iterator[Any]:
-        collate, batch = self.own_collate, None
-        iterable = isinstance(self.dataset, IterableDataset)
-        if self.batch_size is None:
-            items = self.dataset if iterable else items_of(self.dataset, list(self.sampler))
-            for item in items:
-                yield item if collate is None else collate(item)
-            return
-        if iterable:
-            for batch in batches(iter(self.dataset), self.batch_size, self.drop_last):
-                yield (collate or default_collate)(batch)
-            return
-        plain = collate is None or collate is default_collate
-        for numbers in self._numbers():
-            batch = stacked(self.dataset, numbers) if plain else None
-            if batch is None:
-                batch = (collate or default_collate)(list(items_of(self.dataset, numbers)))
+    def _by_one(self) -> Iterator[Any]:
+        items = iter(self.dataset) if self._is_iterable else None
+        for index in self._indices():
+            batch = self._fetched(self.dataset, items, index)
+            if batch is _OVER:
+                return
             yield batch
 
-    def _numbers(self) -> Iterator[list[Any]]:
-        """The numbers of the items, batch by batch."""
+    def _by_workers(self) -> Iterator[Any]:
+        """Batches by workers in turn. As in PyTorch, what each batch is of is drawn ahead, and one
+        that is through an iterable data set does no more.
+        """
+        workers = self._begun()
+        indices, turns = iter(self._indices()), cycle(workers)
+        tasks: deque[tuple[Worker, Any]] = deque()
+        at_work = set(workers)
+
+        def ask() -> None:
+            for index in islice(indices, 1):
+                worker = next(each for each in turns if each in at_work)
+                tasks.append((worker, index))
+
+        for _ in range((self.prefetch_factor or 0) * len(workers)):
+            ask()
+        return self._answers(tasks, ask, at_work)
+
+    def _answers(
+        self, tasks: deque[tuple[Worker, Any]], ask: Callable[[], None], at_work: set[Worker]
+    ) -> Iterator[Any]:
+        while tasks:
+            worker, index = tasks.popleft()
+            if worker not in at_work:
+                continue
+            batch = worker.run(self._fetched, worker.info.dataset, worker.items, index)
+            if batch is _OVER:
+                at_work.remove(worker)
+            if at_work:
+                ask()
+            if batch is not _OVER:
+                yield batch
+
+    def _begun(self) -> list[Worker]:
+        """Workers at the begin of an epoch, the same ones in each where they are persistent."""
+        workers = self.workers
+        if not workers:
+            seed = draw_seed(self.generator)
+            numbers = range(self.num_workers)
+            workers = [Worker(each, self.num_workers, seed, self.dataset) for each in numbers]
+            if self.worker_init_fn is not None:
+                for worker in workers:
+                    worker.run(self.worker_init_fn, worker.info.id)
+            if self.persistent_workers:
+                self.workers = workers
+        if self._is_iterable:
+            for worker in workers:
+                worker.items = worker.run(iter, worker.info.dataset)
+        return workers
+
+    @property
+    def _is_iterable(self) -> bool:
+        return isinstance(self.dataset, IterableDataset)
+
+    def _indices(self) -> Iterable[Any]:
+        """What is asked for, batch by batch: the numbers of its items, or the number of one item
+        where there are no batches; always None of an iterable data set.
+        """
+        if self._is_iterable:
+            return repeat(None)
         if self.own_sampler is not None:
             return map(list, self.own_sampler)
-        assert self.batch_size is not None
+        if self.batch_size is None:
+            return self.sampler
         return batches(iter(self.sampler), self.batch_size, self.drop_last)
+
+    def _fetched(self, dataset: Any, items: Iterator[Any] | None, index: Any) -> Any:
+        """A batch, or an item where there are no batches; `_OVER` behind the last one of an
+        iterable data set, whose items are drawn.
+        """
+        collate, size = self.own_collate, self.batch_size
+        if items is not None and size is not None:
+            batch = list(islice(items, size))
+            if not batch or (self.drop_last and len(batch) < size):
+                return _OVER
+            return (collate or default_collate)(batch)
+        if size is None and self.own_sampler is None:
+            item = next(items_of(dataset, [index]) if items is None else items, _OVER)
+            return item if item is _OVER else (collate or default_convert)(item)
+        if collate is None or collate is default_collate:
+            stack = stacked(dataset, index)
+            if stack is not None:
+                return stack
+        return (collate or default_collate)(list(items_of(dataset, index)))
+
+
+_OVER = object()
 
 
 TABLE["DataLoader"] = DataLoader
