@@ -353,14 +353,23 @@ int all_are_own(void)
 
 /* --- instances -------------------------------------------------------------------------------- */
 
-/* A new instance of a class of the program's, whose `__init__` is entered; `given` has room for it
- * before its first, `named` are arguments by keyword or NULL. */
-static PyObject *made_by(PyObject *cls, PyObject **given, Py_ssize_t count, PyObject *named)
+/* A new instance of a class of the program's, with no values. */
+static PyObject *instance_of(PyObject *cls)
 {
     PyTypeObject *host = (PyTypeObject *)AT(cls, USER_CLASS_host);
-    PyObject *init = Py_NewRef(AT(cls, USER_CLASS_enters)), *values = PyDict_New(), *returned = NULL;
-    PyObject *instance = values ? PyType_GenericAlloc(host, 0) : NULL;
-    if (instance && PyObject_SetAttr(instance, values_key, values) == 0) {
+    PyObject *values = PyDict_New(), *instance = values ? PyType_GenericAlloc(host, 0) : NULL;
+    if (instance && PyObject_SetAttr(instance, values_key, values) < 0) Py_CLEAR(instance);
+    Py_XDECREF(values);
+    return instance;
+}
+
+/* A new instance whose `__init__` is entered; `given` has room for it before its first, `named` are
+ * arguments by keyword or NULL. */
+static PyObject *made_by(PyObject *cls, PyObject **given, Py_ssize_t count, PyObject *named)
+{
+    PyObject *init = Py_NewRef(AT(cls, USER_CLASS_enters)), *returned = NULL;
+    PyObject *instance = instance_of(cls);
+    if (instance) {
         given[-1] = instance;
         returned = entered_with(init, given - 1, count + 1, named);
         if (returned && returned != Py_None) {
@@ -370,7 +379,6 @@ static PyObject *made_by(PyObject *cls, PyObject **given, Py_ssize_t count, PyOb
     }
     if (!returned) Py_CLEAR(instance);
     Py_XDECREF(returned);
-    Py_XDECREF(values);
     Py_DECREF(init);
     return instance;
 }
@@ -416,6 +424,8 @@ static PyObject *length(const Node *self, int learnt, PyObject *value)
 {
     PyObject *found = by_special_method(self, learnt, helper[FIND_LENGTH], &value, 1, NULL, 0);
     if (!found) return NULL;
+    if (Py_IS_TYPE(found, &PyLong_Type) && PyLong_AsSsize_t(found) >= 0) return found;
+    PyErr_Clear();
     PyObject *checked = PyObject_CallFunctionObjArgs(helper[LENGTH_OF], found, NULL);
     Py_DECREF(found);
     return checked;
@@ -441,10 +451,12 @@ static PyObject *finished_call(const Node *self, int at, PyObject *called, PyObj
 {
     if (Py_IS_TYPE(called, known_class[FUNCTION])) return entered(called, given, count);
     PyObject *const *call = self->part + at;
-    if (Py_IS_TYPE(called, known_class[USER_CLASS]) &&
-        Py_IS_TYPE(AT(called, USER_CLASS_enters), known_class[FUNCTION])) {
-        PyObject *instance = made_by(called, given, count, NULL);
-        return instance ? instance : failed(call, called, given, count);
+    if (Py_IS_TYPE(called, known_class[USER_CLASS])) {
+        if (!count && AT(called, USER_CLASS_is_bare) == Py_True) return instance_of(called);
+        if (Py_IS_TYPE(AT(called, USER_CLASS_enters), known_class[FUNCTION])) {
+            PyObject *instance = made_by(called, given, count, NULL);
+            return instance ? instance : failed(call, called, given, count);
+        }
     }
     PyObject *value = quick_call(self->part[STATE], called, given, count), *method;
     if (!value && !PyErr_Occurred() && count == 1 && asks_length(called))

@@ -281,6 +281,7 @@ class UserClass(LanguageType):
         fields: the names that its body annotates, with the text of the annotation.
         enters: the program's `__init__` where a new instance is nothing else than a host's with no
             values, and None before it is found out.
+        is_bare: whether it is such a one without an `__init__`; False before that is found out.
         makes: what makes one where `__new__` does all of it, None before that is found out too.
 
     What was found for a name is kept until the class, or one above it, changes.
@@ -288,7 +289,7 @@ class UserClass(LanguageType):
 
     __slots__ = (
         *("_found", "_init", "_initialise", "_new"),
-        *("annotate", "enters", "fields", "host", "makes", "names"),
+        *("annotate", "enters", "fields", "host", "is_bare", "makes", "names"),
     )
 
     def __init__(
@@ -303,6 +304,7 @@ class UserClass(LanguageType):
         self._init: Callable[..., Any] | None = None
         self._initialise: Callable[..., Any] | None = None
         self.enters: Any = None
+        self.is_bare = False
         self.makes: Callable[..., Any] | None = None
         self._new: Callable[..., Any] | None = None
         self.fields = fields or {}
@@ -379,6 +381,8 @@ class UserClass(LanguageType):
             enter = _BY_CALL
             if self._new is None and getattr(self.host, "language_init", None) is init:
                 self.makes = partial(self.host.__new__, self.host)
+            elif self._new is None and self.host.__new__ is Instance.__new__:
+                self.is_bare = init is Instance.__init__
         elif self.host.__new__ is Instance.__new__:
             self.enters = init
         self._initialise = enter
@@ -404,7 +408,7 @@ class UserClass(LanguageType):
         host = self.host
         CHANGES.mark = object()
         self._found, self._init, self._initialise, self.enters = {}, None, None, None
-        self.makes = None
+        self.makes, self.is_bare = None, False
         self._new = getattr(host, "language_new", None)
         if issubclass(host, Instance):
             (vars(host).get("language_reads") or {}).clear()  # nodes in C hold the dict itself
