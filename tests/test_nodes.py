@@ -784,7 +784,61 @@ for k in range(2):
 print(A().__name__)
 """
 
+_BARE = """
+class A: pass
+class B(A):
+    def __len__(self): return self.n
+def make(cls, *values):
+    try:
+        made = [cls(*values), cls(*values)]
+        made[0].n = 3
+        return len(vars(made[0])), len(vars(made[1])), len(made[0]) if cls is B else None
+    except TypeError as error:
+        return str(error)
+for _ in range(2):
+    print(make(A), make(B), make(A, 1))
+print(B().__class__.__name__, [type(A()) is A, type(B()) is A])
+A.__init__ = lambda self, n=1: setattr(self, 'n', n)
+print(make(A), make(B), make(B, 5))
+del A.__init__
+print(make(B), make(B, 5))
+for n in (True, 2**70, -1, 'x', 2.0):
+    b = B()
+    b.n = n
+    try: print(len(b))
+    except Exception as error: print(type(error).__name__, error)
+"""
+
+_SUMS = """
+class N:
+    def __init__(self, n): self.n = n
+    def __add__(self, other):
+        if isinstance(other, str): return NotImplemented
+        if isinstance(other, list): raise KeyError('list')
+        return N(self.n + (other.n if isinstance(other, N) else other))
+    def __radd__(self, other):
+        return NotImplemented if isinstance(other, float) else N(other + self.n)
+class M(N):
+    def __radd__(self, other): return N(100)
+print(sum([N(1), N(2), M(3)]).n, sum([1, 2, N(3), 4, 5.5, 1e16, -1e16]).n)
+print(sum((N(k) for k in range(10)), N(5)).n, sum([]), sum([], 3.5), sum([0.1] * 10))
+print(sum([[1], [2]], []), sum(x for x in [0.1] * 10), sum([(1,)], ()), sum({1: 2, 3: 4}))
+def own():
+    yield 1
+    raise ValueError('mid')
+def tried(values, start=0):
+    try: return sum(values, start)
+    except Exception as error: return type(error).__name__, str(error)
+for values in ([N(1), 'a'], [N(1), [1]], ['a'], [1, 'a'], [1.5, N(2)], [None], [N(1), None], own()):
+    print(tried(values))
+print(sum([N(1), [1]]))
+"""
+
 LIMITED_CALLS = {
+    "bare": (_BARE, {}),
+    "sums": (_SUMS, {}),
+    "steps of sums": ("print(sum(k for k in range(10)))\nsum(k for k in range(50))", {"steps": 60}),
+    "long sums": ("sum((k for k in range(50)), 1.0)", {"elements": 20}),
     "errors": (_ERRORS, {}),
     "class names": (_CLASS_NAMES, {}),
     "changed": (_CHANGED, {}),

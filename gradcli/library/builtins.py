@@ -38,6 +38,7 @@ from gradcli.language.objects.classes.user_classes import (
 )
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.iteration import (
+    IN_C,
     Iterator,
     bounded,
     drawing,
@@ -243,9 +244,12 @@ def builtin_divmod(x: Any, y: Any, /) -> Any:
 def builtin_sum(iterable: Any, /, start: Any = 0) -> Any:
     if isinstance(start, str):
         raise type_error("sum() adds no strings", help="join them: `''.join(values)`")
+    values = bounded(iterable)
+    if IN_C.added_up is not None:
+        return IN_C.added_up(iter(values), start)
     total = start
     numbers = []
-    for value in bounded(iterable):
+    for value in values:
         # Numbers are left to the host in one go, whose sum of floats may be more exact than
         # adding them one by one.
         if type(value) in NUMBERS and type(total) in NUMBERS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins as host
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from gradcli.errors import GradcliError
 from gradcli.language.functions.calls import Function, locate, too_many_calls
@@ -23,8 +23,17 @@ from gradcli.language.objects.classes.user_classes import CHANGES, init_returned
 from gradcli.language.objects.exceptions import Refused, caught
 from gradcli.language.objects.iteration import side_by_side
 from gradcli.language.objects.methods import METHODS
-from gradcli.language.objects.operators import written_method
-from gradcli.state import State
+from gradcli.language.objects.operators import (
+    OPERATOR_ERRORS,
+    binary,
+    from_the_right,
+    operator_failed,
+    reflected_operator,
+    unsupported,
+    written_method,
+    written_operator,
+)
+from gradcli.state import State, active
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
@@ -180,6 +189,48 @@ def _caught(error: Exception, state: State) -> GradcliError:
 
 def _too_many_elements(state: State) -> GradcliError:
     return state.limits.too_many_elements(None)
+
+
+def sums(nodes: Any) -> Callable[[Iterator[Any], Any], Any]:
+    """What adds up values, by the node of a `+` of its session."""
+    methods: tuple[Any, ...] = (_find_add, _declined, _add_failed, _find_reflected_add, {}, "+")
+    learnt = (None,) * 6
+
+    def added_up(values: Iterator[Any], start: Any) -> Any:
+        library = active.state.library
+        if "+" not in library:
+            parts = (None, None, None, None, None, _add, methods, *learnt)
+            library["+"] = nodes.binary(nodes.ADDITION, active.state, *parts)
+        return nodes.sum(library["+"], host.sum, values, start)
+
+    return added_up
+
+
+def _add(left: Any, right: Any, *_: object) -> Any:
+    return binary("+", left, right)
+
+
+_find_add = partial(written_operator, "+")
+
+
+_find_reflected_add = partial(reflected_operator, "+")
+
+
+def _declined(left: Any, right: Any, _: object, __: object, reflected: bool) -> Any:
+    """What the object on the right does where the one on the left declines."""
+    try:
+        if reflected:
+            raise unsupported("+", left, right)
+        return from_the_right("+", left, right)
+    except OPERATOR_ERRORS as error:
+        raise operator_failed("+", left, right, error) from error
+
+
+def _add_failed(error: Exception, left: Any, right: Any, *_: object) -> NoReturn:
+    """Raise what a program sees of a method that failed."""
+    if isinstance(error, OPERATOR_ERRORS):
+        raise operator_failed("+", left, right, error) from error
+    raise error
 
 
 HELPERS = (

@@ -272,6 +272,8 @@ static PyMethodDef makers[] = {
 #undef TARGET
     {"drawing", (PyCFunction)(void (*)(void))make_drawing, METH_FASTCALL,
      "drawing(values, state, convert): draws within limits"},
+    {"sum", (PyCFunction)(void (*)(void))make_sum, METH_FASTCALL,
+     "sum(node, host, values, start): adds up by the node of a `+`"},
     {"know", (PyCFunction)(void (*)(void))know, METH_FASTCALL,
      "know(*classes, *helpers): what nodes tell apart, and call"},
     {"know_quick", (PyCFunction)(void (*)(void))know_quick, METH_FASTCALL,
@@ -289,6 +291,7 @@ int add_nodes(PyObject *module)
     node_type = (PyTypeObject *)PyType_FromSpec(&spec);
     int failed = !nodes || !node_type || add_frames() < 0 || add_drawings() < 0 || add_generators(nodes) < 0 ||
                  PyModule_AddIntMacro(nodes, MOST_ARGUMENTS) < 0 ||
+                 PyModule_AddIntMacro(nodes, ADDITION) < 0 ||
                  PyModule_AddObjectRef(module, "nodes", nodes) < 0;
     struct {
         PyObject **key;

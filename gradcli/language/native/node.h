@@ -150,6 +150,8 @@ HIDDEN int is_plain_key(PyObject *value);
 /* Whether it is one, or an object that may have a hash of its own. */
 HIDDEN int is_easy_key(PyObject *value);
 
+enum { ADDITION = 6 };
+
 /* The value of an operator on two values, as `compiler/expressions/operations.py` numbers them, where
  * it is of the host's numbers or short: else NULL, with no exception set. */
 HIDDEN PyObject *operated(long operator, PyObject *state, PyObject *left, PyObject *right);
@@ -268,6 +270,9 @@ HIDDEN PyObject *generator_of(PyObject *values);
 /* drawing(values, state, convert): an iterator over what another has, each a step of the state's if that
  * is not None, and no more than a value may have; `convert` raises for an error of the host's. */
 HIDDEN PyObject *make_drawing(PyObject *module, PyObject *const *given, Py_ssize_t count);
+
+/* sum(node, host, values, start): adds up what an iterator has, by the node of a `+`. */
+HIDDEN PyObject *make_sum(PyObject *module, PyObject *const *given, Py_ssize_t count);
 
 HIDDEN int add_drawings(void);
 HIDDEN int add_frames(void);

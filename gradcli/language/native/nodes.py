@@ -16,7 +16,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function, Signature
 from gradcli.language.functions.generators import KINDS
 from gradcli.language.functions.hot_bodies import HotBody
-from gradcli.language.native.calls import HELPERS, Calls, Find, Node, quick_calls
+from gradcli.language.native.calls import HELPERS, Calls, Find, Node, quick_calls, sums
 from gradcli.language.native.statements import Generators, Handling, Statements
 from gradcli.language.objects.attributes import Module, PerSession
 from gradcli.language.objects.classes.user_classes import BoundMethod, Changes, Instance, UserClass
@@ -299,7 +299,7 @@ def _informed(module: Any, builtins: dict[str, Any]) -> Nodes:
     nodes: Any = module.nodes
     nodes.know(*_CLASSES, *HELPERS)
     KINDS.add(nodes.Generator)
-    IN_C.drawing = nodes.drawing
+    IN_C.drawing, IN_C.added_up = nodes.drawing, sums(nodes)
     for call in quick_calls(builtins):
         nodes.know_quick(*call)
     _known.append(nodes)

@@ -6,7 +6,7 @@
 
 /* As `compiler/expressions/operations.py` numbers them, the comparisons first, in the host's order. */
 enum {
-    ADD = 6, SUBTRACT, MULTIPLY, DIVIDE, FLOOR, REMAINDER, POWER, AND, OR, XOR, RIGHT_SHIFT
+    ADD = ADDITION, SUBTRACT, MULTIPLY, DIVIDE, FLOOR, REMAINDER, POWER, AND, OR, XOR, RIGHT_SHIFT
 };
 
 enum { SMALL_EXPONENT = 1000, FEW_ELEMENTS = 256, FEW_CHARACTERS = 4096 };
@@ -151,30 +151,24 @@ static PyObject *of_tensors(const Node *self, PyObject *left, PyObject *right)
     return value ? value : after_error(PyTuple_GetItem(by, FAILED), nodes, 4);
 }
 
-/* `left op right`: `number` is the operator; parts are what the function in Python is called with
- * behind the operands, the two nodes of the tree, and the function; then what finds a method of the
- * program's, what goes on where that declines, what says what its failure is, and what is learnt of
- * one. */
-PyObject *run_binary(const Node *self, PyObject *variables)
+/* The value of the operator of a node on two values. */
+static PyObject *applied(const Node *self, PyObject *left, PyObject *right)
 {
     long operator = self->number;
-    PyObject *left = value_of(self->part[LEFT], variables), *right = NULL, *value = NULL;
-    if (!left) return NULL;
-    if (!(right = value_of(self->part[RIGHT], variables))) goto end;
-    if (stand_at(self->part[STATE], self->part[PLACE]) < 0) goto end;
+    PyObject *value = NULL;
     if (Py_IS_TYPE(left, &PyFloat_Type) && Py_IS_TYPE(right, &PyFloat_Type))
         value = of_floats(operator, PyFloat_AsDouble(left), PyFloat_AsDouble(right));
-    if (value) goto end;
+    if (value) return value;
     if (Py_IS_TYPE(left, known_class[TENSOR]) || Py_IS_TYPE(right, known_class[TENSOR])) {
         value = of_tensors(self, left, right);
-        if (!value && PyErr_Occurred()) goto end;
+        if (!value && PyErr_Occurred()) return NULL;
     } else if (is_number(left)) {
         if (operator < ADD) {
             if (is_plain(right)) value = PyObject_RichCompare(left, right, operator);
         } else if (is_number(right)) {
             value = of_numbers(operator, left, right);
         } else if (!(value = by_reflected(self, left, right)) && PyErr_Occurred()) {
-            goto end;
+            return NULL;
         }
     } else if (is_plain(left)) {
         if (operator < ADD && is_plain(right)) value = PyObject_RichCompare(left, right, operator);
@@ -184,18 +178,68 @@ PyObject *run_binary(const Node *self, PyObject *variables)
         if (!value) {
             PyErr_Clear(); /* of a concatenation, as below */
             value = by_method(self, left, right);
-            if (!value && PyErr_Occurred()) goto end;
+            if (!value && PyErr_Occurred()) return NULL;
         }
     }
-    if (!value) {
-        PyErr_Clear(); /* the function in Python finds the same, and says it in the program's words */
-        value = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], left, right,
-                                             self->part[LEFT_NODE], self->part[RIGHT_NODE], NULL);
-    }
-end:
-    Py_DECREF(left);
+    if (value) return value;
+    PyErr_Clear(); /* the function in Python finds the same, and says it in the program's words */
+    return PyObject_CallFunctionObjArgs(self->part[OTHERWISE], left, right, self->part[LEFT_NODE],
+                                        self->part[RIGHT_NODE], NULL);
+}
+
+/* `left op right`: `number` is the operator; parts are what the function in Python is called with
+ * behind the operands, the two nodes of the tree, and the function; then what finds a method of the
+ * program's, what goes on where that declines, what says what its failure is, and what is learnt of
+ * one. */
+PyObject *run_binary(const Node *self, PyObject *variables)
+{
+    PyObject *left = value_of(self->part[LEFT], variables), *value = NULL;
+    PyObject *right = left ? value_of(self->part[RIGHT], variables) : NULL;
+    if (right && stand_at(self->part[STATE], self->part[PLACE]) == 0)
+        value = applied(self, left, right);
+    Py_XDECREF(left);
     Py_XDECREF(right);
     return value;
+}
+
+/* Add what the host has added up of numbers, which are taken away. */
+static PyObject *added_up(PyObject *host, PyObject *numbers, PyObject *total)
+{
+    PyObject *more = PyObject_CallFunctionObjArgs(host, numbers, total, NULL);
+    Py_DECREF(total);
+    if (more && PyList_SetSlice(numbers, 0, PyList_Size(numbers), NULL) < 0) Py_CLEAR(more);
+    return more;
+}
+
+/* sum(node, host, values, start): the node of a `+` adds all but numbers in a row, which are left to
+ * the host in one go: its sum of floats may be more exact than adding them one by one. */
+PyObject *make_sum(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    enum { SUMMED_AT_ONCE = 1 << 16 };
+    (void)module;
+    if (count != 4 || !Py_IS_TYPE(given[0], node_type) || ((Node *)given[0])->run != run_binary ||
+        !PyIter_Check(given[2])) {
+        PyErr_SetString(PyExc_TypeError, "sum(node, host, values, start)");
+        return NULL;
+    }
+    PyObject *numbers = PyList_New(0), *total = numbers ? Py_NewRef(given[3]) : NULL, *value;
+    while (total && (value = PyIter_Next(given[2]))) {
+        int is_row = is_number(value) && is_number(total);
+        if (is_row && PyList_Append(numbers, value) < 0) Py_CLEAR(total);
+        Py_ssize_t length = PyList_Size(numbers);
+        if (total && length && (!is_row || length == SUMMED_AT_ONCE))
+            total = added_up(given[1], numbers, total);
+        if (total && !is_row) {
+            PyObject *before = total;
+            total = applied((const Node *)given[0], before, value);
+            Py_DECREF(before);
+        }
+        Py_DECREF(value);
+    }
+    if (PyErr_Occurred()) Py_CLEAR(total);
+    if (total && PyList_Size(numbers)) total = added_up(given[1], numbers, total);
+    Py_XDECREF(numbers);
+    return total;
 }
 
 /* --- comparisons that are no binary operators ------------------------------------------------- */

@@ -90,7 +90,7 @@ PyObject *run_assigned(const Node *self, PyObject *variables)
     Py_RETURN_NONE;
 }
 
-enum { ADDITION = 6, FEW_MORE = 16 };
+enum { FEW_MORE = 16 };
 
 /* `left op= right` where it is of the host's numbers or short; NULL, perhaps with an exception set. */
 static PyObject *changed(long operator, PyObject *state, PyObject *left, PyObject *right)

@@ -202,14 +202,19 @@ def _counted_in(state: State, values: HostIterator[Any]) -> Generator[Any, None,
 
 
 class InC(Record):
-    """What draws from an iterator for a session's state, None for no counting, with what raises for
-    an error of the host's; None without the core in C.
+    """What nodes in C do for functions of the library's; None without the core in C.
+
+    Attributes:
+        drawing: draws from an iterator for a session's state, None for no counting, with what
+            raises for an error of the host's.
+        added_up: adds up what an iterator has, from a start on.
     """
 
-    drawing: Callable[..., HostIterator[Any]] | None
+    drawing: Callable[..., HostIterator[Any]] | None = None
+    added_up: Callable[[HostIterator[Any], Any], Any] | None = None
 
 
-IN_C = InC(None)
+IN_C = InC()
 
 
 def guarded(values: HostIterator[Any]) -> HostIterator[Any]:

@@ -251,11 +251,17 @@ def _method(symbol: str, reflected: bool) -> str:
     return f"__{_SWAPPED.get(name, name) if reflected else name}__"
 
 
-def written_operator(symbol: str, kind: type, reflected: bool = False) -> Any:
-    """The function of the program's that an object of a class has for an operator, on its left or
-    reflected, None where there is no such.
+def written_operator(symbol: str, kind: type) -> Any:
+    """The function of the program's that an object of a class has for an operator on its right,
+    None where there is no such.
     """
-    return written_method(_method(symbol, reflected), kind)
+    return written_method(_method(symbol, False), kind)
+
+
+def reflected_operator(symbol: str, kind: type) -> Any:
+    """That for an operator between a number and the object; the host has it for its numbers."""
+    of_number = issubclass(kind, (int, float, complex))
+    return None if of_number else written_method(_method(symbol, True), kind)
 
 
 def written_method(name: str, kind: type) -> Any:

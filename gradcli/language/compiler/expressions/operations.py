@@ -139,10 +139,6 @@ def _methods(symbol: str) -> tuple[Any, ...]:
             return None
         return operators.written_operator(symbol, kind)
 
-    def find_reflected(kind: type) -> Any:
-        of_number = issubclass(kind, (int, float, complex))
-        return None if of_number else operators.written_operator(symbol, kind, reflected=True)
-
     def declined(
         a: Any,
         b: Any,
@@ -168,6 +164,7 @@ def _methods(symbol: str) -> tuple[Any, ...]:
             raise error
         return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
+    find_reflected = partial(operators.reflected_operator, symbol)
     return find, declined, failed, find_reflected, catalogue.operators, symbol
 
 
