@@ -148,7 +148,7 @@ def argument_page(name: str, width: int) -> str | None:
     functions = {
         f"{'' if place == 'torch' else place.removeprefix('torch.') + '.'}{called}": None
         for place in (*(p for p in NAMESPACES if p in MODULES), *_BESIDE)
-        for called, value in MODULES[place].names.items()
+        for called, value in sorted(MODULES[place].names.items())
         if not called.startswith("_") and callable(value) and name in _arguments(value)
     }
     if not functions:

@@ -385,7 +385,9 @@ def op_list_document(pattern: str | None = None) -> dict[str, Any]:
 
 
 def matching(pattern: str | None) -> dict[str, list[PublicName]]:
-    """The ops that match a pattern by family, each function once."""
+    """The ops that match a pattern by family, each function once; those of a family by name, so
+    that the list does not follow the order in which families happen to be imported.
+    """
     families: dict[str, list[PublicName]] = {}
     functions: set[str] = set()
     for public in op_names():
@@ -397,7 +399,8 @@ def matching(pattern: str | None) -> dict[str, list[PublicName]]:
             families.setdefault(_family(public), []).append(public)
     # Those of torch come first, by name.
     order = list(NAMESPACES)
-    return dict(sorted(families.items(), key=lambda i: (order.index(i[1][0].namespace), i[0])))
+    in_order = sorted(families.items(), key=lambda i: (order.index(i[1][0].namespace), i[0]))
+    return {family: sorted(ops, key=lambda op: op.name) for family, ops in in_order}
 
 
 def _matches(pattern: str, public: PublicName) -> bool:
