@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dis import get_instructions
+from functools import cache
 from inspect import cleandoc, unwrap
 from typing import Any
 
@@ -170,7 +172,7 @@ def _called(function: types.FunctionType, depth: int, seen: set[Any]) -> Iterato
         return
     seen.add(function)
     values = [cell.cell_contents for cell in function.__closure__ or ()]
-    names = function.__code__.co_names
+    names = _globals_read(function.__code__)
     values += [function.__globals__[name] for name in names if name in function.__globals__]
     wrapped = getattr(function, "__wrapped__", None)
     for value in [*values, wrapped]:
@@ -178,6 +180,13 @@ def _called(function: types.FunctionType, depth: int, seen: set[Any]) -> Iterato
             yield value
         elif isinstance(value, types.FunctionType) and depth and _may_record(value):
             yield from _called(value, depth - 1, seen)
+
+
+@cache
+def _globals_read(code: types.CodeType) -> tuple[str, ...]:
+    """The names of the globals that a function reads; `co_names` has those of attributes too."""
+    read = (each.argval for each in get_instructions(code) if each.opname == "LOAD_GLOBAL")
+    return tuple(dict.fromkeys(read))
 
 
 def _may_record(function: types.FunctionType) -> bool:

@@ -303,9 +303,9 @@ class Terminal:
 
     def explain_loops(self, loops: Sequence[HotLoop]) -> None:
         """Say what became of the loops that ran often."""
-        from gradcli.show.hot_loops import explained  # lazy: start-up: few ask for it
+        from gradcli.show.diagnostics.human import loops_explained  # lazy: start-up: few ask for it
 
-        self._report(explained(loops, self.error_style))
+        self._report(loops_explained(loops, self.error_style))
 
     def pass_on(self, text: str) -> None:
         """Put on standard error what another process would have put there."""
