@@ -17,7 +17,6 @@ from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.events import Asked, Explained, Printed, Shown, Traced
 from gradcli.language.functions.calls import Function, call, offer_op
 from gradcli.language.limits import LARGEST_FORMAT, check_integer, check_nesting, check_text
-from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.attributes import (
     Module,
     attribute_names,
@@ -36,7 +35,7 @@ from gradcli.language.objects.classes.user_classes import (
     UserClass,
     is_dunder,
 )
-from gradcli.language.objects.exceptions import Raised
+from gradcli.language.objects.exceptions import Absent, Raised
 from gradcli.language.objects.iteration import (
     IN_C,
     Iterator,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.language.compiler.base import Compiler, Evaluate, Store, binds, compiles
-from gradcli.language.objects.absent import when_used
 from gradcli.language.objects.attributes import Module
+from gradcli.language.objects.exceptions import when_used
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import PARENT, Scope, Variables

@@ -11,8 +11,7 @@ from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
 from gradcli.language.compiler.names import name_store, name_unbind
 from gradcli.language.functions.calls import call, call_failed, locate
-from gradcli.language.objects.absent import Absent
-from gradcli.language.objects.exceptions import Raised, caught, handles
+from gradcli.language.objects.exceptions import Absent, Raised, caught, handles
 from gradcli.language.objects.operators import written_method
 from gradcli.language.objects.repr import text
 from gradcli.language.objects.types import is_exception, type_name, type_of

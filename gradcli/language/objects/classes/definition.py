@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error
-from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.classes.instance_attributes import discard_attribute, store_attribute
 from gradcli.language.objects.classes.user_classes import (
     OBJECT,
@@ -18,6 +17,7 @@ from gradcli.language.objects.classes.user_classes import (
     UserClass,
     bound,
 )
+from gradcli.language.objects.exceptions import Absent
 from gradcli.language.objects.methods import inherited_method
 from gradcli.language.objects.types import (
     TYPE,
