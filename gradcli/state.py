@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
-from weakref import WeakSet, WeakValueDictionary
+from weakref import ReferenceType, WeakSet, WeakValueDictionary
 
 from gradcli.errors import Warned
 from gradcli.limits import Limits, Steps
@@ -45,6 +45,7 @@ class State:
 
     Attributes:
         autocast: what casts operands inside `torch.autocast`; None outside.
+        addresses: the memory whose address a program has seen, and its number, by the array's `id`.
         arrays: what NumPy keeps for the session, None before its first use.
         grad_enabled: whether operations are recorded in the graph.
         inference: whether `torch.inference_mode` is on.
@@ -100,6 +101,7 @@ class State:
     """
 
     __slots__ = (
+        "addresses",
         "arrays",
         "autocast",
         "backward_pass",
@@ -150,6 +152,7 @@ class State:
     def __init__(
         self, emit: Callable[[Any], None] | None = None, limits: Limits | None = None
     ) -> None:
+        self.addresses: dict[int, tuple[ReferenceType[Any], int]] = {}
         self.arrays: Any = None
         self.autocast: Any = None
         self.compiles = True

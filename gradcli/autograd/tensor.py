@@ -296,7 +296,7 @@ class Tensor:
 
     def __index__(self) -> int:
         refuse_batched("item", self)
-        if self.array.size != 1 or self.array.dtype.kind not in "iub":
+        if not is_index(self):
             raise type_error(
                 "only integer tensors of a single element can be used as an index",
                 text="only integer tensors of a single element can be converted to an index",
@@ -365,6 +365,11 @@ def meta_of(tensor: Tensor) -> TensorMeta:
     if tensor.meta is None:
         tensor.meta = TensorMeta()
     return tensor.meta
+
+
+def is_index(tensor: Tensor) -> bool:
+    """Whether a tensor can stand for an index: it is one integer, or one bool."""
+    return bool(tensor.array.size == 1 and tensor.array.dtype.kind in "iub")
 
 
 def storage_of(tensor: Tensor) -> Storage:

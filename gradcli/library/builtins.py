@@ -213,7 +213,10 @@ def builtin_abs(x: Any, /) -> Any:
 @_like_op
 def builtin_round(number: Any, ndigits: Any = None) -> Any:
     if type(number) is Tensor:
-        raise type_error("a tensor cannot be rounded to a number of Python's")
+        raise type_error(
+            "a tensor cannot be rounded to a number of Python's",
+            text="type Tensor doesn't define __round__ method",
+        )
     if isinstance(ndigits, int) and isinstance(number, int) and abs(ndigits) > LARGEST_FORMAT:
         return number if ndigits > 0 else 0
     return host.round(number, ndigits)
@@ -235,6 +238,11 @@ def builtin_pow(base: Any, exp: Any, mod: Any = None) -> Any:
 def builtin_divmod(x: Any, y: Any, /) -> Any:
     if hasattr(type(x), "language_class") or hasattr(type(y), "language_class"):
         return host.divmod(x, y)
+    if type(x) is Tensor or type(y) is Tensor:
+        raise type_error(
+            f"unsupported operand type(s) for divmod(): '{type_name(x)}' and '{type_name(y)}'",
+            help="write `x // y, x % y`",
+        )
     return binary("//", x, y), binary("%", x, y)
 
 

@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import address_of
 from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.layout.strides import copied_in_order, memory_of
+from gradcli.arrays.random.generator import Generator
+from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor, alias, meta_of
 from gradcli.errors import GradcliError
 from gradcli.language.objects.borders import is_array
@@ -15,7 +19,7 @@ from gradcli.language.objects.classes.extensible import Extensible
 from gradcli.language.objects.classes.user_classes import MISSING, Instance
 from gradcli.language.objects.repr import HOST_TEXT
 from gradcli.language.objects.types import LanguageType, type_name
-from gradcli.library.torch.nn.attributes import enlist, is_initialised
+from gradcli.library.torch.nn.attributes import enlist, is_initialised, is_parameter
 from gradcli.library.torch.nn.module import Module, ModuleHooks
 
 
@@ -167,9 +171,15 @@ def _collection(value: Any, of: Any, keep: Any) -> Any:
 
 
 def _as_it_is(value: Any) -> Any:
-    """A value that a copy shares, as Python does with what cannot change; an array's copy."""
+    """A value that a copy shares, as Python does with what cannot change; the copy of an array and
+    of a generator.
+    """
     if is_array(value):
         return type(value)(value.data.copy())
+    if isinstance(value, Generator):
+        copied = Generator(value.device)
+        copied.restore_bytes(value.state_bytes())
+        return copied
     if isinstance(value, (*_PLAIN, tuple, np.generic, Instance)) or callable(value):
         return value
     if type(value) in HOST_TEXT:  # dates and exact numbers
@@ -192,11 +202,13 @@ class _Copying:
 
     Attributes:
         originals: the originals, which must not go away meanwhile.
+        memories: the copies of the memory of tensors, and what those on it share.
     """
 
     def __init__(self) -> None:
         self.copies: dict[int, Any] = {}
         self.originals: list[Any] = []
+        self.memories: dict[int, tuple[Any, Storage]] = {}
         self.memo = _Memo(self)
 
     def of(self, value: Any) -> Any:
@@ -229,9 +241,33 @@ class _Copying:
                 help="copy `x.detach()`",
             )
         array = forced(tensor.array)
-        copied = copied_tensor(Tensor(array.copy()), tensor)
-        if tensor.grad is not None:
+        copied = self._alone(array) if is_parameter(tensor) else self._on_copied_memory(array)
+        copied = copied_tensor(copied, tensor)
+        if tensor.grad is not None and not is_parameter(tensor):
             meta_of(copied).grad = self.of(tensor.grad)
+        return copied
+
+    def _alone(self, array: Any) -> Tensor:
+        """A tensor of the same values alone, which is what the copy of a parameter is."""
+        return Tensor(copied_in_order(array) if isinstance(array, np.ndarray) else array.copy())
+
+    def _on_copied_memory(self, array: Any) -> Tensor:
+        """A tensor in a copy of the memory that an array lies in: what shared the one, and was
+        copied too, shares the other.
+        """
+        array = np.asarray(array) if isinstance(array, np.generic) else array
+        root = memory_of(array) if isinstance(array, np.ndarray) else None
+        if root is None or not root.flags.c_contiguous:
+            return self._alone(array)
+        if id(root) not in self.memories:
+            storage = Storage()
+            storage.count_write()  # PyTorch gives the memory to an empty tensor
+            self.memories[id(root)] = root.copy(), storage
+            self.originals.append(root)
+        memory, storage = self.memories[id(root)]
+        start = address_of(array) - address_of(root)
+        copied = Tensor(np.ndarray(array.shape, array.dtype, memory, start, array.strides))
+        copied.storage = storage
         return copied
 
 

@@ -126,6 +126,13 @@ def overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return False
 
 
+def memory_of(array: Any) -> Any:
+    """The array that has the memory which an array shows, itself if it has its own."""
+    while type(array.base) is np.ndarray:
+        array = array.base
+    return array
+
+
 def in_row_order(array: Any) -> Any:
     """The array in row order without gaps, as some of PyTorch's kernels lay out their results for
     every layout of their operands.

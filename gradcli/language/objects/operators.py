@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import gradcli.ops.load  # noqa: F401  (fills the catalogue)
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, is_index
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.limits import (
     LARGEST_INTEGER,
@@ -210,13 +210,15 @@ def _not_defined(symbol: str, left: Any, right: Any, error: Exception) -> str:
         return str(error)
     if symbol == "+" and isinstance(left, (str, list, tuple)):
         return f'can only concatenate {names[0]} (not "{names[1]}") to {names[0]}'
-    repeated = (list, tuple, str, bytes)
-    if symbol == "*" and (isinstance(left, repeated) or isinstance(right, repeated)):
+    if symbol == "*" and (isinstance(left, _REPEATED) or isinstance(right, _REPEATED)):
         return "only integer tensors of a single element can be converted to an index"
     if symbol in _COMPARISONS:
         return f"'{symbol}' not supported between instances of '{names[0]}' and '{names[1]}'"
     return f"unsupported operand type(s) for {symbol}: '{names[0]}' and '{names[1]}'"
 
+
+_REPEATED = (list, tuple, str, bytes)
+"""Sequences that an integer tensor of one element repeats."""
 
 _COMPARISONS = frozenset({"<", "<=", ">", ">="})
 
@@ -300,7 +302,13 @@ def unsupported(symbol: str, left: Any, right: Any) -> TypeError:
 
 
 def own_operator(symbol: str, left: Any, right: Any) -> Callable[[], Any] | None:
-    """What an object of the program's does for an operator with a tensor; None if nothing."""
+    """What an object of the program's, or a sequence, does for an operator with a tensor; None if
+    nothing.
+    """
+    if symbol == "*":
+        for value, times in ((left, right), (right, left)):
+            if type(value) in _REPEATED and type(times) is Tensor and is_index(times):
+                return partial(multiply, value, int(times))
     for reflected, own, other in ((False, left, right), (True, right, left)):
         if type(other) is Tensor and hasattr(type(own), "language_class"):
             method = getattr(type(own), _method(symbol, reflected), None)

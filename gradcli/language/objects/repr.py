@@ -235,6 +235,7 @@ def format_value(value: Any, spec: str) -> str:
     if spec:
         raise type_error(
             f"a value of type {type_name(value)} takes no format spec",
+            text=f"unsupported format string passed to {type_name(value)}.__format__",
             help="a number does, and so does a tensor of no dimension: `x.mean()`, `x[0]`",
         )
     return text(value)

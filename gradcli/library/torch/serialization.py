@@ -24,6 +24,7 @@ from gradcli.arrays.files.pickled import (
     write_archive,
 )
 from gradcli.arrays.layout.sizes import Device, Size
+from gradcli.arrays.layout.strides import memory_of
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import type_error
@@ -164,9 +165,7 @@ class _Storages:
 
     def _laid_out(self, array: Any) -> tuple[Any, int, tuple[int, ...]]:
         """The memory that an array lies in, where it begins there, and its steps."""
-        root = array
-        while isinstance(root.base, np.ndarray):
-            root = root.base
+        root = memory_of(array)
         size = array.dtype.itemsize
         if root.dtype != array.dtype or not root.flags.c_contiguous:
             root = array = np.ascontiguousarray(array).reshape(array.shape)

@@ -336,6 +336,8 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     check_subtraction(input.array, other.array if type(other) is Tensor else other)
     if type(other) is Tensor:
         return rsub_tensor.apply(input, other, alpha)
+    if type(other) is complex and input.array.dtype == np.float64:
+        other = np.complex128(other)  # NumPy's float64 is a float: the difference would be Python's
     return rsub_number.apply(*with_number(input, other), alpha)
 
 

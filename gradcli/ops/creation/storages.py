@@ -13,6 +13,7 @@ from gradcli.arrays.backend import address_of, device_of
 from gradcli.arrays.dtypes import of_array
 from gradcli.arrays.fusion.lazy import forced, write_barrier
 from gradcli.arrays.layout.sizes import Device
+from gradcli.arrays.layout.strides import memory_of
 from gradcli.autograd.inplace.writes import extent
 from gradcli.autograd.tensor import Tensor, refuse_batched, storage_of
 from gradcli.errors import GradcliError, index_error, runtime_error, type_error
@@ -163,9 +164,7 @@ def _memory(tensor: Tensor) -> tuple[Any, int]:
     array = tensor.array = forced(tensor.array)
     if type(array) is not np.ndarray:
         raise GradcliError("E205", "storage() shows memory of the CPU")
-    root = array
-    while type(root.base) is np.ndarray:
-        root = root.base
+    root = memory_of(array)
     if root.dtype != array.dtype or not root.flags.c_contiguous:
         size = array.itemsize
         steps = tuple(step // size for step in array.strides)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
+
+import numpy as np
 
 from gradcli.arrays.backend import address_of
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.arrays.layout.strides import is_channels_last, strides_of
+from gradcli.arrays.layout.strides import is_channels_last, memory_of, strides_of
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd import anomaly, hooks, modes
 from gradcli.autograd.batched import BatchedArray
@@ -387,12 +390,25 @@ def data_ptr(self: Tensor) -> int:
     if not self.array.size or self.device.type == "meta":
         return 0
     array = self.array = forced(self.array)
-    here = address_of(array)
     if not hasattr(storage, "address"):
-        active.state.object_ids += 1
-        storage.address = active.state.object_ids << 32, here
+        memory = memory_of(array)
+        storage.address = _number(memory) << 32, address_of(memory)
     number, first = storage.address
-    return number + here - first
+    return number + address_of(array) - first
+
+
+def _number(memory: Any) -> int:
+    """The number of an array that has memory, which tensors share that have no storage in common
+    too: `x.data` and what NumPy sees.
+    """
+    state = active.state
+    known, number = state.addresses.get(id(memory), (None, 0))
+    if known is None or known() is not memory:
+        state.object_ids += 1
+        number = state.object_ids
+        if type(memory) is np.ndarray:
+            state.addresses[id(memory)] = ref(memory), number
+    return number
 
 
 @method("stride")
