@@ -159,7 +159,7 @@ PyObject *open_call(PyObject *state, PyObject *steps, PyObject *name)
         Py_DECREF(place);
         return NULL;
     }
-    int fits = PyList_Size(stack) < PyLong_AsSsize_t(helper[DEEPEST_CALL]);
+    int fits = PyList_Size(stack) < deepest_call;
     PyObject *entry = fits ? entry_of(name, place) : NULL;
     if (!entry || PyList_Append(stack, entry) < 0) {
         if (!PyErr_Occurred()) raise_of(TOO_MANY_CALLS, name);

@@ -14,6 +14,11 @@ enum { RUN, WAIT, YIELD, TEST, WAITING_TEST, STEP, BEGIN, WAITING_BEGIN, NEXT, L
 enum { STEPS = FIRST, ITERATE, CONVERT, BROKE, GOES_ON, ITERABLE, LIKE, DRAWING, INSTRUCTIONS };
 enum { KIND, PART, WHERE, TO, OTHERWISE, PARTS_OF_EACH };
 
+/* The numbers of an instruction: what it does, and where it may go on. */
+typedef struct {
+    int kind, to, otherwise;
+} Code;
+
 /* A block that was begun: its variables, NULL once it is over; what it waits for, NULL for one that
  * draws from it; where it goes on; and the iterators of its loops. */
 typedef struct {
@@ -30,10 +35,10 @@ static PyTypeObject *frame_type;
 /* --- instructions ----------------------------------------------------------------------------- */
 
 /* Bind the next value of a loop; 0 where there is none, -1 with an exception set. */
-static int draw(Frame *self, PyObject *const *now)
+static int draw(Frame *self, PyObject *const *now, const Code *code)
 {
     PyObject *const *part = self->code->part;
-    PyObject *value = PyIter_Next(self->iterator[PyLong_AsLong(now[OTHERWISE])]);
+    PyObject *value = PyIter_Next(self->iterator[code->otherwise]);
     if (!value) {
         if (!PyErr_Occurred()) return 0;
         Py_XDECREF(after_error(part[CONVERT], NULL, 0)); /* which raises */
@@ -55,33 +60,33 @@ static int delegate(Frame *self, PyObject *values)
 }
 
 /* How a statement ended goes on: where, or -1 for outside of the block. */
-static long after_end(const Frame *self, PyObject *const *now, PyObject *ended)
+static long after_end(const Frame *self, const Code *code, PyObject *ended)
 {
     PyObject *const *part = self->code->part;
     if (ended == Py_None) return (long)self->at + 1;
-    if (ended == part[BROKE]) return PyLong_AsLong(now[TO]);
-    return ended == part[GOES_ON] ? PyLong_AsLong(now[OTHERWISE]) : -1;
+    if (ended == part[BROKE]) return code->to;
+    return ended == part[GOES_ON] ? code->otherwise : -1;
 }
 
 /* Do what an instruction does, with the value of its node, which is given, or NULL: where the block
  * goes on; -1 where it returns what is in `value`, or an exception is set, for which that is NULL. */
-static long done(Frame *self, PyObject *const *now, long kind, PyObject **value)
+static long done(Frame *self, PyObject *const *now, const Code *code, PyObject **value)
 {
     PyObject *const *part = self->code->part, *given = *value;
     long next = (long)self->at + 1;
     int decision = 0;
     *value = NULL;
-    switch (kind) {
+    switch (code->kind) {
     case RUN:
     case WAIT:
-        next = after_end(self, now, given);
+        next = after_end(self, code, given);
         if (next < 0) *value = given;
         else Py_DECREF(given);
         return next;
     case TEST:
     case WAITING_TEST:
         decision = decides(given, part[STATE], now[WHERE]);
-        if (!decision) next = PyLong_AsLong(now[TO]);
+        if (!decision) next = code->to;
         break;
     case STEP:
         decision = charge_step(part[STEPS]) < 0 || breathe() < 0 ? -1 : 0;
@@ -89,28 +94,28 @@ static long done(Frame *self, PyObject *const *now, long kind, PyObject **value)
     case BEGIN:
     case WAITING_BEGIN:
         decision = stand_at(part[STATE], now[WHERE]);
-        PyObject **iterator = self->iterator + PyLong_AsLong(now[OTHERWISE]);
+        PyObject **iterator = self->iterator + code->otherwise;
         Py_CLEAR(*iterator);
         if (!decision && !(*iterator = iterator_of(given, part[ITERATE]))) decision = -1;
         Py_DECREF(given);
         break;
     case NEXT:
         if (now[WHERE] == Py_None || !(decision = stand_at(part[STATE], now[WHERE])))
-            decision = draw(self, now);
-        if (!decision) next = PyLong_AsLong(now[TO]);
+            decision = draw(self, now, code);
+        if (!decision) next = code->to;
         break;
     case LEAVE:
-        Py_CLEAR(self->iterator[PyLong_AsLong(now[OTHERWISE])]);
+        Py_CLEAR(self->iterator[code->otherwise]);
         break;
     case STAND:
         decision = stand_at(part[STATE], now[WHERE]);
-        next = PyLong_AsLong(now[TO]);
+        next = code->to;
         break;
     case DELEGATE: /* whose values are over */
         Py_DECREF(given);
         break;
     default: /* JUMP */
-        next = PyLong_AsLong(now[TO]);
+        next = code->to;
     }
     return decision < 0 ? -1 : next;
 }
@@ -142,10 +147,12 @@ static int evaluated(Frame *self, PyObject *const *now, long kind, PyObject **va
 static PySendResult ran(Frame *self, PyObject *sent, PyObject **result)
 {
     PyObject *const *instructions = self->code->part + INSTRUCTIONS, *value;
+    const Code *codes = self->code->codes;
     Py_ssize_t end = (parts_of(self->code) - INSTRUCTIONS) / PARTS_OF_EACH;
     while (self->at != end) {
         PyObject *const *now = instructions + PARTS_OF_EACH * self->at;
-        long kind = PyLong_AsLong(now[KIND]), next;
+        const Code *code = codes + self->at;
+        long kind = code->kind, next;
         value = NULL;
         if (!self->waiting && has_value(kind) && evaluated(self, now, kind, &value) < 0)
             return PYGEN_ERROR;
@@ -163,7 +170,7 @@ static PySendResult ran(Frame *self, PyObject *sent, PyObject **result)
             *result = value;
             return PYGEN_NEXT;
         }
-        next = done(self, now, kind, &value);
+        next = done(self, now, code, &value);
         if (next < 0) {
             *result = value;
             return value ? PYGEN_RETURN : PYGEN_ERROR;
@@ -222,8 +229,32 @@ static PySendResult resume(PyObject *object, PyObject *sent, PyObject **result)
     return status;
 }
 
+/* The number of an instruction, 0 for None. */
+static int number_of(PyObject *value)
+{
+    return value == Py_None ? 0 : (int)PyLong_AsLong(value);
+}
+
+/* The numbers of a node's instructions, read once; -1 with an exception set. */
+static int read_codes(Node *self)
+{
+    Py_ssize_t count = (parts_of(self) - INSTRUCTIONS) / PARTS_OF_EACH;
+    Code *codes = PyMem_Malloc((size_t)(count + 1) * sizeof *codes);
+    if (!codes) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t k = 0; k < count; k++) {
+        PyObject *const *now = self->part + INSTRUCTIONS + PARTS_OF_EACH * k;
+        codes[k] = (Code){number_of(now[KIND]), number_of(now[TO]), number_of(now[OTHERWISE])};
+    }
+    self->codes = codes;
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 static Frame *begun(const Node *self, PyObject *variables)
 {
+    if (!self->codes && read_codes((Node *)self) < 0) return NULL;
     Frame *frame = (Frame *)PyType_GenericAlloc(frame_type, self->number);
     if (!frame) return NULL;
     frame->head.resume = resume;

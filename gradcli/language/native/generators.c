@@ -55,7 +55,7 @@ static int nest(PyObject *steps, long by)
 int enter_host_call(PyObject *steps)
 {
     if (check_stack() < 0) return -1;
-    if (PyLong_AsLong(AT(steps, COUNTS_nested)) < PyLong_AsLong(helper[DEEPEST_HOST_CALL]))
+    if (PyLong_AsLong(AT(steps, COUNTS_nested)) < deepest_host_call)
         return nest(steps, 1);
     Py_XDECREF(PyObject_CallFunctionObjArgs(helper[TOO_DEEP], steps, NULL)); /* which raises */
     return -1;

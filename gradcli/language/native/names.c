@@ -14,7 +14,7 @@ PyObject *run_own(const Node *self, PyObject *variables)
     enum { NAME, SPAN, OTHERWISE };
     for (long k = 0; k < self->number && variables; k++)
         variables = PyDict_GetItemWithError(variables, parent_key);
-    PyObject *value = variables ? PyDict_GetItemWithError(variables, self->part[NAME]) : NULL;
+    PyObject *value = variables ? named((Node *)self, variables, NAME) : NULL;
     if (value) return Py_NewRef(value);
     if (PyErr_Occurred()) return NULL;
     return PyObject_CallFunctionObjArgs(self->part[OTHERWISE], self->part[NAME],
@@ -26,9 +26,13 @@ PyObject *run_program(const Node *self, PyObject *variables)
 {
     enum { NAME, VALUES, TABLE, SPAN, PREDEFINED, OTHERWISE };
     (void)variables;
-    PyObject *value = PyDict_GetItemWithError(self->part[VALUES], self->part[NAME]), *table;
-    if (!value && !PyErr_Occurred() && self->part[TABLE] != Py_None)
+    PyObject *value = NULL, *table;
+    if (self->part[TABLE] == Py_None) {
+        value = named((Node *)self, self->part[VALUES], NAME);
+    } else if (!(value = PyDict_GetItemWithError(self->part[VALUES], self->part[NAME])) &&
+               !PyErr_Occurred()) {
         value = PyDict_GetItemWithError(self->part[TABLE], self->part[NAME]);
+    }
     if (value) return Py_NewRef(value);
     if (PyErr_Occurred()) return NULL;
     table = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], self->part[PREDEFINED],

@@ -74,15 +74,35 @@ void put(Node *self, int part, PyObject *value)
     replace(&self->part[part], Py_NewRef(value));
 }
 
+/* Where a name may stand, and how often it may stand elsewhere, to be looked for by its place. */
+enum { FARTHEST = 64, MOST_MISSES = 16 };
+
+PyObject *search(Node *self, PyObject *dict, int part)
+{
+    PyObject *name = self->part[part], *found = PyDict_GetItemWithError(dict, name), *key, *value;
+    if (!found || self->at < 0) return found;
+    self->at = ++self->misses > MOST_MISSES ? -1 : 0;
+    for (Py_ssize_t at = 0; self->at >= 0 && at < FARTHEST && PyDict_Next(dict, &at, &key, &value);)
+        if (value == found && PyUnicode_Compare(key, name) == 0) {
+            put(self, part, key); /* the same text, and the same object from now on */
+            self->at = (int)at - 1;
+            return found;
+        }
+    self->at = -1;
+    return found;
+}
+
 /* --- the host's own business ------------------------------------------------------------------- */
 
-/* Iterations and calls after which other threads may run. */
-enum { TURN = 1024 };
+/* Iterations and calls after which signals are heard, which functions in Python do too, and after
+ * which other threads may run. */
+enum { HEARD = 4, TURN = 1024 };
 
 int breathe(void)
 {
     static unsigned count;
-    if (!(++count % TURN)) PyEval_RestoreThread(PyEval_SaveThread());
+    if (++count % HEARD) return 0;
+    if (!(count % TURN)) PyEval_RestoreThread(PyEval_SaveThread());
     return PyErr_CheckSignals();
 }
 
@@ -217,6 +237,7 @@ static void dealloc(PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     for (Py_ssize_t k = 0; k < Py_SIZE(object); k++) Py_CLEAR(self->part[k]);
+    PyMem_Free(self->codes);
     PyObject_GC_Del(object);
     Py_DECREF(type);
 }

@@ -5,7 +5,8 @@
 
 PyTypeObject *known_class[CLASSES];
 PyObject *helper[HELPERS];
-Py_ssize_t known_size[CLASSES], slot_offset[SLOTS];
+Py_ssize_t known_size[CLASSES], slot_offset[SLOTS], deepest_call;
+long deepest_host_call;
 
 static const struct {
     int owner;
@@ -52,7 +53,9 @@ PyObject *know(PyObject *module, PyObject *const *given, Py_ssize_t count)
     for (int k = 0; k < HELPERS; k++) helper[k] = Py_NewRef(given[CLASSES + k]);
     for (int k = 0; k < SLOTS; k++)
         if ((slot_offset[k] = offset_of(SLOTS_OF[k].owner, SLOTS_OF[k].name)) < 0) return NULL;
-    if (called_by_host() < 0) return NULL;
+    deepest_call = PyLong_AsSsize_t(helper[DEEPEST_CALL]);
+    deepest_host_call = PyLong_AsLong(helper[DEEPEST_HOST_CALL]);
+    if (PyErr_Occurred() || called_by_host() < 0) return NULL;
     Py_RETURN_NONE;
 }
 
