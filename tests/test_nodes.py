@@ -834,7 +834,102 @@ for values in ([N(1), 'a'], [N(1), [1]], ['a'], [1, 'a'], [1.5, N(2)], [None], [
 print(sum([N(1), [1]]))
 """
 
+_LOCALS = """
+import torch
+def told(f, *values, **named):
+    try: return f(*values, **named)
+    except Exception as error: return type(error).__name__, str(error)
+def unbound(n):
+    if n: x = n
+    return x
+def added(a, b=2, c=3):
+    a += b
+    d = e = a * c
+    d, e = e, d
+    return [a, b, {"c": c, a: d}, (e,), f"{a}{d:>4}", a if b else c, a < b or not c, -a, [a, b][0]]
+def raised(n):
+    try:
+        if n > 2: raise ValueError(n)
+        elif n: return 1 // (n - 1)
+    except ValueError: n = 'caught'
+    finally: n = n, 'last'
+    assert n[0] != 2, 'two'
+    return n
+for n in (0, 1, 2, 3): print(told(unbound, n), told(raised, n), told(added, n))
+print(told(added, 1, c=5), told(added, b=1, a=2), told(added), told(added, 1, 2, 3, 4))
+print(told(added, d=1))
+def counted(start):
+    count = start
+    def step(by=1):
+        nonlocal count
+        before = count
+        count += by
+        return before, count
+    return step
+step = counted(5)
+print(step(), step(2), told(step, 'a'), counted(torch.ones(2))(by=1))
+def free():
+    def inner(): return later
+    if inner.__name__ == 'none': later = 1
+    return told(inner)
+print(free())
+def many(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p=0, q=1): return a + q
+print(many(*range(15)), many(*range(16)), sorted([3, 1, 2], key=lambda n: -n))
+def named(w):
+    x = y = w * 2
+    total = x + y
+    return total
+w = torch.ones(2, requires_grad=True)
+print(named(w), named(w).grad_fn)
+class Node:
+    def __init__(self, value, rest=None):
+        self.value, self.rest = value, rest
+        self.make = lambda: Node(value)
+        self.empty = lambda n=value: n
+    def __enter__(self): return self
+    def __exit__(self, kind, error, trace): return kind is KeyError
+    def last(self):
+        if self.rest is None: return self.value
+        deeper = self.rest.last()
+        return deeper
+    def within(self, key):
+        global seen
+        with self as mine: seen = {1: 2}[key]
+        seen = seen, mine is self
+        return seen
+chain = Node(1)
+for k in range(300): chain = Node(k, chain)
+print(chain.last(), chain.make().value, chain.empty(), chain.within(1), chain.within(3))
+def shown(a, b=2):
+    c = a
+    return sorted(locals())
+def deleted(a):
+    b = a
+    del a
+    return a
+def listed(a, n):
+    b = [k + a for k in range(n)]
+    return b, sum(k * a for k in b), (m := a + 1), m
+print(shown(1), told(deleted, 1), told(listed, 1, 3))
+def annotated(a: int, b: int = 2) -> int:
+    c = a + b
+    return c
+print(annotated(1), annotated(b=5, a=1))
+x = torch.zeros(2)
+def doubled(v, k):
+    scaled = v * 2 + k
+    return scaled
+for k in range(200): x = doubled(x * 0.4, k)
+print(x, sum(added(k, c=2)[0] for k in range(2000)))
+def deep(n):
+    m = n + 1
+    return deep(m)
+print(told(deep, 0))
+unbound(0)
+"""
+
 LIMITED_CALLS = {
+    "locals": (_LOCALS, {}),
     "bare": (_BARE, {}),
     "sums": (_SUMS, {}),
     "steps of sums": ("print(sum(k for k in range(10)))\nsum(k for k in range(50))", {"steps": 60}),

@@ -183,17 +183,39 @@ void close_call(PyObject *state, PyObject *place)
 }
 
 /* Run a body with its variables, as a call of the function. */
-static PyObject *run_body(PyObject *function, PyObject *variables)
+static PyObject *run_body(PyObject *function, PyObject *body, PyObject *variables)
 {
-    PyObject *state = AT(function, FUNCTION_state), *body, *value = NULL;
+    PyObject *state = AT(function, FUNCTION_state), *value = NULL;
     PyObject *place = open_call(state, AT(function, FUNCTION_steps), AT(function, FUNCTION_name));
     if (!place) return NULL;
-    body = Py_NewRef(AT(function, FUNCTION_body));
     int ended = check_stack() < 0 ? -1 : returns(body, variables, &value);
-    Py_DECREF(body);
     if (ended < 0) ended_by_error(function);
     else if (!ended) value = Py_NewRef(Py_None);
     close_call(state, place);
+    return value;
+}
+
+/* Run a body with arguments, of which `named` are those by keyword or NULL; NULL, perhaps with no
+ * exception set, where they do not fit. */
+static PyObject *run_bound(PyObject *function, PyObject *const *given, Py_ssize_t count,
+                           PyObject *named)
+{
+    PyObject *body = Py_NewRef(AT(function, FUNCTION_body)), *slots[1 + MOST_LOCALS], *value = NULL;
+    int has_locals = Py_IS_TYPE(body, node_type) && ((Node *)body)->locals, is_taken = 0;
+    if (has_locals && !named) {
+        is_taken = take_locals(function, given, count, slots);
+    } else {
+        PyObject *variables = bound(function, given, count, named);
+        if (variables && has_locals) take_locals_of((Node *)body, variables, slots);
+        else if (variables) value = run_body(function, body, variables);
+        is_taken = variables && has_locals;
+        Py_XDECREF(variables);
+    }
+    if (is_taken) {
+        value = run_body(function, body, (PyObject *)slots);
+        drop_locals((Node *)body, slots);
+    }
+    Py_DECREF(body);
     return value;
 }
 
@@ -201,7 +223,7 @@ static PyObject *run_body(PyObject *function, PyObject *variables)
 static PyObject *entered_with(PyObject *function, PyObject *const *given, Py_ssize_t count,
                               PyObject *named)
 {
-    PyObject *hot = AT(function, FUNCTION_hot), *variables, *value, *tuple;
+    PyObject *hot = AT(function, FUNCTION_hot), *value, *tuple;
     long most = PyLong_AsLong(AT(function, FUNCTION_most));
     if (most < 0 && hot != Py_None) {
         if (count_call(function, hot) < 0) return NULL;
@@ -209,13 +231,8 @@ static PyObject *entered_with(PyObject *function, PyObject *const *given, Py_ssi
     }
     if (!named && count <= most && count >= PyLong_AsLong(AT(function, FUNCTION_least)))
         return called_with(AT(function, FUNCTION_run), function, given, count);
-    variables = most < 0 ? bound(function, given, count, named) : NULL;
-    if (variables) {
-        value = run_body(function, variables);
-        Py_DECREF(variables);
-        return value;
-    }
-    if (PyErr_Occurred() || !(tuple = tuple_of(function, given, count))) return NULL;
+    value = most < 0 ? run_bound(function, given, count, named) : NULL;
+    if (value || PyErr_Occurred() || !(tuple = tuple_of(function, given, count))) return value;
     value = PyObject_Call(helper[INVOKE], tuple, named);
     Py_DECREF(tuple);
     return value;

@@ -8,6 +8,7 @@
 PyObject *run_function(const Node *self, PyObject *variables)
 {
     PyObject *like = self->part[0], *function = NULL, *hot, *defaults;
+    find_locals(like);
     int shares = parts_of(self) == 1; /* the dict of no defaults, to which nothing is added */
     defaults = shares ? Py_NewRef(AT(like, FUNCTION_defaults)) : PyDict_New();
     for (Py_ssize_t k = 1; k < parts_of(self) && defaults; k += 2) {

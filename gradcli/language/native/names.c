@@ -8,17 +8,29 @@ PyObject *run_constant(const Node *self, PyObject *variables)
     return Py_NewRef(self->part[0]);
 }
 
-/* A name of a function, `number` functions outward. */
-PyObject *run_own(const Node *self, PyObject *variables)
+PyObject *outward(PyObject *variables, long distance)
+{
+    while (distance-- > 0 && variables) variables = PyDict_GetItemWithError(variables, parent_key);
+    if (!variables && !PyErr_Occurred())
+        PyErr_SetString(PyExc_SystemError, "no variables around it");
+    return variables;
+}
+
+PyObject *read_outward(const Node *self, PyObject *variables, long distance)
 {
     enum { NAME, SPAN, OTHERWISE };
-    for (long k = 0; k < self->number && variables; k++)
-        variables = PyDict_GetItemWithError(variables, parent_key);
+    variables = outward(variables, distance);
     PyObject *value = variables ? named((Node *)self, variables, NAME) : NULL;
     if (value) return Py_NewRef(value);
     if (PyErr_Occurred()) return NULL;
     return PyObject_CallFunctionObjArgs(self->part[OTHERWISE], self->part[NAME],
                                         self->number ? Py_True : Py_False, self->part[SPAN], NULL);
+}
+
+/* A name of a function, `number` functions outward. */
+PyObject *run_own(const Node *self, PyObject *variables)
+{
+    return read_outward(self, variables, self->number);
 }
 
 /* A name of the program, or else of the table that predefines it: a part learns that. */

@@ -136,6 +136,7 @@ static PyObject *evaluated(const Node *self, PyObject *variables, PyObject *valu
         PyErr_SetString(PyExc_TypeError, "a node is called with the variables");
         return NULL;
     }
+    if (self->locals) return run_with_dict(self, variables);
     if (!value) return self->evaluate(self, variables);
     return self->bind(self, variables, value) < 0 ? NULL : Py_NewRef(Py_None);
 }
@@ -238,6 +239,7 @@ static void dealloc(PyObject *object)
     PyObject_GC_UnTrack(object);
     for (Py_ssize_t k = 0; k < Py_SIZE(object); k++) Py_CLEAR(self->part[k]);
     PyMem_Free(self->codes);
+    Py_CLEAR(self->locals);
     PyObject_GC_Del(object);
     Py_DECREF(type);
 }

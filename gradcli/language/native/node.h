@@ -32,6 +32,8 @@ struct Node {
     void *codes; /* of a block that waits: the numbers of its instructions, once it ran */
     int at;      /* of a name: where it stood in the variables when it was last looked for, or -1 */
     int misses;  /* and how often it stood elsewhere */
+    int is_known;     /* of a function's body: whether what its variables need was found out */
+    PyObject *locals; /* and their names where they need no dict, those of parameters first, or NULL */
     PyObject *part[];
 };
 
@@ -146,6 +148,22 @@ HIDDEN PyObject *copy_of(int kind, PyObject *like);
 
 /* New variables of what stands inside others; NULL with an exception set. */
 HIDDEN PyObject *variables_inside(PyObject *variables);
+
+/* Variables so many functions outward, a borrowed reference; NULL with an exception set. The value of
+ * a name, as its node reads it there. */
+HIDDEN PyObject *outward(PyObject *variables, long distance);
+HIDDEN PyObject *read_outward(const Node *self, PyObject *variables, long distance);
+
+/* The most variables of a function that need no dict. Find out whether those of a function are such,
+ * before it first runs. Take them from arguments by position, 0 where these do not fit, or from a
+ * dict, with those of the function around it before them; and give them up. Run the body of one for
+ * variables in a dict. */
+enum { MOST_LOCALS = 16 };
+HIDDEN void find_locals(PyObject *function);
+HIDDEN int take_locals(PyObject *function, PyObject *const *given, Py_ssize_t count, PyObject **slots);
+HIDDEN void take_locals_of(const Node *body, PyObject *variables, PyObject **slots);
+HIDDEN void drop_locals(const Node *body, PyObject **slots);
+HIDDEN PyObject *run_with_dict(const Node *body, PyObject *variables);
 
 /* Replace a part that a node learns. */
 HIDDEN void put(Node *self, int part, PyObject *value);

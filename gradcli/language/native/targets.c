@@ -8,18 +8,10 @@ int bind_to_name(const Node *self, PyObject *variables, PyObject *value)
 {
     enum { NAME, VALUES, OVERRIDES, OTHERWISE };
     PyObject *overrides = self->part[OVERRIDES];
+    if (self->part[VALUES] != Py_None) variables = self->part[VALUES];
     if (Py_IS_TYPE(value, known_class[TENSOR]) || (overrides != Py_None && PyDict_Size(overrides)))
         return store_in(self->part[OTHERWISE], variables, value);
-    if (self->part[VALUES] != Py_None) {
-        variables = self->part[VALUES];
-    } else if (self->number) {
-        for (long k = 0; k < self->number && variables; k++)
-            variables = PyDict_GetItemWithError(variables, parent_key);
-        if (!variables) {
-            if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "no variables around it");
-            return -1;
-        }
-    }
+    if (self->part[VALUES] == Py_None && !(variables = outward(variables, self->number))) return -1;
     return PyDict_SetItem(variables, self->part[NAME], value);
 }
 

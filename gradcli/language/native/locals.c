@@ -1,0 +1,232 @@
+/* Functions whose variables need no dict: nobody but their own nodes reads them, so that a call has
+ * them in a row on the stack of the host. */
+
+#include "node.h"
+
+/* What a kind of nodes hands the variables on to, by its parts from the first on: `x` a node, or None
+ * for nothing; `t` that or a text; `0` None alone; `.` something else. What stands behind `*` is
+ * repeated up to the last part, and without it no other part is given them. A kind that is not here
+ * may do more with variables than hand them on. */
+static const struct {
+    Evaluate run;
+    Bind bind;
+    const char *parts;
+} KINDS[] = {
+    {run_constant, NULL, ""},
+    {run_program, NULL, ""},
+    {run_binary, NULL, "..xx"},
+    {run_contained, NULL, "..xx"},
+    {run_same, NULL, "xx"},
+    {run_negation, NULL, "..x"},
+    {run_signed_number, NULL, "..x"},
+    {run_deciding, NULL, ".*x."},
+    {run_conditional, NULL, "..xxx"},
+    {run_attribute, NULL, "..x"},
+    {run_item, NULL, "..xx"},
+    {run_slice, NULL, "xxx"},
+    {run_list, NULL, "*x"},
+    {run_tuple, NULL, "*x"},
+    {run_dict, NULL, "..*xx."},
+    {run_field, NULL, "..x"},
+    {run_formatted, NULL, "...*t"},
+    {run_call, NULL, "..x.......*x"},
+    {run_method, NULL, "..x................*x"},
+    {run_call_with, NULL, "..x...........*.x."},
+    {run_tried, NULL, "..xx..0*x.x0x...."},
+    {run_finished, NULL, "..xx"},
+    {run_raised, NULL, "..xx"},
+    {run_asserted, NULL, "..xx"},
+    {run_within, NULL, "..xxx"},
+    {run_block, NULL, "*x"},
+    {run_effect, NULL, "x"},
+    {run_returned, NULL, "x"},
+    {run_branches, NULL, ".*x.x"},
+    {run_assigned, NULL, "*x"},
+    {run_augmented_name, NULL, "..xxx"},
+    {run_augmented_part, NULL, "...xxx"},
+    {NULL, bind_to_attribute, "..x"},
+    {NULL, bind_to_item, "..xx"},
+    {NULL, bind_to_elements, "....*x"},
+};
+
+/* --- nodes of such functions ------------------------------------------------------------------- */
+
+enum { NAME, SPAN, OTHERWISE, VALUES = 1 };
+
+static PyObject *run_local(const Node *self, PyObject *variables)
+{
+    PyObject *value = ((PyObject **)variables)[self->at];
+    if (value) return Py_NewRef(value);
+    return PyObject_CallFunctionObjArgs(self->part[OTHERWISE], self->part[NAME], Py_False,
+                                        self->part[SPAN], NULL);
+}
+
+/* A name of a function around this one. */
+static PyObject *run_outer(const Node *self, PyObject *variables)
+{
+    return read_outward(self, *(PyObject **)variables, self->number - 1);
+}
+
+/* Bind a name where there are variables in a dict. */
+static int bind_in_dict(const Node *self, PyObject *variables, PyObject *value)
+{
+    PyObject *inside = variables_inside(*(PyObject **)variables);
+    int failed = inside ? bind_to_name(self, inside, value) : -1;
+    Py_XDECREF(inside);
+    return failed;
+}
+
+static int bind_local(const Node *self, PyObject *variables, PyObject *value)
+{
+    /* A tensor learns its name. */
+    if (Py_IS_TYPE(value, known_class[TENSOR]) && bind_in_dict(self, variables, value) < 0) return -1;
+    replace(&((PyObject **)variables)[self->at], Py_NewRef(value));
+    return 0;
+}
+
+static int bind_outer(const Node *self, PyObject *variables, PyObject *value)
+{
+    if (Py_IS_TYPE(value, known_class[TENSOR])) return bind_in_dict(self, variables, value);
+    PyObject *around = outward(*(PyObject **)variables, self->number - 1);
+    return around ? PyDict_SetItem(around, self->part[NAME], value) : -1;
+}
+
+/* --- which functions are such ------------------------------------------------------------------ */
+
+/* The names of a function, as they are found, and whether its nodes are told of them now. */
+typedef struct {
+    PyObject *name[MOST_LOCALS];
+    int count, tells;
+} Names;
+
+/* Where a name stands, which is noted if it is new; 0 where there are too many. */
+static int place_of(Names *names, PyObject *name)
+{
+    for (int k = 0; k < names->count; k++)
+        if (names->name[k] == name || PyUnicode_Compare(names->name[k], name) == 0) return k + 1;
+    if (names->count == MOST_LOCALS) return 0;
+    names->name[names->count++] = name;
+    return names->count;
+}
+
+/* Whether a name that is read or bound is one that such a function may have. */
+static int fits_name(Node *self, Names *names)
+{
+    if (self->number) {
+        if (names->tells && self->run == run_own) self->run = self->evaluate = run_outer;
+        else if (names->tells) self->bind = bind_outer;
+        return 1;
+    }
+    int at = place_of(names, self->part[NAME]);
+    if (!names->tells) return at;
+    self->at = at;
+    if (self->run == run_own) self->run = self->evaluate = run_local;
+    else self->bind = bind_local;
+    return 1;
+}
+
+static int fits(Node *self, Names *names);
+
+/* Whether a part is as its letter says. */
+static int fits_part(PyObject *part, char letter, Names *names)
+{
+    if (letter == '.' || part == Py_None) return 1;
+    if (letter == 't' && Py_IS_TYPE(part, &PyUnicode_Type)) return 1;
+    return letter != '0' && Py_IS_TYPE(part, node_type) && fits((Node *)part, names);
+}
+
+/* Whether a node and all below it are such as do no more with variables than their kinds say. */
+static int fits(Node *self, Names *names)
+{
+    const char *parts = NULL, *again = NULL;
+    if (self->run == run_local || self->run == run_outer) return 1; /* which stands in two places */
+    if (self->bind == bind_local || self->bind == bind_outer) return 1;
+    int is_target = self->bind == bind_to_name;
+    if (self->run == run_own || (is_target && self->part[VALUES] == Py_None))
+        return fits_name(self, names);
+    if (is_target) return 1;
+    if (self->run == run_function) parts = self->number ? NULL : ".*.x";
+    for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++)
+        if (KINDS[k].run ? KINDS[k].run == self->run : KINDS[k].bind == self->bind)
+            parts = KINDS[k].parts;
+    if (!parts) return 0;
+    for (Py_ssize_t k = 0; k < parts_of(self); k++) {
+        if (*parts == '*') again = ++parts;
+        else if (!*parts && again) parts = again;
+        if (!*parts) break;
+        if (!fits_part(self->part[k], *parts++, names)) return 0;
+    }
+    return 1;
+}
+
+void find_locals(PyObject *function)
+{
+    PyObject *object = AT(function, FUNCTION_body), *signature = AT(function, FUNCTION_signature);
+    PyObject *parameters = AT(signature, SIGNATURE_positional);
+    Node *body = (Node *)object;
+    Names names = {{NULL}, 0, 0};
+    if (!Py_IS_TYPE(object, node_type) || body->is_known) return;
+    body->is_known = 1;
+    if (PyLong_AsLong(AT(signature, SIGNATURE_simple)) < 0) return;
+    for (Py_ssize_t k = 0; k < PyTuple_Size(parameters); k++)
+        if (!place_of(&names, PyTuple_GetItem(parameters, k))) return;
+    if (!fits(body, &names)) return;
+    PyObject *found = PyTuple_New(names.count);
+    if (!found) {
+        PyErr_Clear();
+        return;
+    }
+    for (int k = 0; k < names.count; k++) PyTuple_SetItem(found, k, Py_NewRef(names.name[k]));
+    names.tells = 1;
+    fits(body, &names);
+    body->locals = found;
+}
+
+/* --- their variables --------------------------------------------------------------------------- */
+
+void take_locals_of(const Node *body, PyObject *variables, PyObject **slots)
+{
+    for (Py_ssize_t k = 0; k <= PyTuple_Size(body->locals); k++) {
+        PyObject *each = k ? PyTuple_GetItem(body->locals, k - 1) : parent_key;
+        slots[k] = Py_XNewRef(PyDict_GetItemWithError(variables, each));
+    }
+}
+
+int take_locals(PyObject *function, PyObject *const *given, Py_ssize_t count, PyObject **slots)
+{
+    PyObject *signature = AT(function, FUNCTION_signature), *defaults = AT(function, FUNCTION_defaults);
+    PyObject *parameters = AT(signature, SIGNATURE_positional), *value;
+    Py_ssize_t all = PyTuple_Size(((Node *)AT(function, FUNCTION_body))->locals);
+    Py_ssize_t positional = PyTuple_Size(parameters), k = count;
+    if (count > positional) return 0;
+    for (; k < positional; k++) {
+        value = PyDict_GetItemWithError(defaults, PyTuple_GetItem(parameters, k));
+        if (!value) return 0;
+        slots[k + 1] = value;
+    }
+    slots[0] = AT(function, FUNCTION_parent);
+    for (k = 0; k < count; k++) slots[k + 1] = given[k];
+    for (k = 0; k <= positional; k++) Py_INCREF(slots[k]);
+    for (; k <= all; k++) slots[k] = NULL;
+    return 1;
+}
+
+void drop_locals(const Node *body, PyObject **slots)
+{
+    for (Py_ssize_t k = PyTuple_Size(body->locals); k >= 0; k--) Py_XDECREF(slots[k]);
+}
+
+PyObject *run_with_dict(const Node *body, PyObject *variables)
+{
+    PyObject *slots[1 + MOST_LOCALS], *value, *type, *error, *traceback;
+    take_locals_of(body, variables, slots);
+    value = body->evaluate(body, (PyObject *)slots);
+    PyErr_Fetch(&type, &error, &traceback);
+    for (Py_ssize_t k = 0; k < PyTuple_Size(body->locals); k++) /* who made the dict may look at it */
+        if (slots[k + 1] &&
+            PyDict_SetItem(variables, PyTuple_GetItem(body->locals, k), slots[k + 1]) < 0)
+            Py_CLEAR(value);
+    if (type) PyErr_Restore(type, error, traceback);
+    drop_locals(body, slots);
+    return value;
+}
