@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from itertools import count
 
 import pytest
 
 from gradcli.language.compiler.statements import blocks, short_loops
 from gradcli.language.compiler.statements.short_loops import may_pay, pays
 from gradcli.session import Session
+from tests.command_line import CommandLine
 from tests.late.loop import judged, run
 from tests.late.tables import TABLES
 
@@ -56,6 +58,15 @@ def test_a_loop_that_begins_again_is_hot(always: None) -> None:
     assert found.compiled > 20
     assert found.printed == interpreted.printed
 
+
+TEN_ROUNDS = """
+def f(p):
+    return (torch.sin(p) * torch.exp(p) * p.roll(1)).sum()
+w = torch.linspace(0., 1., 5).requires_grad_()
+for i in range(10):
+    {body}
+print(w)
+"""
 
 INNER = """
 w = torch.eye(3, requires_grad=True)
@@ -113,6 +124,32 @@ def test_when_it_pays(
 ) -> None:
     monkeypatch.delitem(sys.modules, "gradcli.loops.hot_loop")
     assert pays(length - 2, seconds, nodes, transformed) is expected
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "body", "compiled", "told"),
+    [
+        (5, "h = torch.func.hessian(f)(w.detach() * i)", 5, "loop: 5 iterations of 10 compiled"),
+        (0.5, "h = torch.func.hessian(f)(w.detach() * i)", 0, "[B12]"),
+        (5, "f(w).backward(); w.grad = None", 0, "[B12]"),  # a capture takes longer
+        (5, "i * 2", 0, "no loop ran often enough"),
+    ],
+)
+def test_ten_rounds_by_a_clock(
+    milliseconds: float,
+    body: str,
+    compiled: int,
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A loop of ten rounds of so long each, however quick the machine is."""
+    ticks = count()
+    monkeypatch.setattr(short_loops, "perf_counter", lambda: next(ticks) * milliseconds * 1e-3)
+    program = TEN_ROUNDS.format(body=body)
+    assert run(program).compiled == compiled
+    shown = CommandLine(capsys)("run", "--explain-loops", "-", stdin=program)
+    assert told in shown.err
 
 
 def test_what_is_heard_is_not_timed() -> None:

@@ -32,6 +32,7 @@ from gradcli.language.tree.scopes import Scope
 from gradcli.state import State
 
 if TYPE_CHECKING:
+    from gradcli.language.compiler.statements.short_loops import TimedLoop
     from gradcli.language.long_loops import LongLoops
     from gradcli.language.native.nodes import Nodes
     from gradcli.language.provenance import Provenance
@@ -64,6 +65,7 @@ class Interpreter:
         last_assigned: the name of the tensor that was assigned last at top level.
         handled: the errors whose `except` is running, innermost last.
         provenance: the value of every expression, None unless `record_provenance` was called.
+        timed_loops: the loops of few iterations that compiling would not have paid for.
         long_loops: which iterations are recorded, None where nothing follows the loops.
         statement_ended: called after each statement, if `tell_of_statements` was called, with the
             `depth`: how many statements stand around it.
@@ -79,6 +81,7 @@ class Interpreter:
         self.last_assigned: str | None = None
         self.handled: list[GradcliError] = state.library.setdefault("handled", [])
         self.hot_loops: dict[int, Any] = {}  # by the id of the loop's node
+        self.timed_loops: dict[int, TimedLoop] = {}  # so too
         state.data_replaced = self._forget_graphs
         self.steps = state.steps
         self.provenance: Provenance | None = None

@@ -621,7 +621,8 @@ class OnTensors:
         arguments, keywords: the arguments, with slots in place of the operands.
         based: which results are views whose bases are returned behind all results.
         is_quiet: whether it drew no random numbers when it was recorded.
-        kinds: dtype, shape and layout of the results, the same in every iteration.
+        kinds: dtype, shape and layout of the results, and whether they are leaves that require
+            gradients: the same in every iteration.
     """
 
     def __init__(
@@ -645,7 +646,7 @@ class OnTensors:
 
     @staticmethod
     def _kinds(tensors: Sequence[Tensor]) -> list[Any]:
-        return [(kind_of(each.array), each.version) for each in tensors]
+        return [(kind_of(each.array), each.version, each.requires_grad) for each in tensors]
 
     def array_of(self, *operands: Any) -> Any:
         """The array of the one tensor that it gives, of whatever kind; None for several."""
@@ -663,7 +664,7 @@ class OnTensors:
         result = self._result(operands)
         tensors = with_bases(result, self.based)
         arrays = tuple([each.array for each in tensors])
-        in_graph = any(each.requires_grad for each in tensors)
+        in_graph = any(each.grad_fn is not None for each in tensors)
         passed_on = any(array is each for array in arrays for each in operands)
         if in_graph or passed_on or self._kinds(tensors) != self.kinds:
             raise self.exit

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.layout.strides import span_of
 from gradcli.trace.builder import is_copy, is_ufunc
 from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Trace, Value, replaced
 
@@ -231,11 +232,10 @@ def memory_reused(trace: Trace) -> Trace:
     for number, instruction in enumerate(trace.instructions):
         last.update(dict.fromkeys(instruction.reads, number))
     last.update(dict.fromkeys(kept_values(trace), len(trace.instructions)))
-    alive = dict.fromkeys(last)
     # The memory of constants and inputs is not reused; views of them may outlive the run, as do
     # the tensors that escape.
     escaped = trace.effects.get(Effect.ESCAPES, ())
-    fixed = arrays_of([*trace.constants, *trace.inputs, *escaped])
+    alive = _Alive(last, arrays_of([*trace.constants, *trace.inputs, *escaped]))
     lent = {*trace.inputs, *escaped}
     body = []
     for number, instruction in enumerate(trace.instructions):
@@ -248,11 +248,13 @@ def memory_reused(trace: Trace) -> Trace:
             and value.array.nbytes >= _LARGE
         ]
         for value in dying:
-            del alive[value]
+            alive.end(value)
         if _takes_memory(instruction):
             for value in dying:
-                if value not in lent and _may_take_over(
-                    value.array, instruction.results[0].array, (*arrays_of(alive), *fixed)
+                if (
+                    value not in lent
+                    and _is_laid_out_like(value.array, instruction.results[0].array)
+                    and not alive.any_meets(value.array)
                 ):
                     instruction = instruction.copy(params={"out": value})
                     break
@@ -265,14 +267,31 @@ def _takes_memory(instruction: Instruction) -> bool:
     return is_ufunc(instruction.op) and not instruction.effects and not instruction.params
 
 
-def _may_take_over(old: Any, new: Any, alive: Iterable[Any]) -> bool:
-    """Whether a result may reuse an operand's memory: same layout, and none read later there."""
-    return (
-        old.shape == new.shape
-        and old.strides == new.strides
-        and old.dtype is new.dtype
-        and not any(np.may_share_memory(old, each) for each in alive)
+def _is_laid_out_like(old: Any, new: Any) -> bool:
+    return bool(
+        old.shape == new.shape and old.strides == new.strides and old.dtype is new.dtype
     )
+
+
+class _Alive:
+    """The memory of values that are still read, and of arrays that outlive the run: the bytes of
+    all of them are looked at in one call, as a trace may have thousands.
+    """
+
+    def __init__(self, values: Iterable[Value], fixed: Iterable[Any]) -> None:
+        known = [value for value in values if isinstance(value.array, np.ndarray)]
+        self.places = {value: place for place, value in enumerate(known)}
+        spans = [span_of(array) for array in (*arrays_of(known), *fixed)]
+        self.lows, self.highs = np.array(spans, np.intp).reshape(-1, 2).T.copy()
+
+    def end(self, value: Value) -> None:
+        """A value is not read any more."""
+        self.highs[self.places[value]] = 0
+
+    def any_meets(self, array: Any) -> bool:
+        """Whether any of them lies where an array does."""
+        low, high = span_of(array)
+        return bool(((self.lows < high) & (self.highs > low)).any())
 
 
 # --- what several passes ask ----------------------------------------------------------------------

@@ -210,3 +210,16 @@ _state(
     "norm(X)",
     "norm.num_batches_tracked, norm.running_mean",
 )
+_state(
+    "a leaf that is made with requires_grad in every iteration",
+    "xs = []",
+    """
+x = torch.rand(5, 3, requires_grad=True)
+u = model(x).sum()
+(du,) = torch.autograd.grad(u, x, create_graph=True)
+(du ** 2).mean().backward()
+xs.append(x.grad.sum().item())
+""",
+    "xs[-1], x, x.grad, x.is_leaf, x.requires_grad",
+    compiled=True,
+)

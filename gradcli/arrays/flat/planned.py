@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.flat.recorded import Step
+from gradcli.arrays.layout.strides import span_of
 from gradcli.arrays.native import dispatch
 from gradcli.state import State
 
@@ -154,24 +155,15 @@ def _goes_on(links: Sequence[Step], step: Step) -> bool:
 
 def _is_one(array: Any, other: Any) -> bool:
     return bool(
-        _span(array) == _span(other)
+        span_of(array) == span_of(other)
         and array.itemsize == other.itemsize
         and array.strides == other.strides
     )
 
 
 def _meet(array: Any, other: Any) -> bool:
-    (low, high), (least, most) = _span(array), _span(other)
+    (low, high), (least, most) = span_of(array), span_of(other)
     return low < most and least < high
-
-
-def _span(array: Any) -> tuple[int, int]:
-    """The addresses of the first byte of an array's and behind the last."""
-    low = high = array.__array_interface__["data"][0]
-    for size, stride in zip(array.shape, array.strides, strict=True):
-        low += min((size - 1) * stride, 0)
-        high += max((size - 1) * stride, 0)
-    return low, high + array.itemsize
 
 
 # --- memory ---------------------------------------------------------------------------------------
@@ -197,14 +189,14 @@ class _Memory:
 
     def is_all_of(self, array: Any) -> bool:
         """Whether an array has each byte of it."""
-        return _span(array) == (self.low, self.high) and array.nbytes == self.high - self.low
+        return span_of(array) == (self.low, self.high) and array.nbytes == self.high - self.low
 
 
 class _Memories:
     """The memory of arrays that steps alone read and write, by its address."""
 
     def __init__(self, own: Iterable[Any]) -> None:
-        spans = sorted({_span(each) for each in own if each.nbytes})
+        spans = sorted({span_of(each) for each in own if each.nbytes})
         self.all = [_Memory(*each) for each in spans]
         self.lows = [each.low for each in self.all]
 
@@ -245,7 +237,7 @@ def _placed(
     _whole_chains(steps, moving)
     offsets, size = _offsets(moving, time)
     pool = np.empty(size + _ALIGNED, np.uint8)
-    start = -_span(pool)[0] % _ALIGNED
+    start = -span_of(pool)[0] % _ALIGNED
     at = {memory.low: start + offset for memory, offset in zip(moving, offsets, strict=True)}
 
     def moved(array: Any) -> Any:

@@ -218,7 +218,8 @@ def run_file(
         terminal.error(failure)
         error = failure
     if options.explain_loops:
-        terminal.explain_loops([*run.session.interpreter.hot_loops.values()])
+        interpreter = run.session.interpreter
+        terminal.explain_loops([*(interpreter.timed_loops | interpreter.hot_loops).values()])
     if run.bindings is not None:
         run.bindings.warn_unused(terminal, known if error is not None else (), meant)
     return error

@@ -19,6 +19,7 @@ from gradcli.errors import GradcliError, Warned
 from gradcli.show.style import Style, escaped
 
 if TYPE_CHECKING:
+    from gradcli.language.compiler.statements.short_loops import TimedLoop
     from gradcli.loops.hot_loop import HotLoop
     from gradcli.running.process.progress import Progress
     from gradcli.show.answer import Answer
@@ -301,7 +302,7 @@ class Terminal:
         else:
             self._report(self.error_style.paint(escaped(f"wrote {path}: {contents}"), "quiet"))
 
-    def explain_loops(self, loops: Sequence[HotLoop]) -> None:
+    def explain_loops(self, loops: Sequence[HotLoop | TimedLoop]) -> None:
         """Say what became of the loops that ran often."""
         from gradcli.show.diagnostics.human import loops_explained  # lazy: start-up: few ask for it
 

@@ -13,6 +13,7 @@ from gradcli.record import Record
 from gradcli.show.style import PLAIN, Style, block, clipped, counted, escaped, one_line
 
 if TYPE_CHECKING:
+    from gradcli.language.compiler.statements.short_loops import TimedLoop
     from gradcli.loops.hot_loop import HotLoop
 
 _WIDEST = 160
@@ -314,7 +315,7 @@ def span_object(span: Span | None) -> dict[str, Any]:
 # --- loops that ran often -------------------------------------------------------------------------
 
 
-def loops_explained(loops: Sequence[HotLoop], style: Style = PLAIN) -> str:
+def loops_explained(loops: Sequence[HotLoop | TimedLoop], style: Style = PLAIN) -> str:
     """For each loop how much of it was compiled, or where and why recording ended."""
     if not loops:
         return "no loop ran often enough to be compiled"
@@ -323,7 +324,7 @@ def loops_explained(loops: Sequence[HotLoop], style: Style = PLAIN) -> str:
     return "\n".join([line for loop in loops for line in _explained(loop, style)])
 
 
-def _is_inside(loop: HotLoop, other: HotLoop) -> bool:
+def _is_inside(loop: HotLoop | TimedLoop, other: HotLoop | TimedLoop) -> bool:
     """Whether a loop is part of another one, and runs in its compiled iterations."""
     inner, outer = loop.node.span, other.node.span
     if inner.source is not outer.source or loop is other or loop.compiled_count:
@@ -331,7 +332,7 @@ def _is_inside(loop: HotLoop, other: HotLoop) -> bool:
     return outer.start <= inner.start and inner.end <= outer.end
 
 
-def _explained(loop: HotLoop, style: Style) -> list[str]:
+def _explained(loop: HotLoop | TimedLoop, style: Style) -> list[str]:
     whole = loop.compiled_count + loop.interpreted_count
     head, (kind, repeated) = _head(loop.node.span), loop.kind
     notes: tuple[str, ...] = ()
@@ -353,7 +354,7 @@ def _explained(loop: HotLoop, style: Style) -> list[str]:
     return [style.paint(title, "note"), *body(marks, notes, help, style)]
 
 
-def _facts(loop: HotLoop) -> str:
+def _facts(loop: HotLoop | TimedLoop) -> str:
     guards = sum(path.guard.count for path in loop.paths)
     checks = sum(path.side_exits for path in loop.paths)
     facts = [counted(len(loop.paths), "path")] if len(loop.paths) > 1 else []

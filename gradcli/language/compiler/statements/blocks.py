@@ -20,7 +20,7 @@ from gradcli.language.compiler.base import (
     compiles,
 )
 from gradcli.language.compiler.names import is_direct
-from gradcli.language.compiler.statements.short_loops import ShortLoop, may_pay
+from gradcli.language.compiler.statements.short_loops import ShortLoop, TimedLoop, may_pay
 from gradcli.language.functions import hot_bodies
 from gradcli.language.functions.hot_bodies import HotBlock, before_hot
 from gradcli.language.limits import too_many_steps
@@ -364,9 +364,8 @@ def _beginning_for(c: Compiler, node: tree.For, scope: Scope, body: Run) -> Call
         if length is None or not may_wait:
             return body, _nothing, None
         later = _later(c.state, iterations) if iterations > _MANY else 0
-        short = ShortLoop(
-            c.interpreter, body, length, partial(_begin_short, between_values(values)), later
-        )
+        begin = partial(_begin_short, between_values(values))
+        short = ShortLoop(c.interpreter, body, length, begin, later, stays)
         return short.run, lambda variables: short.leave(variables), short.run_alike
 
     def _begin_short(
@@ -375,6 +374,10 @@ def _beginning_for(c: Compiler, node: tree.For, scope: Scope, body: Run) -> Call
         nonlocal is_hot
         is_hot = True  # the next time, from the first iteration on
         return begin_hot(variables, length, between, done)
+
+    def stays(count: int) -> None:
+        timed = c.interpreter.timed_loops
+        timed.setdefault(id(node), TimedLoop(node)).interpreted_count += count
 
     def begin_later(variables: Variables, values: Any) -> Iterations:
         hot: Iterations | None = None

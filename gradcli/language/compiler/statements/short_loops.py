@@ -5,7 +5,7 @@ compiling what is left of them pays.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,7 +19,9 @@ from gradcli.state import is_unobserved
 if TYPE_CHECKING:
     from gradcli.language.compiler.base import Iterations, RunAlike, Running
     from gradcli.language.functions.calls import Function
+    from gradcli.language.tree.syntax import For
     from gradcli.state import State
+    from gradcli.trace.ir import GraphBreak
 
 _TIMED = 4
 """Iterations after which a loop whose compilation did not seem to pay stays interpreted."""
@@ -71,6 +73,28 @@ def pays(left: int, seconds: float, nodes: int, transformed: bool) -> bool:
     return saved > costs * interpreting + 2 * (seconds - interpreting) + loading
 
 
+class TimedLoop:
+    """A loop that stays interpreted, since compiling what was left of it would have taken longer
+    than it saved; its attributes are those of a hot loop that is told of.
+    """
+
+    kind = "loop", "iteration"
+    compiled_count = exits = 0
+    paths: Sequence[Any] = ()
+
+    def __init__(self, node: For) -> None:
+        self.node = node
+        self.interpreted_count = 0
+
+    @property
+    def broken(self) -> GraphBreak:
+        """Why it is interpreted."""
+        from gradcli.trace.ir import GraphBreak  # lazy: start-up: few ask for it
+
+        reason = "compiling those that were left would have taken longer than it saved"
+        return GraphBreak(reason, span=self.node.span, code="B12")
+
+
 class ShortLoop:
     """Interprets the iterations of a loop, until it is known what one takes; where it pays, those
     that are left are compiled. Either way they give the same.
@@ -79,6 +103,7 @@ class ShortLoop:
         length: how many iterations there are, as far as is known now.
         begin_hot: what begins a hot loop of so many iterations, of which some ran already.
         later: how many will come when it runs again.
+        stays: what is told how many iterations stay interpreted that compute with tensors.
         body: interprets an iteration; later what runs one.
         leave: what is called behind the last.
         alike: what runs several, None as long as nothing does.
@@ -91,6 +116,7 @@ class ShortLoop:
         length: Callable[[], int],
         begin_hot: Callable[[Variables, Callable[[], int], int], Iterations],
         later: int,
+        stays: Callable[[int], None],
     ) -> None:
         self.state: State = interpreter.state
         self.loops = interpreter.hot_loops
@@ -98,6 +124,7 @@ class ShortLoop:
         self.length = length
         self.begin_hot = begin_hot
         self.later = later
+        self.stays = stays
         self.leave: Callable[[Variables], None] = lambda variables: None
         self.alike: RunAlike | None = None
         self.done = 0
@@ -123,6 +150,8 @@ class ShortLoop:
         if self.later < _MANY_LATER and not pays(
             left + self.later, self.seconds, made, transformed
         ):
+            if made and not self.is_timed and self._compiled() == compiled:
+                self.stays(self.length())
             return signal
         if made and _goes_on_with_a_graph(variables, nodes):
             self.is_timed = False
