@@ -131,6 +131,7 @@ class CompiledIteration:
         generators: those that it draws from.
         goes_back: whether it may be left when it has drawn random numbers.
         undoes: whether it may be left behind other effects.
+        clock: reads the clocks that it asks.
         forgotten: the named tensors whose graphs have been freed of their values.
         stored: the places that it leaves values in.
         relied: those that it takes for constant.
@@ -171,6 +172,7 @@ class CompiledIteration:
         self.steps, self.nodes, self.since = steps, nodes, walk.since
         self.side_exits, self.settled = walk.builder.side_exits, walk.gradients.settled
         self.goes_back, self.undoes = goes_back, undoes
+        self.clock = walk.clock
         self.forgotten: set[Tensor] = set()
         stored, known = walk.stored, walk.constants
         kept = {key for key, (_, value) in stored.items() if value is known.get(key, key)}

@@ -22,7 +22,7 @@ from gradcli.loops.finishing import NotSettled, finish
 from gradcli.loops.guards import is_input
 from gradcli.loops.locations import Returned, analysed
 from gradcli.loops.reach import TooMany
-from gradcli.loops.symbols import CHANGED
+from gradcli.loops.symbols import CHANGED, Clock
 from gradcli.loops.walk import expressions, statements  # noqa: F401  each handler registers itself
 from gradcli.state import active, is_unobserved
 from gradcli.trace.ir import GraphBreak, SideExit
@@ -442,8 +442,7 @@ class HotLoop:
             values = {name: variables.get(name) for name in self.plan.rebound}
             self.carried |= {("own", name) for name, each in values.items() if is_input(each)}
         self.captures += 1
-        carried = set(self.carried)
-        walk = Capture(self.compiler, self.scope, self.plan, variables, carried, self.unsteady)
+        walk = self._capture_of(variables)
         signal = self._walked(walk)
         graph_break = walk.broken
         if graph_break is None and not walk.computes():
@@ -510,10 +509,11 @@ class HotLoop:
             )
             return self._distrust(reason, variables)
         effects.listen(shows=False)
+        readings: list[Any] = []
         try:
             path.enter(variables)
             # No other name holds what is large while the body runs.
-            path.place(path.execute(), variables)
+            path.place(path.clock.keeping(readings, path.execute), variables)
             compiled = effects.seen(copies=True)
         except Exception:
             compiled = None
@@ -526,7 +526,7 @@ class HotLoop:
         effects.undo()
         effects.listen(shows=True)
         try:
-            self._signal = self.body(variables)
+            self._signal = self._interpreted_again(variables, readings)
         finally:
             self.compiler.state.emit = effects.emit
         self.interpreted_count += 1
@@ -538,6 +538,19 @@ class HotLoop:
             self._refuse()
         self._check(variables)
         return True
+
+    def _interpreted_again(self, variables: Variables, readings: Sequence[Any]) -> Any:
+        """Interpret the iteration that a compiled one did; the clocks say what they said there."""
+        if not readings:
+            return self.body(variables)
+        walk = self._capture_of(variables)
+        walk.clock = Clock(readings)
+        return self._walked(walk)
+
+    def _capture_of(self, variables: Variables) -> Capture:
+        """What records an iteration while it runs."""
+        carried = set(self.carried)
+        return Capture(self.compiler, self.scope, self.plan, variables, carried, self.unsteady)
 
     def _distrust(self, reason: str, variables: Variables) -> bool:
         """Interpret an iteration, and all that follow, since it cannot be compared."""

@@ -61,6 +61,33 @@ class Symbol(Record):
     value: Value
 
 
+class Clock:
+    """Reads clocks for an iteration; one that runs again, to be compared, reads the same.
+
+    Args:
+        again: the readings that are read once more, first to last.
+    """
+
+    def __init__(self, again: Sequence[Any] = ()) -> None:
+        self._again = [*again][::-1]
+        self._kept: list[Any] | None = None
+
+    def keeping(self, readings: list[Any], run: Callable[[], Any]) -> Any:
+        """What something gives that runs; what it reads is kept."""
+        self._kept = readings
+        try:
+            return run()
+        finally:
+            self._kept = None
+
+    def read(self, clock: Callable[[], Any]) -> Any:
+        """What a clock says now."""
+        reading = self._again.pop() if self._again else clock()
+        if self._kept is not None:
+            self._kept.append(reading)
+        return reading
+
+
 def parts_in(value: Any) -> Sequence[Any]:
     """The parts of a list, a tuple, a slice or a view of a dict; none of anything else."""
     kind = type(value)

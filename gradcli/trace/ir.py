@@ -64,6 +64,8 @@ class Effect(Enum):
     """Random numbers are drawn."""
     STATE = "state"
     """State that outlives the iteration changes: an optimizer's memory, a list's end, a count."""
+    CLOCK = "clock"
+    """The time is read, behind what is computed before and ahead of the rest."""
     CHECKS = "checks"
     """It may raise, depending on values."""
     SHOWS = "shows"

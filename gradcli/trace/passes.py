@@ -80,7 +80,8 @@ def _needed_by(
     raising: Instruction, earlier: Sequence[Instruction], moved: set[Instruction]
 ) -> set[Instruction] | None:
     """What has to move with an instruction, among those between the first effect and itself; None
-    where an effect is among them, or changes what they read. Draws keep their order.
+    where an effect is among them, or changes what they read, or a clock would be read behind what
+    is computed after it. Draws keep their order.
     """
     if commits(raising):
         return None
@@ -97,6 +98,11 @@ def _needed_by(
             together.add(each)
             needed.update(each.reads)
             draws = draws or is_draw
+    clock = next((n for n, each in enumerate(earlier) if Effect.CLOCK in each.effects), None)
+    if clock is not None:
+        passing = [raising, *together.intersection(earlier[clock:])]
+        if any(arrays_of(each.results) for each in passing):
+            return None
     read = arrays_of(needed)
     writes = [value for each in earlier for value in each.effects.get(Effect.WRITES, ())]
     return None if _overlap(read, arrays_of(writes)) else together

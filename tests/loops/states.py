@@ -223,3 +223,36 @@ xs.append(x.grad.sum().item())
     "xs[-1], x, x.grad, x.is_leaf, x.requires_grad",
     compiled=True,
 )
+_state(
+    "a clock is read and kept in every iteration",
+    "import time\nmoments = [time.perf_counter()]",
+    "moments.append(time.perf_counter())",
+    "len(moments), moments == sorted(moments), moments[-1] < time.perf_counter()",
+    compiled=True,
+)
+_state(
+    "a duration is printed, and limits what is done",
+    "import time\nlengths, began = [], time.time()",
+    """
+now = time.time()
+lengths.append(now - began)
+began = now
+if now - began > 60:
+    break
+if step % 10 == 0:
+    lengths.append(f"{now - began:.4f}")
+""",
+    "len(lengths), min(each for each in lengths if type(each) is float) >= 0",
+    compiled=True,
+)
+_state(
+    "what is computed lies between the readings around it",
+    "import time\nbig = torch.randn(300, 300)\ninside, began = 0.0, time.perf_counter()",
+    """
+t = time.perf_counter()
+held = torch.linalg.inv(big + step).sum().item()
+inside += time.perf_counter() - t
+""",
+    "inside > 0.5 * (time.perf_counter() - began)",
+    compiled=True,
+)

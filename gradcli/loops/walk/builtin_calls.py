@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,7 @@ from gradcli.loops.symbols import ALL_VIEWS, concrete, holds_tensor, is_symbolic
 from gradcli.loops.walk.operation import Callee, Handlers, host_call
 from gradcli.loops.walk.reading import Drawn, described
 from gradcli.ops.creation import tensor_methods
-from gradcli.trace.ir import GraphBreak, Inline, Kernel, Operand, placeholder
+from gradcli.trace.ir import Effect, GraphBreak, Inline, Kernel, Operand, placeholder
 
 OF_NUMBERS = frozenset(
     {"abs", "bool", "divmod", "float", "format", "int", "len", "max", "min", "pow", "repr"}
@@ -81,6 +82,13 @@ def _print_call(walk: Capture, callee: Callee) -> Any:
 
 def _is_of_bar(callee: Callee) -> bool:
     return isinstance(getattr(callee.function, "__self__", None), bar_class())
+
+
+def _read_clock(walk: Capture, callee: Callee) -> Any:
+    """`time.perf_counter()`: what lies between two readings stays there."""
+    now = walk.clock.read(callee.function)
+    read, operands = Inline("{0}({1})", "clock", raises=False), [walk.clock.read, callee.function]
+    return walk.either(now, walk.builder.compute, read, operands, now, True, {Effect.CLOCK: ()})
 
 
 def _append(walk: Capture, callee: Callee) -> Any:
@@ -294,6 +302,10 @@ def _setattr_call(walk: Capture, callee: Callee) -> Any:
     walk.put(owner, walk.exact(name), new, set_attribute)
 
 
+_CLOCKS = {
+    id(each)
+    for each in (time.perf_counter, time.perf_counter_ns, time.process_time, time.time, time.time_ns)
+}
 _NUMBERS_OF = {id(each) for each in MATH.values() if callable(each)} | {
     id(BUILTINS[name]) for name in OF_NUMBERS
 }
@@ -307,6 +319,7 @@ READING = frozenset(
 BUILTIN_CALLS: Handlers = [
     (lambda c: c.function is tensor_methods.item, _taken_number),
     (lambda c: c.function is BUILTINS["print"], _print_call),
+    (lambda c: id(c.function) in _CLOCKS and not c.passed, _read_clock),
     (lambda c: _is_of_bar(c) and c.name in _WORDS, _print_call),
     (lambda c: c.function is BUILTINS["getattr"], _getattr_call),
     (lambda c: c.function is BUILTINS["next"], _next_call),

@@ -25,6 +25,7 @@ from gradcli.loops.recorder import Recorder
 from gradcli.loops.symbols import (
     CHANGED,
     NUMBERS,
+    Clock,
     IterationBuilder,
     Symbol,
     concrete,
@@ -74,6 +75,7 @@ class Reader(Compiler):
             are in, and what they were in.
         modes: those of them that it leaves switched.
         met: the places outside of it whose names it reads.
+        clock: reads the clocks that it asks.
         passed: what it passes to functions of the library, by their ids.
         unsteady: how often a side exit was taken because a number had changed, by the span of the
             expression that reads it.
@@ -107,6 +109,7 @@ class Reader(Compiler):
         self.lasting: dict[int, Any] = {}
         self.loads: set[Any] = set()
         self.grown: list[list[Any]] = []
+        self.clock = Clock()
         self.met: dict[Any, Location] = {}
         self.passed: dict[int, Any] = {}
         self.broken: GraphBreak | None = None
