@@ -17,6 +17,7 @@ from gradcli.arrays.native import dispatch
 from gradcli.loops import hot_loop
 from gradcli.ops.linalg.products.matrix_products import matrix_product
 from gradcli.trace import flat
+from gradcli.trace.codegen import Code
 from gradcli.trace.ir import Kernel
 from tests.late.loop import run
 from tests.rows import sampled
@@ -265,6 +266,36 @@ def test_flat_programs_do_what_the_interpreter_does(
     assert sum(made) > 3
     assert name not in WHOLE or not left
     assert name not in IN_C or not called
+
+
+@built
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
+@pytest.mark.parametrize("settings", ["0.1", "0.1, weight_decay=0.01"])
+def test_a_rate_that_changes_is_a_number_of_the_steps(
+    optimizer: str, settings: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The functions that stand for a flat program never run."""
+    monkeypatch.setattr(hot_loop, "FLAT_AFTER", 3)
+    ran: list[str] = []
+
+    def later(self: Any, head: str, body: Any, where: str) -> Any:
+        def function(*given: Any) -> Any:
+            ran.append(head)
+            return self.function(head, body, where)(*given)
+
+        return function
+
+    monkeypatch.setattr(Code, "function_later", later)
+    program = TRAINED.format(
+        layers="nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3)",
+        optimizer=f"{optimizer}(net.parameters(), {settings})",
+        change="opt.param_groups[0]['lr'] *= 0.99",
+        loss="F.cross_entropy(net(x), t)",
+    )
+    found, interpreted = run(HEAD + program), run(HEAD + program, compiles=False)
+    assert found.compiled > 100
+    assert [*found.differences(interpreted)] == []
+    assert not ran
 
 
 def _is_program(instruction: Any) -> bool:

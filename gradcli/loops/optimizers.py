@@ -150,47 +150,67 @@ def _write_flat(
     NotFlat where it computes with what it remembers as a number, or begins to remember.
     """
     memory = memory or {}
-    held = {name: each for name, each in memory.items() if name != "step"}
     if any(type(each) is not Tensor for each in memory.values()):
         raise NotFlat("an optimizer that remembers numbers")
     optimizer: Optimizer = update.__self__  # type: ignore[attr-defined]
-    known = {name: SimpleNamespace(array=each.array) for name, each in memory.items()}
-    numbers = optimizer.numbers(known, group) if memory else None
-    for name, value in group.items():
-        if type(value) is Tensor:
-            raise NotFlat("a setting that is a tensor")
-        if name != "params" and not (numbers and name == "lr"):
-            tape.relies_on("equal", group, name, value)
+    held = {name: each for name, each in memory.items() if name != "step"}
     for name, tensor in held.items():
         tape.relies_on("equal", memory, name, tensor)
         tape.relies_on("is", tensor, "array", tensor.array)
+    for name, value in group.items():
+        if type(value) is Tensor:
+            raise NotFlat("a setting that is a tensor")
+        if name not in ("params", "lr"):
+            tape.relies_on("equal", group, name, value)
     tape.changes()
-    box = np.array(numbers or ())
-    if numbers:
-        pack = Struct(f"{len(box)}d").pack_into
-        put = partial(_put_numbers, partial(pack, box.data, 0), optimizer, memory, group)
-        tape.steps.append(("advance", put, ()))
+    start = len(tape.steps)
+    parts = _numbers_on(tape, optimizer, memory, group)
 
     def step(array: Any, gradient: Any, *remembered: Any) -> int:
         state = {
             name: SimpleNamespace(array=each) for name, each in zip(held, remembered, strict=False)
         }
-        if numbers:
-            return optimizer.apply(array, gradient, state, group, remembered[len(held) :])
-        count = update(array, gradient, state, group)
-        if len(state) != len(memory) or not all(
-            state[name].array is each for name, each in zip(held, remembered, strict=True)
+        if parts:
+            count = optimizer.apply(array, gradient, state, group, remembered[len(held) :])
+        else:
+            count = update(array, gradient, state, group)
+        if len(state) != len(held if parts else memory) or not all(
+            state[name].array is each for name, each in zip(held, remembered, strict=False)
         ):
             raise NotFlat("an optimizer that begins to remember")
         return count
 
     arrays = [target, gradient, *[tape.record(each.array) for each in held.values()]]
-    parts = [tape.record(box[number, ...]) for number in range(len(box))]
     count = step(*arrays, *parts)
-    if not count:
-        raise NotFlat("no kernel")
+    if parts and not count:  # no kernel takes these arrays: the rate is one of the settings
+        del tape.steps[start:]
+        parts = []
+        count = step(*arrays)
+    if not parts and "lr" in group:
+        tape.relies_on("equal", group, "lr", group["lr"])
     tape.steps.append(("count", storage, "version", count))
+    tape.numbers = group, parts, tape.steps[-1]
     return step, [*arrays, *parts]
+
+
+def _numbers_on(
+    tape: Tape, optimizer: Optimizer, memory: dict[str, Any], group: dict[str, Any]
+) -> list[Any]:
+    """The numbers of a step, read anew in each run; none where it follows from settings alone.
+    Parameters of a group that are stepped one behind the other share them, unless each counts.
+    """
+    whose, parts, last = tape.numbers
+    if whose is group and "step" not in memory and tape.steps and tape.steps[-1] is last:
+        return parts
+    known = {name: SimpleNamespace(array=each.array) for name, each in memory.items()}
+    numbers = optimizer.numbers(known, group)
+    if not numbers:
+        return []
+    box = np.array(numbers)
+    pack = Struct(f"{len(box)}d").pack_into
+    put = partial(_put_numbers, partial(pack, box.data, 0), optimizer, memory, group)
+    tape.steps.append(("advance", put, ()))
+    return [tape.record(box[number, ...]) for number in range(len(box))]
 
 
 def _put_numbers(

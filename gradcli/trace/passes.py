@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.layout.strides import span_of
+from gradcli.arrays.flat.planned import span_of
 from gradcli.trace.builder import is_copy, is_ufunc
 from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Trace, Value, replaced
 
@@ -274,9 +274,7 @@ def _takes_memory(instruction: Instruction) -> bool:
 
 
 def _is_laid_out_like(old: Any, new: Any) -> bool:
-    return bool(
-        old.shape == new.shape and old.strides == new.strides and old.dtype is new.dtype
-    )
+    return bool(old.shape == new.shape and old.strides == new.strides and old.dtype is new.dtype)
 
 
 class _Alive:

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.flat.recorded import Step
-from gradcli.arrays.layout.strides import span_of
 from gradcli.arrays.native import dispatch
 from gradcli.state import State
 
@@ -164,6 +163,15 @@ def _is_one(array: Any, other: Any) -> bool:
 def _meet(array: Any, other: Any) -> bool:
     (low, high), (least, most) = span_of(array), span_of(other)
     return low < most and least < high
+
+
+def span_of(array: Any) -> tuple[int, int]:
+    """The addresses of the first byte of an array's and behind the last."""
+    low = high = array.__array_interface__["data"][0]
+    for size, stride in zip(array.shape, array.strides, strict=True):
+        low += min((size - 1) * stride, 0)
+        high += max((size - 1) * stride, 0)
+    return low, high + array.itemsize
 
 
 # --- memory ---------------------------------------------------------------------------------------

@@ -325,6 +325,8 @@ class Tape:
             from then on.
         draws: whether a step draws random numbers.
         own: arrays whose elements steps alone read and write.
+        numbers: those that the last step of an optimizer took, for which group of parameters, and
+            what was written down behind it.
     """
 
     def __init__(self) -> None:
@@ -334,6 +336,7 @@ class Tape:
         self.changed = False
         self.draws = False
         self.own: list[Any] = []
+        self.numbers: tuple[Any, list[Recorded], Step | None] = None, [], None
 
     def record(self, array: Any) -> Recorded:
         """An array of the program's own memory, or of a constant's."""

@@ -405,12 +405,3 @@ def with_channels_last(array: Any) -> Any:
 def in_format_of_images(result: Any, self: Any, ndim: int) -> Any:
     """The same for the result of a pool over `ndim` dimensions; only for a batch of images."""
     return in_format_of(result, self) if ndim == 2 and self.ndim == 4 else in_row_order(result)
-
-
-def span_of(array: Any) -> tuple[int, int]:
-    """The addresses of the first byte of an array's and behind the last."""
-    low = high = array.__array_interface__["data"][0]
-    for size, stride in zip(array.shape, array.strides, strict=True):
-        low += min((size - 1) * stride, 0)
-        high += max((size - 1) * stride, 0)
-    return low, high + array.itemsize

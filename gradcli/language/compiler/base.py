@@ -25,7 +25,6 @@ from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
-    from gradcli.language.compiler.statements.short_loops import TimedLoop
     from gradcli.language.native.nodes import Nodes
     from gradcli.language.objects.attributes import Module
     from gradcli.limits import Steps
@@ -183,7 +182,7 @@ class Running(Protocol):
     last_assigned: str | None
     handled: list[GradcliError]
     hot_loops: dict[int, Any]
-    timed_loops: dict[int, TimedLoop]
+    timed_loops: dict[int, Any]
     steps: Steps
     provenance: Any
     long_loops: Any

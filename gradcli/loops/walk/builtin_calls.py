@@ -304,7 +304,13 @@ def _setattr_call(walk: Capture, callee: Callee) -> Any:
 
 _CLOCKS = {
     id(each)
-    for each in (time.perf_counter, time.perf_counter_ns, time.process_time, time.time, time.time_ns)
+    for each in (
+        time.perf_counter,
+        time.perf_counter_ns,
+        time.process_time,
+        time.time,
+        time.time_ns,
+    )
 }
 _NUMBERS_OF = {id(each) for each in MATH.values() if callable(each)} | {
     id(BUILTINS[name]) for name in OF_NUMBERS

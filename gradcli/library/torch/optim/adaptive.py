@@ -304,7 +304,7 @@ class Adam(_Averaging):
         return 1 + writes
 
     def numbers(self, state: State, group: Group) -> tuple[float, ...] | None:
-        return None if group["amsgrad"] else _numbers(stepped(state), group)
+        return _numbers(stepped(state), group) if state and not group["amsgrad"] else None
 
     def apply(
         self, array: Any, gradient: Any, state: State, group: Group, numbers: tuple[Any, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.kernels import in_c
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import value_error
 from gradcli.library.torch.optim.optimizer import (
@@ -42,6 +43,22 @@ class SGD(Optimizer):
             raise value_error("Nesterov momentum requires a momentum and zero dampening")
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        gradient = self._direction(array, gradient, state, group)
+        add_scaled(array, gradient, -number(group["lr"]))
+        return 1
+
+    def numbers(self, state: State, group: Group) -> tuple[float, ...] | None:
+        return (-number(group["lr"]),)
+
+    def apply(
+        self, array: Any, gradient: Any, state: State, group: Group, numbers: tuple[Any, ...]
+    ) -> int:
+        gradient = self._direction(array, gradient, state, group)
+        (factor,) = numbers
+        return int(in_c.add_scaled(array, gradient, factor, array))
+
+    def _direction(self, array: Any, gradient: Any, state: State, group: Group) -> Any:
+        """What is taken off, times the rate; the momentum goes on."""
         momentum = group["momentum"]
         gradient = decayed(array, gradient, group["weight_decay"])
         if momentum:
@@ -52,11 +69,9 @@ class SGD(Optimizer):
                 scale(buffer.array, momentum)
                 add_scaled(buffer.array, gradient, 1 - group["dampening"])
             if group["nesterov"]:
-                gradient = scaled_sum(gradient, buffer.array, momentum)
-            else:
-                gradient = buffer.array
-        add_scaled(array, gradient, -number(group["lr"]))
-        return 1
+                return scaled_sum(gradient, buffer.array, momentum)
+            return buffer.array
+        return gradient
 
 
 class ASGD(Optimizer):
