@@ -245,34 +245,24 @@ def test_pages_are_packed() -> None:
     assert {path.relative_to(ROOT) for path in MANUAL.rglob("*.md")} <= packed
 
 
+def _loaded_by(*words: str) -> set[str]:
+    """The modules that are loaded at the end of a command line."""
+    asked = f"from gradcli.cli.main import run\nrun({words})\nimport sys\nprint(*sys.modules)"
+    finished = subprocess.run(
+        [sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return set(finished.stdout.splitlines()[-1].split())
+
+
 def test_a_page_needs_no_numpy() -> None:
-    asked = (
-        "from gradcli.cli.main import run; run(['help', 'limits']); import sys; print(*sys.modules)"
-    )
-    loaded = (
-        subprocess.run(
-            [sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True
-        )
-        .stdout.splitlines()[-1]
-        .split()
-    )
-    assert {"numpy", "lark", "gradcli.ops.binding.catalogue", "difflib"} & set(loaded) == set()
+    loaded = _loaded_by("help", "limits")
+    assert loaded & {"numpy", "lark", "gradcli.ops.binding.catalogue", "difflib"} == set()
 
 
 def test_a_one_shot_reads_no_page() -> None:
-    asked = (
-        "from gradcli.cli.main import run\nrun(['y = x * 2', 'x=2'])\n"
-        "import sys\nprint(*sys.modules)"
-    )
-    loaded = (
-        subprocess.run(
-            [sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True
-        )
-        .stdout.splitlines()[-1]
-        .split()
-    )
+    loaded = _loaded_by("y = x * 2", "x=2")
     assert "gradcli.show.style" in loaded
-    assert [name for name in loaded if name in (overview.__module__, rendered.__module__)] == []
+    assert loaded & {overview.__module__, rendered.__module__} == set()
 
 
 def test_a_closed_pipe_ends_quietly(shell: Shell) -> None:

@@ -135,26 +135,15 @@ def _layer_norm(array: Any) -> Any:
     kind = layer.RowStatistics(
         values.shape, (array.ndim - 1,), (1,) * (array.ndim - 1) + weight.shape, 1e-5
     )
-    found = [formula.normalised(values, w, b, kind) for w, b in _pairs(weight)]
-    _, mean, rstd = found[0]
-    grad = _line(array, array.size).reshape(array.shape)
-    for one in (weight, None):
-        needs = (True, one is not None, True)
-        found.append(
-            formula.normalised_backward(grad, values, mean, rstd, one, weight, kind, needs)
-        )
-    return [array / max(1, np.abs(array).max(initial=0)) for each in found for array in each]
+    return _normalised(formula.normalised, array, values, weight, kind)
 
 
-def _pairs(weight: Any) -> Any:
-    return (weight, weight + 1), (weight, None), (None, weight), (None, None)
-
-
-def _batch_norm(array: Any) -> Any:
-    values = _tame(array, 3, 5, 4, 1 + array.size % 9)
-    weight = _line(array, 5)
-    kind = batch.ChannelStatistics(values.shape, (0, 2, 3), (1, 5, 1, 1), 1e-5)
-    found = [formula.normalised_by_channel(values, w, b, kind) for w, b in _pairs(weight)]
+def _normalised(function: Any, array: Any, values: Any, weight: Any, kind: Any) -> Any:
+    """What one of the functions makes of values, with each of weight and bias or without, and the
+    gradients.
+    """
+    pairs = (weight, weight + 1), (weight, None), (None, weight), (None, None)
+    found = [function(values, w, b, kind) for w, b in pairs]
     _, mean, rstd = found[0]
     grad = _line(array, values.size).reshape(values.shape)
     for one in (weight, None):
@@ -163,6 +152,13 @@ def _batch_norm(array: Any) -> Any:
             formula.normalised_backward(grad, values, mean, rstd, one, weight, kind, needs)
         )
     return [array / max(1, np.abs(array).max(initial=0)) for each in found for array in each]
+
+
+def _batch_norm(array: Any) -> Any:
+    values = _tame(array, 3, 5, 4, 1 + array.size % 9)
+    weight = _line(array, 5)
+    kind = batch.ChannelStatistics(values.shape, (0, 2, 3), (1, 5, 1, 1), 1e-5)
+    return _normalised(formula.normalised_by_channel, array, values, weight, kind)
 
 
 def _convolutions(array: Any) -> Any:
