@@ -37,6 +37,9 @@ from gradcli.ops.shape.joining import cat_function
 from gradcli.ops.shape.views import transpose
 from gradcli.state import active
 
+# --- arrays, some heads at a time -----------------------------------------------------------------
+
+
 _TILE = 1 << 18
 """Weights that are computed at a time."""
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from gradcli.language.compiler.statements.short_loops import TimedLoop
     from gradcli.loops.hot_loop import HotLoop
 
+# --- source lines ---------------------------------------------------------------------------------
+
+
 _WIDEST = 160
 _BEFORE = 40
 _TAB = 4

@@ -40,6 +40,8 @@ from gradcli.ops.shape.slicing import narrow, select
 from gradcli.ops.shape.views import expand, unsqueeze
 from gradcli.state import active
 
+# --- a running vmap -------------------------------------------------------------------------------
+
 
 class Interpreter(Frame):
     """Computes what a function does on batched values, while it runs."""
