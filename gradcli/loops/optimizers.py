@@ -97,12 +97,6 @@ def gradients_of(target: Any) -> list[Tensor]:
     raise GraphBreak("`zero_grad` of something that is no optimizer and no module")
 
 
-def memories_of(optimizer: Optimizer) -> list[dict[str, Any]]:
-    """What an optimizer remembers of its parameters."""
-    known = [dict.get(optimizer.state, parameter) for _, parameter in parameters_of(optimizer)]
-    return [memory for memory in known if memory is not None]
-
-
 def parameters_of(optimizer: Optimizer) -> Iterator[tuple[dict[str, Any], Tensor]]:
     """The parameters, each with its group."""
     for group in optimizer.param_groups:

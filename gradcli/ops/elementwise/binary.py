@@ -325,23 +325,18 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 
 
 _NO_INTEGERS = dtype_names("float", "complex", "bool")
-gcd = pointwise(
-    "gcd",
-    lambda self, other: np.gcd(self, other),
-    unsupported=_NO_INTEGERS,
-    doc="The greatest common divisor of integers.",
-    example="torch.gcd(tensor([3, 1, 2]), tensor([6, 4, 3]))",
-    loop=SCALAR,
-)
-lcm = pointwise(
-    "lcm",
-    lambda self, other: np.lcm(self, other),
-    unsupported=_NO_INTEGERS,
-    doc="The least common multiple of integers.",
-    example="torch.lcm(tensor([3, 1, 2]), tensor([6, 4, 3]))",
-    loop=SCALAR,
-)
-for _entry in (gcd, lcm):
+for _name, _array, _doc in (
+    ("gcd", lambda self, other: np.gcd(self, other), "The greatest common divisor of integers."),
+    ("lcm", lambda self, other: np.lcm(self, other), "The least common multiple of integers."),
+):
+    _entry = pointwise(
+        _name,
+        _array,
+        unsupported=_NO_INTEGERS,
+        doc=_doc,
+        example=f"torch.{_name}(tensor([3, 1, 2]), tensor([6, 4, 3]))",
+        loop=SCALAR,
+    )
     expose_of_tensors(_entry, inplace_function=True)
 
 

@@ -179,26 +179,6 @@ def _std_mean_rule(
     return _plus_mean(of_std, of_mean, self, dims, keepdim)
 
 
-var_mean = op(
-    "var_mean",
-    _var_mean_array,
-    half=rounded_once,
-    outputs=("result0", "result1"),
-    self=_var_mean_rule,
-    hazard=Hazard(nothing="var_mean of so few elements divides by 0"),
-    raises=BY_KINDS,
-)
-std_mean = op(
-    "std_mean",
-    _std_mean_array,
-    half=rounded_once,
-    outputs=("result0", "result1"),
-    self=_std_mean_rule,
-    hazard=Hazard(nothing="std_mean of so few elements divides by 0"),
-    raises=BY_KINDS,
-)
-
-
 def _add_spread(entry: Op, words: str) -> None:
     """The function of a spread; `unbiased` is the older name of `correction` 1 or 0."""
     name = entry.name
@@ -235,8 +215,20 @@ def _add_spread(entry: Op, words: str) -> None:
 
 _add_spread(var, "The variance")
 _add_spread(std, "The standard deviation")
-_add_spread(var_mean, "The variance and the mean")
-_add_spread(std_mean, "The standard deviation and the mean")
+for _name, _array, _rule, _words in (
+    ("var_mean", _var_mean_array, _var_mean_rule, "The variance and the mean"),
+    ("std_mean", _std_mean_array, _std_mean_rule, "The standard deviation and the mean"),
+):
+    _with_mean = op(
+        _name,
+        _array,
+        half=rounded_once,
+        outputs=("result0", "result1"),
+        self=_rule,
+        hazard=Hazard(nothing=f"{_name} of so few elements divides by 0"),
+        raises=BY_KINDS,
+    )
+    _add_spread(_with_mean, _words)
 
 # --- the middle and the most frequent -----------------------------------------------------------
 

@@ -446,43 +446,38 @@ for _kind, (_body, _words) in _SEVERAL.items():
 # --- frequencies ----------------------------------------------------------------------------------
 
 
-def _spacing(name: str, n: Any, d: Any) -> tuple[int, float]:
-    if type(n) is not int:
-        raise type_error(f"{name}(): n must be an integer")
-    return n, float(plain_number(f"{name}()", d))
+def _add_frequencies(name: str, steps: Callable[[int], Any], summary: str) -> None:
+    """The function of frequencies by their numbers of periods, `steps` of the length."""
+
+    @function(name, module="torch.fft")
+    def frequencies(
+        n: int,
+        d: float = 1.0,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        if type(n) is not int:
+            raise type_error(f"{name}(): n must be an integer")
+        d = float(plain_number(f"{name}()", d))
+        target = checked_dtype(name, dtype, dtypes.default_dtype()).numpy_dtype
+        array = steps(n).astype(target) * (1.0 / (n * d) if n else 1.0)
+        return tensor_of(name, array.astype(target), device, requires_grad)
+
+    describe(frequencies, summary, example=f"torch.fft.{name}(4)")
 
 
-def _frequencies(name: str, steps: Any, n: int, d: float, dtype: Any) -> Any:
-    target = checked_dtype(name, dtype, dtypes.default_dtype())
-    array = steps.astype(target.numpy_dtype) * (1.0 / (n * d) if n else 1.0)
-    return array.astype(target.numpy_dtype)
-
-
-@function("fftfreq", module="torch.fft")
-def fftfreq(
-    n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """The frequencies that `fft` of n elements at distance d gives, in its order.
-
-    Example: torch.fft.fftfreq(4)
-    """
-    n, d = _spacing("fftfreq", n, d)
-    steps = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
-    array = _frequencies("fftfreq", steps, n, d, dtype)
-    return tensor_of("fftfreq", array, device, requires_grad)
-
-
-@function("rfftfreq", module="torch.fft")
-def rfftfreq(
-    n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """The frequencies that `rfft` of n elements at distance d gives.
-
-    Example: torch.fft.rfftfreq(4)
-    """
-    n, d = _spacing("rfftfreq", n, d)
-    array = _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype)
-    return tensor_of("rfftfreq", array, device, requires_grad)
+_add_frequencies(
+    "fftfreq",
+    lambda n: np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)]),
+    "The frequencies that `fft` of n elements at distance d gives, in its order.",
+)
+_add_frequencies(
+    "rfftfreq",
+    lambda n: np.arange(n // 2 + 1),
+    "The frequencies that `rfft` of n elements at distance d gives.",
+)
 
 
 def _shifted(name: str, input: Tensor, dim: Any, back: bool) -> Tensor:

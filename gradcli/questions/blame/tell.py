@@ -373,7 +373,7 @@ def answer_of(watched: Watched) -> Answer:
     return Answer(lambda style: _text(watched, style), lambda: _document(watched))
 
 
-def blamed_of(watched: Watched, report: NonFinite) -> Blamed:
+def blamed_of(report: NonFinite) -> Blamed:
     """An operation of PyTorch's, or what entered, as `blame` has those of its own runs."""
     dtype = DTYPES[report.dtype].numpy_dtype
     with np.errstate(all="ignore"):
@@ -458,7 +458,7 @@ def _text(watched: Watched, style: Style) -> str:
     named = f"{escaped(listed)} {verb} not finite"
     if not nonfinite.again:
         return "\n\n".join([wrapped(f"{head}{named}"), *_unrepeated(nonfinite)]) + "\n"
-    blamed = blamed_of(watched, nonfinite)
+    blamed = blamed_of(nonfinite)
     parts = [wrapped(f"{head}{named}: {blamed.cause}, {_where(nonfinite)}")]
     parts += facts(blamed, style)
     parts += [_source(nonfinite, style), _chain(nonfinite), _watched_cure(nonfinite, blamed, style)]
@@ -534,7 +534,7 @@ def _document(watched: Watched) -> dict[str, Any]:
         return {"schema": SCHEMA, "blamed": None, "others": [], "steps": watched.steps}
     blamed: dict[str, Any] = {"spoilt": list(nonfinite.spoilt)}
     if nonfinite.again:
-        blamed = blamed_object(blamed_of(watched, nonfinite))
+        blamed = blamed_object(blamed_of(nonfinite))
         blamed["op"] = nonfinite.op
         cure = nonfinite.cure
         blamed["cure"] = None if cure is None else {

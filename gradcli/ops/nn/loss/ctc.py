@@ -185,9 +185,7 @@ def _each(log_probs: Any, targets: Any, lengths: Lengths, sizes: Lengths, blank:
 
 
 @on_the_host
-def _ctc_array_on_host(
-    log_probs: Any, targets: Any, lengths: Lengths, sizes: Lengths, blank: int
-) -> Any:
+def _ctc_array(log_probs: Any, targets: Any, lengths: Lengths, sizes: Lengths, blank: int) -> Any:
     losses = []
     for extended, steps in _each(log_probs, targets, lengths, sizes, blank):
         if len(steps):
@@ -198,15 +196,8 @@ def _ctc_array_on_host(
     return np.array(losses, log_probs.dtype)
 
 
-def _ctc_array(
-    log_probs: Any, targets: Any, lengths: Lengths, sizes: Lengths, blank: int, zero_infinity: bool
-) -> Any:
-    # Only the gradient depends on `zero_infinity` here: ctc_loss() replaces infinite losses.
-    return _ctc_array_on_host(log_probs, targets, lengths, sizes, blank)
-
-
 @on_the_host
-def _ctc_gradient_on_host(
+def _ctc_gradient(
     grad: Any,
     log_probs: Any,
     losses: Any,
@@ -235,24 +226,11 @@ def _ctc_gradient_on_host(
     return result
 
 
-def _ctc_gradient(
-    grad: Any,
-    log_probs: Any,
-    losses: Any,
-    targets: Any,
-    lengths: Lengths,
-    sizes: Lengths,
-    blank: int,
-    zero_infinity: bool,
-) -> Any:
-    return _ctc_gradient_on_host(
-        grad, log_probs, losses, targets, lengths, sizes, blank, zero_infinity
-    )
-
-
 ctc_loss_backward = op(
     "_ctc_loss_backward",
-    _ctc_gradient,
+    lambda grad, log_probs, losses, targets, lengths, sizes, blank, zero_infinity: _ctc_gradient(
+        grad, log_probs, losses, targets, lengths, sizes, blank, zero_infinity
+    ),
     node="NotImplemented",
     constant=("targets",),
     grad=_no_second,
@@ -264,7 +242,10 @@ ctc_loss_backward = op(
 
 _ctc_loss: Op = op(
     "_ctc_loss",
-    _ctc_array,
+    # Only the gradient depends on `zero_infinity` here: ctc_loss() replaces infinite losses.
+    lambda log_probs, targets, lengths, sizes, blank, zero_infinity: _ctc_array(
+        log_probs, targets, lengths, sizes, blank
+    ),
     constant=("targets",),
     log_probs=lambda grad, log_probs, result, targets, lengths, sizes, blank, zero_infinity: (
         ctc_loss_backward(grad, log_probs, result, targets, lengths, sizes, blank, zero_infinity)
