@@ -60,6 +60,66 @@ MISTAKES = {
             )
         ],
     ),
+    "switched_off": Mistake(
+        [
+            Asked(
+                ["why", "encoder.weight.grad"],
+                ["under set_grad_enabled(False)", "switched_off.py:11", "move it out of what is"],
+            ),
+            Asked(["why", "body.weight.grad"], ["under inference_mode()", "switched_off.py:14"]),
+            Asked(["run"], [" operations, equal to "]),
+        ],
+        [
+            Cured(
+                "torch.set_grad_enabled(False)",
+                "pass",
+                "assert encoder.weight.grad.abs().sum() > 0",
+            ),
+            Cured(
+                "with torch.inference_mode():",
+                "if True:",
+                "assert body.weight.grad.abs().sum() > 0",
+            ),
+        ],
+    ),
+    "numpy_copy": Mistake(
+        [
+            Asked(
+                ["why", "w.grad"],
+                [
+                    "no operation that was recorded leads from w to loss",
+                    "this makes an array of NumPy's, and what the script made of that is not",
+                    "numpy_copy.py:9",
+                ],
+            )
+        ],
+        [
+            Cured(
+                "(torch.from_numpy(grown) * v)",
+                "(torch.exp(w) * v)",
+                "assert w.grad.abs().sum() > 0",
+            )
+        ],
+    ),
+    "rebound": Mistake(
+        [
+            Asked(
+                ["why", "w.grad"],
+                [
+                    "`w` is no longer the leaf of that name, which has a gradient",
+                    "from here on `w` is a new tensor, made by SubBackward0",
+                    "rebound.py:12",
+                ],
+            )
+        ],
+        [
+            Cured(
+                "w = w - 0.1 * w.grad",
+                "w.data -= 0.1 * w.grad",
+                "assert w.grad is not None",
+            )
+        ],
+    ),
     "no_gradient": Mistake(
         [
             Asked(["explain", "--flow"], ["7 of 9 parameters get no gradient"]),

@@ -287,6 +287,8 @@ class Recorded:
         inputs: the tensors that arguments were bound to, by name.
         error: what the run ended with, None where it came to its end.
         has_numbers: whether its tensors hold numbers, and not shapes alone.
+        rebound: of a recording, the names that the script gave to another tensor since, with that
+            one's name.
     """
 
     def __init__(
@@ -307,6 +309,7 @@ class Recorded:
         self.inputs: dict[str, Tensor] = {}
         self.error: GradcliError | None = None
         self.has_numbers = True
+        self.rebound: dict[str, str] = {}
         self.flow = Dataflow(recorder, provenance)
 
     def creation(self, tensor: Tensor) -> Span | None:

@@ -453,6 +453,8 @@ class Run:
         with self.session.running():
             recorded = Recorded(statements, names, recorder, provenance, output, name)
         recorded.has_numbers = self.has_numbers
+        if self.options.recording is not None:
+            recorded.rebound = self.options.recording.rebound
         return recorded
 
     def show_value(self, value: Any) -> None:

@@ -229,6 +229,7 @@ class Recording(Container):
         drawn: the arrays that were drawn at random.
         numbers: the numbers in the program that the run read out of tensors.
         output: the name of what the last backward pass began with, "" for none.
+        rebound: the names that the script gave to another tensor since, with that one's name here.
         has_data: whether it has arrays.
         is_told: whether it was said how the replay compares with the run: in a session that is
             said once.
@@ -250,6 +251,8 @@ class Recording(Container):
         self.drawn = frozenset(texts_of(index["drawn"]))
         self.numbers = texts_of(index["numbers"])
         self.output = text_of(index["output"])
+        rebound = dict(index.get("rebound", {}))
+        self.rebound = {text_of(name): text_of(other) for name, other in rebound.items()}
         self.has_data = index["data"] is True
         files = texts_of(index["files"])
         places = [

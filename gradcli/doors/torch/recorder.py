@@ -411,7 +411,8 @@ class Spec:
     """How a function of PyTorch is written down.
 
     Attributes:
-        kind: "op", "method", "attribute", "assign", "item", "backward", "grad", "ignored".
+        kind: "op", "method", "attribute", "assign", "item", "backward", "grad", "ignored", or
+            "switch", which turns gradients off and on.
         name: its name in the language: `F.relu`, or a method's or an attribute's.
         writes: whether it writes to its first operand.
         draws: whether it may take random numbers.
@@ -477,7 +478,7 @@ IGNORED = frozenset(
         "dim", "size", "stride", "numel", "element_size", "__len__", "__bool__", "__hash__",
         "data_ptr", "storage_offset", "nelement", "get_device", "__repr__", "__format__",
         "is_complex", "is_floating_point", "is_contiguous", "is_same_size", "untyped_storage",
-        "storage", "_set_grad_enabled", "is_nonzero", "is_signed", "ndimension", "has_names",
+        "storage", "is_nonzero", "is_signed", "ndimension", "has_names",
         "__contains__", "is_set_to", "is_shared", "is_pinned", "share_memory_", "__dir__",
         "broadcast_shapes", "can_cast", "result_type", "promote_types", "__reduce_ex__",
         "__deepcopy__", "manual_seed", "get_default_dtype", "set_default_dtype", "is_inference",
@@ -566,6 +567,8 @@ class Specs:
             return Spec(kind if attribute in wanted else "ignored", attribute)
         if name in IGNORED:
             return Spec("ignored", name)
+        if name == "_set_grad_enabled":
+            return Spec("switch", name)
         if name in ITEMS:
             return Spec("item", name)
         if function is self.backward:
@@ -593,14 +596,14 @@ class Value:
         origin: "outside", "op", "grad" (of the leaf `of`), "unseen" (made by what nobody heard).
         version: the version of its memory when it was last seen.
         data: a copy of what it held when it was first seen, None while the tensor still holds it.
-        hint: the name that the program gave it.
+        hint: the name that the program gave it, in a frame with the code `home`.
         text: its name in the written program.
         of: for a gradient the leaf.
         same: the value that stands for this one, where two were made of a tensor.
         reads: how many events took it.
     """
 
-    __slots__ = ("data", "hint", "needs_grad", "of", "origin", "reads", "same", "tensor", "text",
+    __slots__ = ("data", "hint", "home", "needs_grad", "of", "origin", "reads", "same", "tensor", "text",
                  "version")  # fmt: skip
 
     def __init__(self, tensor: Any, origin: str, hint: str = "") -> None:
@@ -609,6 +612,7 @@ class Value:
         self.version = version_of(tensor)
         self.data: Any = None
         self.hint = hint
+        self.home: Any = None
         self.of: Value | None = None
         self.same: Value | None = None
         self.reads = 0
@@ -1119,6 +1123,8 @@ class Here(threading.local):
         recomputed, unrecorded: how many checkpointed regions it is in, with and without an input
             that requires grad.
         is_aside: whether the mode is left out because an optimizer steps.
+        off: what switched gradients off last, as the program spells it.
+        off_before: what it was ahead of each context that is entered.
     """
 
     def __init__(self) -> None:
@@ -1129,6 +1135,8 @@ class Here(threading.local):
         self.recomputed = 0
         self.unrecorded = 0
         self.is_aside = False
+        self.off = NO_GRAD
+        self.off_before: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
     @property
     def is_deaf(self) -> bool:
@@ -1168,7 +1176,7 @@ class Recorder:
         self.creations = Creations()
         self.mode: Any = None
         self.pool = Pool()
-        self.hints: dict[int, tuple[Any, str]] = {}
+        self.hints: dict[int, tuple[Any, tuple[str, Any]]] = {}
         self.constants: dict[float, int] = {}
         self.local: dict[int, Any] = {}
         self.distributed: set[int] = set()
@@ -1451,6 +1459,9 @@ class Recorder:
         spec = self.specs.of(function)
         if spec.kind == "ignored" or self.is_unheard():
             return call(function, args, kwargs)
+        if spec.kind == "switch":
+            self._switched(sys._getframe(1))
+            return call(function, args, kwargs)
         if torch._C._functorch.peek_interpreter_stack() is not None:
             self.window.transforms += 1
             return call(function, args, kwargs)
@@ -1473,6 +1484,22 @@ class Recorder:
         if spec.name.rpartition(".")[2] in COMPOSITES:
             return self._opened(function, args, kwargs)
         return self._op(spec, function, args, kwargs, call)
+
+    def _switched(self, frame: Any) -> None:
+        """Note what switches gradients off or on: a frame inside PyTorch's context for it."""
+        while frame is not None and not frame.f_code.co_filename.endswith(CONTEXTS):
+            frame = frame.f_back
+        context, leaves = None, False
+        while frame is not None and frame.f_code.co_filename.endswith(CONTEXTS):
+            context = frame.f_locals.get("self")
+            leaves = frame.f_code.co_name == "__exit__"
+            frame = frame.f_back
+        here = self.here
+        if leaves:
+            here.off = here.off_before.pop(context, here.off)
+        elif context is not None:
+            here.off_before.setdefault(context, here.off)
+            here.off = SWITCHES.get(type(context).__name__, NO_GRAD)
 
     def _leaves_no_trace(self, spec: Spec, args: Any) -> bool:
         """Whether a use of `.grad` leaves no trace in the program: a read, or what clears the
@@ -1662,6 +1689,7 @@ class Recorder:
             return
         value.origin = "outside"
         value.hint = event.place.names[0] if len(event.place.names) == 1 else ""
+        value.home = event.place.frames[0][0] if event.place.frames else None
         if event.note == "drawn":
             value.hint = value.hint or "random"
         self._hold(value)
@@ -1697,12 +1725,14 @@ class Recorder:
         program needs.
         """
         modes: list[str] = []
-        if (
+        if torch.is_inference_mode_enabled():
+            modes.append("torch.inference_mode()")
+        elif (
             not torch.is_grad_enabled()
             and not self.here.recomputed
             and any(map(needs_grad, tensors))
         ):
-            modes.append(UNRECORDED_CHECKPOINT if self.here.unrecorded else "torch.no_grad()")
+            modes.append(UNRECORDED_CHECKPOINT if self.here.unrecorded else self.here.off)
         for _, dtype in autocast_regions()[:1]:
             modes.append(f'torch.autocast("cpu", dtype={dtype})')
         return tuple(modes)
@@ -1746,7 +1776,8 @@ class Recorder:
         version = version_of(tensor)
         if value.origin == "outside" and not value.reads:
             if value.hint in ("", "random"):
-                value.hint = self._name_of(tensor) or value.hint
+                name, home = self._name_of(tensor)
+                value.hint, value.home = name or value.hint, home or value.home
             if version != value.version and node_of(tensor) is None:  # it was still being filled
                 value.data, value.version = None, version
                 self._hold(value)
@@ -1765,7 +1796,7 @@ class Recorder:
         """The value of a tensor that no function that was heard has made."""
         window = self.window
         value = Value(tensor, "outside" if node_of(tensor) is None else "unseen")
-        value.hint = self._name_of(tensor)
+        value.hint, value.home = self._name_of(tensor)
         if value.origin == "unseen":
             former = self.previous.known.get(id(tensor)) if self.previous is not None else None
             if former is None or former.origin != "op":
@@ -1885,6 +1916,10 @@ class Recorder:
         known = self.window.known.get(id(args[0]))
         if known is not None and spec.name in LISTING and args[0].numel() <= SMALL:
             self.window.lists.append((known, args[0].detach().clone()))
+        if known is not None and spec.name in ARRAYS and known.origin == "op":
+            self.window.events.append(
+                Event(ARRAY, [known], {}, self._place(sys._getframe(2)), self._call_now())
+            )
         if isinstance(result, float) and known is not None:
             event = Event(NUMBER, [known], {}, self._place(sys._getframe(2)), -1)
             self.window.numbers[id(result)] = (result, event)
@@ -2181,7 +2216,7 @@ class Recorder:
     def _step_of(self, optimizer: Any) -> Step:
         """Enter an optimizer into the window, with the name that the program has for it."""
         place = self._place(sys._getframe(2))
-        name = self._name_of(optimizer) or "optimizer"
+        name = self._name_of(optimizer)[0] or "optimizer"
         creation = self.creations.of(optimizer)
         step = Step(optimizer, name, place, creation, self._parameter)
         self.window.steps.append(step)
@@ -2289,18 +2324,19 @@ class Recorder:
             frame = frame.f_back
         return Place(frames, names)
 
-    def _name_of(self, tensor: Any) -> str:
-        """The name that the outermost of the user's frames has for a tensor."""
+    def _name_of(self, tensor: Any) -> tuple[str, Any]:
+        """The name that the outermost of the user's frames has for a tensor, and its code."""
         is_parameter = type(tensor) is torch.nn.Parameter
         known = self.hints.get(id(tensor)) if is_parameter else None
         if known is not None and known[0]() is tensor:
             return known[1]
-        name = ""
+        name, home = "", None
         for frame in users_frames(sys._getframe(3), self._is_internal):
-            name = _held_name(frame, tensor) or name
+            held = _held_name(frame, tensor)
+            name, home = (held, frame.f_code) if held else (name, home)
         if is_parameter:
-            self.hints[id(tensor)] = weakref.ref(tensor), name
-        return name
+            self.hints[id(tensor)] = weakref.ref(tensor), (name, home)
+        return name, home
 
 
 UNCOMPILED = "torch.compile was left out: what it compiles ran uncompiled"
@@ -2317,6 +2353,11 @@ HANDING_ON = ("inner", "_call_impl", "handle_torch_function")
 
 RECURRENT, RESULT = os.path.join("nn", "modules", "rnn.py"), ("result",)
 """The file of PyTorch's whose modules return the parts of what an op gives, and its name there."""
+
+CONTEXTS = os.path.join("autograd", "grad_mode.py")
+NO_GRAD = "torch.no_grad()"
+SWITCHES = {"set_grad_enabled": "torch.set_grad_enabled(False)"}
+"""The contexts of PyTorch's that switch gradients off, beside `no_grad`, as a program has them."""
 
 UNRECORDED_CHECKPOINT = "checkpoint(use_reentrant=True)"
 """What an op is under in a checkpoint with re-entry none of whose inputs requires grad."""
@@ -2673,6 +2714,7 @@ class Writer:
         self.hooked: list[Hook] = []
         self.stepping: set[str] = set()
         self.read_numbers: list[str] = []
+        self.bound: dict[tuple[Any, str], list[Value]] = {}
         self.sources = {id(event) for _, events in window.computed.values() for event in events}
         self.number_names: dict[int, str] = {}
         self.output = ""
@@ -2685,6 +2727,20 @@ class Writer:
             if id(root) not in window.idle
             for tensor in (*root.parameters(), *root.buffers())
         }
+
+    def rebound(self) -> dict[str, str]:
+        """The names that the script gave to another tensor since, with what that is called here."""
+        first = {
+            (value.home, value.hint): value
+            for value in self.window.known.values()
+            if value.origin == "outside"
+        }
+        found = {}
+        for key, values in self.bound.items():
+            name = first.get(key, values[0]).text
+            if name == key[1] != values[-1].text:
+                found[name] = values[-1].text
+        return found
 
     # --- values and arrays ------------------------------------------------------------------------
 
@@ -2977,6 +3033,9 @@ class Writer:
         elif spec is NUMBER:
             if id(event) in self.sources:
                 self._read_number(event)
+        elif spec is ARRAY:
+            text = f"{self._operand(event.args[0])}.numpy()"
+            self.lines.append(Line(text, event.place, event.call))
         elif spec.kind == "backward":
             self._backward(event)
         else:
@@ -3088,6 +3147,8 @@ class Writer:
             else:
                 hint = f"{hints[0]}_{place}" if hints else f"{short}_"
             each.hint = hint
+            if event.place.frames:
+                self.bound.setdefault((event.place.frames[0][0], hint), []).append(each)
             if hint.endswith("_"):
                 count = self.counts[hint] = self.counts.get(hint, 0) + 1
                 hint = f"{hint}{count}"
@@ -3114,9 +3175,11 @@ class Writer:
 
     def _is_still(self, tensor: Any, version: int) -> bool:
         """Whether a tensor holds what it did at a version. What `.data` gives counts no writes to
-        the tensor that it is of.
+        the tensor that it is of, and a tensor of inference mode none at all.
         """
         if version_of(tensor) != version or id(tensor) in self.window.uncounted:
+            return False
+        if tensor.is_inference():
             return False
         owners = self.window.by_storage.get(_storage(tensor), ())
         return not owners or tensor._is_view() or any(each.tensor is tensor for each in owners)
@@ -3381,7 +3444,11 @@ COPYING = frozenset(
 )
 """What makes a tensor of numbers, which may be those of another tensor."""
 
+ARRAYS = frozenset({"numpy", "__array__"})
+"""What makes an array of NumPy's of a tensor."""
+
 NUMBER = Spec("number", "item")
+ARRAY = Spec("array", "numpy")
 NUMBERS_BACK = Spec("read", "item")
 ELEMENTS_BACK = Spec("read", "tolist")
 
@@ -3447,6 +3514,7 @@ class Tables:
             "drawn": self.writer.drawn,
             "numbers": self.writer.read_numbers,
             "output": self.writer.output,
+            "rebound": self.writer.rebound(),
             "notes": self.writer.notes,
             "data": self.settings.data,
             "dtypes": self.writer.dtypes,

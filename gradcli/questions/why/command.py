@@ -270,7 +270,7 @@ def _answer(run: Run, question: Question, recorded: Recorded) -> Why:
     parameters = dict(parameters_of(run.session))
     named = {**parameters, **recorded.values}
     name, attribute = question.name, question.attribute
-    tensor = named.get(name)
+    tensor = named.get(recorded.rebound.get(name, name))
     if tensor is None and not name.isidentifier():
         wanted = _dotted(name)
         name = next((each for each in named if _dotted(each) == wanted), name)

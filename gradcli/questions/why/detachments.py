@@ -220,6 +220,8 @@ def _no_grad_detachment(call: Any, program: Sequence[tree.Statement]) -> Detachm
             return Detachment(call.span, _CHECKPOINTED, _LET_IN, (), tries)
         is_decorator = block.source.text[: block.start].endswith("@")
         help = f"leave `@{block.text}` out" if is_decorator else "move it out of the block"
+        if block.source.origins is not None:  # a block, a decorator or a call: all look alike
+            help = f"move it out of what is under {mode}"
         tries = instead(block, "torch.enable_grad()")
         return Detachment(call.span, _UNRECORDED.format(mode), help, labels, tries)
     if call.span is not None and call.span.text.endswith(".step()"):

@@ -770,12 +770,15 @@ class _Gradients:
         place = node.place
         earlier = self._leaf_of_this_name(node)
         if earlier is not None:
-            statement = self.run.provenance.last_assignment(name)
+            bound = self.run.rebound.get(name, name)
+            statement = self.run.provenance.last_assignment(bound)
             at = place if statement is None else statement.span
             value = "None" if earlier.grad is None else "a gradient"
             tries = in_place(statement, name)
             help = f"change the leaf itself: `with torch.no_grad(): {name} -= …`"
-            if not tries:
+            if bound != name:
+                tries = ()  # names of a recording are its own
+            elif not tries:
                 tries = under_another_name(self.run.program, statement, name)
                 help = f"give the result another name: `{name}_new = …`"
             text = f"from here on `{name}` is a new tensor, made by {node.node_name}"
@@ -990,8 +993,18 @@ class _Gradients:
                 continue
             if any(id(tensors.get(e)) in reached for e in each.effects.get(Effect.READS, ())):
                 read.append(each.span)
-        text = "this makes a number, and what the script made of that is not recorded"
-        return [Detachment(span, text) for span in dict.fromkeys(read)][:_PASSES]
+        text = "this makes {}, and what the script made of that is not recorded"
+        places = [Detachment(each, text.format("a number")) for each in dict.fromkeys(read)]
+        arrays = [
+            step.place
+            for key in reached
+            for step in self.run.flow.onward.get(key, ())
+            if step.place is not None and step.place.source.origins is not None
+            if step.place.text.endswith(".numpy()")
+        ]
+        array = text.format("an array of NumPy's")
+        places += [Detachment(each, array) for each in dict.fromkeys(arrays)]
+        return places[:_PASSES]
 
     def _stored(self, step: Flow) -> Detachment | None:
         """That what a step makes is assigned to `.data`, if it is."""

@@ -93,9 +93,16 @@ def _help_that_helps(
             for text in second.tries[:2]:
                 one = again(text)
                 if second.help and one is not None and _helps(answer, second, output, one):
-                    place = "" if second.place is None else f" in line {second.place.line}"
-                    return f"{offered.help}, and then{place}: {second.help}"
+                    return f"{offered.help}, and then{_where(second)}: {second.help}"
     return None
+
+
+def _where(second: Detachment) -> str:
+    """The line of a second change; in a recording the script's own."""
+    place = second.place
+    if place is None:
+        return ""
+    return f" in {place.origin}" if place.origin else f" in line {place.line}"
 
 
 def _differentiated(text: str, output: Output, again: Again) -> Ran | None:
