@@ -502,6 +502,58 @@ def test_what_a_finite_number_would_not_be_right_for(
     assert blamed["cure"] is None
 
 
+_TRAINED = """\
+x = torch.tensor([[1.], [-30.]])
+for i in range({rounds}):
+    loss = (x * w - 3).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "token", "said"),
+    [
+        (
+            "w = torch.ones(1, requires_grad=True)\nopt = torch.optim.SGD([w], lr=1e30)\n"
+            "loss = (w * 1e20).sum()\nloss.backward()\nopt.step()",
+            "opt.step()",
+            "overflow in a step, where w is changed: w was finite, and a step made it -inf: this"
+            " step is too large",
+        ),
+        (
+            "w = torch.tensor([1., 2.], requires_grad=True)\n"
+            "opt = torch.optim.Adam([w], lr=0.1, eps=0.)\nloss = w[0] * 2\nloss.backward()\n"
+            "opt.step()",
+            "opt.step()",
+            "undefined in a step, where w is changed: of a gradient that is finite",
+        ),
+        (
+            "w = torch.ones(1, requires_grad=True)\nopt = torch.optim.SGD([w], lr=0.1)\n"
+            + _TRAINED.format(rounds=11),
+            "(x * w - 3).pow(2)",
+            "no cure of the formula: the training diverges: with every step of `w`: a smaller"
+            " learning rate",
+        ),
+        (
+            "w = torch.ones(1, requires_grad=True)\nopt = torch.optim.SGD([w], lr=0.1)\n"
+            + _TRAINED.format(rounds=100),
+            "x * w",
+            "the training diverges: with every step of `w`",
+        ),
+    ],
+    ids=["its last step overflows", "its last step divides 0 by 0", "diverged at its end", "long"],
+)
+def test_what_steps_come_to(
+    program: str, token: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = CommandLine(capsys)
+    told = " ".join(command("blame", program).out.split())
+    assert [each for each in said.split(": ") if each not in told] == [], told
+    assert json.loads(command("blame", program, "--json").out)["blamed"]["source"] == token
+
+
 @pytest.mark.parametrize(
     ("program", "words"),
     [

@@ -150,6 +150,12 @@ SET = [
 ]  # fmt: skip
 
 
+def test_a_value_of_a_slice_is_one_step_and_one_of_a_list_made_of_it() -> None:
+    program = "from itertools import islice\nlen(list(islice([0] * 90, 90)))"
+    finished = _run(program, "--max-steps=200")
+    assert finished.code == 0, finished.stderr
+
+
 @pytest.mark.parametrize(("program", "option", "code", "says"), SET)
 def test_set_limits(program: str, option: str, code: str, says: str) -> None:
     finished = _run(program, option)

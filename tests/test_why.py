@@ -907,9 +907,41 @@ _ANSWERS: list[tuple[str, str, str, str, str | None, str, str | None]] = [
         f"{_LIN}{_SGD}s = torch.optim.lr_scheduler.LambdaLR(opt, lambda e: e // 9)\n"
         "for i in range(3):\n    net(torch.ones(1, 2)).sum().backward()\n"
         "    opt.step()\n    s.step()",
-        "no rate",
+        "no rate at step",
         "s = torch.optim.lr_scheduler.LambdaLR(opt, lambda e: e // 9)",
         "`opt` has lr=0 for it at each step()",
+        None,
+    ),
+    (
+        "a long loop each of whose steps rounding loses",
+        "p.trains",
+        "p = torch.tensor([1000.], requires_grad=True)\nopt = torch.optim.SGD([p], lr=1e-9)\n"
+        "for i in range(200):\n    opt.zero_grad()\n    p.sum().backward()\n    opt.step()",
+        "rounded away",
+        "opt.step()",
+        "numbers of torch.float32 as large as 1000 are 6.1e-05 apart",
+        None,
+    ),
+    (
+        "a long loop that puts NaN back",
+        "p.trains",
+        "p = torch.tensor([math.nan, 1.], requires_grad=True)\nopt = torch.optim.SGD([p], lr=1.)\n"
+        "start = p.detach().clone()\nfor i in range(200):\n    opt.zero_grad()\n"
+        "    p.sum().backward()\n    opt.step()\n    p.data.copy_(start)",
+        "put back",
+        "p.data.copy_(start)",
+        "put back after each step() to what it was ahead of the first",
+        "leave it out",
+    ),
+    (
+        "a gradient that LBFGS takes for none",
+        "net.weight.trains",
+        f"{_LIN}opt = torch.optim.LBFGS(net.parameters())\ndef closure():\n    opt.zero_grad()\n"
+        "    loss = 1e-9 * net(torch.ones(1, 2)).sum()\n    loss.backward()\n    return loss\n"
+        "for i in range(3):\n    opt.step(closure)",
+        "converged",
+        "opt.step(closure)",
+        "no number of any gradient is above tolerance_grad, which is 1e-07",
         None,
     ),
     (

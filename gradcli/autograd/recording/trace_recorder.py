@@ -169,7 +169,8 @@ def source_of(value: Value) -> Value:
     return value
 
 
-def _are_equal(left: Any, right: Any) -> bool:
+def is_same(left: Any, right: Any) -> bool:
+    """Whether two arrays hold the same, where NaN is NaN."""
     return np.array_equal(left, right, equal_nan=left.dtype.kind in "fc")
 
 
@@ -419,19 +420,21 @@ class TraceRecorder(Recorder):
         result = new if type(new) is Tensor else None
         self.trace.add(Write(tensor, result, inputs if known is None else [before, *inputs], after))
 
-    def updating(self, parameter: Tensor, gradient: Any, group: dict[str, Any]) -> None:
-        """An optimizer is about to change a parameter."""
+    def updating(
+        self, parameter: Tensor, gradient: Any, group: dict[str, Any], before: Any = None
+    ) -> None:
+        """An optimizer is about to change a parameter, or has changed what it was `before`."""
         if isinstance(parameter.array, MetaArray):
             return
         update = self.updates.get(id(parameter))
         if update is not None and update.changes and not update.returns:
             return  # it trains, whatever the later steps do
-        self._before = np.array(to_host(forced(parameter.array)))
+        self._before = np.array(to_host(forced(parameter.array))) if before is None else before
         if update is None:
             self._alive.append(parameter)
             update = self.updates[id(parameter)] = Updates(self._before)
         update.count += 1
-        update.returns = update.returns and _are_equal(self._before, update.first)
+        update.returns = update.returns and is_same(self._before, update.first)
         update.had_gradient = update.had_gradient or bool(np.any(to_host(gradient)))
         update.had_rate = update.had_rate or bool(group.get("lr", True))
 
@@ -439,7 +442,7 @@ class TraceRecorder(Recorder):
         """An optimizer has changed a parameter."""
         update = self.updates.get(id(parameter))
         if update is not None and not update.changes:
-            update.changes = not _are_equal(self._before, to_host(forced(parameter.array)))
+            update.changes = not is_same(self._before, to_host(forced(parameter.array)))
 
     def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
         """An array that a function other than an op returned."""

@@ -603,8 +603,8 @@ class Value:
         reads: how many events took it.
     """
 
-    __slots__ = ("data", "hint", "home", "needs_grad", "of", "origin", "reads", "same", "tensor", "text",
-                 "version")  # fmt: skip
+    __slots__ = ("data", "hint", "home", "needs_grad", "of", "origin", "reads", "same", "tensor",
+                 "text", "version")  # fmt: skip
 
     def __init__(self, tensor: Any, origin: str, hint: str = "") -> None:
         self.tensor = tensor

@@ -494,7 +494,7 @@ def groupby(iterable: Any, key: Any = None) -> Iterator:
 def islice(iterable: Any, /, *limits: Any) -> Iterator:
     if not 1 <= len(limits) <= 3:
         raise GradcliError("E201", f"islice() takes 2 to 4 arguments, not {1 + len(limits)}")
-    source = iterable.source if type(iterable) is Iterator else _counted(iterable)
+    source = iterable.source if type(iterable) is Iterator else iterate(iterable)
     return drawing("islice", host.islice(_paced(source), *limits), iterable)
 
 

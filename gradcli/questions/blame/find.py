@@ -40,6 +40,7 @@ from gradcli.recorded.patterns import around, call_of, returns_of
 from gradcli.recorded.recorded_run import Recorded
 
 if TYPE_CHECKING:
+    from gradcli.autograd.node import Node
     from gradcli.recorded.result import Result
 
 
@@ -65,7 +66,7 @@ def _entered(nonfinite: FirstNonFinite) -> tuple[str, str]:
         text = f"{called} was finite, and a step made it {value}"
         if np.isnan(nonfinite.value):
             return "undefined in a step", f"{text}, of a gradient that is finite"
-        return "overflow", text
+        return "overflow in a step" if nonfinite.at_step else "overflow", text
     if tensor is None:
         return "from a constant", f"{value} goes in here"
     if tensor.requires_grad and tensor.meta is not None and tensor.meta.is_parameter:
@@ -256,7 +257,7 @@ class Blamed:
 
     Attributes:
         spoilt: what is not finite because of it: `x.grad`, `y`.
-        diverges: the leaves that grew, step by step, until they overflowed.
+        diverges: the leaves whose steps made it grow until it overflowed.
         computed: whether the zero that it stumbles over was computed, and may be one by rounding.
         grows: how much what a recurrence hands on grows from round to round, in words, "" where it
             does not overflow by that.
@@ -329,11 +330,19 @@ def explain_by_context(run: Recorded, blamed: Blamed) -> None:
     if lost is not None:
         blamed.text += f"; {lost} in {nonfinite.dtype}"
     blamed.computed = _is_computed(run, nonfinite)
-    if blamed.cause == "overflow" and blamed.diverges and not nonfinite.stepped:
-        # What diverges has grown for rounds; a formula may overflow in a later one by itself.
-        blamed.diverges = blamed.diverges if _growth(run, nonfinite, _FEWEST_ROUNDS) else ()
-    elif blamed.cause == "overflow" and not blamed.diverges:
-        blamed.grows = _growth(run, nonfinite, _FEWEST) or _growth_before(run, nonfinite)
+    if blamed.cause != "overflow" or (blamed.diverges and nonfinite.stepped):
+        return
+    grown = _sizes(run, nonfinite)
+    if _is_trained(run, [node for node, _ in grown[-_FEWEST_ROUNDS:]]):
+        # A formula may overflow in a later round by itself.
+        grows = _ratio([size for _, size in grown], _FEWEST_ROUNDS)
+        blamed.diverges = (blamed.diverges or _changed(run, nonfinite)) if grows else ()
+    elif blamed.diverges:
+        blamed.diverges = ()
+    else:
+        ratio = _ratio([size for _, size in grown], _FEWEST)
+        backward = "the gradient grows " if nonfinite.phase == BACKWARD else ""
+        blamed.grows = f"{backward}{ratio}-fold" if ratio else _growth_before(run, nonfinite)
 
 
 def _is_computed(run: Recorded, nonfinite: FirstNonFinite) -> bool:
@@ -425,31 +434,49 @@ def _lost(run: Recorded, nonfinite: FirstNonFinite) -> str | None:
     return None
 
 
-def _growth(run: Recorded, nonfinite: FirstNonFinite, fewest: int) -> str:
-    """How what goes round grows until it overflows, "" where it does not."""
-    sizes: list[float] = []
-    if nonfinite.phase == BACKWARD and nonfinite.node is not None:
-        name = nonfinite.node.node_name
-        for event in run.recorder.events or ():
-            if isinstance(event, Step) and event.node.node_name == name:
-                if _is_there(event.node.place, nonfinite.place):
-                    sizes.append(_size(event.grads))
-                if event.node is nonfinite.node:
-                    break
-    else:
-        sizes = _sizes_of_rounds(run, nonfinite.op, nonfinite.place, nonfinite.output)[:-1]
-        ratio = _ratio(sizes, fewest)
-        return f"{ratio}-fold" if ratio else ""
-    ratio = _ratio(sizes, fewest)
-    return f"the gradient grows {ratio}-fold" if ratio else ""
+def _sizes(run: Recorded, nonfinite: FirstNonFinite) -> list[tuple[Node | None, float]]:
+    """The largest number of each round at the place where one overflows, up to that one, with the
+    node that stands for it.
+    """
+    sizes: list[tuple[Node | None, float]] = []
+    if nonfinite.phase != BACKWARD or nonfinite.node is None:
+        return _sizes_of_rounds(run, nonfinite.op, nonfinite.place, nonfinite.output)[:-1]
+    name = nonfinite.node.node_name
+    for event in run.recorder.events or ():
+        if isinstance(event, Step) and event.node.node_name == name:
+            if _is_there(event.node.place, nonfinite.place):
+                sizes.append((event.node, _size(event.grads)))
+            if event.node is nonfinite.node:
+                break
+    return sizes
 
 
-def _sizes_of_rounds(run: Recorded, op: Any, place: Span | None, output: Any) -> list[float]:
+def _is_trained(run: Recorded, nodes: Sequence[Node | None]) -> bool:
+    """Whether a backward pass ran between each two of some nodes: they are of rounds of a training,
+    and not of what goes round within one.
+    """
+    ends = [root.sequence_nr for each in run.recorder.passes for root, _ in each.roots]
+    numbers = [each.sequence_nr for each in nodes if each is not None]
+    return 1 < len(numbers) == len(nodes) and all(
+        any(before <= end < after for end in ends) for before, after in pairwise(numbers)
+    )
+
+
+def _changed(run: Recorded, nonfinite: FirstNonFinite) -> list[Tensor]:
+    """The leaves that a number is computed of, and that were written to."""
+    ahead = run.flow.ingredients([id(nonfinite.output)])
+    leaves = [e for e in run.flow.tensors() if id(e) in ahead and e.requires_grad and e.is_leaf]
+    return [each for each in leaves if each.version]
+
+
+def _sizes_of_rounds(
+    run: Recorded, op: Any, place: Span | None, output: Any
+) -> list[tuple[Node | None, float]]:
     """The largest elements that an op gave at a place in each round, up to an output of it."""
-    sizes: list[float] = []
+    sizes: list[tuple[Node | None, float]] = []
     for call in run.recorder.calls:
         if call.op is op and _is_there(call.span, place):
-            sizes.append(_size([call.output]))
+            sizes.append((call.node, _size([call.output])))
             if call.output is output:
                 break
     return sizes
@@ -463,7 +490,7 @@ def _growth_before(run: Recorded, nonfinite: FirstNonFinite) -> str:
         maker = made_by.get(id(operand))
         if maker is not None:
             sizes = _sizes_of_rounds(run, maker.op, maker.span, maker.output)
-            ratio = _ratio(sizes, _FEWEST)
+            ratio = _ratio([size for _, size in sizes], _FEWEST)
             if ratio:
                 return f"{ratio}-fold"
     return ""
@@ -471,11 +498,11 @@ def _growth_before(run: Recorded, nonfinite: FirstNonFinite) -> str:
 
 def _ratio(sizes: Sequence[float], fewest: int) -> str:
     """By how much the last sizes grow from one to the next, "" where one does not."""
-    last = sizes[-fewest:]
+    last = [each for each in sizes if np.isfinite(each)][-fewest:]
     ratios = [b / a if a else 0.0 for a, b in pairwise(last)]
     if len(last) < fewest or min(ratios) < _GROWTH:
         return ""
-    return f"{float(np.prod(ratios)) ** (1 / len(ratios)):.2g}"
+    return f"{np.exp(np.mean(np.log(ratios))):.2g}"
 
 
 def _is_there(place: Span | None, wanted: Span | None) -> bool:

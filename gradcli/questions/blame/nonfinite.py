@@ -59,6 +59,7 @@ class FirstNonFinite:
         phase: `forward`, `backward`, `data` or `seed`; `data` for what entered: a tensor that no
             operation made, or a number.
         stepped: whether it is a leaf that was finite when it was first read.
+        at_step: whether its place is the step of an optimizer that made it so.
         module: the path and the class of the module in whose call it happened.
         stack: the functions that were running, outermost first.
         rounds: the iterations of loops that were running, outermost first: the loop, the number of
@@ -93,7 +94,7 @@ class FirstNonFinite:
         self.module: tuple[str, str] | None = None
         self.stack: Sequence[tuple[str, Span | None]] = ()
         self.rounds: Sequence[tuple[Span, int, str]] = ()
-        self.stepped = False
+        self.stepped = self.at_step = False
 
 
 class Watch(Listener):
@@ -192,7 +193,13 @@ class Watch(Listener):
             if id(result) in self._origins:
                 self._spoils(each, self._origins[id(result)][1])
 
-    def _meet(self, tensor: Tensor) -> None:
+    def updated(self, parameter: Tensor) -> None:
+        """A step that changed a parameter, which nothing may read any more."""
+        super().updated(parameter)
+        if id(parameter) in self._healthy:
+            self._meet(parameter, at_step=True)
+
+    def _meet(self, tensor: Tensor, *, at_step: bool = False) -> None:
         """A tensor that an operation reads: data, unless an operation made it."""
         if id(tensor) in self._known or id(tensor) in self._entries or tensor.grad_fn is not None:
             return
@@ -212,8 +219,8 @@ class Watch(Listener):
             if self.nonfinites:  # a gradient, or a copy of what was computed
                 return
         entry = self._entry(tensor, tensor.name or "the data", _held(tensor.array))
-        entry.stepped = stepped
-        if has_nan:
+        entry.stepped, entry.at_step = stepped, at_step
+        if has_nan or at_step:
             self._found(entry)
             self._spoils(tensor, entry)
         else:

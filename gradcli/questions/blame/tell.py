@@ -63,8 +63,11 @@ _HINTS = {
     "singular": "no cure: a singular matrix has no inverse; `A + eps * torch.eye(n)` has one, and"
     " `torch.linalg.pinv` is another function",
     "from a constant": "no cure: the program says so itself; leave it out, or mask what it makes",
-    "from the data": "no cure: what is infinite comes from outside; leave it out of the data",
-    "from a parameter": "no cure: what is infinite was there before; begin with finite parameters",
+    "from the data": "no cure: what is not finite comes from outside; leave it out of the data",
+    "from a parameter": "no cure: what is not finite was there before; begin with finite"
+    " parameters",
+    "overflow in a step": "no cure of a formula: this step is too large; take a smaller learning"
+    " rate, or bound the gradient with clip_grad_norm_()",
     "undefined in a step": "no cure of a formula: the optimizer's own numbers divide 0 by 0 or"
     " overflow; `eps=0` does so where a gradient has been 0",
     "scale too large": "this is what GradScaler expects: scaler.step() leaves the step out, and"
@@ -101,8 +104,8 @@ _NO_REWRITE = {
 """The same where no rewrite that was tried keeps the program finite and right."""
 
 _GREW = (
-    "grew with every step up to the overflow: take a smaller learning rate, or bound the gradient"
-    " with clip_grad_norm_()"
+    "the training diverges: this grew with every step of {} up to the overflow: take a smaller"
+    " learning rate, or bound the gradient with clip_grad_norm_()"
 )
 
 _MOST_NAMES = 4
@@ -140,7 +143,7 @@ def _blamed(blamed: Blamed, style: Style) -> list[str]:
     elif blamed.diverges:
         named = sorted({f"`{leaf.name}`" for leaf in blamed.diverges if leaf.name})
         grown = " and ".join(named[:_MOST_NAMES]) or "what is trained"
-        parts.append(wrapped(f"no cure of the formula: {grown} {_GREW}"))
+        parts.append(wrapped(f"no cure of the formula: {_GREW.format(grown)}"))
     elif blamed.grows:
         parts.append(wrapped(growth_text(blamed)))
     elif blamed.nonfinite.phase == SEED:
@@ -194,6 +197,8 @@ def _headline(blamed: Blamed) -> str:
 def _phase(blamed: Blamed) -> str:
     birth = blamed.nonfinite
     if birth.phase == DATA:
+        if birth.at_step:
+            return f"where {birth.called} is changed"
         return f"where {birth.called} is read first" if birth.output is not None else "a number"
     if birth.phase == SEED:
         return "before any node has run"

@@ -11,11 +11,13 @@ import numpy as np
 
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.recording.trace_recorder import is_same
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.provenance import targets_of
 from gradcli.language.tree import syntax as tree
 from gradcli.library.torch.nn.module import Module
 from gradcli.library.torch.nn.traversal import module_paths
+from gradcli.library.torch.optim.lbfgs import LBFGS
 from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.library.torch.optim.schedules import LRScheduler
 from gradcli.questions.why.detachments import Detachment, Why
@@ -193,25 +195,28 @@ def _groups_with(run: Recorded, tensor: Tensor) -> Iterator[tuple[str, Mapping[s
 
 def unmoved(run: Recorded, question: str, tensor: Tensor) -> Why | None:
     """Why a parameter that gets gradients is what it was ahead of the first step, None where it is
-    not, or where some steps were not heard.
+    not; where steps were not heard, they may have changed it.
     """
     updates = run.recorder.updates.get(id(tensor))
-    if updates is None or run.provenance.unheard:
+    if updates is None or (updates.changes and not updates.returns):
         return None
     if updates.changes:
-        return _put_back(run, question, tensor) if updates.returns else None
+        return _put_back(run, question, tensor)
     called = next((n for n, _ in _groups_with(run, tensor)), "the optimizer")
     steps = "the step()" if updates.count == 1 else f"none of {updates.count} step()s"
     if not updates.had_rate:
         text = f"`{called}` has lr=0 for it at each step()"
         places = [Detachment(place, "this sets its rate") for place in _rates(run, called)]
-        return Why(question, False, "no rate", text, places)
+        return Why(question, False, "no rate at step", text, places)
     verb = "does not change" if updates.count == 1 else "changes"
     reason = f"{steps} of `{called}` {verb} it"
     step = _steps(run, called)[0]
     if not updates.had_gradient:
         text = "the gradient is 0 here"
         return Why(question, False, "no gradient at step", reason, [Detachment(step, text)])
+    stopped = _at_tolerance(run.values.get(called))
+    if stopped is not None:
+        return Why(question, False, "converged", reason, [Detachment(step, stopped)])
     largest = np.max(np.abs(to_host(forced(tensor.array))))
     text = (
         f"what it subtracts is lost in rounding: numbers of {tensor.dtype} as large as"
@@ -220,13 +225,33 @@ def unmoved(run: Recorded, question: str, tensor: Tensor) -> Why | None:
     return Why(question, False, "rounded away", reason, [Detachment(step, text)])
 
 
+def _at_tolerance(optimizer: Any) -> str | None:
+    """That LBFGS takes gradients as small as those that there are for none."""
+    if not isinstance(optimizer, LBFGS):
+        return None
+    (group,) = optimizer.param_groups
+    found = [each.grad.array for each in group["params"] if each.grad is not None]
+    largest = max((float(np.max(np.abs(to_host(forced(each))))) for each in found), default=0.0)
+    if not largest <= group["tolerance_grad"]:
+        return None
+    return (
+        f"LBFGS ends where no number of any gradient is above tolerance_grad, which is"
+        f" {group['tolerance_grad']:g}: the largest is {largest:.2g}"
+    )
+
+
 def _put_back(run: Recorded, question: str, tensor: Tensor) -> Why | None:
     """The answer for a parameter that each step finds as the first one did."""
     updates = run.recorder.updates[id(tensor)]
-    is_back = np.array_equal(to_host(forced(tensor.array)), updates.first)
+    is_back = is_same(to_host(forced(tensor.array)), updates.first)
     if updates.count == 1 and not is_back:
         return None
-    writes = [each.span for each in run.recorder.writes if each.tensor is tensor]
+    own = to_host(forced(tensor.array))
+    writes = [
+        each.span
+        for each in run.recorder.writes  # to `p.data` too
+        if np.may_share_memory(to_host(forced(each.tensor.array)), own)
+    ]
     places = [
         Detachment(span, "this writes over it", "leave it out", (), instead(span, "pass"))
         for span, _ in Counter(each for each in writes if each is not None).most_common(1)

@@ -7,6 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
@@ -201,8 +204,23 @@ class LBFGS(Optimizer):
         calls = active.state.closure_calls
         if calls is not None and type(closure) is Function:
             closure = calls(closure)
+        group, recorder = self.param_groups[0], active.state.recorder
         with NoGrad():
-            return _Step(self.param_groups[0], self.state, closure).run()
+            if recorder is None:
+                return _Step(group, self.state, closure).run()
+            return _recorded(_Step(group, self.state, closure), recorder)
+
+
+def _recorded(step: _Step, recorder: Any) -> Any:
+    """Run a step, and tell what it did to each parameter."""
+    before = [(each, np.array(to_host(forced(each.array)))) for each in step.parameters]
+    loss = step.run()
+    for parameter, array in before:
+        if parameter.grad is not None:
+            gradient = forced(parameter.grad.array)
+            recorder.updating(parameter, gradient, step.group, array)
+            recorder.updated(parameter)
+    return loss
 
 
 class _Step:
