@@ -242,6 +242,20 @@ class Warned:
         self.labels = labels
 
 
+RECORDED = "`gradcli record SCRIPT` runs it under PyTorch as it is, and answers about that run"
+"""What is left to a program that needs what the language does not have."""
+
+
+def ways_out(root: str) -> str:
+    """The two ways of a program that needs a module which the language does not have, or more of
+    one than it has.
+
+    Args:
+        root: the module's first name.
+    """
+    return f"a `{root}.py` of yours beside the script is imported in its place, or {RECORDED}"
+
+
 class GradcliError(Exception):
     """Any failure that gradcli reports, as data.
 
@@ -285,6 +299,8 @@ class GradcliError(Exception):
             self.span = span
         if help is not None:
             self.help = help
+        elif code == "E205" and self.raises == "NotImplementedError":
+            self.help = RECORDED
         if notes:
             self.notes = notes
         if labels:

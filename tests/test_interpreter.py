@@ -109,7 +109,8 @@ HELPS = [
     (
         "import pandas as pd\npd.read_csv('x')",
         "tensors come in as `NAME=@FILE`: npy, npz, csv, json, safetensors; a column of a table is"
-        " `NAME=@t.csv:column`; a `pandas.py` of yours beside the script is imported in its place",
+        " `NAME=@t.csv:column`; a `pandas.py` of yours beside the script is imported in its place,"
+        " or `gradcli record SCRIPT` runs it under PyTorch as it is, and answers about that run",
     ),
     ("open('x', 'w')", "`print` what is to be kept, or write tensors with `save(x, 'x.npy')`"),
     ("'a' + 1", "turn the number into text first: `str(x)`, or use an f-string"),

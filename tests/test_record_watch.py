@@ -207,8 +207,8 @@ SHOWN = {
     "data": (3, "batch holds nan", [13, 3], "data.py:14:1"),
     "norms": (3, "x holds nan", [1, 0, 3, 3], "norms.py:17:1"),
     "joined": (2, "F.log_softmax(x, dim=1)", [0, 0], "joined.py:12:1"),
-    "squared": (3, "what goes round grows 1.62-fold", [0, 0], "squared.py:25:1"),
-    "rnn": (4, "no cure of the formula: what goes round grows", [6, 1], "rnn.py:18:1"),
+    "squared": (3, "what is handed on grows 1.62-fold", [0, 0], "squared.py:25:1"),
+    "rnn": (4, "no cure of the formula: what is handed on grows", [6, 1], "rnn.py:18:1"),
 }
 
 

@@ -360,7 +360,7 @@ MISTAKES = {
                     "overflow, in the forward pass of mm",
                     "growing_states.py:16 in forward",
                     "in rnn.cell, Cell",
-                    "what goes round grows 3.5-fold each time",
+                    "what is handed on grows 3.5-fold each time",
                     "`nn.init.orthogonal_`",
                 ],
             )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from gradcli.errors import RECORDED
 from gradcli.language.hints.unsupported import RULES, pytorch_names, reason_unsupported
 from gradcli.session import Session
 from gradcli.show.help.ops import left_out, started
@@ -44,7 +45,33 @@ def test_an_import_says_why() -> None:
     for statement in ("from torch import fx\nfx.Graph", "import torch.fx as fx\nfx.Graph"):
         error = run(statement).error
         assert error is not None
-        assert (error.code, error.help) == ("E103", reason_unsupported("torch", "fx"))
+        reason = reason_unsupported("torch", "fx")
+        assert (error.code, error.help) == ("E103", f"{reason}; {RECORDED}")
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "ways"),
+    [
+        ("import pandas\npandas.x", "E103", ("a `pandas.py` of yours beside", RECORDED)),
+        ("import nobody\nnobody.x", "E103", ("a `nobody.py` of yours beside", RECORDED)),
+        ("from heapq import zqx\nzqx()", "E103", ("a `heapq.py` of yours beside", RECORDED)),
+        ("from numpy import zqxw\nzqxw()", "E103", (RECORDED,)),
+        ("import numpy as np\nnp.einsum_path", "E102", (RECORDED,)),
+        ("torch.frombuffer", "E205", (RECORDED,)),
+        ("bytearray(b'a')", "E101", (RECORDED,)),
+        ("memoryview(b'a')", "E101", (RECORDED,)),
+        ("torch.optim.SGD([ones(2)], differentiable=True)", "E205", (RECORDED,)),
+        ("import numpy as np\nnp.nothing_at_all", "E102", ()),
+        ("torch.nothing_at_all", "E102", ()),
+        ("nothing_at_all", "E101", ()),
+    ],
+)
+def test_the_ways_out(program: str, code: str, ways: tuple[str, ...]) -> None:
+    error = run(program).error
+    assert error is not None
+    assert error.code == code
+    assert [each for each in ways if each not in (error.help or "")] == [], error.help
+    assert ways or "record" not in (error.help or "")
 
 
 def test_the_page_has_them(session: Session) -> None:

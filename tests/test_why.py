@@ -913,6 +913,89 @@ _ANSWERS: list[tuple[str, str, str, str, str | None, str, str | None]] = [
         None,
     ),
     (
+        "a penalty of gradients that have no graph",
+        "w.grad",
+        "g, = torch.autograd.grad((w ** 3).sum(), w)\n(g ** 2).sum().backward()",
+        "cut",
+        "torch.autograd.grad((w ** 3).sum(), w)",
+        "`torch.autograd.grad()` gives the gradient without its history",
+        "create_graph=True",
+    ),
+    (
+        "a weight of the loss that is 0",
+        "w.grad",
+        "epoch = 0\nalpha = min(1., epoch / 10)\nscale = w.norm().item()\n"
+        "loss = alpha * (w * x).sum() / scale\nloss.backward()",
+        "zero",
+        "alpha * (w * x).sum()",
+        "MulBackward0 multiplies the gradient by `alpha`, and that is 0",
+        None,
+    ),
+    (
+        "a generator of parameters that were counted",
+        "net.weight.trains",
+        f"{_LIN}head = torch.nn.Linear(1, 1)\nparams = (p for m in [net] for p in m.parameters())\n"
+        "n = sum(p.numel() for p in params)\n"
+        "opt = torch.optim.SGD([{'params': head.parameters()}, {'params': list(params)}], lr=0.1)\n"
+        "head(net(torch.ones(1, 2))).sum().backward()\nopt.step()",
+        "exhausted",
+        "params = (p for m in [net] for p in m.parameters())",
+        "`params` has no parameters left when the optimizer is given it",
+        "`params = list(",
+    ),
+    (
+        "a generator that leaves a parameter out",
+        "net.bias.trains",
+        f"{_LIN}params = (p for n, p in net.named_parameters() if n == 'weight')\n"
+        "opt = torch.optim.SGD(params, lr=0.1)\nnet(torch.ones(1, 2)).sum().backward()\nopt.step()",
+        "no optimizer",
+        "opt = torch.optim.SGD(params, lr=0.1)",
+        "no optimizer holds it",
+        "opt.add_param_group",
+    ),
+    (
+        "the other optimizer clears",
+        "net.weight.grad",
+        f"{_LIN}{_SGD}other = torch.optim.SGD([w], lr=0.1)\nfor i in range(3):\n"
+        "    other.zero_grad()\n    net(torch.ones(1, 2)).sum().backward()\n    opt.step()",
+        "carried",
+        "net(torch.ones(1, 2)).sum().backward()",
+        "`other` does not hold it, so `other.zero_grad()` does not clear it",
+        "`net.zero_grad()` does",
+    ),
+    (
+        "gradients clipped to 0",
+        "net.weight.trains",
+        f"{_LIN}{_SGD}net(torch.ones(1, 2)).sum().backward()\n"
+        "torch.nn.utils.clip_grad_norm_(net.parameters(), 0.)\nopt.step()",
+        "cleared",
+        "torch.nn.utils.clip_grad_norm_(net.parameters(), 0.)",
+        "this sets it to 0",
+        None,
+    ),
+    (
+        "a step behind which the next pass fails",
+        "net.weight.grad",
+        f"{_LIN}{_SGD}h = torch.zeros(1)\nfor i in range(2):\n"
+        "    h = torch.tanh(net(torch.ones(2)) + h)\n    opt.zero_grad()\n    h.sum().backward()\n"
+        "    opt.step()",
+        "failed",
+        "h.sum().backward()",
+        "the backward pass ended in error E403 before it reached net.weight",
+        None,
+    ),
+    (
+        "a generator's step through detach()",
+        "net.weight.trains",
+        f"{_LIN}{_SGD}net2 = torch.nn.Linear(1, 1)\nfor i in range(3):\n    opt.zero_grad()\n"
+        "    loss = net2(net(torch.ones(3, 2)).detach()).pow(2).mean()\n    loss.backward()\n"
+        "    opt.step()",
+        "cut",
+        "net(torch.ones(3, 2)).detach()",
+        "`.detach()` gives the values outside the graph",
+        "leave `.detach()` out here",
+    ),
+    (
         "a long loop each of whose steps rounding loses",
         "p.trains",
         "p = torch.tensor([1000.], requires_grad=True)\nopt = torch.optim.SGD([p], lr=1e-9)\n"
@@ -1021,6 +1104,18 @@ def test_the_cause_its_line_and_its_remedy(
     assert said in " ".join(command("why", question, "--file", str(path)).out.split())
     shown = found["cuts"][0]["help"]
     assert (shown is None) if help is None else (help in shown)
+
+
+def test_what_is_not_finite_is_said_of_what_trains(capsys: pytest.CaptureFixture[str]) -> None:
+    program = (
+        f"{_LIN}{_SGD}net(torch.tensor([[math.nan, 1.]])).sum().backward()\nopt.step()\n"
+        "opt.zero_grad()\nnet(torch.ones(1, 2)).sum().backward()"
+    )
+    for question in ("net.weight", "net.weight.grad", "net.bias"):
+        said = "not finite, and `gradcli blame` finds" in " ".join(
+            CommandLine(capsys)("why", question, program).out.split()
+        )
+        assert said == (question == "net.weight"), question
 
 
 def test_a_value_that_comes_back_by_itself_trains(capsys: pytest.CaptureFixture[str]) -> None:

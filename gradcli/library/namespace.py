@@ -8,6 +8,7 @@ say what to write in place of one that stays outside, name it in `_REASONS`.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
@@ -17,7 +18,7 @@ from gradcli.arrays.dtypes import DType
 from gradcli.arrays.layout.sizes import Device, Size
 from gradcli.autograd import naming
 from gradcli.autograd.engine import backward
-from gradcli.errors import GradcliError, Span
+from gradcli.errors import RECORDED, GradcliError, Span, ways_out
 from gradcli.language.hints.spelling import closest, suggestion
 from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.types import (
@@ -410,7 +411,8 @@ UNSUPPORTED = {
     "id": "`a is b` tells whether two values are the same",
     "input": "a program does not wait for a person: values come in as `NAME=VALUE`",
 }
-"""Names of Python that are not supported, and why."""
+"""Names of Python that are not supported, and why; of its other functions there is no more to say.
+"""
 
 
 def plain_names() -> set[str]:
@@ -430,7 +432,7 @@ def table_of(name: str) -> dict[str, Any] | None:
 
 def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
     """The error of an undefined name, with the one that was likely meant."""
-    reason = UNSUPPORTED.get(name)
+    reason = UNSUPPORTED.get(name) or (RECORDED if hasattr(builtins, name) else None)
     if reason is not None:
         return GradcliError("E101", f"`{name}` is not part of the language", span=span, help=reason)
     needed = import_of(name)
@@ -451,15 +453,15 @@ def module(name: str) -> Module:
     if entry is None:
         root = name.partition(".")[0]
         help = INSTEAD.get(root) or _left_out(*name.rpartition(".")[::2])
-        if root in INSTEAD:
-            help = f"{help}; a `{root}.py` of yours beside the script is imported in its place"
-        if help is None:
-            near = closest(name, MODULES)
-            if near is not None:
-                help = f"did you mean `{near}`?"
-            else:
-                family = sorted(known for known in MODULES if known.startswith(f"{root}."))
-                help = f"of {root} there are {', '.join(family)}" if family else _which(MODULES)
+        near = closest(name, MODULES)
+        if help is None and near is not None:
+            help = f"did you mean `{near}`?"
+        elif help is None:
+            family = sorted(known for known in MODULES if known.startswith(f"{root}."))
+            help = f"of {root} there are {', '.join(family)}" if family else _which(MODULES)
+            help = f"{help}; {_ways_out(root)}"
+        else:
+            help = f"{help}; {_ways_out(root)}"
         raise GradcliError(
             "E103",
             f"there is no module `{name}` in the language",
@@ -467,6 +469,10 @@ def module(name: str) -> Module:
             help=help,
         )
     return entry
+
+
+def _ways_out(root: str) -> str:
+    return RECORDED if root in BEFORE_FILES else ways_out(root)
 
 
 def _which(names: Iterable[str]) -> str:
@@ -489,6 +495,8 @@ def imported(module: Module, name: str) -> Any:
             return MODULES[f"{module.name}.{name}"]
         help = _left_out(module.name, name)
         near = None if help else closest(name, module.public_names())
+        ways = _ways_out(module.name.partition(".")[0])
+        help = f"{help}; {ways}" if help else ways
         raise GradcliError(
             "E103",
             f"the module `{module.name}` has no `{name}` in the language",

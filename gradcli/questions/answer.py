@@ -87,6 +87,7 @@ def _answered(
             run.tell_replay()
             with run.within_memory():
                 code = answer(run, statements, value)
+            run.tell_mistakes()
     except GradcliError as error:
         meant = note_arguments(error, statements, asked.arguments, f"gradcli {asked.command} …")
         if error.code in ("E402", "E403", "E404"):

@@ -14,7 +14,7 @@ from operator import length_hint
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
-from gradcli.errors import GradcliError, Source, Span
+from gradcli.errors import GradcliError, Source, Span, Warned
 from gradcli.language.events import Printed, Reported
 from gradcli.language.parser.parser import parse_program
 from gradcli.language.tree.syntax import AugmentedAssign, Command, Name
@@ -143,6 +143,8 @@ class Run:
         transcript: the statements that succeeded.
         mode: how values are shown, one of `FORMATS`.
         muted: whether what the program shows is kept back, warnings too.
+        mistakes: of the warnings that were kept back those of a training that goes wrong though its
+            gradients are right.
         seconds: how long its statements have run.
         work: the seconds of processor time that they took, however busy the machine is.
         reading: the files that `.read` is running, outermost first.
@@ -179,6 +181,7 @@ class Run:
         self.transcript = Transcript()
         self.shows_values = False
         self.muted = False
+        self.mistakes: list[Warned] = []
         self.timed = False
         self.seconds = self.work = 0.0
         self.mode = "text"
@@ -490,9 +493,16 @@ class Run:
         else:
             self.terminal.write(text)
 
+    def tell_mistakes(self) -> None:
+        """Warn of the mistakes that were kept back, behind an answer."""
+        for each in self.mistakes:
+            self.terminal.warning(each)
+
     def _emit(self, event: Any) -> None:
         """Show or answer an event of the program."""
         if self.muted:
+            if type(event) is Warned and event.code in _MISTAKES:
+                self.mistakes.append(event)
             return
         if isinstance(event, Printed):
             self.printed(event.text)
@@ -503,6 +513,15 @@ class Run:
         else:
             self.terminal.warning(event)
 
+
+# fmt: off
+_MISTAKES = frozenset((
+    "W001", "W002", "W004", "W017", "W018", "W020", "W021", "W023", "W024", "W026",
+))
+# fmt: on
+"""Warnings of what no gradient shows: shapes that meet in another way than is meant, probabilities
+where scores are expected, gradients that are never cleared.
+"""
 
 _LONGEST_TIMED = 60
 

@@ -5,12 +5,13 @@ Nothing that is missing from these tables is reachable, whatever the host's obje
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import RECORDED, GradcliError, type_error
 from gradcli.language.hints.spelling import suggestion
 from gradcli.language.limits import PLAIN
 from gradcli.language.objects.classes.definition import (
@@ -517,7 +518,10 @@ def no_attribute(value: Any, name: str) -> GradcliError:
     reason = home and unsupported.reason_unsupported(home, name)
     if reason:
         return GradcliError(
-            "E205", f"`{home}.{name}` is left out: {reason}", raises="AttributeError"
+            "E205",
+            f"`{home}.{name}` is left out: {reason}",
+            raises="AttributeError",
+            help=RECORDED,
         )
     help = None
     if name.startswith("__"):
@@ -534,6 +538,8 @@ def no_attribute(value: Any, name: str) -> GradcliError:
         help = f"tensors have `{name}`: `tensor(…)` makes one of numbers or a list of them"
     else:
         help = suggestion(name, attribute_names(value))
+        if type(value) is Module and hasattr(sys.modules.get(value.name), name):
+            help = RECORDED  # the host's has it
     text = None
     if isinstance(value, LanguageType):
         text = value.absent.format(value.name, name)

@@ -177,7 +177,7 @@ def hint(blamed: Blamed) -> str:
 
 
 def growth_text(blamed: Blamed) -> str:
-    """What helps where what goes round a loop grows."""
+    """What helps where what is handed on, round by round or layer by layer, grows."""
     smaller = "begin with smaller weights, `nn.init.orthogonal_` keeps lengths"
     if blamed.nonfinite.phase == BACKWARD:
         return (
@@ -185,8 +185,8 @@ def growth_text(blamed: Blamed) -> str:
             " `detach()` between them; clip_grad_norm_() bounds a gradient that is still finite"
         )
     return (
-        f"no cure of the formula: what goes round grows {blamed.grows} each time: {smaller}; or"
-        " normalise what goes round"
+        f"no cure of the formula: what is handed on grows {blamed.grows} each time: {smaller}; or"
+        " normalise it"
     )
 
 

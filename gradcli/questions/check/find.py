@@ -305,6 +305,7 @@ def by_differences(
         partial(check_text, checked, order, places), partial(check_document, checked, order, places)
     )
     terminal.answer(shown, options.format)
+    here.run.tell_mistakes()
     return int(failed)
 
 

@@ -202,24 +202,31 @@ def finding(rows: Sequence[Flow], events: Sequence[Event], passes: int = 1) -> s
     if dead:
         said.append(f"{dead} are 0 everywhere")
     positive = [row for row in rows if row.norm and np.isfinite(row.norm)]
-    # Weights of different sizes compare by element; biases are another kind.
-    weights = _of_blocks([row for row in positive if len(row.shape) > 1] or positive)
-    if weights and _element(weights[0]) < _VANISHING * _element(weights[-1]):
-        nodes = {e.node.node_name for e in events if isinstance(e, Step)}
-        instead = next((text for name, text in _SQUASHING.items() if name in nodes), "")
-        said.append(
-            f"gradients vanish: that of {weights[0].name} is, by element,"
-            f" {_element(weights[-1]) / _element(weights[0]):.2g} times below that of"
-            f" {weights[-1].name}; {instead}residual connections, normalisation between the layers"
-            " keep them"
-        )
     most = max(positive, key=lambda row: row.norm or 0.0, default=None)
     if most is not None and most.norm is not None and most.norm > _EXPLODING:
-        said.append(
-            f"gradients explode: that of {most.name} has the norm {most.norm:.3g};"
-            " clip_grad_norm_() before step() bounds them"
-        )
+        bounded = "" if bad else "; clip_grad_norm_() before step() bounds them"
+        said.append(f"gradients explode: that of {most.name} has the norm {most.norm:.3g}{bounded}")
+    elif not bad:
+        said += _vanishing(positive, events)
     return "; ".join(said)
+
+
+def _vanishing(rows: Sequence[Flow], events: Sequence[Event]) -> list[str]:
+    """That the gradient of one parameter is much smaller than that of another, if it is.
+
+    Weights of different sizes compare by element; biases are another kind.
+    """
+    weights = _of_blocks([row for row in rows if len(row.shape) > 1] or rows)
+    if not weights or _element(weights[0]) >= _VANISHING * _element(weights[-1]):
+        return []
+    nodes = {e.node.node_name for e in events if isinstance(e, Step)}
+    instead = next((text for name, text in _SQUASHING.items() if name in nodes), "")
+    return [
+        f"gradients vanish: that of {weights[0].name} is, by element,"
+        f" {_element(weights[-1]) / _element(weights[0]):.2g} times below that of"
+        f" {weights[-1].name}; {instead}residual connections, normalisation between the layers"
+        " keep them"
+    ]
 
 
 _NUMBERED = re.compile(r"(.*(?:\.\d+|\[\d+\]))\.")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from shlex import join
 from typing import TYPE_CHECKING, Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import RECORDED, GradcliError
 from gradcli.language.hints.spelling import ADVICE, SPELLINGS
 from gradcli.language.tree.syntax import Call, ExpressionStatement, Name, nodes_of
 from gradcli.running.arguments.name_uses import ASSIGNED, BOUND, free_names, name_uses
@@ -66,6 +66,8 @@ def note_arguments(
     missing = free_names(statements, known, lambda name: table_of(name) is not None)
     known |= {name for name, how in uses if how in (ASSIGNED, BOUND)}
     if error.span.text not in missing or error.span.text in {*UNSUPPORTED, *ADVICE, *SPELLINGS}:
+        return None
+    if error.help == RECORDED:  # a function of Python's
         return None
     if error.help is not None and any(f"`{name}`" in error.help for name in known):
         return None  # likely a misspelling of one of the program's own names

@@ -294,6 +294,7 @@ def _answer(run: Run, question: Question, recorded: Recorded) -> Why:
         attribute = "trains" if optimized and tensor.is_leaf else "grad"
     with run.session.running():
         answer = explain(recorded, name, tensor, attribute)
+    answer.stepped = any(isinstance(each, Optimizer) for each in recorded.values.values())
     if recorded.provenance.unheard and not _is_settled(answer, tensor, recorded.provenance):
         raise NotRecorded
     if type(answer.value) is Tensor and not run.has_numbers:

@@ -349,15 +349,17 @@ def _call_detachment(node: tree.Expression, function: str) -> Detachment | None:
 def _numpy_trip(program: Sequence[tree.Statement], place: Span) -> Detachment | None:
     """The answer for what goes on as an array of NumPy's."""
     chain = around(program, place)
-    if not any(isinstance(each, tree.Attribute) and each.name == "numpy" for each in chain):
+    calls = [each for each in chain if isinstance(each, tree.Call)]
+    taken = [each.span for each in calls if each.function.span.text.endswith(".numpy")]
+    if not taken:
         return None
-    names = [each.function.span.text for each in chain if isinstance(each, tree.Call)]
+    names = [each.function.span.text for each in calls]
     packages = [each.partition(".") for each in names]
     functions = [last for package, _, last in packages if package in _OF_NUMBERS]
     known = [f"`torch.{each}`" for each in functions if each in modules["torch"]]
     same = f": {' and '.join(known)} for NumPy's" if known else ""
     return Detachment(
-        place,
+        taken[0],
         "from here on it is an array of NumPy's, which knows no gradients",
         f"compute it in torch{same}, and leave `.detach().numpy()` out",
         (),
@@ -427,6 +429,7 @@ class Why(Record):
         kind: a word for the reason, for machines: `carried`, `cut`, `unused`, …
         detachments: the operations that show it: where a gradient ends, above all.
         path: the nodes that carry the gradient, from the output to the tensor.
+        stepped: whether there are optimizers: where one trains more, the output is another one.
     """
 
     question: str
@@ -435,3 +438,4 @@ class Why(Record):
     reason: str
     detachments: Sequence[Detachment] = ()
     path: Sequence[GraphNode] = ()
+    stepped: bool = False

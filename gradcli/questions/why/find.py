@@ -55,7 +55,7 @@ from gradcli.questions.why.training import (
     skipped_hooks,
     unmoved,
 )
-from gradcli.questions.why.zeros import EVERYWHERE, faded, zeros_of
+from gradcli.questions.why.zeros import EVERYWHERE, faded, is_finite, zeros_of
 from gradcli.recorded.ledger import last_pass
 from gradcli.recorded.patterns import holds, returns_of
 from gradcli.recorded.recorded_run import Recorded, graph_of, path_to
@@ -285,6 +285,11 @@ def _if_it_ended(run: Recorded, answer: Why) -> Why:
     )
 
 
+_CLEARING = re.compile(r"zero_grad|\.grad\b")
+
+_BLAME = "and `gradcli blame` finds where that began"
+
+
 def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
     """What the gradient of a parameter that no optimizer leaves out says of its training."""
     question = gradient.question.removesuffix(".grad") + ".trains"
@@ -297,8 +302,11 @@ def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
         reason = "a gradient arrived and was used, and was cleared afterwards"
         if not passes:
             reason = "each gradient that arrives is cleared before a step() can use it"
+        clears = [e for e in places if e.place is not None and _CLEARING.search(e.place.text)]
         help = None if passes else "clear it behind step(), or ahead of backward()"
-        places = [Detachment(each.place, each.text, help) for each in places]
+        places = [
+            Detachment(each.place, each.text, help if each in clears else None) for each in places
+        ]
     elif not passes and (optimizer := decayed(run, tensor)) is not None:
         passes = True
         reason = (
@@ -310,6 +318,8 @@ def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
         reason += "; so far nothing has changed its value"
     elif passes and (optimizer := resting(run, tensor)) is not None:
         reason += f"; by now `{optimizer}` has lr=0 for it"
+    if passes and run.has_numbers and _BLAME not in reason and not is_finite(tensor.array):
+        reason += f"; what it holds is not finite, {_BLAME}"
     return Why(question, passes, gradient.kind, reason, places, gradient.path)
 
 
@@ -551,6 +561,8 @@ class _Gradients:
             if answer is not None:
                 return answer
         reason = f"the gradient flows from {output} to {name}{self._names()}"
+        if self.run.has_numbers and not is_finite(tensor.grad.array):
+            reason += f"; it is not finite, {_BLAME}"
         root = None if graph.root is None else graph.root.node
         places = [*hooked, *(self._changed(node) if self.run.has_numbers else ())]
         faint = faded(self.run, graph, node, tensor.grad.array) if self.run.has_numbers else None
@@ -813,7 +825,9 @@ class _Gradients:
         call = clearing_call(self.run, self.tensor)
         place = self._assignment_to_grad() if call is None else call.node.span
         clears = assigned_value(self.run, place) if call is None else call
-        if clears is not None and is_before(self.run, clears, self.passes[-1].span):
+        error, last = self.run.error, self.passes[-1].span
+        has_failed = error is not None and error.span is not None and error.span is last
+        if has_failed or (clears is not None and is_before(self.run, clears, last)):
             return self._missed_since(place)
         help = "read it before it is cleared"
         detachment = Detachment(place, "this forgets it", help, (), instead(place, "pass"))
@@ -833,7 +847,8 @@ class _Gradients:
         """No backward pass that writes gradients."""
         if self.passes:
             return None
-        if self.run.recorder.passes:
+        error = self.run.error
+        if self.run.recorder.passes and (error is None or error.code != "E402"):
             tries = self._backward_for_grad()
             text = "grad() returns the gradients and leaves every .grad alone"
             help = "use what it returns, or call `backward()`" if tries else None

@@ -397,7 +397,10 @@ def _path(text: str) -> str:
 def _exhausted(run: Recorded, name: str, called: str) -> Why | None:
     """The answer where the optimizer was given an iterator that had been gone through."""
     place = _last_of(run, called)
-    if place is None:
+    module = run.values.get(name.partition(".")[0])
+    own = module.parameters() if isinstance(module, Module) else ()
+    held = {id(e) for group in run.values[called].param_groups for e in group["params"]}
+    if place is None or any(id(each) in held for each in own):
         return None
     return _gone_through(run, name, run.provenance.assignments[place][0].span.text, place)
 
@@ -418,19 +421,29 @@ def _gone_through(run: Recorded, name: str, text: str, number: int) -> Why | Non
         for target in targets_of(statement):
             value = statement.value if isinstance(statement, tree.Assign) else None
             source = "" if value is None else value.span.text
-            if not source.endswith("parameters()") or not re.search(rf"\b{target}\b", text):
-                continue
-            if name.partition(".")[0] != source.partition(".")[0].partition("[")[0]:
+            is_read = re.search(rf"\b{target}\b", text)
+            if value is None or not is_read or not _iterates(value, name.partition(".")[0]):
                 continue
             detachment = Detachment(
                 statement.span,
                 f"`{target}` is an iterator: what went through it left nothing for the optimizer",
                 f"`{target} = list({source})`",
                 (),
-                instead(value.span, f"list({source})"),  # type: ignore[union-attr]
+                instead(value.span, f"list({source})"),
             )
-            return _answer(name, "exhausted", "the optimizer was given no parameters", [detachment])
+            reason = f"`{target}` has no parameters left when the optimizer is given it"
+            return _answer(name, "exhausted", reason, [detachment])
     return None
+
+
+def _iterates(value: tree.Expression, root: str) -> bool:
+    """Whether an expression makes an iterator of the parameters of a module, which `root` names."""
+    source = value.span.text
+    if isinstance(value, tree.Comprehension):
+        names = re.search(rf"\b{root}\b", source)
+        return value.kind == "generator" and "parameters()" in source and names is not None
+    own = source.partition(".")[0].partition("[")[0]
+    return source.endswith("parameters()") and root == own
 
 
 def _no_parameter(run: Recorded, name: str, tensor: Tensor) -> Why | None:
@@ -652,15 +665,16 @@ def clearing_misses(run: Recorded, name: str, tensor: Tensor, detachment: Detach
     own zero_grad() did not.
     """
     optimizers = {n: v for n, v in run.values.items() if isinstance(v, Optimizer)}
-    others = [
-        called
-        for called, optimizer in optimizers.items()
-        if not any(each is tensor for group in optimizer.param_groups for each in group["params"])
-    ]
+    texts = [e.function.span.text for e in calls_of(run.program, ".zero_grad")]
+    calling = [called for called in optimizers if f"{called}.zero_grad" in texts]
+    if len(calling) < len(set(texts)):
+        calling = []  # a module's, say, which may have it
+    holding = {called for called, _ in _groups_with(run, tensor)}
+    others = [each for each in calling or optimizers if each not in holding]
     written = re.sub(r"\.(\d+)", r"[\1]", name)
     clears = f"{written}.grad = None"
     detachment.help = f"clear it in between: `{clears}`, or `zero_grad()`"
-    if others and len(others) == len(optimizers):
+    if others and len(others) == len(calling or optimizers):
         root = name.partition(".")[0]
         clears = clears if root == name else f"{root}.zero_grad()"
         detachment.help = (

@@ -135,7 +135,8 @@ def _helps(before: Why, offered: Detachment, output: Output, ran: Ran) -> bool:
     after = ran.answer
     if ran.failed:
         return False
-    if before.kind in _SAME_VALUE and not offered.alters and not _alike(output, ran.output):
+    same = before.kind in _SAME_VALUE and not offered.alters and not before.stepped
+    if same and not _alike(output, ran.output):
         return False
     if before.kind == "exhausted":
         return after.kind != "exhausted"

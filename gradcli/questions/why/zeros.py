@@ -23,14 +23,15 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.recording.trace_recorder import Write
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, Label
+from gradcli.errors import GradcliError, Label, Span
 from gradcli.language.provenance import Evaluation
+from gradcli.language.tree import syntax as tree
 from gradcli.ops.definition.op import Op, parameters_of
 from gradcli.questions.why.detachments import Detachment
 from gradcli.questions.why.edits import drawn, leaky, straight_through
 from gradcli.record import Record
 from gradcli.recorded.ledger import last_pass
-from gradcli.recorded.patterns import returns_of
+from gradcli.recorded.patterns import holds, returns_of
 from gradcli.recorded.recorded_run import Recorded
 from gradcli.recorded.result import flat
 from gradcli.state import active
@@ -535,7 +536,7 @@ class _Walk:
             text = f"{node.name} multiplies the gradient by what is 0 wherever it arrives"
             return Detachment(node.place, text)
         place = origin_of_zero(self.run, zero[0], call)
-        called = _called(self.run, zero[0])
+        called = _called(self.run, zero[0], node.place)
         if node.place is not None and called == _OTHER and "dropout(" in node.place.text:
             return Detachment(node.place, "dropout() set all of it to 0")
         text = f"{node.name} multiplies the gradient by {called}, and that is 0"
@@ -553,10 +554,16 @@ def _passed(node: Node | None, grads: Sequence[Any], number: int) -> Any:
         return None
 
 
-def _called(run: Recorded, value: Any) -> str:
-    """The name of a factor."""
+def _called(run: Recorded, value: Any, place: Span | None) -> str:
+    """The name of a factor of what stands at a place."""
     if type(value) is not Tensor:
-        return "the number"
+        names = [
+            each.node.span.text
+            for each in run.provenance.evaluations
+            if isinstance(each.node, tree.Name) and type(each.value) is type(value)
+            if each.value == value and place is not None and holds(place, each.node.span)
+        ]
+        return f"`{names[0]}`" if len(set(names)) == 1 else "the number"
     return viewed(run, value).name or _OTHER
 
 
@@ -577,6 +584,11 @@ def _host(array: Any) -> Any:
     array = array.array if type(array) is Tensor else array
     values = np.asarray(to_host(forced(array)))
     return values.astype(np.float32) if values.dtype.kind == "V" else values
+
+
+def is_finite(array: Any) -> bool:
+    """Whether all numbers of an array are finite."""
+    return bool(np.isfinite(_host(array)).all())
 
 
 def _rounding(dtype: Any) -> float:
