@@ -64,13 +64,12 @@ static PyObject *bound(PyObject *function, PyObject *const *given, Py_ssize_t co
     PyObject *signature = AT(function, FUNCTION_signature), *more = NULL, *left = NULL;
     PyObject *names = AT(signature, SIGNATURE_positional), *rest = AT(signature, SIGNATURE_rest);
     Py_ssize_t positional = PyTuple_Size(names), placed = count < positional ? count : positional;
-    int is_simple = PyLong_AsLong(AT(signature, SIGNATURE_simple)) >= 0, fits = 0;
+    int is_simple = AT(signature, SIGNATURE_simple) != minus_one, fits = 0;
     if (count > positional && (is_simple || !PyUnicode_GetLength(rest))) return NULL;
-    PyObject *variables = PyDict_New();
+    PyObject *variables = variables_inside(AT(function, FUNCTION_parent));
     if (!variables) return NULL;
     for (Py_ssize_t k = 0; k < placed; k++)
         if (PyDict_SetItem(variables, PyTuple_GetItem(names, k), given[k]) < 0) goto end;
-    if (PyDict_SetItem(variables, parent_key, AT(function, FUNCTION_parent)) < 0) goto end;
     if (!is_simple) {
         if (PyUnicode_GetLength(rest) &&
             (!(left = tuple_of(NULL, given + placed, count - placed)) ||
@@ -91,17 +90,18 @@ end:
 }
 
 /* Count a call of a body that may be written as a function of the host's; -1 with an exception. As
- * long as it is far from being hot, the body counts, and its count is added once in so many calls. */
+ * long as it is far from being hot, the body counts so many calls that the host has counted already. */
 static int count_call(PyObject *function, PyObject *hot)
 {
     enum { AT_ONCE = 64 };
-    PyObject *body = AT(function, FUNCTION_body);
-    long calls = PyLong_AsLong(AT(hot, HOT_calls));
-    if (calls < -AT_ONCE && AT(hot, HOT_run) == Py_None && Py_IS_TYPE(body, node_type)) {
-        if (++((Node *)body)->calls < AT_ONCE) return 0;
-        calls += AT_ONCE - 1;
-        ((Node *)body)->calls = 0;
+    Node *body = (Node *)AT(function, FUNCTION_body);
+    int counts = AT(hot, HOT_run) == Py_None && Py_IS_TYPE((PyObject *)body, node_type);
+    if (counts && body->calls) {
+        body->calls--;
+        return 0;
     }
+    long calls = PyLong_AsLong(AT(hot, HOT_calls));
+    if (counts && calls < -AT_ONCE) calls += body->calls = AT_ONCE - 1;
     if (calls >= 0 || AT(hot, HOT_run) != Py_None) {
         PyObject *done = PyObject_CallFunctionObjArgs(helper[WRITE], hot, function, NULL);
         Py_XDECREF(done);
@@ -142,14 +142,18 @@ static void ended_by_error(PyObject *function)
 static PyObject *entry_of(PyObject *name, PyObject *place)
 {
     enum { KEPT = 64 };
-    static PyObject *kept[KEPT];
-    PyObject **entry = &kept[(((size_t)name ^ (size_t)place * 3) >> 4) % KEPT];
-    if (!*entry || PyTuple_GetItem(*entry, 0) != name || PyTuple_GetItem(*entry, 1) != place) {
+    static struct {
+        PyObject *name, *place, *entry; /* which holds them */
+    } kept[KEPT], *at;
+    at = &kept[(((size_t)name ^ (size_t)place * 3) >> 4) % KEPT];
+    if (at->name != name || at->place != place) {
         PyObject *made = PyTuple_Pack(2, name, place);
         if (!made) return NULL;
-        replace(entry, made);
+        at->name = name;
+        at->place = place;
+        replace(&at->entry, made);
     }
-    return Py_NewRef(*entry);
+    return Py_NewRef(at->entry);
 }
 
 PyObject *open_call(PyObject *state, PyObject *steps, PyObject *name)
@@ -224,14 +228,15 @@ static PyObject *entered_with(PyObject *function, PyObject *const *given, Py_ssi
                               PyObject *named)
 {
     PyObject *hot = AT(function, FUNCTION_hot), *value, *tuple;
-    long most = PyLong_AsLong(AT(function, FUNCTION_most));
-    if (most < 0 && hot != Py_None) {
+    int is_written = AT(function, FUNCTION_most) != minus_one;
+    if (!is_written && hot != Py_None) {
         if (count_call(function, hot) < 0) return NULL;
-        most = PyLong_AsLong(AT(function, FUNCTION_most));
+        is_written = AT(function, FUNCTION_most) != minus_one;
     }
-    if (!named && count <= most && count >= PyLong_AsLong(AT(function, FUNCTION_least)))
+    if (is_written && !named && count <= PyLong_AsLong(AT(function, FUNCTION_most)) &&
+        count >= PyLong_AsLong(AT(function, FUNCTION_least)))
         return called_with(AT(function, FUNCTION_run), function, given, count);
-    value = most < 0 ? run_bound(function, given, count, named) : NULL;
+    value = !is_written ? run_bound(function, given, count, named) : NULL;
     if (value || PyErr_Occurred() || !(tuple = tuple_of(function, given, count))) return value;
     value = PyObject_Call(helper[INVOKE], tuple, named);
     Py_DECREF(tuple);
@@ -546,12 +551,21 @@ enum { RECEIVER = FIRST, NAME, METHOD_CALL, ATTRIBUTE = METHOD_CALL + CALL_PARTS
 /* The method that a value has by a table; NULL, perhaps with an exception set, for none. */
 static PyObject *method_of_table(const Node *self, PyTypeObject *kind)
 {
-    PyObject *table;
-    if (kind == known_class[TENSOR])
-        table = self->part[OF_TENSORS] == Py_None ? NULL : self->part[OF_TENSORS];
-    else
-        table = PyDict_GetItemWithError(self->part[OF_CLASSES], (PyObject *)kind);
-    PyObject *found = table ? PyDict_GetItemWithError(table, self->part[NAME]) : NULL;
+    PyObject *table = self->part[OF_TENSORS], *of_classes = self->part[OF_CLASSES], *found;
+    if (kind == known_class[TENSOR]) {
+        found = table == Py_None ? NULL : PyDict_GetItemWithError(table, self->part[NAME]);
+        return Py_XNewRef(found);
+    }
+    /* No class of the host's changes: in place of when it was looked at stands where. */
+    if (self->part[LEARNT_CLASS] == (PyObject *)kind && self->part[LEARNT_CLASS + 1] == of_classes)
+        return Py_NewRef(self->part[LEARNT_CLASS + 2]);
+    table = PyDict_GetItemWithError(of_classes, (PyObject *)kind);
+    found = table ? PyDict_GetItemWithError(table, self->part[NAME]) : NULL;
+    if (found) {
+        put((Node *)self, LEARNT_CLASS, (PyObject *)kind);
+        put((Node *)self, LEARNT_CLASS + 1, of_classes);
+        put((Node *)self, LEARNT_CLASS + 2, found);
+    }
     return Py_XNewRef(found);
 }
 

@@ -269,6 +269,18 @@ PyObject *run_frame(const Node *self, PyObject *variables)
     return (PyObject *)begun(self, variables);
 }
 
+/* How many iterators one draws from in a row, which are few; whether one more would be many. */
+static long depth_of(PyObject *values)
+{
+    return PyLong_AsLong(AT(values, ITERATOR_depth));
+}
+
+static int is_deep(PyObject *values)
+{
+    enum { FEW = 4 };
+    return Py_IS_TYPE(values, known_class[ITERATOR]) && depth_of(values) >= FEW;
+}
+
 /* `(element for target in iterable …)`. */
 PyObject *run_drawn(const Node *self, PyObject *variables)
 {
@@ -281,9 +293,10 @@ PyObject *run_drawn(const Node *self, PyObject *variables)
     if (!(inside = variables_inside(variables)) || !(frame = begun(self, inside))) goto end;
     frame->iterator[0] = Py_NewRef(iterator);
     frame->is_call = 1;
-    drawn = Py_IS_TYPE(values, known_class[ITERATOR])
-                ? PyObject_CallFunctionObjArgs(part[DRAWING], (PyObject *)frame, values, NULL)
-                : iterator_like(part[LIKE], (PyObject *)frame, values);
+    drawn = is_deep(values) ? PyObject_CallFunctionObjArgs(part[DRAWING], (PyObject *)frame, values, NULL)
+                            : iterator_like(part[LIKE], (PyObject *)frame, values);
+    if (drawn && Py_IS_TYPE(values, known_class[ITERATOR]))
+        replace(&AT(drawn, ITERATOR_depth), PyLong_FromLong(depth_of(values) + 1));
 end:
     Py_DECREF(values);
     Py_XDECREF(iterator);

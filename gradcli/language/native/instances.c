@@ -48,10 +48,15 @@ static PyObject *values_of(PyObject *instance)
     return held;
 }
 
+/* Where nodes that read an attribute have its name, but for one that changes it too. */
+enum { NAME_PART = FIRST + 1 };
+
 PyObject *attribute_of(const Node *self, int part, PyObject *owner, PyObject *name)
 {
     if (lists(self, part, Py_TYPE(owner), name, reads_key) <= 0) return NULL;
-    PyObject *held = values_of(owner), *value = held ? PyDict_GetItemWithError(held, name) : NULL;
+    PyObject *held = values_of(owner), *value = NULL;
+    if (held && self->part[NAME_PART] == name) value = named((Node *)self, held, NAME_PART);
+    else if (held) value = PyDict_GetItemWithError(held, name);
     Py_XINCREF(value);
     Py_XDECREF(held);
     if (!value && !PyErr_Occurred()) {

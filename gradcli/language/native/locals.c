@@ -167,7 +167,7 @@ void find_locals(PyObject *function)
     Names names = {{NULL}, 0, 0};
     if (!Py_IS_TYPE(object, node_type) || body->is_known) return;
     body->is_known = 1;
-    if (PyLong_AsLong(AT(signature, SIGNATURE_simple)) < 0) return;
+    if (AT(signature, SIGNATURE_simple) == minus_one) return;
     for (Py_ssize_t k = 0; k < PyTuple_Size(parameters); k++)
         if (!place_of(&names, PyTuple_GetItem(parameters, k))) return;
     if (!fits(body, &names)) return;

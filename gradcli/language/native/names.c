@@ -10,7 +10,12 @@ PyObject *run_constant(const Node *self, PyObject *variables)
 
 PyObject *outward(PyObject *variables, long distance)
 {
-    while (distance-- > 0 && variables) variables = PyDict_GetItemWithError(variables, parent_key);
+    PyObject *key, *first;
+    while (distance-- > 0 && variables) {
+        Py_ssize_t at = 0; /* where `variables_inside` puts them */
+        if (PyDict_Next(variables, &at, &key, &first) && key == parent_key) variables = first;
+        else variables = PyDict_GetItemWithError(variables, parent_key);
+    }
     if (!variables && !PyErr_Occurred())
         PyErr_SetString(PyExc_SystemError, "no variables around it");
     return variables;
@@ -43,7 +48,7 @@ PyObject *run_program(const Node *self, PyObject *variables)
         value = named((Node *)self, self->part[VALUES], NAME);
     } else if (!(value = PyDict_GetItemWithError(self->part[VALUES], self->part[NAME])) &&
                !PyErr_Occurred()) {
-        value = PyDict_GetItemWithError(self->part[TABLE], self->part[NAME]);
+        value = named((Node *)self, self->part[TABLE], NAME);
     }
     if (value) return Py_NewRef(value);
     if (PyErr_Occurred()) return NULL;

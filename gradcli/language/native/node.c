@@ -27,11 +27,11 @@ PyObject *name_key, *span_key, *stack_key, *raises_key, *context_key, *cause_key
 int charge_step(PyObject *steps)
 {
     int overflow;
-    long long left = PyLong_AsLongLongAndOverflow(AT(steps, COUNTS_left), &overflow);
+    long left = PyLong_AsLongAndOverflow(AT(steps, COUNTS_left), &overflow);
     PyObject *after;
     if (!overflow) {
-        after = PyLong_FromLongLong(left - 1);
-    } else { /* of the farthest limits that a person may set */
+        after = PyLong_FromLong(left - 1);
+    } else { /* of limits that a person set far away */
         PyObject *one = PyLong_FromLong(1);
         after = one ? PyNumber_Subtract(AT(steps, COUNTS_left), one) : NULL;
         Py_XDECREF(one);

@@ -28,7 +28,7 @@ struct Node {
     Bind bind;   /* of a target: what is called with the variables and a value */
     long number; /* what its kind makes of it; of loops, the iterations that are left */
     long depth;  /* how many nodes stand below one another in it */
-    long calls;  /* of a function's body: calls that are not yet in the host's count of them */
+    long calls;  /* of a function's body: calls to come that are in the host's count of them already */
     void *codes; /* of a block that waits: the numbers of its instructions, once it ran */
     int at;      /* of a name: where it stood in the variables when it was last looked for, or -1 */
     int misses;  /* and how often it stood elsewhere */
@@ -64,6 +64,9 @@ extern HIDDEN PyObject *helper[HELPERS];
 /* The most calls that are open, and those of them through the host. */
 extern HIDDEN Py_ssize_t deepest_call;
 extern HIDDEN long deepest_host_call;
+
+/* -1, which stands for none in a slot that has a number. */
+extern HIDDEN PyObject *minus_one;
 
 HIDDEN PyObject *know(PyObject *module, PyObject *const *given, Py_ssize_t count);
 

@@ -7,6 +7,7 @@ PyTypeObject *known_class[CLASSES];
 PyObject *helper[HELPERS];
 Py_ssize_t known_size[CLASSES], slot_offset[SLOTS], deepest_call;
 long deepest_host_call;
+PyObject *minus_one;
 
 static const struct {
     int owner;
@@ -55,6 +56,7 @@ PyObject *know(PyObject *module, PyObject *const *given, Py_ssize_t count)
         if ((slot_offset[k] = offset_of(SLOTS_OF[k].owner, SLOTS_OF[k].name)) < 0) return NULL;
     deepest_call = PyLong_AsSsize_t(helper[DEEPEST_CALL]);
     deepest_host_call = PyLong_AsLong(helper[DEEPEST_HOST_CALL]);
+    minus_one = PyLong_FromLong(-1); /* of which there is one object alone */
     if (PyErr_Occurred() || called_by_host() < 0) return NULL;
     Py_RETURN_NONE;
 }
