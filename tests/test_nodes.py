@@ -928,7 +928,88 @@ print(told(deep, 0))
 unbound(0)
 """
 
+_WAITING_LOCALS = """
+import torch
+def told(f, *values):
+    try: return f(*values)
+    except Exception as error: return type(error).__name__, str(error)
+def walked(n, more=2):
+    total = 0
+    while total < n:
+        got = yield total
+        total += more if got is None else got
+    return total
+def all_of(n):
+    kept = yield from walked(n)
+    yield kept, n
+def nested(values):
+    for each in values:
+        if isinstance(each, list):
+            yield from nested(each)
+        elif each is None: continue
+        elif each == 'end': break
+        else: yield each
+def unbound(n):
+    for k in range(n): yield k
+    yield k
+def caught(n):
+    try: yield 1 // n
+    except ZeroDivisionError: yield 'zero'
+def many(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p=0, q=1):
+    yield a
+    a = q
+    yield a
+def named(w):
+    x = w * 2
+    yield x
+    x = x + 1
+    yield x
+def outer(n):
+    count = 0
+    def inner():
+        nonlocal count
+        for k in range(n):
+            count += k
+            yield count
+    return list(inner()), count
+w = walked(9)
+print(next(w), w.send(5), next(w), told(next, w), told(w.send, 1))
+print(list(walked(5)), list(all_of(n=3)))
+print(list(nested([1, [2, None, [3, [4]], 'end', 7], 5])), told(list, unbound(0)), list(unbound(2)))
+print(list(caught(0)), list(caught(1)), list(many(*range(15))), outer(4))
+print([x for x in named(torch.ones(2, requires_grad=True))])
+n, rows = 3, [[1, 2], [3, 4]]
+def drawn(rows, k):
+    n = 10
+    a = list(x + n for row in rows for x in row if x > k)
+    b = sum(a * x for a, x in zip([1, 2], rows[0]))
+    c = list(list(y for y in range(x)) for x in rows[0])
+    return a, b, c, list((lambda: x)() for x in rows[0]), told(next, (m for m in []))
+print(drawn(rows, 1), list(x * n for x in range(4) if x != n))
+print(list((x, y) for x in 'ab' for y in x))
+steps = [(x for x in range(3)) for _ in range(2)]
+print(next(steps[0]), next(steps[1]), next(steps[0]), list(steps[0]), list(steps[1]))
+for _ in range(3):
+    print(told(list, (later for _ in 'a')), told(list, (x / y for x in [1] for y in [1, 0])))
+def free():
+    found = (value for _ in 'a')
+    first = told(list, found)
+    value = 5
+    return first, list(value for _ in 'a')
+print(free(), free())
+class C:
+    k = 2
+    twice = list(x * 2 for x in [k])
+    def m(self): return sum(self.k * x for x in range(4))
+print(C.twice, C().m())
+print(sum(x * x for x in range(3000)), sum(walked(9000)))
+g = walked(3)
+print(next(g), g.close(), list(g))
+list(unbound(0))
+"""
+
 LIMITED_CALLS = {
+    "waiting locals": (_WAITING_LOCALS, {}),
     "locals": (_LOCALS, {}),
     "bare": (_BARE, {}),
     "sums": (_SUMS, {}),

@@ -19,12 +19,13 @@ typedef struct {
     int kind, to, otherwise;
 } Code;
 
-/* A block that was begun: its variables, NULL once it is over; what it waits for, NULL for one that
- * draws from it; where it goes on; and the iterators of its loops. */
+/* A block that was begun: its variables, or those around it, NULL once it is over; what its nodes are
+ * given, which are these or locals; what it waits for, NULL for one that draws from it; where it goes
+ * on; and the iterators of its loops, with the locals behind them. */
 typedef struct {
     Resumable head;
     const Node *code;
-    PyObject *variables, *waiting;
+    PyObject *variables, *given, *waiting;
     Py_ssize_t at;
     int has_begun, is_running, is_call;
     PyObject *iterator[];
@@ -45,7 +46,7 @@ static int draw(Frame *self, PyObject *const *now, const Code *code)
         return -1;
     }
     int failed = charge_step(part[STEPS]);
-    if (!failed) failed = store_in(now[PART], self->variables, value);
+    if (!failed) failed = store_in(now[PART], self->given, value);
     Py_DECREF(value);
     return failed < 0 || breathe() < 0 ? -1 : 1;
 }
@@ -130,7 +131,7 @@ static int has_value(long kind)
 /* Evaluate the node of an instruction, or begin to wait for its value, which is NULL then. */
 static int evaluated(Frame *self, PyObject *const *now, long kind, PyObject **value)
 {
-    *value = value_of(now[PART], self->variables);
+    *value = value_of(now[PART], self->given);
     if (!*value) return -1;
     if (kind == WAIT || kind == WAITING_TEST || kind == WAITING_BEGIN) {
         self->waiting = *value;
@@ -252,21 +253,33 @@ static int read_codes(Node *self)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static Frame *begun(const Node *self, PyObject *variables)
+/* A block that begins with these variables around it, or its own, and with room for so many locals. */
+static Frame *begun(const Node *self, PyObject *variables, Py_ssize_t locals)
 {
     if (!self->codes && read_codes((Node *)self) < 0) return NULL;
-    Frame *frame = (Frame *)PyType_GenericAlloc(frame_type, self->number);
+    Py_ssize_t room = locals ? 1 + locals : 0;
+    Frame *frame = (Frame *)PyType_GenericAlloc(frame_type, self->number + room);
     if (!frame) return NULL;
     frame->head.resume = resume;
     frame->code = (const Node *)Py_NewRef((PyObject *)self);
-    frame->variables = Py_NewRef(variables);
+    frame->variables = frame->given = Py_NewRef(variables);
+    if (locals) {
+        frame->iterator[self->number] = Py_NewRef(variables);
+        frame->given = (PyObject *)(frame->iterator + self->number);
+    }
     return frame;
 }
 
 /* Statements in a row that can wait, as many loops among them as `number` says: what goes on. */
 PyObject *run_frame(const Node *self, PyObject *variables)
 {
-    return (PyObject *)begun(self, variables);
+    if (!self->locals) return (PyObject *)begun(self, variables, 0);
+    PyObject **given = (PyObject **)variables;
+    Py_ssize_t locals = PyTuple_Size(self->locals);
+    Frame *frame = begun(self, given[0], locals);
+    for (Py_ssize_t k = 1; frame && k <= locals; k++)
+        frame->iterator[self->number + k] = Py_XNewRef(given[k]);
+    return (PyObject *)frame;
 }
 
 /* How many iterators one draws from in a row, which are few; whether one more would be many. */
@@ -288,9 +301,12 @@ PyObject *run_drawn(const Node *self, PyObject *variables)
     PyObject *values = value_of(part[ITERABLE], variables);
     Frame *frame = NULL;
     if (!values) return NULL;
+    find_locals_inside((Node *)self);
+    Py_ssize_t locals = self->locals ? PyTuple_Size(self->locals) : 0;
     if (stand_at(part[STATE], part[PLACE]) < 0) goto end;
     if (!(iterator = iterator_of(values, part[ITERATE]))) goto end;
-    if (!(inside = variables_inside(variables)) || !(frame = begun(self, inside))) goto end;
+    if (!(inside = locals ? Py_NewRef(variables) : variables_inside(variables))) goto end;
+    if (!(frame = begun(self, inside, locals))) goto end;
     frame->iterator[0] = Py_NewRef(iterator);
     frame->is_call = 1;
     drawn = is_deep(values) ? PyObject_CallFunctionObjArgs(part[DRAWING], (PyObject *)frame, values, NULL)

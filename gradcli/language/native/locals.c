@@ -49,6 +49,12 @@ static const struct {
     {NULL, bind_to_elements, "....*x"},
 };
 
+/* The blocks that wait: what they have, and their instructions. */
+static const char INSTRUCTIONS[] = "..........*.x...";
+
+/* Where the node of a generator has its block. */
+enum { BLOCK = FIRST + 3 };
+
 /* --- nodes of such functions ------------------------------------------------------------------- */
 
 enum { NAME, SPAN, OTHERWISE, VALUES = 1 };
@@ -135,10 +141,23 @@ static int fits_part(PyObject *part, char letter, Names *names)
     return letter != '0' && Py_IS_TYPE(part, node_type) && fits((Node *)part, names);
 }
 
+/* Whether the parts of a node are as these letters say. */
+static int fit(const Node *self, const char *parts, Names *names)
+{
+    const char *again = NULL;
+    for (Py_ssize_t k = 0; k < parts_of(self); k++) {
+        if (*parts == '*') again = ++parts;
+        else if (!*parts && again) parts = again;
+        if (!*parts) break;
+        if (!fits_part(self->part[k], *parts++, names)) return 0;
+    }
+    return 1;
+}
+
 /* Whether a node and all below it are such as do no more with variables than their kinds say. */
 static int fits(Node *self, Names *names)
 {
-    const char *parts = NULL, *again = NULL;
+    const char *parts = NULL;
     if (self->run == run_local || self->run == run_outer) return 1; /* which stands in two places */
     if (self->bind == bind_local || self->bind == bind_outer) return 1;
     int is_target = self->bind == bind_to_name;
@@ -149,14 +168,33 @@ static int fits(Node *self, Names *names)
     for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++)
         if (KINDS[k].run ? KINDS[k].run == self->run : KINDS[k].bind == self->bind)
             parts = KINDS[k].parts;
-    if (!parts) return 0;
-    for (Py_ssize_t k = 0; k < parts_of(self); k++) {
-        if (*parts == '*') again = ++parts;
-        else if (!*parts && again) parts = again;
-        if (!*parts) break;
-        if (!fits_part(self->part[k], *parts++, names)) return 0;
+    return parts && fit(self, parts, names);
+}
+
+/* Whether a body is such: of a generator, its block. */
+static int body_fits(Node *self, Names *names)
+{
+    if (self->run == run_drawn) return fit(self, INSTRUCTIONS, names);
+    if (self->run != run_generator) return fits(self, names);
+    PyObject *block = self->part[BLOCK];
+    return Py_IS_TYPE(block, node_type) && ((Node *)block)->run == run_frame &&
+           fit((Node *)block, INSTRUCTIONS, names);
+}
+
+/* Look for the locals of a body, behind those of its parameters. */
+static void look(Node *body, Names *names)
+{
+    if (!body_fits(body, names)) return;
+    PyObject *found = PyTuple_New(names->count);
+    if (!found) {
+        PyErr_Clear();
+        return;
     }
-    return 1;
+    for (int k = 0; k < names->count; k++) PyTuple_SetItem(found, k, Py_NewRef(names->name[k]));
+    names->tells = 1;
+    body_fits(body, names);
+    body->locals = found;
+    if (body->run == run_generator) ((Node *)body->part[BLOCK])->locals = Py_NewRef(found);
 }
 
 void find_locals(PyObject *function)
@@ -170,16 +208,14 @@ void find_locals(PyObject *function)
     if (AT(signature, SIGNATURE_simple) == minus_one) return;
     for (Py_ssize_t k = 0; k < PyTuple_Size(parameters); k++)
         if (!place_of(&names, PyTuple_GetItem(parameters, k))) return;
-    if (!fits(body, &names)) return;
-    PyObject *found = PyTuple_New(names.count);
-    if (!found) {
-        PyErr_Clear();
-        return;
-    }
-    for (int k = 0; k < names.count; k++) PyTuple_SetItem(found, k, Py_NewRef(names.name[k]));
-    names.tells = 1;
-    fits(body, &names);
-    body->locals = found;
+    look(body, &names);
+}
+
+void find_locals_inside(Node *drawn)
+{
+    Names names = {{NULL}, 0, 0};
+    if (!drawn->is_known) look(drawn, &names);
+    drawn->is_known = 1;
 }
 
 /* --- their variables --------------------------------------------------------------------------- */

@@ -157,12 +157,13 @@ HIDDEN PyObject *variables_inside(PyObject *variables);
 HIDDEN PyObject *outward(PyObject *variables, long distance);
 HIDDEN PyObject *read_outward(const Node *self, PyObject *variables, long distance);
 
-/* The most variables of a function that need no dict. Find out whether those of a function are such,
- * before it first runs. Take them from arguments by position, 0 where these do not fit, or from a
+/* The most variables of a function that need no dict. Find out whether those of a function, or
+ * of a generator expression, are such, before it first runs. Take them from arguments by position, 0 where these do not fit, or from a
  * dict, with those of the function around it before them; and give them up. Run the body of one for
  * variables in a dict. */
 enum { MOST_LOCALS = 16 };
 HIDDEN void find_locals(PyObject *function);
+HIDDEN void find_locals_inside(Node *drawn);
 HIDDEN int take_locals(PyObject *function, PyObject *const *given, Py_ssize_t count, PyObject **slots);
 HIDDEN void take_locals_of(const Node *body, PyObject *variables, PyObject **slots);
 HIDDEN void drop_locals(const Node *body, PyObject **slots);
