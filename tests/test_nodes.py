@@ -1008,7 +1008,29 @@ print(next(g), g.close(), list(g))
 list(unbound(0))
 """
 
+_KEYS = """
+def told(f, *values, **named):
+    try: return f(*values, **named)
+    except Exception as error: return type(error).__name__, str(error)
+counts = {'a': 3, 'b': 5, (1, 2): 4}
+print(max(counts, key=counts.get), min(counts, key=counts.get), sorted(counts, key=counts.get))
+words = ['Bc', 'ab', 'Ca', 'abc']
+print(sorted(words, key='abcabc'.find), sorted(words, key='xBcCaabc'.index), sorted(words, key=len))
+words.sort(key=lambda word: (-len(word), word))
+print(words, max(words, key=str.lower), min(words, key=lambda word: word[-1]))
+print(max(1, 3, 2, key=[].count))
+print(told(sorted, words, key='ab'.index), told(max, [[1]], key=counts.get))
+print(told(min, words, key=5))
+print(told(sorted, [1, 'a'], key={1: 'x', 'a': 3}.get), told(max, [1, 2], key={}.pop), counts)
+class Box:
+    def __init__(self, n): self.n = n
+    def near(self, n): return abs(self.n - n)
+print(sorted(range(6), key=Box(3).near), told(sorted, ['a'], key=Box(3).near))
+sorted(words, key='ab'.index)
+"""
+
 LIMITED_CALLS = {
+    "keys": (_KEYS, {}),
     "waiting locals": (_WAITING_LOCALS, {}),
     "locals": (_LOCALS, {}),
     "bare": (_BARE, {}),

@@ -35,6 +35,8 @@ PyObject *read_outward(const Node *self, PyObject *variables, long distance)
 /* A name of a function, `number` functions outward. */
 PyObject *run_own(const Node *self, PyObject *variables)
 {
+    PyObject *value = self->number ? NULL : named((Node *)self, variables, 0);
+    if (value) return Py_NewRef(value);
     return read_outward(self, variables, self->number);
 }
 

@@ -297,6 +297,8 @@ static PyMethodDef makers[] = {
      "drawing(values, state, convert): draws within limits"},
     {"sum", (PyCFunction)(void (*)(void))make_sum, METH_FASTCALL,
      "sum(node, host, values, start): adds up by the node of a `+`"},
+    {"keys", (PyCFunction)(void (*)(void))make_keys, METH_FASTCALL,
+     "keys(state, key, items): what a function gives for each"},
     {"know", (PyCFunction)(void (*)(void))know, METH_FASTCALL,
      "know(*classes, *helpers): what nodes tell apart, and call"},
     {"know_quick", (PyCFunction)(void (*)(void))know_quick, METH_FASTCALL,

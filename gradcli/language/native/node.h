@@ -53,7 +53,7 @@ extern HIDDEN PyObject *name_key, *span_key, *stack_key, *raises_key, *context_k
 /* The classes that nodes tell apart, and what Python has to say, in the order in which `know` is given
  * them. */
 enum { TENSOR, INSTANCE, ITERATOR, LANGUAGE_TYPE, USER_CLASS, EXCEPTION_TYPE, FUNCTION, SIGNATURE, HOT,
-       SESSION, LIMITS, COUNTS, CHANGES, BOUND, MODULE, PER_SESSION, CLASSES };
+       SESSION, LIMITS, COUNTS, CHANGES, BOUND, METHOD, MODULE, PER_SESSION, CLASSES };
 enum { INVOKE, ENDED, WRITE, ENTER_BY, FIND_LENGTH, LENGTH_OF, TOO_MANY_STEPS, TOO_MANY_CALLS,
        INIT_RETURNED, GENERATOR_ENDED, WITHIN, TOO_DEEP, CAUGHT, REFUSED, ERROR, WHEN_CHANGED, FOREIGN,
        DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST, TOO_MANY_ELEMENTS, HELPERS };
@@ -315,6 +315,9 @@ HIDDEN PyObject *make_drawing(PyObject *module, PyObject *const *given, Py_ssize
 
 /* sum(node, host, values, start): adds up what an iterator has, by the node of a `+`. */
 HIDDEN PyObject *make_sum(PyObject *module, PyObject *const *given, Py_ssize_t count);
+
+/* keys(state, key, items): what a function gives for each item of a list. */
+HIDDEN PyObject *make_keys(PyObject *module, PyObject *const *given, Py_ssize_t count);
 
 HIDDEN int add_drawings(void);
 HIDDEN int add_frames(void);

@@ -18,7 +18,7 @@ from gradcli.language.functions.generators import KINDS
 from gradcli.language.functions.hot_bodies import HotBody
 from gradcli.language.native.calls import HELPERS, Calls, Find, Node, quick_calls, sums
 from gradcli.language.native.statements import Generators, Handling, Statements
-from gradcli.language.objects.attributes import Module, PerSession
+from gradcli.language.objects.attributes import Method, Module, PerSession
 from gradcli.language.objects.classes.user_classes import BoundMethod, Changes, Instance, UserClass
 from gradcli.language.objects.iteration import IN_C, Iterator
 from gradcli.language.objects.types import ExceptionType, LanguageType
@@ -285,7 +285,7 @@ def load(builtins: dict[str, Any]) -> Nodes | None:
 
 _CLASSES = (
     *(Tensor, Instance, Iterator, LanguageType, UserClass, ExceptionType, Function),
-    *(Signature, HotBody, State, Limits, Steps, Changes, BoundMethod, Module, PerSession),
+    *(Signature, HotBody, State, Limits, Steps, Changes, BoundMethod, Method, Module, PerSession),
 )
 """The classes that nodes tell apart, in the order of `node.h`."""
 
@@ -299,7 +299,7 @@ def _informed(module: Any, builtins: dict[str, Any]) -> Nodes:
     nodes: Any = module.nodes
     nodes.know(*_CLASSES, *HELPERS)
     KINDS.add(nodes.Generator)
-    IN_C.drawing, IN_C.added_up = nodes.drawing, sums(nodes)
+    IN_C.drawing, IN_C.added_up, IN_C.keys = nodes.drawing, sums(nodes), nodes.keys
     for call in quick_calls(builtins):
         nodes.know_quick(*call)
     _known.append(nodes)

@@ -241,6 +241,30 @@ static int is_short(PyObject *value, PyTypeObject *type)
     return Py_IS_TYPE(value, type) && PyObject_Size(value) < COPIED;
 }
 
+/* keys(state, key, items): what a function gives for each item of a list. */
+PyObject *make_keys(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3 || !PyList_Check(given[2])) {
+        PyErr_SetString(PyExc_TypeError, "keys(state, key, items)");
+        return NULL;
+    }
+    PyObject *key = given[1], *keys = PyList_New(0);
+    for (Py_ssize_t k = 0; keys && k < PyList_Size(given[2]); k++) {
+        PyObject *item = Py_NewRef(PyList_GetItem(given[2], k)), *value = NULL;
+        if (Py_IS_TYPE(key, known_class[METHOD])) {
+            PyObject *both[] = {AT(key, METHOD_receiver), item};
+            value = quick_call(given[0], AT(key, METHOD_function), both, 2);
+            if (!value && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* said below */
+        }
+        if (!value && !PyErr_Occurred()) value = PyObject_CallFunctionObjArgs(key, item, NULL);
+        if (!value || PyList_Append(keys, value) < 0 || breathe() < 0) Py_CLEAR(keys);
+        Py_XDECREF(value);
+        Py_DECREF(item);
+    }
+    return keys;
+}
+
 static PyObject *got(PyObject *const *given, Py_ssize_t count)
 {
     if ((count != 2 && count != 3) || !Py_IS_TYPE(given[0], &PyDict_Type) || !is_easy_key(given[1]))

@@ -208,10 +208,12 @@ class InC(Record):
         drawing: draws from an iterator for a session's state, None for no counting, with what
             raises for an error of the host's.
         added_up: adds up what an iterator has, from a start on.
+        keys: what a function gives for each item of a list.
     """
 
     drawing: Callable[..., HostIterator[Any]] | None = None
     added_up: Callable[[HostIterator[Any], Any], Any] | None = None
+    keys: Callable[[State, Any, list[Any]], list[Any]] | None = None
 
 
 IN_C = InC()

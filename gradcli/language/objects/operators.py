@@ -32,11 +32,12 @@ from gradcli.language.objects.classes.special_methods import (
 )
 from gradcli.language.objects.classes.user_classes import MISSING, bound
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
-from gradcli.language.objects.iteration import bounded, check_key
+from gradcli.language.objects.iteration import IN_C, bounded, check_key
 from gradcli.language.objects.repr import display, percent
 from gradcli.language.objects.types import LanguageType, type_name
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.functions import methods, operators
+from gradcli.state import active
 
 Operation = Callable[[Any, Any], Any]
 
@@ -433,10 +434,19 @@ def unary(symbol: str, operand: Any) -> Any:
         raise converted(error) from error
 
 
+def _keys(key: Any, items: list[Any]) -> list[Any]:
+    """What a function gives for each item, or without one the items."""
+    if key is None:
+        return items
+    if IN_C.keys is not None:
+        return IN_C.keys(active.state, key, items)
+    return [key(item) for item in items]
+
+
 def sort_values(values: Any, key: Any = None, reverse: Any = False) -> list[Any]:
     """The values in order of themselves or of their keys, stably; raises E202, E602."""
     items = list(bounded(values))
-    keys = items if key is None else [key(item) for item in items]
+    keys = _keys(key, items)
     check_nesting(keys)
     if key is None:
         return sorted(items, reverse=bool(reverse))
@@ -466,7 +476,7 @@ def extreme(name: str, pick: Callable[..., Any]) -> Callable[..., Any]:
             raise value_error(
                 f"{name}() of nothing has no value", text=f"{name}() arg is an empty sequence"
             )
-        keys = items if key is None else [key(item) for item in items]
+        keys = _keys(key, items)
         check_nesting(keys)
         return items[pick(range(len(items)), key=keys.__getitem__)]
 
