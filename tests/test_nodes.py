@@ -987,6 +987,13 @@ def drawn(rows, k):
     return a, b, c, list((lambda: x)() for x in rows[0]), told(next, (m for m in []))
 print(drawn(rows, 1), list(x * n for x in range(4) if x != n))
 print(list((x, y) for x in 'ab' for y in x))
+print([x * n for row in rows for x in row], [[x * y for x in row] for y, row in enumerate(rows)])
+print([(lambda: x)() for x in 'ab'], [k for k, *_ in rows])
+print({x: [y for y in 'ab' if y != x] for x in 'ab'})
+print([t for t in torch.ones(2, 2)], [[n := n + x for x in row] for row in rows], n)
+for _ in range(2):
+    print(told(lambda: [later for _ in 'a']), told(lambda: [x / y for x, y in [(1, 2), (1, 0)]]))
+    print(told(lambda: {[]: x for x in 'a'}), told(lambda: {x: later for x in 'a'}))
 steps = [(x for x in range(3)) for _ in range(2)]
 print(next(steps[0]), next(steps[1]), next(steps[0]), list(steps[0]), list(steps[1]))
 for _ in range(3):

@@ -205,17 +205,11 @@ static PyObject *run_bound(PyObject *function, PyObject *const *given, Py_ssize_
                            PyObject *named)
 {
     PyObject *body = Py_NewRef(AT(function, FUNCTION_body)), *slots[1 + MOST_LOCALS], *value = NULL;
-    int has_locals = Py_IS_TYPE(body, node_type) && ((Node *)body)->locals, is_taken = 0;
-    if (has_locals && !named) {
-        is_taken = take_locals(function, given, count, slots);
-    } else {
+    if (!Py_IS_TYPE(body, node_type) || !((Node *)body)->locals) {
         PyObject *variables = bound(function, given, count, named);
-        if (variables && has_locals) take_locals_of((Node *)body, variables, slots);
-        else if (variables) value = run_body(function, body, variables);
-        is_taken = variables && has_locals;
+        if (variables) value = run_body(function, body, variables);
         Py_XDECREF(variables);
-    }
-    if (is_taken) {
+    } else if (take_locals(function, given, count, named, slots)) {
         value = run_body(function, body, (PyObject *)slots);
         drop_locals((Node *)body, slots);
     }

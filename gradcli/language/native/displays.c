@@ -133,7 +133,8 @@ enum {
 static int takes(const Node *self, Py_ssize_t conditions, PyObject *inside, PyObject *value)
 {
     if (charge_step(self->part[STEPS]) < 0) return -1;
-    int failed = self->part[TARGET] == Py_None || Py_IS_TYPE(value, known_class[TENSOR])
+    int by_store = self->part[TARGET] == Py_None || self->locals;
+    int failed = by_store || Py_IS_TYPE(value, known_class[TENSOR])
                      ? store_in(self->part[STORE], inside, value)
                      : PyDict_SetItem(inside, self->part[TARGET], value);
     if (failed < 0) return -1;
@@ -183,18 +184,27 @@ static int iterate_all(const Node *self, PyObject *variables, PyObject *values, 
     PyTypeObject *kind = Py_TYPE(values);
     int is_sized = kind == &PyList_Type || kind == &PyTuple_Type || kind == &PyUnicode_Type ||
                    kind == &PyRange_Type;
-    PyObject *inside = NULL, *value;
+    PyObject *slots[1 + MOST_LOCALS] = {NULL}, *inside = NULL, *value;
     PyObject *iterator = is_sized
                              ? PyObject_GetIter(values)
                              : PyObject_CallFunctionObjArgs(self->part[ITERATE], values, NULL);
-    int failed = !iterator || !(inside = variables_inside(variables));
+    find_locals_inside((Node *)self);
+    if (self->locals) {
+        slots[0] = Py_NewRef(variables);
+        inside = (PyObject *)slots;
+    } else if (iterator) {
+        inside = variables_inside(variables);
+    }
+    int failed = !iterator || !inside;
     while (!failed && (value = PyIter_Next(iterator))) {
         failed = each(self, inside, value, result) < 0 || PyErr_CheckSignals() < 0;
         Py_DECREF(value);
     }
+    failed = failed || PyErr_Occurred() ? -1 : 0;
     Py_XDECREF(iterator);
-    Py_XDECREF(inside);
-    return failed || PyErr_Occurred() ? -1 : 0;
+    if (self->locals) drop_locals(self, slots);
+    else Py_XDECREF(inside);
+    return failed;
 }
 
 /* `{key: value for target in iterable if condition}`. */

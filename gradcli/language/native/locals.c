@@ -49,8 +49,9 @@ static const struct {
     {NULL, bind_to_elements, "....*x"},
 };
 
-/* The blocks that wait: what they have, and their instructions. */
-static const char INSTRUCTIONS[] = "..........*.x...";
+/* The same of those that have variables of their own inside: the instructions of a block that waits,
+ * and what comprehensions do with each value. */
+static const char INSTRUCTIONS[] = "..........*.x...", ELEMENTS[] = "....x...*x", ITEMS[] = "....x...xx.*x";
 
 /* Where the node of a generator has its block. */
 enum { BLOCK = FIRST + 3 };
@@ -171,10 +172,12 @@ static int fits(Node *self, Names *names)
     return parts && fit(self, parts, names);
 }
 
-/* Whether a body is such: of a generator, its block. */
+/* Whether a body is such, of a generator its block; or what is inside of a comprehension. */
 static int body_fits(Node *self, Names *names)
 {
     if (self->run == run_drawn) return fit(self, INSTRUCTIONS, names);
+    if (self->run == run_comprehension) return fit(self, ELEMENTS, names);
+    if (self->run == run_items) return fit(self, ITEMS, names);
     if (self->run != run_generator) return fits(self, names);
     PyObject *block = self->part[BLOCK];
     return Py_IS_TYPE(block, node_type) && ((Node *)block)->run == run_frame &&
@@ -203,43 +206,40 @@ void find_locals(PyObject *function)
     PyObject *parameters = AT(signature, SIGNATURE_positional);
     Node *body = (Node *)object;
     Names names = {{NULL}, 0, 0};
-    if (!Py_IS_TYPE(object, node_type) || body->is_known) return;
-    body->is_known = 1;
+    if (!Py_IS_TYPE(object, node_type) || body->has) return;
+    body->has = OF_BODY;
     if (AT(signature, SIGNATURE_simple) == minus_one) return;
     for (Py_ssize_t k = 0; k < PyTuple_Size(parameters); k++)
         if (!place_of(&names, PyTuple_GetItem(parameters, k))) return;
     look(body, &names);
 }
 
-void find_locals_inside(Node *drawn)
+void find_locals_inside(Node *self)
 {
     Names names = {{NULL}, 0, 0};
-    if (!drawn->is_known) look(drawn, &names);
-    drawn->is_known = 1;
+    if (!self->has) look(self, &names);
+    self->has = INSIDE;
 }
 
 /* --- their variables --------------------------------------------------------------------------- */
 
-void take_locals_of(const Node *body, PyObject *variables, PyObject **slots)
-{
-    for (Py_ssize_t k = 0; k <= PyTuple_Size(body->locals); k++) {
-        PyObject *each = k ? PyTuple_GetItem(body->locals, k - 1) : parent_key;
-        slots[k] = Py_XNewRef(PyDict_GetItemWithError(variables, each));
-    }
-}
-
-int take_locals(PyObject *function, PyObject *const *given, Py_ssize_t count, PyObject **slots)
+int take_locals(PyObject *function, PyObject *const *given, Py_ssize_t count, PyObject *named,
+                PyObject **slots)
 {
     PyObject *signature = AT(function, FUNCTION_signature), *defaults = AT(function, FUNCTION_defaults);
     PyObject *parameters = AT(signature, SIGNATURE_positional), *value;
     Py_ssize_t all = PyTuple_Size(((Node *)AT(function, FUNCTION_body))->locals);
     Py_ssize_t positional = PyTuple_Size(parameters), k = count;
-    if (count > positional) return 0;
+    Py_ssize_t more = named ? PyDict_Size(named) : 0;
+    if (count > positional || (more && PySet_Size(AT(signature, SIGNATURE_by_position)))) return 0;
     for (; k < positional; k++) {
-        value = PyDict_GetItemWithError(defaults, PyTuple_GetItem(parameters, k));
+        PyObject *name = PyTuple_GetItem(parameters, k);
+        if ((value = more ? PyDict_GetItemWithError(named, name) : NULL)) more--;
+        else value = PyDict_GetItemWithError(defaults, name);
         if (!value) return 0;
         slots[k + 1] = value;
     }
+    if (more) return 0; /* which are no parameters, or given twice */
     slots[0] = AT(function, FUNCTION_parent);
     for (k = 0; k < count; k++) slots[k + 1] = given[k];
     for (k = 0; k <= positional; k++) Py_INCREF(slots[k]);
@@ -255,7 +255,10 @@ void drop_locals(const Node *body, PyObject **slots)
 PyObject *run_with_dict(const Node *body, PyObject *variables)
 {
     PyObject *slots[1 + MOST_LOCALS], *value, *type, *error, *traceback;
-    take_locals_of(body, variables, slots);
+    for (Py_ssize_t k = 0; k <= PyTuple_Size(body->locals); k++) {
+        PyObject *name = k ? PyTuple_GetItem(body->locals, k - 1) : parent_key;
+        slots[k] = Py_XNewRef(PyDict_GetItemWithError(variables, name));
+    }
     value = body->evaluate(body, (PyObject *)slots);
     PyErr_Fetch(&type, &error, &traceback);
     for (Py_ssize_t k = 0; k < PyTuple_Size(body->locals); k++) /* who made the dict may look at it */

@@ -136,7 +136,7 @@ static PyObject *evaluated(const Node *self, PyObject *variables, PyObject *valu
         PyErr_SetString(PyExc_TypeError, "a node is called with the variables");
         return NULL;
     }
-    if (self->locals && self->run != run_drawn) return run_with_dict(self, variables);
+    if (self->locals && self->has == OF_BODY) return run_with_dict(self, variables);
     if (!value) return self->evaluate(self, variables);
     return self->bind(self, variables, value) < 0 ? NULL : Py_NewRef(Py_None);
 }

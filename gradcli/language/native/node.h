@@ -32,8 +32,8 @@ struct Node {
     void *codes; /* of a block that waits: the numbers of its instructions, once it ran */
     int at;      /* of a name: where it stood in the variables when it was last looked for, or -1 */
     int misses;  /* and how often it stood elsewhere */
-    int is_known;     /* of a function's body: whether what its variables need was found out */
-    PyObject *locals; /* and their names where they need no dict, those of parameters first, or NULL */
+    enum { UNKNOWN, OF_BODY, INSIDE } has; /* whose variables were looked for, a function's or its own */
+    PyObject *locals; /* their names where they need no dict, those of parameters first, or NULL */
     PyObject *part[];
 };
 
@@ -157,15 +157,15 @@ HIDDEN PyObject *variables_inside(PyObject *variables);
 HIDDEN PyObject *outward(PyObject *variables, long distance);
 HIDDEN PyObject *read_outward(const Node *self, PyObject *variables, long distance);
 
-/* The most variables of a function that need no dict. Find out whether those of a function, or
- * of a generator expression, are such, before it first runs. Take them from arguments by position, 0 where these do not fit, or from a
- * dict, with those of the function around it before them; and give them up. Run the body of one for
- * variables in a dict. */
+/* The most variables of a function that need no dict. Find out whether those of a function are such,
+ * or those inside of a comprehension or generator expression, before it first runs. Take them from
+ * arguments, of which `named` are those by keyword or NULL, 0 where these do not fit, with those of
+ * the function around it before them; and give them up. Run a body for variables in a dict. */
 enum { MOST_LOCALS = 16 };
 HIDDEN void find_locals(PyObject *function);
-HIDDEN void find_locals_inside(Node *drawn);
-HIDDEN int take_locals(PyObject *function, PyObject *const *given, Py_ssize_t count, PyObject **slots);
-HIDDEN void take_locals_of(const Node *body, PyObject *variables, PyObject **slots);
+HIDDEN void find_locals_inside(Node *self);
+HIDDEN int take_locals(PyObject *function, PyObject *const *given, Py_ssize_t count, PyObject *named,
+                       PyObject **slots);
 HIDDEN void drop_locals(const Node *body, PyObject **slots);
 HIDDEN PyObject *run_with_dict(const Node *body, PyObject *variables);
 
