@@ -127,23 +127,35 @@ def _function(
     # One that reads nothing around it keeps nothing alive: an object that holds its own `lambda: 0`
     # would be in a cycle by the variables of the method that made it.
     keeps = bool(texts) or reads_around(inside, body)
-    if c.nodes is not None and not texts:
+    if c.nodes is not None:
         like = Function(name, signature, {}, body, inside, run, c.values, state, steps, hot=hot)
-        return c.nodes.function(keeps, like, *[part for default in defaults for part in default])
+        new = c.nodes.function(keeps, like, *[part for default in defaults for part in default])
+        return _annotated_function(c, new, texts, scope) if texts else new
 
     def make(variables: Variables) -> Any:
         values = {name: default(variables) for name, default in defaults} if defaults else {}
         around = variables if keeps else c.values
         function = Function(name, signature, values, body, inside, run, around, state, steps)
-        if texts:
-            function.annotate = values_of(c, texts, scope, variables)
         if hot is not None:
             function.hot = hot
             if hot.run is not None:
                 function.enter_by(run)
         return function
 
-    return make
+    return _annotated_function(c, make, texts, scope) if texts else make
+
+
+def _annotated_function(
+    c: Compiler, make: Evaluate, texts: dict[str, str], scope: Scope
+) -> Evaluate:
+    """What makes a function whose annotations have these texts."""
+
+    def make_annotated(variables: Variables) -> Any:
+        function = make(variables)
+        function.annotate = values_of(c, texts, scope, variables)
+        return function
+
+    return make_annotated
 
 
 def _hot(
