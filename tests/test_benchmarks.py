@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks import work
-from tests.benchmarks.__main__ import Bench, wanted_rounds
+from tests.benchmarks.__main__ import Bench
 from tests.benchmarks.interpreted import STATEMENTS, interpreted
 from tests.benchmarks.measure import alternate, measure
 from tests.benchmarks.opponents import JAX, STEPS, Opposed, Sides
 from tests.benchmarks.records import line_of, pays_from
+from tests.benchmarks.rounds import refusal, settled_rounds, wanted_rounds
 from tests.benchmarks.where import where
 from tests.benchmarks.whole import (
     PAGE,
@@ -53,10 +54,35 @@ def test_figures_have_to_grow(
 
 @pytest.mark.parametrize(
     ("once", "thrice", "wanted"),
-    [(1.0, 3.0, 3), (1.25, 1.75, 120), (100.0, 300.0, 1), (1.0, 1.0, 160), (9.0, 9.3, 160)],
+    [(1.0, 3.0, 3), (1.25, 1.75, 160), (100.0, 300.0, 1), (1.0, 1.0, 160), (9.0, 9.3, 160)],
 )
 def test_rounds_last_long_beside_the_first_ones(once: float, thrice: float, wanted: int) -> None:
     assert wanted_rounds(10, once, thrice) == wanted
+
+
+@pytest.mark.parametrize(
+    ("first", "each", "growing", "least", "reason"),
+    [
+        (0.2, 1e-5, 0.0, 2.6, None),  # quick rounds behind a long start
+        (0.0, 0.5, 0.0, 3.0, None),  # slow ones
+        (0.2, 1e-9, 0.0, 1.0, "take 1.0 times as long as .*: of .* cost 0.20 s besides"),
+        (0.0, 1e-6, 1e-6, 4.5, "so that a round costs more and more"),
+    ],
+)
+def test_a_side_is_measured_where_its_rounds_count(
+    first: float, each: float, growing: float, least: float, reason: str | None
+) -> None:
+    """A side that takes so long before its first round, and for each, finds its own N."""
+
+    def seconds(rounds: int) -> float:
+        return first + each * rounds + growing * rounds**2
+
+    rounds = settled_rounds(seconds, 100)
+    once, thrice = seconds(rounds), seconds(3 * rounds)
+    assert thrice / once >= least
+    assert once < 5
+    told = refusal("side", rounds, once, thrice)
+    assert told is None if reason is None else re.search(reason, told or "")
 
 
 def test_where_the_time_goes(capsys: pytest.CaptureFixture[str]) -> None:

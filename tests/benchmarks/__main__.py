@@ -6,32 +6,34 @@ beside `jax.jit`, `--whole` whole processes over their rounds, for the manual; `
 statements that no loop repeats beside CPython.
 
 Each program runs under `gradcli run FILE` and under `python FILE` with torch, in turn, and says by
-its own clock how long its loop took; the table has medians. It runs N and 3 N rounds, so many that
-they last long beside what the first ones cost: a figure that does not grow with the rounds is
-refused, and the exit code is 1. Memory is the peak above that of a side's own cold start. `no C` is
-the ratio without the kernels in C, where they are built. Without torch only gradcli's figures are
-shown.
+its own clock how long its loop took; the table has medians. Each side runs N and 3 N rounds, so
+many that they last long beside what its first ones cost: a figure that does not grow with the
+rounds is refused, with the reason, and the exit code is 1. A line has less than the runs that were
+asked for where its time is over. Memory is the peak above that of a side's own cold start. `no C`
+is the ratio without the kernels in C, where they are built, by one run. Without torch only
+gradcli's figures are shown.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from statistics import geometric_mean
 
 from gradcli.arrays.native.dispatch import core
 from tests.benchmarks.interpreted import STATEMENTS, interpreted
 from tests.benchmarks.measure import Series, alternate
-from tests.benchmarks.opponents import LEAST_GROWTH, MOST_GROWTH, Sides, share_cores, steps
+from tests.benchmarks.opponents import Sides, share_cores, steps
 from tests.benchmarks.per_op import profile
 from tests.benchmarks.recording import recording
 from tests.benchmarks.records import records
+from tests.benchmarks.rounds import refusal, settled_rounds
 from tests.benchmarks.scaling import scaling
 from tests.benchmarks.where import where
 from tests.benchmarks.whole import whole
@@ -42,13 +44,8 @@ HEADINGS = (
     f"{'ratio':>8}{'must':>7}{'aim':>6}{'':>8}{'memory':>9}{'no C':>7}"
 )
 
-SETTLED, SHORTEST, LONGEST = 3, 0.3, 4.0
-"""N rounds take as many times what the first ones cost besides, and so many seconds at least and,
-where the former is not reached, at most.
-"""
-
-_MOST = 16
-"""How many times more rounds a try has than the one before."""
+LINE, FEWEST = 14.0, 3
+"""Seconds that a line of the table takes, as long as each side has run so many times."""
 
 MEAN = (0.8, 0.6)
 """What the geometric mean of the real programs' ratios must be and aims at."""
@@ -168,6 +165,7 @@ class Bench:
         self.idle: dict[str, Series] = {}
         self.ratios: list[float] = []
         self.refused: list[str] = []
+        self._printed: dict[str, str] = {}
 
     def commands(self, name: str, text: str) -> dict[str, list[str]]:
         """The same program under both."""
@@ -202,23 +200,23 @@ class Bench:
 
     def run(self, work: Work) -> None:
         """Measure one program at N and 3 N rounds and show its line."""
-        rounds = self._rounds(work)
-        series = self._measured(work, rounds, self.times)
+        rounds = {side: self._rounds(work, side) for side in self.sides}
+        series = self._measured(work, rounds)
         line = f"{work.name:<20}"
-        per_round, growth, peaks = {}, {}, {}
+        per_round, refused, peaks = {}, [], {}
         for side in self.sides:
             once, thrice = (self._seconds(work, side, series[side, factor]) for factor in (1, 3))
-            per_round[side], growth[side] = thrice / (3 * rounds), thrice / once
+            per_round[side] = thrice / (3 * rounds[side])
+            refused.append(refusal(side, rounds[side], once, thrice))
             peaks[side] = max(1.0, series[side, 3].peak() - self.idle[side].peak())
             if side != "no C":
-                line += f"{per_round[side] * 1e3:>11.3f}{growth[side]:>6.1f}"
+                line += f"{per_round[side] * 1e3:>11.3f}{thrice / once:>6.1f}"
                 line += f"{peaks[side] / 1e6:>8.0f}"
-        grown = all(LEAST_GROWTH <= each <= MOST_GROWTH for each in growth.values())
         if self.quick:
             print(line, flush=True)
-        elif not grown:
+        elif any(refused):
             self.refused.append(work.name)
-            print(f"{line}  refused: the time does not grow with the rounds", flush=True)
+            print(f"{line}  refused: {'; '.join(filter(None, refused))}", flush=True)
         elif "torch" in self.sides:
             ratios = {side: each / per_round["torch"] for side, each in per_round.items()}
             self.ratios += [ratios["gradcli"]] if work.real else []
@@ -228,30 +226,49 @@ class Bench:
             print(f"{line}{shown}{memory:>9.2f}{plain}", flush=True)
         else:
             print(line, flush=True)
-        printed = {series[side, 1].runs[0].output.split("loop ")[0] for side in self.sides}
+        printed = set(self._printed.values())
         if len(printed) > 1:
             print(f"  they print different things: {printed}")
 
-    def _measured(self, work: Work, rounds: int, times: int) -> dict[tuple[str, int], Series]:
-        commands: dict[tuple[str, int], list[str]] = {}
-        for factor in (1, 3):
-            written = self.commands(f"{work.name}_{factor}", work.text(factor * rounds))
-            commands |= {(side, factor): command for side, command in written.items()}
-        return alternate(commands, times)
+    def _command(self, work: Work, side: str, rounds: int) -> list[str]:
+        return self.commands(f"{work.name}_{rounds}", work.text(rounds))[side]
 
-    def _rounds(self, work: Work) -> int:
-        """How many rounds to measure: what the program says, or more, by trying."""
-        rounds = work.rounds(self.quick)
-        for _ in range(0 if self.quick or work.whole else 3):
-            series = self._measured(work, rounds, 1)
-            wanted = max(
-                wanted_rounds(rounds, *[self._seconds(work, side, series[side, n]) for n in (1, 3)])
-                for side in self.sides
-            )
-            if wanted <= rounds:
+    def _measured(self, work: Work, rounds: dict[str, int]) -> dict[tuple[str, int], Series]:
+        """The runs at N and 3 N: as many as were asked for, or, once some are done, as last for the
+        time of a line. What the kernels in C gain is a figure beside others, of one run.
+        """
+        series: dict[tuple[str, int], Series] = {}
+        until = time.monotonic() + LINE
+        for number in range(self.times):
+            if number >= FEWEST and time.monotonic() > until:
                 break
-            rounds = wanted
-        return rounds
+            sides = [side for side in self.sides if side != "no C" or number == 0]
+            commands = {
+                (side, factor): self._command(work, side, factor * rounds[side])
+                for side in sides
+                for factor in (1, 3)
+            }
+            for key, more in alternate(commands, 1).items():
+                series.setdefault(key, Series()).runs += more.runs
+        return series
+
+    def _rounds(self, work: Work, side: str) -> int:
+        """How many rounds to measure a side at: what the program says, or as many as it takes.
+
+        At what the program says all sides print the same.
+        """
+        rounds = work.rounds(self.quick)
+
+        def seconds(count: int) -> float:
+            series = alternate({side: self._command(work, side, count)}, 1)[side]
+            if count == rounds:
+                self._printed[side] = series.runs[0].output.split("loop ")[0]
+            return self._seconds(work, side, series)
+
+        if self.quick or work.whole:
+            seconds(rounds)
+            return rounds
+        return settled_rounds(seconds, rounds)
 
     def _seconds(self, work: Work, side: str, series: Series) -> float:
         return series.wall() - self.idle[side].wall() if work.whole else series.loop()
@@ -264,15 +281,6 @@ class Bench:
         if self.refused:
             print(f"refused: {', '.join(self.refused)}")
         return 1 if self.refused else 0
-
-
-def wanted_rounds(rounds: int, once: float, thrice: float) -> int:
-    """How many rounds last long enough, by what some and three times as many took."""
-    each = (thrice - once) / (2 * rounds)
-    if each <= 0:
-        return _MOST * rounds
-    seconds = min(max(SETTLED * (once - each * rounds), SHORTEST), LONGEST)
-    return min(math.ceil(seconds / each), _MOST * rounds)
 
 
 def against(ratio: float, bars: tuple[float, float]) -> str:

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.benchmarks.measure import alternate
+from tests.benchmarks.measure import alternate, measure
+from tests.benchmarks.rounds import refusal, settled_rounds
 from tests.benchmarks.work import Work
 
 JAX = Path(__file__).parent / "jax"
@@ -94,15 +95,6 @@ STEP = (1.0, 0.7)
 """The ratios to it that they must reach and aim at."""
 
 
-LEAST_GROWTH, MOST_GROWTH = 2.0, 4.5
-"""What 3 times the rounds take at least and at most, in times of what one takes. Below that, a loop
-does not depend on its own results and was computed once; above, a round costs more and more.
-"""
-
-_LONGER = 5
-"""How many times the rounds of a program are measured: steps are short beside the first ones."""
-
-
 def share_cores(cores: int) -> None:
     """Let this process and all that it starts have as many cores, so that no side has more threads
     at work than another.
@@ -133,28 +125,35 @@ class Sides:
         return [*command, str(path)]
 
 
+def _rounds(sides: Sides, work: Opposed, side: str, quick: bool) -> int:
+    rounds = work.rounds(quick)
+    if quick:
+        return rounds
+    return settled_rounds(lambda n: measure(sides.command(work, side, n)).loop, rounds)
+
+
 def steps(sides: Sides, quick: bool, times: int) -> None:
     """Print the table of steps: at N and 3 N rounds, by each program's own clock."""
     names = list(sides.commands)
     heads = "".join(f"{name:>11}{'grown':>7}" for name in names)
     print(f"{'µs a step':<18}{heads}{'beside jax':>12}{'must':>7}{'aim':>6}")
     for work in STEPS:
-        rounds = work.rounds(quick) * (1 if quick else _LONGER)
+        rounds = {side: _rounds(sides, work, side, quick) for side in names}
         commands = {
-            (side, factor): sides.command(work, side, factor * rounds)
+            (side, factor): sides.command(work, side, factor * rounds[side])
             for side in names
             for factor in (1, 3)
         }
-        line, per_step, grown = f"{work.name:<18}", {}, True
+        line, per_step, refused = f"{work.name:<18}", {}, []
         series = alternate(commands, times)
         for side in names:
             once, thrice = series[side, 1].loop(), series[side, 3].loop()
             # The first rounds are interpreted: what is between is all steps.
-            per_step[side] = (thrice - once) / (2 * rounds)
-            grown = grown and LEAST_GROWTH <= thrice / once <= MOST_GROWTH
+            per_step[side] = (thrice - once) / (2 * rounds[side])
+            refused.append(refusal(side, rounds[side], once, thrice))
             line += f"{per_step[side] * 1e6:>11.1f}{thrice / once:>7.1f}"
-        if not quick and not grown:
-            line += "  refused: the time does not grow with the rounds"
+        if not quick and any(refused):
+            line += f"  refused: {'; '.join(filter(None, refused))}"
         elif not quick and "jax.jit" in per_step:
             ratio = per_step["gradcli"] / per_step["jax.jit"]
             missed = "  missed" if ratio > STEP[0] else ""
