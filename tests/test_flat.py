@@ -393,6 +393,108 @@ def test_what_is_no_step_is_refused(name: str) -> None:
         CORE.Program((REFUSED[name],), (), (), print)
 
 
+# --- steps by chance ------------------------------------------------------------------------------
+
+_CASES = 5_000
+
+_POOL, _INSIDE = 4096, slice(1536, 2560)
+_DTYPES = [np.float32, np.float64, np.int64, np.int32, np.bool_]
+_FORMS: list[tuple[Any, ...]] = [
+    ("loop", np.add, floats, "f", "f", "f"),
+    ("loop", np.maximum, np.maximum.types.index("dd->d"), "d", "d", "d"),
+    ("loop", np.greater, np.greater.types.index("ff->?"), "f", "f", "?"),
+    ("product", np.matmul, np.matmul.types.index("ff->f"), "f", "f", "f"),
+    ("copy", "f", "f"),
+    ("copy", "f", "d"),
+    ("copy", "q", "f"),
+    ("where", "?", "f", "f", "f"),
+    ("take", "f", "q", "f"),
+    ("pick", "f", "f", "q", "q"),
+    ("place", "f", "f", "q"),
+    ("add", "d", "d", "q", "q"),
+    ("chain", 4, 2, ("loop", np.add, floats, "f", "f", "f")),
+    ("same", "f", bytes(16)),
+    ("nonzero", "?", 3),
+    ("kernel", "erf", "f", "f"),
+    ("kernel", "add_scaled", "f", "f", 0.5, "f", 1),
+]
+"""Steps, with the letters of dtypes in place of arrays."""
+
+
+def _array_by_chance(rng: Any, pool: bytearray, letter: str, shape: tuple[int, ...]) -> Any:
+    """An array anywhere inside of the pool: in a row, with gaps, backwards, or repeated."""
+    dtype = np.dtype(letter if rng.random() < 0.93 else rng.choice(_DTYPES))
+    if rng.random() < 0.25:
+        shape = tuple(int(each) for each in rng.integers(0, 5, rng.integers(0, 4)))
+    strides, apart = [], dtype.itemsize
+    for size in reversed(shape):
+        strides.append(apart * int(rng.choice([1, 1, 1, 1, 1, -1, 0, 2])))
+        apart = max(apart * max(size, 1), abs(strides[-1]) * max(size, 1))
+    strides.reverse()
+    ends = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True) if size]
+    low, high = sum(min(each, 0) for each in ends), sum(max(each, 0) for each in ends)
+    room = _INSIDE.stop - _INSIDE.start - (high - low) - dtype.itemsize
+    if room < 0:
+        return np.zeros(shape, dtype)
+    offset = _INSIDE.start - low + int(rng.integers(0, room + 1))
+    if rng.random() < 0.95:
+        offset -= (offset + low - _INSIDE.start) % dtype.itemsize
+    return np.ndarray(shape, dtype, pool, offset, strides)
+
+
+def _step_by_chance(rng: Any, pool: bytearray, form: Any) -> tuple[Any, ...]:
+    shape = tuple(int(each) for each in rng.integers(1, 5, rng.integers(1, 4)))
+    if form[0] in ("take", "pick", "place", "add", "product"):
+        shape = (int(rng.integers(1, 4)),) * (2 if form[0] == "product" else 1)
+    if form[0] == "chain":
+        shape = (4,)
+    step: list[Any] = []
+    for number, each in enumerate(form):
+        if type(each) is tuple:
+            step.append(_step_by_chance(rng, pool, each))
+        elif number and isinstance(each, str) and len(each) == 1:
+            step.append(_array_by_chance(rng, pool, each, shape))
+        else:
+            step.append(each)
+    chance = rng.random()
+    if chance < 0.06 and len(step) > 1:
+        del step[int(rng.integers(1, len(step)))]
+    elif chance < 0.12:
+        step.append(step[int(rng.integers(1, len(step)))])
+    elif chance < 0.2:
+        step[int(rng.integers(1, len(step)))] = int(rng.choice([-1, 0, 1, 7, 1 << 40]))
+    return tuple(step)
+
+
+@built
+def test_steps_by_chance_are_refused_or_stay_within_their_arrays() -> None:
+    """Nothing is written beside the memory of a step's arrays, whatever the checker lets pass."""
+    rng, outcomes = np.random.default_rng(0), {"refused": 0, "ran": 0}
+    for _ in range(_CASES):
+        pool = bytearray(b"\xab" * _POOL)
+        places = rng.integers(-2, 5, (_INSIDE.stop - _INSIDE.start) // 8)
+        pool[_INSIDE] = places.astype(np.int64).tobytes()
+        form = _FORMS[rng.integers(len(_FORMS))]
+        step = _step_by_chance(rng, pool, form)
+        try:
+            program = CORE.Program((step,), (), (), _nothing)
+        except (AttributeError, BufferError, OverflowError, TypeError, ValueError):
+            outcomes["refused"] += 1
+            continue
+        program()
+        outcomes["ran"] += 1
+        beside = pool[: _INSIDE.start] + pool[_INSIDE.stop :]
+        assert beside == b"\xab" * len(beside), step
+    assert min(outcomes.values()) > _CASES // 5, outcomes
+
+
+def _nothing(*given: Any) -> tuple[Any, ...]:
+    return ()
+
+
+# --- memory that is used again --------------------------------------------------------------------
+
+
 @built
 @pytest.mark.parametrize("shape", [(3, 5), (40, 60), (7, 300), (1, 5000), (5000, 1)])
 def test_steps_on_memory_that_is_used_again_leave_the_same(shape: tuple[int, int]) -> None:
