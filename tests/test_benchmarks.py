@@ -65,7 +65,7 @@ def test_rounds_last_long_beside_the_first_ones(once: float, thrice: float, want
     [
         (0.2, 1e-5, 0.0, 2.6, None),  # quick rounds behind a long start
         (0.0, 0.5, 0.0, 3.0, None),  # slow ones
-        (0.2, 1e-9, 0.0, 1.0, "take 1.0 times as long as .*: of .* cost 0.20 s besides"),
+        (0.2, 1e-12, 0.0, 1.0, "take 1.0 times as long as .*: of .* cost 0.20 s besides"),
         (0.0, 1e-6, 1e-6, 4.5, "so that a round costs more and more"),
     ],
 )

@@ -18,7 +18,8 @@ where the former is not reached, at most.
 MOST = 16
 """How many times more rounds a try has than the one before."""
 
-_TRIES = 3
+_TRIES, _SETTLED_GROWTH = 4, 2.5
+"""How often more rounds are tried, and the growth from which on they are enough."""
 
 LEAST_GROWTH, MOST_GROWTH = 2.0, 4.5
 """What 3 times the rounds take at least and at most, in times of what one takes. Below that, a loop
@@ -38,10 +39,12 @@ def wanted_rounds(rounds: int, once: float, thrice: float) -> int:
 def settled_rounds(seconds: Callable[[int], float], rounds: int) -> int:
     """How many rounds to measure a side at, by trying: `seconds` runs so many."""
     for number in range(_TRIES):
-        wanted = wanted_rounds(rounds, seconds(rounds), seconds(3 * rounds))
-        if wanted <= rounds:  # fewer would do, and are known well enough after the first try only
-            return max(wanted, rounds // MOST, 1) if number == 0 else rounds
-        rounds = wanted
+        once, thrice = seconds(rounds), seconds(3 * rounds)
+        wanted = wanted_rounds(rounds, once, thrice)
+        if once >= LONGEST or (wanted <= rounds and thrice / once >= _SETTLED_GROWTH):
+            # Fewer do, and are known well enough after the first try alone.
+            return max(min(wanted, rounds), rounds // MOST, 1) if number == 0 else rounds
+        rounds = max(wanted, 2 * rounds)
     return rounds
 
 
