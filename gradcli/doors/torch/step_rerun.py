@@ -777,16 +777,11 @@ class Facts:
                 if recorder._storage(each) == recorder._storage(tensor):
                     tensor = each
         kind, name = self._name(tensor)
-        element = _first_bad(tensor)
         rows = int((~torch.isfinite(tensor)).flatten(1).any(1).sum()) if tensor.dim() > 1 else 0
         return {
             "phase": kind,
             "called": name,
-            "element": element,
-            "shape": list(tensor.shape),
-            "dtype": _dtype(tensor),
-            "value": spelled(tensor[tuple(element)]),
-            "count": int((~torch.isfinite(tensor)).sum()),
+            **_facts_at(tensor, _first_bad(tensor)),
             "rows": rows,
             "operands": [],
             "cure": _without_rows(tensor) if kind == "data" else None,

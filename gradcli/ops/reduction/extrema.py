@@ -39,9 +39,10 @@ def shared_evenly(grad: Any, self: Any, result: Any) -> Any:
 
 
 def put_selected(
-    grad: Any, dim: int, indices: Any, self_sizes: tuple[int, ...], keepdim: bool
+    grads: Any, indices: Any, self_sizes: tuple[int, ...], dim: int, keepdim: bool
 ) -> Any:
     """The gradient of values picked along a dimension: it goes to the elements at the indices."""
+    grad = grads[0]
     if self_sizes and not keepdim:
         grad = unsqueeze(grad, dim)
         indices = unsqueeze(indices, dim)
@@ -117,9 +118,7 @@ def _extreme_along(name: str, argument: Function) -> Op:
         forward,
         outputs=("values", "indices"),
         differentiable=(0,),
-        self=lambda grads, indices, self_sizes, dim, keepdim: put_selected(
-            grads[0], dim, indices, self_sizes, keepdim
-        ),
+        self=put_selected,
         unsupported=dtype_names("complex", raises="RuntimeError"),
         raises=BY_KINDS,
     )

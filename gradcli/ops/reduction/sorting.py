@@ -59,7 +59,7 @@ def _order(self: Any, dim: int, descending: bool, named: Any = None, part: Any =
 
 
 def _put_sorted(grads: Any, indices: Any, self_sizes: tuple[int, ...], dim: int) -> Any:
-    return put_selected(grads[0], dim, indices, self_sizes, True)
+    return put_selected(grads, indices, self_sizes, dim, True)
 
 
 # --- sort ---------------------------------------------------------------------------------------
@@ -185,9 +185,7 @@ _kthvalue = op(
     _kthvalue_array,
     outputs=("values", "indices"),
     differentiable=(0,),
-    self=lambda grads, indices, self_sizes, dim, keepdim: put_selected(
-        grads[0], dim, indices, self_sizes, keepdim
-    ),
+    self=put_selected,
     unsupported=dtype_names("bool", "complex"),
     numpy="""\
 def kthvalue(x, k, axis=-1, keepdims=False):

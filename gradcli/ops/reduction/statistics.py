@@ -282,9 +282,7 @@ def _picked_along(name: str, node_name: str, pick: Function, unsupported: Unsupp
         node=node_name,
         outputs=("values", "indices"),
         differentiable=(0,),
-        self=lambda grads, indices, self_sizes, dim, keepdim: put_selected(
-            grads[0], dim, indices, self_sizes, keepdim
-        ),
+        self=put_selected,
         unsupported=unsupported,
         raises=BY_KINDS,
     )
