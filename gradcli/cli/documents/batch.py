@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, redirect_stderr, redirect_stdout
 from io import StringIO
 from typing import TYPE_CHECKING, NoReturn
@@ -140,14 +140,20 @@ def scripted(terminal: Terminal, path: str, options: Options) -> int:
     try:
         with run.limited():
             run.execute(run.session.parse(f".read {path}", "option FILE"), [])
-            lines = decoded_lines(sys.stdin.buffer, "stdin")
-            statements = run.session.parse_stream(lines, "stdin")
-            run.execute(statements, [], lambda result: terminal.flush())
+            _run_stream(terminal, run, [])
     except GradcliError as error:
         note_detachments(error, run, (), [])
         terminal.error(error)
         return error.exit_code
     return 0
+
+
+def _run_stream(terminal: Terminal, run: Run, arguments: Sequence[Argument]) -> None:
+    """Run the statements of standard input as they arrive."""
+    lines = decoded_lines(sys.stdin.buffer, "stdin")
+    run.execute(
+        run.session.parse_stream(lines, "stdin"), arguments, lambda result: terminal.flush()
+    )
 
 
 MOST_OF_A_STREAM = 10_000
@@ -183,16 +189,13 @@ def run_file(
     run.session.state.library["argv"] = [path, *options.script]
     if path != STDIN:
         run.session.state.library["folder"] = os.path.dirname(path)
-    statements: Iterable[Statement]
     known: Sequence[Statement] = ()
     error, meant = None, None
     try:
         with run.limited():
             if path == STDIN:
-                lines = decoded_lines(sys.stdin.buffer, "stdin")
                 run.transcript.most = MOST_OF_A_STREAM
-                statements = run.session.parse_stream(lines, "stdin")
-                run.execute(statements, arguments, lambda result: terminal.flush())
+                _run_stream(terminal, run, arguments)
             elif path.endswith(DOCUMENTS):
                 from gradcli.cli.documents.check import (  # lazy: start-up: few are documents
                     parsed,
