@@ -446,7 +446,7 @@ def builtin_vars(value: Any, /) -> dict[str, Any]:
 
 @_builtin
 def builtin_dir(value: Any, /) -> list[str]:
-    return sorted({*attribute_names(value), *getattr(value, "values", ())})
+    return sorted({*attribute_names(value)})
 
 
 @_builtin

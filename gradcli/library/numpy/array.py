@@ -332,24 +332,24 @@ def array_of(tensor: Tensor) -> Any:
 def tensor_on(array: Any) -> Tensor:
     """A tensor on the memory of a host array."""
     check_numbers(array)
-    if any(stride < 0 for stride in array.strides):
-        raise value_error(
-            "At least one stride in the given numpy array is negative, and tensors with negative"
-            " strides are not currently supported. (You can probably work around this by making a"
-            " copy of your array  with array.copy().) "
-        )
     tensor = Tensor(array)
     storage_of(tensor)
     return tensor
 
 
 def check_numbers(array: Any) -> None:
-    """Raise E202 for an array that no tensor can hold."""
+    """Raise E202 for an array that no tensor can hold, E204 for one with negative strides."""
     if array.dtype not in _OF_TENSORS:
         raise type_error(
             f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only"
             " supported types are: float64, float32, float16, complex64, complex128, int64, int32,"
             " int16, int8, uint64, uint32, uint16, uint8, and bool."
+        )
+    if any(stride < 0 for stride in array.strides):
+        raise value_error(
+            "At least one stride in the given numpy array is negative, and tensors with negative"
+            " strides are not currently supported. (You can probably work around this by making a"
+            " copy of your array  with array.copy().) "
         )
 
 

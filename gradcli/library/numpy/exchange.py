@@ -112,18 +112,23 @@ _OF_DATA = {
 }
 """The functions of torch that take data of NumPy's."""
 
+_OF_ITEMS = ("default_collate", "default_convert")
+"""The functions of torch that take the items of a data set, as they are."""
+
 
 def argument(function: Any, value: Any) -> Any:
     """What an op of torch sees of an argument: a number of NumPy's is one of Python's."""
+    name = getattr(function, "__name__", "")
+    if name in _OF_ITEMS:
+        return value
     if type(value) in SCALARS:
-        name = getattr(function, "__name__", "")
         return value if name in _WITH_DTYPE else value.item()
     if type(value) in (list, tuple) and len(value) > 0:
-        if getattr(function, "__name__", "") in _OF_DATA:
+        if name in _OF_DATA:
             return _data(value)
         if not SCALARS.isdisjoint(map(type, value)):
             return type(value)([each.item() if type(each) in SCALARS else each for each in value])
-    if type(value) is NDArray and getattr(function, "__name__", "") in _OF_DATA:
+    if type(value) is NDArray and name in _OF_DATA:
         check_numbers(value.data)
         return value.data
     return value

@@ -183,6 +183,24 @@ def saved_attribute(node: Any, name: str) -> Any:
     raise AttributeError(name)
 
 
+_LISTING_DIMS = frozenset({"flip", "permute", "roll", "rot90"})
+"""Ops whose argument `dims` PyTorch saves under that name; it is `dim` of others."""
+
+
+def saved_attribute_names(node: Any) -> list[str]:
+    """The names of what a node saved, as `dir(grad_fn)` shows them."""
+    names = list(Node.language_attributes)
+    for slot in type(node).__slots__:
+        if slot.startswith("saved_"):
+            names += [f"_{slot}", f"_raw_{slot}"]
+        elif slot.startswith("argument_"):
+            is_dim = slot == "argument_dims" and node.op.name not in _LISTING_DIMS
+            names.append(f"_saved_{'dim' if is_dim else slot.removeprefix('argument_')}")
+        elif slot.endswith("_sizes") and not node.op.lists:
+            names.append(f"_saved_{slot.removesuffix('_sizes')}_sym_sizes")
+    return names
+
+
 def _shown_result(node: Any, name: str, array: Any) -> Tensor:
     """A saved result as a program sees it, on the memory of the tensor; E404 where it was written
     to since.
@@ -369,6 +387,7 @@ def node_class(op: Op) -> type[Node]:
         "run": with_arrays["run"],
         "run_recorded": namespace["run_recorded"],
         "language_getattr": saved_attribute,
+        "language_names": saved_attribute_names,
     }
     if "save_result_storage" in namespace:
         body["save_result_storage"] = namespace["save_result_storage"]

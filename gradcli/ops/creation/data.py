@@ -17,7 +17,14 @@ from gradcli.errors import type_error, value_error
 from gradcli.ops.binding.catalogue import function, method, modules
 from gradcli.ops.binding.functions import torch
 from gradcli.ops.creation.copies import clone_function, detach, to
-from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype, number_dtype, tensor_of, zeros
+from gradcli.ops.creation.fill import (
+    PYTHON_TYPES,
+    check_requires_grad,
+    checked_dtype,
+    number_dtype,
+    tensor_of,
+    zeros,
+)
 from gradcli.ops.creation.tensor_methods import requires_grad_
 from gradcli.ops.definition.doc import STATE, describe
 from gradcli.ops.definition.lints import check_copied
@@ -375,5 +382,7 @@ def parameter(data: Tensor | None = None, requires_grad: bool = True) -> Tensor:
             raises="AttributeError",
         )
     result = _on_memory_of(data)
+    if requires_grad:
+        check_requires_grad("Parameter", result.dtype)
     meta_of(result).is_parameter = True
     return requires_grad_(result, requires_grad)

@@ -68,6 +68,8 @@ def checked_sizes(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:
         text = f"Trying to create tensor with negative dimension {min(plain)}: {list(plain)}"
         if name == "eye":
             text = f"n must be greater or equal to 0, got {plain[0]}"
+        if name == "zeros":
+            text = "zeros: Dimension size must be non-negative."
         raise runtime_error(f"{name}(): {plain} has a negative size", text=text)
     check_count(name, math.prod(plain))
     return plain
@@ -90,15 +92,20 @@ def tensor_of(name: str, array: Any, device: Any, requires_grad: bool) -> Tensor
         array = moved(array, located(name, device))
     result = Tensor(array)
     if requires_grad:
-        if not (result.dtype.is_floating_point or result.dtype.is_complex):
-            raise GradcliError(
-                "E408",
-                f"{name}(): only floating tensors can require grad, and this one is {result.dtype}",
-                text="Only Tensors of floating point and complex dtype can require gradients",
-                help="make it floating: write `2.` for `2`, or give dtype=torch.float32",
-            )
+        check_requires_grad(name, result.dtype)
         result.requires_grad = True
     return result
+
+
+def check_requires_grad(name: str, dtype: DType) -> None:
+    """Raise E408 for a new leaf of a dtype that has no gradients."""
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise GradcliError(
+            "E408",
+            f"{name}(): only floating tensors can require grad, and this one is {dtype}",
+            text="Only Tensors of floating point and complex dtype can require gradients",
+            help="make it floating: write `2.` for `2`, or give dtype=torch.float32",
+        )
 
 
 def number_dtype(number: Any) -> DType:

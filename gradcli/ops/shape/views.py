@@ -155,7 +155,7 @@ def inferred_sizes(name: str, sizes: Sequence[int], count: int) -> tuple[int, ..
                 f"{name}(): {tuple(sizes)} is no shape",
                 text="only one dimension can be inferred"
                 if size == -1
-                else f"invalid shape dimension {size}",
+                else f"invalid shape dimension {size} at index {i} of shape {list(sizes)}",
             )
         else:
             known *= size

@@ -29,6 +29,7 @@ from gradcli.library.torch.data.workers import Worker, get_worker_info
 from gradcli.library.torch.nn.attributes import kind_of
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.binding.functions import methods, operators, torch
+from gradcli.ops.creation.data import tensor as made_tensor
 from gradcli.ops.shape.joining import stack_function
 from gradcli.state import active, charge_steps, charge_tensors, is_unobserved
 
@@ -462,12 +463,9 @@ def default_collate(batch: Any) -> Any:
         return stack_function(list(batch))
     if hasattr(type(first), "to_tensor"):  # an array of NumPy's
         return stack_function([item.to_tensor() for item in batch])
-    if isinstance(first, np.generic):
-        return Tensor(np.array(batch))
-    if isinstance(first, float):
-        return Tensor(np.array(batch, np.float64))
-    if isinstance(first, int):
-        return Tensor(np.array(batch, np.bool_ if isinstance(first, bool) else np.int64))
+    if isinstance(first, (int, float, np.generic)):
+        charge_steps(len(batch))
+        return made_tensor(list(batch), dtype=dtypes.float64 if type(first) is float else None)
     if isinstance(first, (str, bytes)):
         return batch
     if isinstance(first, dict):
@@ -485,7 +483,11 @@ def default_collate(batch: Any) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """An item as it is, arrays as tensors, also inside lists, tuples and dictionaries."""
+    """An item as it is, arrays and numbers of NumPy's as tensors, also inside lists, tuples and
+    dictionaries.
+    """
+    if isinstance(data, np.generic):
+        return made_tensor(data)
     if hasattr(type(data), "to_tensor"):  # an array of NumPy's
         return data.to_tensor()
     if type(data) is dict:

@@ -559,6 +559,13 @@ class _Layers(Recurrent):
                 "dropout should be a number in range [0, 1] representing the probability of an"
                 " element being zeroed"
             )
+        if dropout and num_layers == 1:
+            text = (
+                "dropout option adds dropout after all but last recurrent layer, so non-zero"
+                f" dropout expects num_layers greater than 1, but got dropout={dropout} and"
+                " num_layers=1"
+            )
+            active.state.warn("W009", "dropout= acts between layers: there is one", text=text)
         for what, count in (("hidden_size", hidden_size), ("num_layers", num_layers)):
             if count <= 0:
                 raise value_error(f"{what} must be greater than zero")
