@@ -76,6 +76,13 @@ ERRORS = [
         "class B(A): pass",
     ),
     ("class A(nn.Module): pass\nA()(1)", "E205", "NotImplementedError", "A()(1)"),
+    (
+        "class A(nn.Module):\n  def _load_from_state_dict(self, *a): pass\n"
+        "a = A()\nstate = a.state_dict()\na.load_state_dict(state)",
+        "E205",
+        "NotImplementedError",
+        "a.load_state_dict(state)",
+    ),
 ]
 
 

@@ -12,7 +12,12 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.layout.sizes import sizes_apart
-from gradcli.arrays.layout.strides import copied_in_order, laid_out_like
+from gradcli.arrays.layout.strides import (
+    copied_in_order,
+    in_row_order,
+    is_channels_last,
+    laid_out_like,
+)
 from gradcli.autograd.inplace.writes import check_graph
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, index_error, runtime_error, shape_error
@@ -344,9 +349,19 @@ def flipud(input: Tensor) -> Tensor:
     return flip.apply(input, (0,))
 
 
+def _rolled(self: Any, shifts: Any, dims: Any) -> Any:
+    rolled = np.roll(self, shifts, dims)
+    # PyTorch joins the two parts along each dimension, which keeps channels last alone.
+    if dims is not None and self.ndim in (4, 5) and is_channels_last(self):
+        pairs = zip(shifts, dims, strict=True)
+        if all(shift % self.shape[dim] for shift, dim in pairs):
+            return laid_out_like(self, rolled)
+    return in_row_order(rolled)
+
+
 roll: Op = op(
     "roll",
-    lambda self, shifts, dims: laid_out_like(self, np.roll(self, shifts, dims)),
+    _rolled,
     keeps_layout=True,
     self=lambda grad, shifts, dims: roll(
         grad, tuple(-shift for shift in shifts) if isinstance(shifts, tuple) else -shifts, dims

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, type_error
+from gradcli.language.objects.classes.user_classes import MISSING
 from gradcli.library.torch.nn.attributes import is_parameter, names
 from gradcli.ops.creation.copies import copy_, detach
 from gradcli.ops.creation.data import parameter
@@ -75,6 +76,12 @@ class IncompatibleKeys(tuple[list[str], list[str]]):
 
 _EXTRA = "_extra_state"
 
+_INSTEAD = {
+    "_load_from_state_dict": "register_load_state_dict_pre_hook()",
+    "_save_to_state_dict": "register_state_dict_post_hook()",
+}
+"""Methods of PyTorch's that nothing calls here, and what does the same."""
+
 
 def get_extra_state(self: Any) -> Any:
     """What `state_dict` keeps besides tensors; a class that has such state overrides this."""
@@ -86,9 +93,10 @@ def set_extra_state(self: Any, state: Any) -> None:
     raise runtime_error("the module has no extra state")
 
 
-def _members(module: Members, prefix: str) -> dict[str, Any]:
+def _members(module: Members, prefix: str, method: str) -> dict[str, Any]:
     """Parameters and persistent buffers by dotted name: a module's own before its submodules'.
-    Between them stands a module whose class has extra state.
+    Between them stands a module whose class has extra state. Raises E205 for a module that would do
+    by a method of its own what is to be done with them.
     """
     members: dict[str, Any] = {}
     for path, inner in module.each_module(remove_duplicate=False):
@@ -97,6 +105,13 @@ def _members(module: Members, prefix: str) -> dict[str, Any]:
             if tensor is not None and name not in inner._transient:
                 members[start + name] = tensor
         kind: Any = type(inner)
+        written = getattr(kind, "language_class", None)
+        if written is not None and written.find(method) is not MISSING:
+            raise GradcliError(
+                "E205",
+                f"a method {method}() of a class of its own is outside the language",
+                help=f"do the same in a hook: `{_INSTEAD[method]}`",
+            )
         if (kind.get_extra_state, kind.set_extra_state) != (get_extra_state, set_extra_state):
             members[start + _EXTRA] = inner
     return members
@@ -106,7 +121,7 @@ def state_of(module: Members, prefix: str, keep_vars: bool) -> OrderedDict:
     """The state of a module; outside the graph unless `keep_vars`."""
     for path, inner, hook in _hooks(module, "state_pre", prefix):
         hook(inner, path, keep_vars)
-    members = _members(module, prefix)
+    members = _members(module, prefix, "_save_to_state_dict")
     state = OrderedDict()
     for name, value in members.items():
         if isinstance(value, Tensor):
@@ -176,7 +191,7 @@ def load(module: Members, state: Any, strict: bool, assign: bool) -> Incompatibl
     state = OrderedDict(state)
     for path, inner, hook in _hooks(module, "load_state_pre"):
         hook(inner, state, path, {"version": 1}, strict, missing, unexpected, texts)
-    members = _members(module, "")
+    members = _members(module, "", "_load_from_state_dict")
     for name, value in list(members.items()):
         if not isinstance(value, Tensor) and type(value).set_extra_state is set_extra_state:
             del members[name]

@@ -496,6 +496,22 @@ def _joined(states: Sequence[State]) -> State:
     return tuple(cat_function(list(parts), 0) for parts in zip(*states, strict=True))
 
 
+def _check_dropout(dropout: float, num_layers: int) -> None:
+    """Raise E204 for what is no probability, and warn where it acts on nothing."""
+    if isinstance(dropout, bool) or not 0 <= dropout <= 1:
+        raise value_error(
+            "dropout should be a number in range [0, 1] representing the probability of an"
+            " element being zeroed"
+        )
+    if dropout and num_layers == 1:
+        text = (
+            "dropout option adds dropout after all but last recurrent layer, so non-zero"
+            f" dropout expects num_layers greater than 1, but got dropout={dropout} and"
+            " num_layers=1"
+        )
+        active.state.warn("W009", "dropout= acts between layers: there is one", text=text)
+
+
 class _Layers(Recurrent):
     """Layers of steps over inputs (time, batch, input_size), or (batch, time, …) if
     `batch_first`; without a batch (time, input_size).
@@ -554,18 +570,7 @@ class _Layers(Recurrent):
         super().__init__()
         if proj_size and self.states == 1:
             raise value_error(f"{self._get_name()}() has no proj_size; LSTM has")
-        if isinstance(dropout, bool) or not 0 <= dropout <= 1:
-            raise value_error(
-                "dropout should be a number in range [0, 1] representing the probability of an"
-                " element being zeroed"
-            )
-        if dropout and num_layers == 1:
-            text = (
-                "dropout option adds dropout after all but last recurrent layer, so non-zero"
-                f" dropout expects num_layers greater than 1, but got dropout={dropout} and"
-                " num_layers=1"
-            )
-            active.state.warn("W009", "dropout= acts between layers: there is one", text=text)
+        _check_dropout(dropout, num_layers)
         for what, count in (("hidden_size", hidden_size), ("num_layers", num_layers)):
             if count <= 0:
                 raise value_error(f"{what} must be greater than zero")
