@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from gradcli.autograd.tensor import Tensor, alias, meta_of
 from gradcli.errors import GradcliError
 from gradcli.language.objects.borders import is_array
 from gradcli.language.objects.classes.extensible import Extensible
-from gradcli.language.objects.classes.user_classes import MISSING, Instance
+from gradcli.language.objects.classes.user_classes import MISSING, BoundMethod, Instance
 from gradcli.language.objects.repr import HOST_TEXT
 from gradcli.language.objects.types import LanguageType, type_name
 from gradcli.library.torch.nn.attributes import enlist, is_initialised, is_parameter
@@ -38,17 +39,23 @@ def not_kept(value: Any, copied: Any) -> None:
 
 
 def copied_module(module: Module, of: Any, keep: Any = not_kept) -> Module:
-    """A module with copies of what it holds."""
+    """A module with copies of what it holds; a shallow one has its tables in common with it."""
     copy: Module = object.__new__(type(module))
     enlist(copy)
     keep(module, copy)
-    tables = ["_values"]
+    shallow = keep is not_kept
+    names = ["_values"]
     if is_initialised(module):
-        tables += ["_parameters", "_buffers", "_modules"]
-        object.__setattr__(copy, "_transient", set(module._transient))
+        tables = ["_parameters", "_buffers", "_modules"]
+        if shallow:
+            for name in (*tables, "_transient"):
+                object.__setattr__(copy, name, getattr(module, name))
+        else:
+            names += tables
+            object.__setattr__(copy, "_transient", set(module._transient))
         object.__setattr__(copy, "training", module.training)
         object.__setattr__(copy, "_hooks", _hooks(module))
-    for name in tables:
+    for name in names:
         table = {key: of(value) for key, value in getattr(module, name).items()}
         object.__setattr__(copy, name, table)
     return copy
@@ -118,8 +125,12 @@ def _copied(value: Any, of: Any, keep: Any) -> Any:
         keep(value, copied)
         copied.values.update({key: of(each) for key, each in value.values.items()})
         return copied
-    if isinstance(value, Extensible):
+    if isinstance(value, Extensible) or hasattr(type(value), "copied_by_slots"):
         return _by_slots(value, of, keep)
+    if type(value) is BoundMethod:
+        return BoundMethod(of(value.receiver), value.function)
+    if type(value) is MethodType and isinstance(value.__self__, (Extensible, Module)):
+        return MethodType(value.__func__, of(value.__self__))
     copied = _collection(value, of, keep)
     if copied is None:
         return _as_it_is(value)
@@ -129,7 +140,7 @@ def _copied(value: Any, of: Any, keep: Any) -> Any:
 
 
 def _by_slots(value: Any, of: Any, keep: Any) -> Any:
-    """A copy of an optimizer, a schedule or their like."""
+    """A copy of an optimizer, a schedule, a partial function or their like."""
     copied = object.__new__(type(value))
     keep(value, copied)
     names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]

@@ -56,6 +56,7 @@ class Partial:
 
     __slots__ = ("args", "func", "keywords")
 
+    copied_by_slots: ClassVar[bool] = True
     language_name: ClassVar[str] = "functools.partial"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"args", "func", "keywords"})
 
