@@ -77,6 +77,13 @@ ERRORS = [
     ),
     ("class A(nn.Module): pass\nA()(1)", "E205", "NotImplementedError", "A()(1)"),
     (
+        "class A(nn.Module):\n  def __init__(self, **k):\n    super().__init__()\n"
+        "    self.__dict__.update(k)\nA(a=1)",
+        "E205",
+        "NotImplementedError",
+        "self.__dict__",
+    ),
+    (
         "class A(nn.Module):\n  def _load_from_state_dict(self, *a): pass\n"
         "a = A()\nstate = a.state_dict()\na.load_state_dict(state)",
         "E205",

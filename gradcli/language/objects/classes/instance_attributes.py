@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MemberDescriptorType
 from typing import Any
 
 from gradcli.errors import GradcliError, type_error
@@ -35,6 +36,12 @@ def instance_attribute(value: Any, cls: UserClass, name: str) -> Any:
     if name == "__class__":
         return cls
     if name == "__dict__":
+        if hasattr(value, "language_takes"):  # a copy would lose what is written to it
+            raise GradcliError(
+                "E205",
+                f"`__dict__` of {cls.name} is outside the language: a layer has tables of its own",
+                help="set attributes with `setattr(x, name, value)`, and read them with `vars(x)`",
+            )
         return attributes_of(value)
     if is_dunder(name):
         held = cls.find(name)
@@ -88,7 +95,16 @@ def _table_of(value: Any) -> Any:
     """The name under which an object keeps what the program set, None for nothing."""
     if isinstance(value, (Instance, GradcliError)):
         return "values" if hasattr(value, "values") else None
-    return "stored" if hasattr(type(value), "language_class") and hasattr(value, "stored") else None
+    kind = type(value)
+    if not hasattr(kind, "language_class"):
+        return None
+    if type(getattr(kind, "values", None)) is MemberDescriptorType:
+        return "values"
+    try:
+        object.__getattribute__(value, "stored")
+    except AttributeError:
+        return None
+    return "stored"
 
 
 def computed_attribute(value: Any, cls: UserClass, name: str) -> Any:
