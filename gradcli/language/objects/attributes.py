@@ -19,6 +19,7 @@ from gradcli.language.objects.classes.definition import (
     OF_OBJECT,
     make_class,
     new_object,
+    set_plainly,
 )
 from gradcli.language.objects.classes.instance_attributes import attribute_names as names_of_class
 from gradcli.language.objects.classes.instance_attributes import (
@@ -375,6 +376,8 @@ def _of_object(cls: LanguageType, name: str) -> Any:
         return make_class if cls is TYPE else new_object
     if name == "__init__":
         return find_init(Instance)
+    if name == "__setattr__":
+        return set_plainly
     return OF_OBJECT.get(name, MISSING)
 
 

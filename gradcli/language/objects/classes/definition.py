@@ -16,6 +16,7 @@ from gradcli.language.objects.classes.user_classes import (
     Instance,
     UserClass,
     bound,
+    is_data,
 )
 from gradcli.language.objects.exceptions import Absent
 from gradcli.language.objects.methods import inherited_method
@@ -242,6 +243,15 @@ def new_object(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 def _object_setattr(value: Any, name: Any, new: Any, /) -> None:
     store_attribute(value, _class_of(value), name, new)
+
+
+def set_plainly(value: Any, name: Any, new: Any, /) -> None:
+    """`object.__setattr__(value, name, new)`; in a layer it goes past what registers."""
+    cls = _class_of(value)
+    if hasattr(type(value), "language_hold") and not is_data(cls.find(name)):
+        value.language_hold(name, new)
+    else:
+        store_attribute(value, cls, name, new)
 
 
 def _object_delattr(value: Any, name: Any, /) -> None:

@@ -40,7 +40,7 @@ def instance_attribute(value: Any, cls: UserClass, name: str) -> Any:
             raise GradcliError(
                 "E205",
                 f"`__dict__` of {cls.name} is outside the language: a layer has tables of its own",
-                help="set attributes with `setattr(x, name, value)`, and read them with `vars(x)`",
+                help="`object.__setattr__(x, name, value)` does the same, and `vars(x)` reads",
             )
         return attributes_of(value)
     if is_dunder(name):

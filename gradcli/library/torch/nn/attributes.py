@@ -207,6 +207,13 @@ class Attributes:
         else:
             self._values[name] = value
 
+    def language_hold(self, name: str, value: Any) -> None:
+        """Assign an attribute that is no part of the module: a network that is not trained."""
+        if name == "training":
+            object.__setattr__(self, name, value)
+        else:
+            self._values[name] = value
+
     def language_names(self) -> list[str]:
         """The names of everything that was assigned."""
         tables = (self._parameters, self._buffers, self._modules) if is_initialised(self) else ()
