@@ -155,6 +155,7 @@ SAME_AS_CPYTHON = [
     "not Length(1), Length(2) and 5, Length(1) or 7, 1 if Length(0) else 2, -Length(3)",
     "0 or '' or [] or None, 1 and 'a' and [2], not 0 and 1, (1 and 0) or (2 and 3)",
     "None is None, [] is [], 1 is not None, True is (1 < 2), 1 < 2 < 3, 3 > 2 < 1, 1 < 2 == True",
+    "max(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), max(*[1, 2]), len(vars(Length(1))), - -3, -2 ** 2, -(2)",
     "outer(), (lambda n: n + n * n)(3), [n + 1 for n in range(3) if n % 2 == 0]",
     "1 + 2 - 3 * 4 / 5 + 6 - 7 + 8, 1 - 2 - 3 - 4, 2 * 3 // 4 % 5, 'a' + 'b' + 'c' + 'd'",
     "Length(4).n, Length(4).kind, Length(4).double, Length(4).size(), Slow(1).n, Slow(1).other",

@@ -10,7 +10,7 @@ from gradcli.arrays.storage import keep_freed_memory
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Source
 from gradcli.language.compiler import assignment, names  # noqa: F401  each handler registers itself
-from gradcli.language.compiler.base import Compiler, MakeHotLoop, Predefined
+from gradcli.language.compiler.base import Compiler, MakeHotLoop, Predefined, teach
 from gradcli.language.compiler.expressions import (  # noqa: F401
     calling,
     displays,
@@ -118,6 +118,8 @@ class Interpreter:
         from gradcli.language.native.nodes import load  # lazy: start-up
 
         self.nodes = load(self.predefined.BUILTINS)
+        if self.nodes is not None:
+            teach(self.nodes)
         if type(self.compiler) is Compiler:
             self.compiler.nodes = self.nodes
 

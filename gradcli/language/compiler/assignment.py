@@ -26,6 +26,18 @@ from gradcli.language.compiler.names import (
     is_direct,
     name_delete,
 )
+from gradcli.language.compiler.recipes import (
+    TARGETS,
+    ask,
+    child,
+    get,
+    given,
+    known,
+    nothing,
+    place_of,
+    recipe,
+    targets_of,
+)
 from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
 from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.objects.iteration import bounded, iterate
@@ -47,9 +59,6 @@ from gradcli.state import State
 def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
     """`target = target = value`: the value first, then the targets from left to right."""
     value = c.expression(node.value, scope)
-    if c.nodes is not None:
-        stores = [c.store(target, scope, assigned=True) for target in node.targets]
-        return c.nodes.assigned(0, value, *stores)
     if len(node.targets) == 1:
         (target,) = node.targets
         store = c.store(target, scope, assigned=True)
@@ -81,9 +90,6 @@ def _attribute_store(c: Compiler, target: tree.Attribute, scope: Scope, assigned
     owner = c.expression(target.value, scope)
     name = target.name
     setter = setters.get(name)
-    if c.nodes is not None:
-        by = (setter, set_attribute, None, None)
-        return c.nodes.to_attribute(0, state, span, owner, name, *by)
     (where, own), values = direct(c, target.value, scope), c.values
 
     def store_attribute(variables: Variables, value: Any) -> None:
@@ -101,15 +107,21 @@ def _attribute_store(c: Compiler, target: tree.Attribute, scope: Scope, assigned
     return store_attribute
 
 
+recipe(
+    tree.Attribute,
+    "to_attribute",
+    *(place_of(), child("value"), given("name"), get(setters, "name")),
+    *(known(set_attribute), nothing(2)),
+    table=TARGETS,
+)
+
+
 @binds(tree.Subscript)
 def _item_store(c: Compiler, target: tree.Subscript, scope: Scope, assigned: bool) -> Store:
     """`container[index] = value`."""
     state, span = c.state, target.span
     container = c.expression(target.value, scope)
     index = c.expression(target.index, scope)
-    if c.nodes is not None:
-        by = (_put_item, _not_put, _SETITEM, None, None, None)
-        return c.nodes.to_item(0, state, span, container, index, target.value, target.index, *by)
 
     def store_item(variables: Variables, value: Any) -> None:
         receiver = container(variables)
@@ -148,7 +160,13 @@ def _not_put(
     raise error
 
 
-_SETITEM = partial(written_method, "__setitem__")
+recipe(
+    tree.Subscript,
+    "to_item",
+    *(place_of(), child("value"), child("index"), given("value"), given("index")),
+    *(known(_put_item), known(_not_put), known(partial(written_method, "__setitem__")), nothing(3)),
+    table=TARGETS,
+)
 
 
 @binds(tree.List, tree.Tuple)
@@ -163,8 +181,6 @@ def _unpacking(c: Compiler, target: tree.Tuple | tree.List, scope: Scope, assign
             element = element.value
         stores.append(c.store(element, scope, assigned))
     count = len(stores)
-    if c.nodes is not None and star < 0:
-        return c.nodes.to_elements(0, state, span, target, unpacked, *stores)
     names = [] if assigned and scope.is_program else _own_names(c, target, scope)
     first, second = names if len(names) == 2 else ("", "")
 
@@ -210,6 +226,16 @@ def unpacked(state: State, target: tree.Tuple | tree.List, value: Any) -> list[A
         message = f"{count} values are needed, and there are {number}"
         raise GradcliError("E303", message, text=text)
     return parts
+
+
+for _kind in (tree.List, tree.Tuple):
+    recipe(
+        _kind,
+        "to_elements",
+        *(place_of(), given(), known(unpacked), targets_of("elements")),
+        asks=(ask("none is", "elements", of=tree.Starred),),
+        table=TARGETS,
+    )
 
 
 def with_star(state: State, target: tree.Tuple | tree.List, star: int, value: Any) -> list[Any]:

@@ -18,6 +18,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from gradcli.errors import BY_OPERANDS, BY_TENSORS, GradcliError
+from gradcli.language.compiler import recipes
 from gradcli.language.objects.iteration import Iterator, drawing, enter, iterate
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run, control_flow
@@ -216,6 +217,11 @@ class Running(Protocol):
         """The body of a hot loop as a function of the variables."""
 
 
+def teach(nodes: Nodes) -> None:
+    """Let nodes be made by the handlers and recipes of all classes of trees, once."""
+    nodes.know_recipes(HANDLERS, recipes.VALUES, STORES, recipes.TARGETS, *recipes.OF_NAMES)
+
+
 class Compiler:
     """Compiles for one interpreter, whose values and state the closures share.
 
@@ -263,15 +269,21 @@ class Compiler:
         return other
 
     def expression(self, node: tree.Expression, scope: Scope) -> Evaluate:
-        """The closure of an expression."""
+        """The closure of an expression, or its node."""
+        if self.nodes is not None:
+            return self.nodes.make(self, node, scope)
         return HANDLERS[type(node)](self, node, scope)
 
     def statement(self, node: tree.Statement, scope: Scope) -> Run:
-        """The closure of a statement."""
+        """The closure of a statement, or its node."""
+        if self.nodes is not None:
+            return self.nodes.make(self, node, scope)
         return HANDLERS[type(node)](self, node, scope)
 
     def store(self, target: tree.Expression, scope: Scope, assigned: bool = False) -> Store:
         """What binds a target to a value; see `name_store`."""
+        if self.nodes is not None:
+            return self.nodes.make_target(self, target, scope, assigned)
         return STORES[type(target)](self, target, scope, assigned)
 
     def test(self, node: tree.Expression, scope: Scope, place: Span | None) -> Evaluate:

@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, Span
+from gradcli.errors import GradcliError, Source, Span
 from gradcli.language.compiler.base import Compiler, Evaluate, Store, binds, compiles
+from gradcli.language.compiler.recipes import OF_NAMES, given, recipe
 from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.exceptions import when_used
 from gradcli.language.tree import syntax as tree
@@ -16,7 +17,7 @@ from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Predefined
+    from gradcli.language.compiler.base import Predefined, Running
 
 
 @compiles(tree.Constant)
@@ -26,16 +27,16 @@ def constant(c: Compiler, node: tree.Constant, scope: Scope) -> Evaluate:
     return (lambda variables: value) if c.nodes is None else c.nodes.constant(0, value)
 
 
+recipe(tree.Constant, "constant", given("value"))
+
+
 @compiles(tree.Name)
 def name(c: Compiler, node: tree.Name, scope: Scope) -> Evaluate:
-    """A name that is read; E101 if it has no value."""
+    """A name that is read; E101 if it has no value. `making.c` makes the nodes of all but two."""
     distance = scope.distance(node.name)
     if distance is None:
         return _program_name(c, node.name, node.span)
-    if c.nodes is not None:
-        read = c.nodes.own(distance, node.name, node.span, _unbound)
-    else:
-        read = _own_name(node.name, distance, node.span)
+    read = _own_name(node.name, distance, node.span)
     if distance == 0 and scope.is_class:  # it means the one outside until the body binds it
         assert scope.parent is not None
         text, outer = node.name, name(c, node, scope.parent)
@@ -82,8 +83,6 @@ def _program_name(c: Compiler, name: str, span: Span) -> Evaluate:
             return span.source.name
 
         return own_file
-    if c.nodes is not None:
-        return c.nodes.program(0, name, values, None, span, predefined, _table_of)
     table = predefined.table_of(name)
     if table is None:
 
@@ -106,7 +105,7 @@ def _program_name(c: Compiler, name: str, span: Span) -> Evaluate:
     return read_predefined
 
 
-def _table_of(predefined: Predefined, name: str, values: Variables, span: Span) -> dict[str, Any]:
+def table_of(predefined: Predefined, name: str, values: Variables, span: Span) -> dict[str, Any]:
     """The table with what a name means that the program has not bound; E101 for none."""
     table = predefined.table_of(name)
     if table is None:
@@ -114,7 +113,7 @@ def _table_of(predefined: Predefined, name: str, values: Variables, span: Span) 
     return table
 
 
-def _unbound(name: str, is_free: bool, span: Span) -> NoReturn:
+def unbound(name: str, is_free: bool, span: Span) -> NoReturn:
     """Raise E101 for a variable of a function, or of one around it, without a value."""
     raise GradcliError(
         "E101",
@@ -135,7 +134,7 @@ def _own_name(name: str, distance: int, span: Span) -> Evaluate:
             try:
                 return variables[name]
             except KeyError:
-                _unbound(name, False, span)
+                unbound(name, False, span)
 
         return read
     if distance == 1:
@@ -144,7 +143,7 @@ def _own_name(name: str, distance: int, span: Span) -> Evaluate:
             try:
                 return variables[PARENT][name]
             except KeyError:
-                _unbound(name, True, span)
+                unbound(name, True, span)
 
         return read_outer
 
@@ -154,78 +153,74 @@ def _own_name(name: str, distance: int, span: Span) -> Evaluate:
         try:
             return variables[name]
         except KeyError:
-            _unbound(name, True, span)
+            unbound(name, True, span)
 
     return read_far
 
 
+def name_store(c: Compiler, name: str, scope: Scope, assigned: bool = False) -> Store:
+    """Binds a name that is none of the tree; see `_bind_name`."""
+    target = tree.Name(_NO_SPAN, name)
+    if c.nodes is not None:
+        return c.nodes.make_target(c, target, scope, assigned)
+    return _bind_name(c, target, scope, assigned)
+
+
+_NO_SPAN = Span(Source("", ""), 0, 0)
+
+
 @binds(tree.Name)
 def _bind_name(c: Compiler, target: tree.Name, scope: Scope, assigned: bool) -> Store:
-    return name_store(c, target.name, scope, assigned)
-
-
-def name_store(c: Compiler, name: str, scope: Scope, assigned: bool = False) -> Store:
-    """Binds a name; a tensor learns its first one.
+    """Binds a name; a tensor learns its first one. `making.c` makes the nodes.
 
     An assignment at top level (`assigned`, other than a loop's or an import's binding) is what an
     override replaces, and what the session knows as the last one.
     """
-    distance = scope.distance(name)
-    if distance is None:
-        top = assigned and scope.is_program and c.values is c.interpreter.values
-        store = _top_store(c, name) if top else _program_store(c, name)
-        if c.nodes is None:
-            return store
-        return c.nodes.to_name(0, name, c.values, c.interpreter.overrides if top else None, store)
-    store = _own_store(name, distance)
-    return store if c.nodes is None else c.nodes.to_name(distance, name, None, None, store)
+    distance, name = scope.distance(target.name), target.name
+    if distance is not None:
+        return _own_store(name, distance)
+    values, interpreter = c.values, c.interpreter
+    if assigned and scope.is_program and values is interpreter.values:
+        return lambda variables, value: bind_top(interpreter, name, variables, value)
+    return lambda variables, value: bind_program(None, name, values, value)
 
 
 def _own_store(name: str, distance: int) -> Store:
     if distance == 0:
-
-        def store(variables: Variables, value: Any) -> None:
-            if type(value) is Tensor:
-                value.set_name(name)
-            variables[name] = value
-
-        return store
+        return lambda variables, value: bind_own(None, name, variables, value)
 
     def store_outer(variables: Variables, value: Any) -> None:
-        if type(value) is Tensor:
-            value.set_name(name)
         for _ in range(distance):
             variables = variables[PARENT]
-        variables[name] = value
+        bind_own(None, name, variables, value)
 
     return store_outer
 
 
-def _top_store(c: Compiler, name: str) -> Store:
-    interpreter = c.interpreter
-    overrides = interpreter.overrides
-
-    def store(variables: Variables, value: Any) -> None:
-        if overrides and name in overrides:
-            value = overrides.pop(name)(value)
-        if type(value) is Tensor:
-            value.set_name(name)
-            interpreter.last_assigned = name
-        variables[name] = value
-
-    return store
+def bind_own(keeper: None, name: str, variables: Variables, value: Any) -> None:
+    """Bind a variable of a function."""
+    if type(value) is Tensor:
+        value.set_name(name)
+    variables[name] = value
 
 
-def _program_store(c: Compiler, name: str) -> Store:
-    values = c.values
+def bind_top(keeper: Running, name: str, variables: Variables, value: Any) -> None:
+    """Bind a name of the program at top level."""
+    overrides = keeper.overrides
+    if overrides and name in overrides:
+        value = overrides.pop(name)(value)
+    if type(value) is Tensor:
+        value.set_name(name)
+        keeper.last_assigned = name
+    variables[name] = value
 
-    def store(variables: Variables, value: Any) -> None:
-        # A loop goes over many parameters by one name: each is known by its path.
-        if type(value) is Tensor and not (value.meta is not None and value.meta.is_parameter):
-            value.set_name(name)
-        values[name] = value
 
-    return store
+def bind_program(keeper: None, name: str, variables: Variables, value: Any) -> None:
+    """Bind a name of the program elsewhere."""
+    # A loop goes over many parameters by one name: each is known by its path.
+    if type(value) is Tensor and not (value.meta is not None and value.meta.is_parameter):
+        value.set_name(name)
+    variables[name] = value
 
 
 def name_delete(c: Compiler, node: tree.Name, scope: Scope) -> Run:
@@ -241,7 +236,7 @@ def name_delete(c: Compiler, node: tree.Name, scope: Scope) -> Run:
             del holder(variables)[name]
         except KeyError:
             if distance is not None:
-                _unbound(name, distance > 0, span)
+                unbound(name, distance > 0, span)
             raise GradcliError(
                 "E101",
                 f"`{name}` has no value to delete",
@@ -256,6 +251,9 @@ def name_unbind(c: Compiler, name: str, scope: Scope) -> Run:
     """What takes the value of a name away, if it has one: the end of `except … as name`."""
     holder = _holder(c, name, scope)
     return lambda variables: holder(variables).pop(name, None) and None
+
+
+OF_NAMES += (tree.Name, tree.Call, unbound, table_of, bind_own, bind_program, bind_top)
 
 
 def _holder(c: Compiler, name: str, scope: Scope) -> Callable[[Variables], Variables]:

@@ -160,14 +160,14 @@ static PyObject *called(PyObject *self, PyObject *given, PyObject *names)
     return NULL;
 }
 
-static int no_target(const Node *self, PyObject *variables, PyObject *value)
+int no_target(const Node *self, PyObject *variables, PyObject *value)
 {
     (void)self, (void)variables, (void)value;
     PyErr_SetString(PyExc_TypeError, "the node is no target");
     return -1;
 }
 
-static PyObject *no_value(const Node *self, PyObject *variables)
+PyObject *no_value(const Node *self, PyObject *variables)
 {
     (void)self, (void)variables;
     PyErr_SetString(PyExc_TypeError, "the node is a target");
@@ -199,6 +199,30 @@ static PyObject *counted(const Node *self, PyObject *variables)
     return check_stack() < 0 ? NULL : self->run(self, variables);
 }
 
+Node *begun_node(Evaluate run, Bind bind, long number, Py_ssize_t parts)
+{
+    Node *self = (Node *)PyType_GenericAlloc(node_type, parts);
+    if (!self) return NULL;
+    self->called = called_fast;
+    self->run = run;
+    self->bind = bind;
+    self->number = number;
+    return self;
+}
+
+PyObject *finished_node(Node *self)
+{
+    for (Py_ssize_t k = 0; self && k < parts_of(self); k++) {
+        const Node *part = (const Node *)self->part[k];
+        if (Py_IS_TYPE((PyObject *)part, node_type) && part->depth > self->depth)
+            self->depth = part->depth;
+    }
+    if (!self) return NULL;
+    self->depth++;
+    self->evaluate = self->depth > DEEP ? counted : self->run;
+    return (PyObject *)self;
+}
+
 static PyObject *made(Evaluate run, Bind bind, Py_ssize_t parts, PyObject *const *given,
                       Py_ssize_t count)
 {
@@ -208,20 +232,9 @@ static PyObject *made(Evaluate run, Bind bind, Py_ssize_t parts, PyObject *const
     }
     long number = PyLong_AsLong(given[0]);
     if (number == -1 && PyErr_Occurred()) return NULL;
-    Node *self = (Node *)PyType_GenericAlloc(node_type, count - 1);
-    if (!self) return NULL;
-    self->called = called_fast;
-    self->bind = bind;
-    self->number = number;
-    for (Py_ssize_t k = 1; k < count; k++) {
-        PyObject *part = self->part[k - 1] = Py_NewRef(given[k]);
-        if (Py_IS_TYPE(part, node_type) && ((Node *)part)->depth > self->depth)
-            self->depth = ((Node *)part)->depth;
-    }
-    self->depth++;
-    self->run = run;
-    self->evaluate = self->depth > DEEP ? counted : run;
-    return (PyObject *)self;
+    Node *self = begun_node(run, bind, number, count - 1);
+    for (Py_ssize_t k = 1; self && k < count; k++) self->part[k - 1] = Py_NewRef(given[k]);
+    return finished_node(self);
 }
 
 static int traverse(PyObject *object, visitproc visit, void *arg)
@@ -286,6 +299,30 @@ static PyType_Spec spec = {
 #undef NODE
 #undef TARGET
 
+Py_ssize_t kind_named(const char *name, Evaluate *run, Bind *bind)
+{
+    static const struct {
+        const char *name;
+        Evaluate run;
+        Bind bind;
+        Py_ssize_t parts;
+    } kinds[] = {
+#define NODE(name, parts) {#name, run_##name, no_target, parts},
+#define TARGET(name, parts) {#name, no_value, bind_##name, parts},
+#include "nodes.def"
+#undef NODE
+#undef TARGET
+    };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (!strcmp(kinds[k].name, name)) {
+            *run = kinds[k].run;
+            *bind = kinds[k].bind;
+            return kinds[k].parts;
+        }
+    PyErr_Format(PyExc_TypeError, "no kind of nodes is %s", name);
+    return -2;
+}
+
 static PyMethodDef makers[] = {
 #define NODE(name, parts)                                                                       \
     {#name, (PyCFunction)(void (*)(void))make_##name, METH_FASTCALL, #name "(number, *parts)"},
@@ -303,6 +340,11 @@ static PyMethodDef makers[] = {
      "know(*classes, *helpers): what nodes tell apart, and call"},
     {"know_quick", (PyCFunction)(void (*)(void))know_quick, METH_FASTCALL,
      "know_quick(does, called, host): a call of `called` may be made in C"},
+    {"know_recipes", (PyCFunction)(void (*)(void))know_recipes, METH_FASTCALL,
+     "know_recipes(handlers, recipes, binders, recipes, *told): how trees are made into nodes"},
+    {"make", (PyCFunction)(void (*)(void))make, METH_FASTCALL, "make(compiler, tree, scope)"},
+    {"make_target", (PyCFunction)(void (*)(void))make_target, METH_FASTCALL,
+     "make_target(compiler, tree, scope, assigned)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -53,7 +53,7 @@ extern HIDDEN PyObject *name_key, *span_key, *stack_key, *raises_key, *context_k
 /* The classes that nodes tell apart, and what Python has to say, in the order in which `know` is given
  * them. */
 enum { TENSOR, INSTANCE, ITERATOR, LANGUAGE_TYPE, USER_CLASS, EXCEPTION_TYPE, FUNCTION, SIGNATURE, HOT,
-       SESSION, LIMITS, COUNTS, CHANGES, BOUND, METHOD, MODULE, PER_SESSION, CLASSES };
+       SESSION, LIMITS, COUNTS, CHANGES, BOUND, METHOD, MODULE, PER_SESSION, SCOPE, CLASSES };
 enum { INVOKE, ENDED, WRITE, ENTER_BY, FIND_LENGTH, LENGTH_OF, TOO_MANY_STEPS, TOO_MANY_CALLS,
        INIT_RETURNED, GENERATOR_ENDED, WITHIN, TOO_DEEP, CAUGHT, REFUSED, ERROR, WHEN_CHANGED, FOREIGN,
        DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST, TOO_MANY_ELEMENTS, HELPERS };
@@ -102,6 +102,21 @@ INLINE PyObject *named(Node *self, PyObject *dict, int part)
     if (at >= 0 && PyDict_Next(dict, &at, &key, &value) && key == self->part[part]) return value;
     return search(self, dict, part);
 }
+
+/* Begin a node whose parts are to be put into it, and finish it with them; NULL for NULL. What runs a
+ * target, and binds what is none. The kind of a name in `nodes.def`: how many parts it has, -2 with an
+ * exception set for no such. */
+HIDDEN Node *begun_node(Evaluate run, Bind bind, long number, Py_ssize_t parts);
+HIDDEN PyObject *finished_node(Node *self);
+HIDDEN PyObject *no_value(const Node *self, PyObject *variables);
+HIDDEN int no_target(const Node *self, PyObject *variables, PyObject *value);
+HIDDEN Py_ssize_t kind_named(const char *name, Evaluate *run, Bind *bind);
+
+/* make(compiler, tree, scope), make_target(compiler, tree, scope, assigned): the node of a tree, or
+ * what its handler makes; know_recipes(…): how they do it. */
+HIDDEN PyObject *make(PyObject *module, PyObject *const *given, Py_ssize_t count);
+HIDDEN PyObject *make_target(PyObject *module, PyObject *const *given, Py_ssize_t count);
+HIDDEN PyObject *know_recipes(PyObject *module, PyObject *const *given, Py_ssize_t count);
 
 /* The value of an expression; NULL with an exception set. */
 INLINE PyObject *value_of(PyObject *child, PyObject *variables)

@@ -22,6 +22,7 @@ from gradcli.language.objects.attributes import Method, Module, PerSession
 from gradcli.language.objects.classes.user_classes import BoundMethod, Changes, Instance, UserClass
 from gradcli.language.objects.iteration import IN_C, Iterator
 from gradcli.language.objects.types import ExceptionType, LanguageType
+from gradcli.language.tree.scopes import Scope
 from gradcli.limits import Limits, Steps
 from gradcli.state import State
 
@@ -38,6 +39,22 @@ class Nodes(Calls, Generators, Handling, Statements, Protocol):
     """
 
     MOST_ARGUMENTS: int
+
+    def make(self, compiler: Any, node: Any, scope: Scope, /) -> Any:
+        """The node of a tree by the recipes that are known, or what its handler makes."""
+        raise NotImplementedError
+
+    def make_target(
+        self, compiler: Any, target: Any, scope: Scope, assigned: bool, /
+    ) -> Callable[[Variables, Any], None]:
+        """The same of a target, in an assignment or not."""
+        raise NotImplementedError
+
+    def know_recipes(
+        self, handlers: Any, recipes: Any, binders: Any, of_targets: Any, /, *told: Any
+    ) -> None:
+        """The handlers and recipes by which trees are made into nodes, and those of names."""
+        raise NotImplementedError
 
     def constant(self, number: int, value: Any, /) -> Node:
         """A value."""
@@ -286,6 +303,7 @@ def load(builtins: dict[str, Any]) -> Nodes | None:
 _CLASSES = (
     *(Tensor, Instance, Iterator, LanguageType, UserClass, ExceptionType, Function),
     *(Signature, HotBody, State, Limits, Steps, Changes, BoundMethod, Method, Module, PerSession),
+    Scope,
 )
 """The classes that nodes tell apart, in the order of `node.h`."""
 

@@ -3,16 +3,20 @@
 #include "node.h"
 
 /* A name: of the program where there are its values, else of the function `number` outward. A
- * tensor, which learns its name, and a name that something overrides, are for the function. */
+ * tensor, which learns its name, and a name that something overrides, are for the function, which is
+ * given the last part, the name, the variables and the value. */
 int bind_to_name(const Node *self, PyObject *variables, PyObject *value)
 {
-    enum { NAME, VALUES, OVERRIDES, OTHERWISE };
+    enum { NAME, VALUES, OVERRIDES, OTHERWISE, KEEPER };
     PyObject *overrides = self->part[OVERRIDES];
     if (self->part[VALUES] != Py_None) variables = self->part[VALUES];
-    if (Py_IS_TYPE(value, known_class[TENSOR]) || (overrides != Py_None && PyDict_Size(overrides)))
-        return store_in(self->part[OTHERWISE], variables, value);
-    if (self->part[VALUES] == Py_None && !(variables = outward(variables, self->number))) return -1;
-    return PyDict_SetItem(variables, self->part[NAME], value);
+    else if (!(variables = outward(variables, self->number))) return -1;
+    if (!Py_IS_TYPE(value, known_class[TENSOR]) && (overrides == Py_None || !PyDict_Size(overrides)))
+        return PyDict_SetItem(variables, self->part[NAME], value);
+    PyObject *done = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], self->part[KEEPER],
+                                                  self->part[NAME], variables, value, NULL);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
 }
 
 /* --- attributes and items --------------------------------------------------------------------- */

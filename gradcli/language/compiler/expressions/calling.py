@@ -5,7 +5,7 @@ methods of tensors and modules.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.batched import NeedsExamples
@@ -13,6 +13,19 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label, runtime_error
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_operands
 from gradcli.language.compiler.names import GLOBAL, NOWHERE, OWN, constant, direct
+from gradcli.language.compiler.recipes import (
+    Made,
+    arguments_of,
+    ask,
+    child,
+    get,
+    given,
+    item,
+    known,
+    nothing,
+    place_of,
+    recipe,
+)
 from gradcli.language.functions.calls import Function, call_failed, for_op
 from gradcli.language.functions.calls import call as call_value
 from gradcli.language.limits import PLAIN
@@ -43,9 +56,6 @@ def attribute(c: Compiler, node: tree.Attribute, scope: Scope) -> Evaluate:
     state, span, name = c.state, node.span, node.name
     evaluate = c.expression(node.value, scope)
     getter = catalogue.properties.get(name)
-    if c.nodes is not None:
-        by = (getter, get_attribute, _property_finder(name), *(None,) * 5)
-        return c.nodes.attribute(0, state, span, evaluate, name, *by)
     (where, owner), values = direct(c, node.value, scope), c.values
 
     def read(variables: Variables) -> Any:
@@ -65,10 +75,15 @@ def attribute(c: Compiler, node: tree.Attribute, scope: Scope) -> Evaluate:
     return read
 
 
-@cache
-def _property_finder(name: str) -> Callable[[type], Any]:
-    """What finds the function that reads a property of the objects of a class."""
-    return partial(written_property, name)
+_PROPERTY_FINDERS = Made(lambda name: partial(written_property, name))
+"""What finds the function that reads a property of a name of the objects of a class."""
+
+recipe(
+    tree.Attribute,
+    "attribute",
+    *(place_of(), child("value"), given("name"), get(catalogue.properties, "name")),
+    *(known(get_attribute), item(_PROPERTY_FINDERS, "name"), nothing(5)),
+)
 
 
 @compiles(tree.Subscript)
@@ -77,9 +92,6 @@ def subscript(c: Compiler, node: tree.Subscript, scope: Scope) -> Evaluate:
     state, span = c.state, node.span
     evaluate = c.expression(node.value, scope)
     index = c.expression(node.index, scope)
-    if c.nodes is not None:
-        by = (_picked, _not_picked, _GETITEM, None, None, None)
-        return c.nodes.item(0, state, span, evaluate, index, node.value, node.index, *by)
     (where, owner), values = direct(c, node.value, scope), c.values
     at_name = _own(c, node.index, scope)
 
@@ -124,8 +136,17 @@ def _not_picked(
     raise error
 
 
-_CALL = partial(written_method, "__call__")
-_GETITEM = partial(written_method, "__getitem__")
+recipe(
+    tree.Subscript,
+    "item",
+    *(place_of(), child("value"), child("index"), given("value"), given("index")),
+    *(
+        known(_picked),
+        known(_not_picked),
+        known(partial(written_method, "__getitem__")),
+        nothing(3),
+    ),
+)
 
 
 @compiles(tree.Slice)
@@ -159,8 +180,6 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
                 return _names_in_use(c, word, scope)
     state, span = c.state, node.span
     function = c.expression(node.function, scope)
-    if c.nodes is not None and len(own) <= c.nodes.MOST_ARGUMENTS:
-        return c.nodes.call(0, state, span, function, node, *_CALLING, *own)
     arguments = _positional(_named(c, node, own, scope))
     (where, name), of_program = direct(c, node.function, scope), c.values
 
@@ -319,14 +338,16 @@ def _method(
     receiver = c.expression(target.value, scope)
     methods = catalogue.methods
     is_tensor_method = _is_tensor_method(name)
-    if c.nodes is not None and len(own) <= c.nodes.MOST_ARGUMENTS:
-        finding = (target, find_method, NO_RECEIVER, methods if is_tensor_method else None, METHODS)
-        if isinstance(target.value, tree.Call) and is_bare(target.value, scope, "super"):
-            first, distance = _method_around(scope)
-            above = (receiver, name, node, *_CALLING, target, find_method, NO_RECEIVER, first)
-            return c.nodes.super_method(distance, state, span, *above, None, None, None, None, *own)
-        called = (receiver, name, node, *_CALLING, *finding, None, None, None)
-        return c.nodes.method(0, state, span, *called, *own)
+    if (
+        c.nodes is not None
+        and len(own) <= c.nodes.MOST_ARGUMENTS
+        and isinstance(target.value, tree.Call)
+        and is_bare(target.value, scope, "super")
+    ):
+        first, distance = _method_around(scope)
+        called = (finished_call, failed, _CALL, None, None, None)
+        above = (receiver, name, node, *called, target, find_method, NO_RECEIVER, first)
+        return c.nodes.super_method(distance, state, span, *above, None, None, None, None, *own)
     (where, owner), of_program = direct(c, target.value, scope), c.values
     arguments = _behind_receiver(_named(c, node, own, scope))
 
@@ -387,8 +408,35 @@ def finished_call(node: tree.Call, called: Any, values: tuple[Any, ...]) -> Any:
         return failed(error, node, called, values)
 
 
-_CALLING = (finished_call, failed, _CALL, None, None, None)
+_CALL = partial(written_method, "__call__")
+_CALLING = (known(finished_call), known(failed), known(_CALL), nothing(3))
 """What a node calls values by, and what it learns."""
+
+_METHODS = Made(lambda name: catalogue.methods if _is_tensor_method(name) else None)
+"""The methods of tensors, where a name is one of them."""
+
+recipe(
+    tree.Call,
+    "call",
+    *(place_of(), child("function"), given(), *_CALLING, arguments_of("arguments")),
+    asks=(
+        ask("is no", "function", of=tree.Attribute),
+        ask("plain", "arguments"),
+        ask("no call of", of=_OF_ITS_PLACE),
+    ),
+)
+recipe(
+    tree.Call,
+    "method",
+    *(place_of(), child("function", "value"), given("function", "name"), given(), *_CALLING),
+    *(given("function"), known(find_method), known(NO_RECEIVER)),
+    *(item(_METHODS, "function", "name"), known(METHODS), nothing(3), arguments_of("arguments")),
+    asks=(
+        ask("is", "function", of=tree.Attribute),
+        ask("plain", "arguments"),
+        ask("no call of", "function", "value", of=frozenset({"super"})),
+    ),
+)
 
 
 def _with_keywords(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:

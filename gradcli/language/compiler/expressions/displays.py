@@ -12,6 +12,17 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
 from gradcli.language.compiler.names import NOWHERE, constant, direct
+from gradcli.language.compiler.recipes import (
+    Made,
+    ask,
+    by_table,
+    child,
+    each_of,
+    given,
+    known,
+    place_of,
+    recipe,
+)
 from gradcli.language.compiler.waiting import BEGIN, NEXT, STAND, TEST, YIELD, Code, in_loops
 from gradcli.language.functions import hot_bodies
 from gradcli.language.functions.hot_bodies import HotList, before_hot
@@ -35,8 +46,6 @@ def _elements(c: Compiler, elements: list[tree.Expression], scope: Scope) -> Eva
     """The closure that returns a new list of the elements, with `*values` unpacked."""
     if not any(type(element) is tree.Starred for element in elements):
         parts = [c.expression(element, scope) for element in elements]
-        if c.nodes is not None:
-            return c.nodes.list(0, *parts)
         return lambda variables: [part(variables) for part in parts]
     state = c.state
     starred = [each.value if isinstance(each, tree.Starred) else None for each in elements]
@@ -65,12 +74,15 @@ def list_display(c: Compiler, node: tree.List, scope: Scope) -> Evaluate:
     return _elements(c, node.elements, scope)
 
 
+for _kind, _name in ((tree.List, "list"), (tree.Tuple, "tuple")):
+    _is_plain = ask("none is", "elements", of=tree.Starred)
+    recipe(_kind, _name, each_of("elements"), asks=(_is_plain,))
+
+
 @compiles(tree.Tuple)
 def tuple_display(c: Compiler, node: tree.Tuple, scope: Scope) -> Evaluate:
     """`a, b`."""
     is_plain = not any(type(element) is tree.Starred for element in node.elements)
-    if c.nodes is not None and is_plain:
-        return c.nodes.tuple(0, *[c.expression(element, scope) for element in node.elements])
     if len(node.elements) == 2 and is_plain:
         first, second = [c.expression(element, scope) for element in node.elements]
         return lambda variables: (first(variables), second(variables))
@@ -82,7 +94,10 @@ def tuple_display(c: Compiler, node: tree.Tuple, scope: Scope) -> Evaluate:
 def set_display(c: Compiler, node: tree.Set, scope: Scope) -> Evaluate:
     """`{a, b}`; E202 for an element that cannot be hashed."""
     state, span = c.state, node.span
-    elements = _elements(c, node.elements, scope)
+    if c.nodes is None:
+        elements = _elements(c, node.elements, scope)
+    else:
+        elements = c.expression(tree.List(span, node.elements), scope)
 
     def collect(variables: Variables) -> set[Any]:
         values = elements(variables)
@@ -132,8 +147,6 @@ def formatted_string(c: Compiler, node: tree.FormattedString, scope: Scope) -> E
     state = c.state
     parts = [part if isinstance(part, str) else field(c, part, scope) for part in node.parts]
     span = node.span
-    if c.nodes is not None:
-        return c.nodes.formatted(0, state, span, joined, *parts)
 
     def write(variables: Variables) -> str:
         pieces = [part if isinstance(part, str) else part(variables) for part in parts]
@@ -141,6 +154,12 @@ def formatted_string(c: Compiler, node: tree.FormattedString, scope: Scope) -> E
         return joined(state, pieces)
 
     return write
+
+
+@compiles(tree.Replacement)
+def replacement(c: Compiler, node: tree.Replacement, scope: Scope) -> Evaluate:
+    """A field of an f-string."""
+    return field(c, node, scope)
 
 
 def joined(state: State, pieces: list[str]) -> str:
@@ -158,9 +177,6 @@ def field(c: Compiler, node: tree.Replacement, scope: Scope) -> Evaluate:
     evaluate = c.expression(node.value, scope)
     constant = _constant_text(node.format)
     spec = c.expression(node.format, scope) if constant is None and node.format else None
-    if c.nodes is not None and spec is None and not conversion and not debug:
-        form = constant or ""
-        return c.nodes.field(is_checked(form), state, span, evaluate, form, format_value)
 
     def write(variables: Variables) -> str:
         value = evaluate(variables)
@@ -173,6 +189,28 @@ def field(c: Compiler, node: tree.Replacement, scope: Scope) -> Evaluate:
         return debug + format_value(value, form)
 
     return write
+
+
+recipe(tree.FormattedString, "formatted", place_of(), known(joined), each_of("parts"))
+_PLAIN = ask("length", "conversion", of=0), ask("length", "debug", of=0)
+recipe(
+    tree.Replacement,
+    "field",
+    *(place_of(), child("value"), known(""), known(format_value)),
+    asks=(*_PLAIN, ask("is", "format", of=type(None))),
+)
+recipe(
+    tree.Replacement,
+    "field",
+    *(place_of(), child("value"), given("format", "parts", 0), known(format_value)),
+    number=by_table(Made(is_checked), "format", "parts", 0),
+    asks=(
+        *_PLAIN,
+        ask("is", "format", of=tree.FormattedString),
+        ask("length", "format", "parts", of=1),
+        ask("is", "format", "parts", 0, of=str),
+    ),
+)
 
 
 def _constant_text(format: tree.FormattedString | None) -> str | None:

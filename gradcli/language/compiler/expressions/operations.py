@@ -16,6 +16,20 @@ from gradcli.language.compiler.base import (
     label_operands,
 )
 from gradcli.language.compiler.names import constant, is_direct
+from gradcli.language.compiler.recipes import (
+    Made,
+    ask,
+    by_table,
+    child,
+    given,
+    item,
+    known,
+    nothing,
+    operands_of,
+    place_of,
+    recipe,
+    session,
+)
 from gradcli.language.limits import PLAIN
 from gradcli.language.objects import operators
 from gradcli.language.objects.borders import FOREIGN, beside
@@ -43,10 +57,6 @@ def unary(c: Compiler, node: tree.Unary, scope: Scope) -> Evaluate:
         negative = -operand.value  # type: ignore[operator]
         return constant(c, tree.Constant(span, negative), scope)
     evaluate = c.expression(operand, scope)
-    if c.nodes is not None:
-        if symbol == "not":
-            return c.nodes.negation(0, state, span, evaluate)
-        return c.nodes.signed_number(SIGNS.index(symbol), state, span, evaluate, _SIGNED[symbol])
     if symbol == "not":
 
         def negate(variables: Variables) -> bool:
@@ -71,6 +81,20 @@ _SIGNED: dict[str, Callable[[Any], Any]] = {
 }
 """What the unary operators make of any value."""
 
+recipe(
+    tree.Unary,
+    "negation",
+    *(place_of(), child("operand")),
+    number=by_table({"not": 0}, "operator"),
+)
+recipe(
+    tree.Unary,
+    "signed_number",
+    *(place_of(), child("operand"), item(_SIGNED, "operator")),
+    number=by_table({symbol: number for number, symbol in enumerate(SIGNS)}, "operator"),
+    asks=(ask("is no", "operand", of=tree.Constant),),
+)
+
 
 @compiles(tree.Binary)
 def binary(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
@@ -91,9 +115,6 @@ def operation(
 ) -> Evaluate:
     """One binary operator; names with a value are read right here."""
     left = c.expression(left_node, scope)
-    if c.nodes is not None:
-        right = c.expression(right_node, scope)
-        return _node(c.nodes, c.state, symbol, span, (left, right), (left_node, right_node))
     if c.reads_directly and is_direct(left_node, scope):
         if type(right_node) is tree.Constant:
             return _name_and_constant(c.state, symbol, left_node, left, right_node, span)
@@ -118,12 +139,16 @@ def _node(
     nodes: tuple[tree.Expression, tree.Expression],
 ) -> Evaluate:
     """The node in C of an operator."""
-    number, by = OPERATORS.index(symbol), (_applied(symbol), _methods(symbol))
+    by = (_APPLIED[symbol], _METHODS[symbol])
+    number = _NUMBERS[symbol]
     return makers.binary(number, state, span, *sides, *nodes, *by, *_UNLEARNT, *_UNLEARNT)
 
 
 _UNLEARNT = (None, None, None)
 """A class, when it was looked at, and its method."""
+
+
+_NUMBERS = {symbol: number for number, symbol in enumerate(OPERATORS)}
 
 
 @cache
@@ -470,14 +495,8 @@ def comparison(c: Compiler, node: tree.Comparison, scope: Scope) -> Evaluate:
             return operation(c, symbol, node.first, right_node, span, scope)
         if symbol in ("is", "is not"):
             one, other = c.expression(node.first, scope), c.expression(right_node, scope)
-            if c.nodes is not None:
-                return c.nodes.same(symbol == "is not", one, other)
             same = symbol == "is"
             return lambda variables: (one(variables) is other(variables)) is same
-        if c.nodes is not None:
-            one, other = c.expression(node.first, scope), c.expression(right_node, scope)
-            by = (COMPARED[symbol], _CONTAINS, None, None, None)
-            return c.nodes.contained(symbol == "not in", state, span, one, other, *by)
     first = c.expression(node.first, scope)
     steps = [(COMPARED[symbol], c.expression(right, scope)) for symbol, right in node.rest]
     last = len(steps) - 1
@@ -506,7 +525,35 @@ COMPARED: dict[str, operators.Operation] = {
 """The comparisons of a chain."""
 
 
-_CONTAINS = partial(operators.written_method, "__contains__")
+_APPLIED, _METHODS = Made(_applied), Made(_methods)
+
+_ONE = (ask("length", "rest", of=1),)
+"""One operator, with an operand on each side."""
+
+for _kind in (tree.Binary, tree.Comparison):
+    recipe(
+        _kind,
+        "binary",
+        *(place_of(), child("first"), child("rest", 0, 1), given("first"), given("rest", 0, 1)),
+        *(item(_APPLIED, "rest", 0, 0), item(_METHODS, "rest", 0, 0), nothing(6)),
+        number=by_table(_NUMBERS, "rest", 0, 0),
+        asks=_ONE,
+    )
+recipe(
+    tree.Comparison,
+    "same",
+    *(child("first"), child("rest", 0, 1)),
+    number=by_table({"is": 0, "is not": 1}, "rest", 0, 0),
+    asks=_ONE,
+)
+recipe(
+    tree.Comparison,
+    "contained",
+    *(place_of(), child("first"), child("rest", 0, 1), item(COMPARED, "rest", 0, 0)),
+    *(known(partial(operators.written_method, "__contains__")), nothing(3)),
+    number=by_table({"in": 0, "not in": 1}, "rest", 0, 0),
+    asks=_ONE,
+)
 
 
 @compiles(tree.Logical)
@@ -516,10 +563,6 @@ def logical(c: Compiler, node: tree.Logical, scope: Scope) -> Evaluate:
     operands = [(c.expression(operand, scope), operand.span) for operand in node.operands[:-1]]
     last = c.expression(node.operands[-1], scope)
     stops_at = node.operator == "or"
-    if c.nodes is not None and truth is bool:
-        return c.nodes.deciding(
-            stops_at, state, *[part for pair in operands for part in pair], last
-        )
 
     def run(variables: Variables) -> Any:
         for operand, span in operands:
@@ -532,6 +575,14 @@ def logical(c: Compiler, node: tree.Logical, scope: Scope) -> Evaluate:
     return run
 
 
+recipe(
+    tree.Logical,
+    "deciding",
+    *(session(), operands_of("operands")),
+    number=by_table({"and": 0, "or": 1}, "operator"),
+)
+
+
 @compiles(tree.Conditional)
 def conditional(c: Compiler, node: tree.Conditional, scope: Scope) -> Evaluate:
     """`body if test else orelse`."""
@@ -539,8 +590,6 @@ def conditional(c: Compiler, node: tree.Conditional, scope: Scope) -> Evaluate:
     test = c.test(node.test, scope, span)
     body = c.expression(node.body, scope)
     orelse = c.expression(node.orelse, scope)
-    if c.nodes is not None:
-        return c.nodes.conditional(0, state, span, test, body, orelse)
 
     def run(variables: Variables) -> Any:
         decision = test(variables)
@@ -548,3 +597,8 @@ def conditional(c: Compiler, node: tree.Conditional, scope: Scope) -> Evaluate:
         return body(variables) if decision else orelse(variables)
 
     return run
+
+
+recipe(
+    tree.Conditional, "conditional", place_of("test"), child("test"), child("body"), child("orelse")
+)

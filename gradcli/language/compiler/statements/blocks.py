@@ -20,6 +20,7 @@ from gradcli.language.compiler.base import (
     compiles,
 )
 from gradcli.language.compiler.names import is_direct
+from gradcli.language.compiler.recipes import ask, child, recipe
 from gradcli.language.compiler.statements.short_loops import ShortLoop, TimedLoop, may_pay
 from gradcli.language.functions import hot_bodies
 from gradcli.language.functions.hot_bodies import HotBlock, before_hot
@@ -39,13 +40,14 @@ if TYPE_CHECKING:
 def expression_statement(c: Compiler, node: tree.ExpressionStatement, scope: Scope) -> Run:
     """An expression whose value nobody wants."""
     value = c.expression(node.value, scope)
-    if c.nodes is not None:
-        return c.nodes.effect(0, value)
 
     def run(variables: Variables) -> None:
         value(variables)
 
     return run
+
+
+recipe(tree.ExpressionStatement, "effect", child("value"))
 
 
 @compiles(tree.Declare, tree.Global, tree.Pass)
@@ -106,9 +108,10 @@ def return_statement(c: Compiler, node: tree.Return, scope: Scope) -> Run:
         nothing = (None,)
         return (lambda variables: nothing) if c.nodes is None else c.nodes.constant(0, nothing)
     value = c.expression(node.value, scope)
-    if c.nodes is not None:
-        return c.nodes.returned(0, value)
     return lambda variables: (value(variables),)
+
+
+recipe(tree.Return, "returned", child("value"), asks=(ask("has", "value"),))
 
 
 @compiles(tree.If)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
 from gradcli.language.compiler.names import name_store, name_unbind
+from gradcli.language.compiler.recipes import child, known, optional, place_of, recipe
 from gradcli.language.functions.calls import call, call_failed, locate
 from gradcli.language.objects.exceptions import Absent, Raised, caught, handles
 from gradcli.language.objects.operators import written_method
@@ -264,8 +265,6 @@ def assert_statement(c: Compiler, node: tree.Assert, scope: Scope) -> Run:
     state, span = c.state, node.test.span
     test = c.expression(node.test, scope)
     message = None if node.message is None else c.expression(node.message, scope)
-    if c.nodes is not None:
-        return c.nodes.asserted(0, state, span, test, message, _fail)
 
     def run(variables: Variables) -> None:
         holds = test(variables)
@@ -283,6 +282,9 @@ def _fail(*arguments: Any) -> NoReturn:
     """An assertion failed, with its message."""
     words = text(arguments[0]) if arguments else ""
     raise Raised("AssertionError", words, arguments, "E701")
+
+
+recipe(tree.Assert, "asserted", place_of("test"), child("test"), optional("message"), known(_fail))
 
 
 @compiles(tree.With)

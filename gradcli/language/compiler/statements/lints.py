@@ -12,6 +12,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler import assignment
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
+from gradcli.language.compiler.recipes import ask, child, recipe, targets_of
 from gradcli.language.compiler.statements import blocks
 from gradcli.language.objects.classes.instance_attributes import attributes_of
 from gradcli.language.objects.classes.user_classes import Instance
@@ -30,6 +31,18 @@ def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
     target = node.targets[0]
     watch = _watch_of_assign(node, c.loop)
     return watch(c, node, target, scope, run) if watch and isinstance(target, tree.Name) else run
+
+
+def _is_unwatched(c: Compiler, node: tree.Assign) -> bool:
+    return _watch_of_assign(node, c.loop) is None
+
+
+for _asked in (
+    ask("without loop"),
+    ask("is no", "value", of=tree.Binary),
+    ask("holds", of=_is_unwatched),
+):
+    recipe(tree.Assign, "assigned", child("value"), targets_of("targets"), asks=(_asked,))
 
 
 def is_watched(node: tree.Assign | tree.AugmentedAssign, loop: tree.Statement | None) -> bool:

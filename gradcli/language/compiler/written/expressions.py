@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from gradcli.errors import Span
-from gradcli.language.compiler.base import HANDLERS
 from gradcli.language.compiler.expressions.displays import field
 from gradcli.language.compiler.expressions.operations import (
     COMPARED,
@@ -63,7 +62,7 @@ def name(w: Writer, node: tree.Name, scope: Scope) -> str:
 
 def _closure(w: Writer, node: tree.Name, scope: Scope) -> str:
     """The name of its own closure, which says what is wrong with a name that has no value."""
-    return w.later(partial(HANDLERS[tree.Name], w.compiler, node, scope))
+    return w.later(partial(w.compiler.expression, node, scope))
 
 
 def held_in(w: Writer, distance: int) -> str:

@@ -306,7 +306,7 @@ class Writer:
         def make() -> Callable[..., Any]:
             outer, compiler.loop = compiler.loop, loop
             try:
-                return HANDLERS[type(node)](compiler, node, scope)
+                return compiler.expression(node, scope)
             finally:
                 compiler.loop = outer
 
