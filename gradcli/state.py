@@ -44,6 +44,7 @@ class State:
     """What a session remembers between two operations.
 
     Attributes:
+        addition: the node in C by which `sum` adds; None before it was made.
         autocast: what casts operands inside `torch.autocast`; None outside.
         addresses: the memory whose address a program has seen, and its number, by the array's `id`.
         arrays: what NumPy keeps for the session, None before its first use.
@@ -101,6 +102,7 @@ class State:
     """
 
     __slots__ = (
+        "addition",
         "addresses",
         "arrays",
         "autocast",
@@ -152,6 +154,7 @@ class State:
     def __init__(
         self, emit: Callable[[Any], None] | None = None, limits: Limits | None = None
     ) -> None:
+        self.addition: Any = None
         self.addresses: dict[int, tuple[ReferenceType[Any], int]] = {}
         self.arrays: Any = None
         self.autocast: Any = None

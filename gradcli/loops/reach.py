@@ -443,7 +443,7 @@ _FIXED = (
 
 _UNSEEN = {
     State: frozenset(
-        {"calls", "closure_calls", "data_replaced", "emit", "frames", "interruption"}
+        {"addition", "calls", "closure_calls", "data_replaced", "emit", "frames", "interruption"}
         | {"is_in_effects", "limits", "outermost", "place", "recorder", "stack", "transform_count"}
         | {"values"}
     ),

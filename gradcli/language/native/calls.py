@@ -197,11 +197,11 @@ def sums(nodes: Any) -> Callable[[Iterator[Any], Any], Any]:
     learnt = (None,) * 6
 
     def added_up(values: Iterator[Any], start: Any) -> Any:
-        library = active.state.library
-        if "+" not in library:
+        state = active.state
+        if state.addition is None:
             parts = (None, None, None, None, None, _add, methods, *learnt)
-            library["+"] = nodes.binary(nodes.ADDITION, active.state, *parts)
-        return nodes.sum(library["+"], host.sum, values, start)
+            state.addition = nodes.binary(nodes.ADDITION, state, *parts)
+        return nodes.sum(state.addition, host.sum, values, start)
 
     return added_up
 
