@@ -7,7 +7,7 @@ when the function is compiled.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from gradcli.errors import GradcliError
@@ -88,7 +88,7 @@ def reads_around(scope: Scope, body: list[tree.Statement]) -> bool:
     inside may do so by an annotation, or by `super()`.
     """
     around = scope.parent
-    if around is None or around.is_program:
+    if around is None or around.is_program or not _may_read(around, _text_of(body)):
         return False
     for node in tree.nodes_of(body):
         kind = type(node)
@@ -107,6 +107,31 @@ _LOOKS_AROUND = frozenset(
     {"__class__", "dir", "eval", "exec", "globals", "locals", "super", "vars"}
 )
 """Names by which code reads variables that it does not name."""
+
+
+def _may_read(around: Scope, text: str) -> bool:
+    """Whether there is anything in a text that may read what a scope and those around it hold: most
+    methods need no walk.
+    """
+    if not text.isascii():  # a name may be written in other characters
+        return True
+    scope: Scope | None = around
+    names: Iterable[str] = _ALWAYS_LOOK
+    while scope is not None:
+        for name in names:
+            if name in text:
+                return True
+        names, scope = scope.bound, scope.parent
+    return False
+
+
+_ALWAYS_LOOK = frozenset({"class", "def", *_LOOKS_AROUND})
+
+
+def _text_of(body: Sequence[tree.Syntax]) -> str:
+    """The text of parts that follow one another."""
+    span = body[0].span
+    return span.source.text[span.start : body[-1].span.end]
 
 
 def class_scope(parent: Scope, name: str, body: list[tree.Statement]) -> Scope:
@@ -139,7 +164,7 @@ def _bindings(
 
 def comprehension_scope(parent: Scope, clauses: list[tree.ComprehensionFor]) -> Scope:
     """The scope of a comprehension: its targets are its own."""
-    bound = frozenset(name for clause in clauses for name in target_names(clause.target))
+    bound = frozenset([name for clause in clauses for name in target_names(clause.target)])
     return Scope(parent, bound, comprehension=True, prefix=parent.prefix)
 
 
@@ -175,9 +200,11 @@ def captured_names(pattern: tree.Expression) -> Iterator[str]:
             yield from captured_names(operand)
 
 
-def has_yield(body: Iterable[tree.Syntax]) -> bool:
+def has_yield(body: Sequence[tree.Syntax]) -> bool:
     """Whether a function with this body is a generator, or these parts are why."""
-    waiting = [each for each in body if "yield" in each.span.text]  # few: a walk takes long
+    if "yield" not in _text_of(body):  # a walk takes long
+        return False
+    waiting = [each for each in body if "yield" in each.span.text]
     return any(type(node) in _YIELDING for node in own_nodes(waiting))
 
 
@@ -192,10 +219,43 @@ def bound_names(body: list[tree.Statement]) -> Iterator[str]:
 
 def _binding_nodes(body: list[tree.Statement]) -> Iterator[tree.Syntax]:
     """The nodes of a body that bind names or say where these live: expressions do by `:=` alone."""
+    in_expressions = ":=" in _text_of(body) if body else False
     for statement in body:
-        for node in own_nodes([statement], expressions=":=" in statement.span.text):
+        if in_expressions and ":=" in statement.span.text:
+            nodes = own_nodes([statement])
+        elif type(statement) in _BLOCKS:
+            nodes = _own_statements(statement)
+        else:
+            nodes = iter((statement,))
+        for node in nodes:
             if type(node) in _BINDING:
                 yield node
+
+
+_BLOCKS: dict[type[tree.Syntax], tuple[str, ...]] = {
+    tree.Async: ("body",),
+    tree.Case: ("body",),
+    tree.For: ("body", "orelse"),
+    tree.Handler: ("body",),
+    tree.If: ("branches", "orelse"),
+    tree.Match: ("cases",),
+    tree.Try: ("body", "handlers", "orelse", "final"),
+    tree.While: ("body", "orelse"),
+    tree.With: ("body",),
+}
+"""Where statements stand in others that are of the same function."""
+
+
+def _own_statements(statement: tree.Statement) -> Iterator[tree.Syntax]:
+    """All statements in one, itself first, that are not inside a function or a class."""
+    pending: list[Any] = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (list, tuple)):
+            pending.extend(node)
+        elif isinstance(node, tree.Statement):
+            yield node
+            pending += [getattr(node, name) for name in _BLOCKS.get(type(node), ())]
 
 
 def bound_by(node: tree.Syntax) -> Iterator[str]:
@@ -238,16 +298,14 @@ _BINDING = frozenset(
 """The nodes that bind names, or say where these live."""
 
 
-def own_nodes(body: Iterable[tree.Syntax], expressions: bool = True) -> Iterator[tree.Syntax]:
-    """All nodes of a body that are not inside a function or a class of its own, or those that are
-    no expressions.
-    """
+def own_nodes(body: Iterable[tree.Syntax]) -> Iterator[tree.Syntax]:
+    """All nodes of a body that are not inside a function or a class of its own."""
     pending: list[Any] = list(body)
     while pending:
         node = pending.pop()
         if isinstance(node, (list, tuple)):
             pending.extend(node)
-        elif isinstance(node, tree.Syntax if expressions else tree.Statement):
+        elif isinstance(node, tree.Syntax):
             yield node
             if isinstance(node, (tree.Def, tree.Lambda)):
                 pending.extend(p.default for p in node.parameters.parameters)
