@@ -267,8 +267,8 @@ class LoopCompiler(Compiler):
 
         return cast(Body, count_and_run)
 
-    def hot_loop(self, loop: Loop, scope: Scope, body: Run) -> Callable[[], Any]:
-        find, loops = super().hot_loop(loop, scope, body), self.loops
+    def hot_loop(self, loop: Loop, scope: Scope, body: Run, in_try: bool) -> Callable[[], Any]:
+        find, loops = super().hot_loop(loop, scope, body, in_try), self.loops
         return find if loops is None else lambda: _LongLoop(loops, self.state, loop, body, find)
 
     def _loop(self, node: tree.For | tree.While, run: Run) -> Run:

@@ -102,7 +102,7 @@ class Capture(Reader):
 
         return run
 
-    def hot_loop(self, loop: Any, scope: Scope, body: Run) -> Callable[[], None]:
+    def hot_loop(self, loop: Any, scope: Scope, body: Run, in_try: bool) -> Callable[[], None]:
         return lambda: None  # a loop in the iteration is part of it
 
     def test(self, node: Expression, scope: Scope, place: Span | None) -> Evaluate:

@@ -261,11 +261,11 @@ class Compiler:
         self.package = ""
         self.nodes = interpreter.nodes if type(self) is Compiler else None
 
-    def alike(self, loop: tree.Statement | None) -> Compiler:
-        """Another for the same code, which is compiled later: with this loop around it."""
+    def alike(self, loop: tree.Statement | None, in_try: bool) -> Compiler:
+        """Another for the same code, compiled later: with this loop and `try` around it."""
         other = Compiler(self.interpreter)
         other.values, other.package = self.values, self.package
-        other.loop, other.in_try = loop, self.in_try
+        other.loop, other.in_try = loop, in_try
         return other
 
     def expression(self, node: tree.Expression, scope: Scope) -> Evaluate:
@@ -357,10 +357,9 @@ class Compiler:
             self.loop = outer
 
     def hot_loop(
-        self, loop: tree.For | tree.While, scope: Scope, body: Run
+        self, loop: tree.For | tree.While, scope: Scope, body: Run, in_try: bool
     ) -> Callable[[], HotLoop | None]:
         """What gives, once a loop is hot, what may compile its iterations."""
-        in_try = self.in_try
         found: list[HotLoop | None] = []  # once: `functools.cache` takes as long as a whole loop
 
         def find() -> HotLoop | None:

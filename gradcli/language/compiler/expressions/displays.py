@@ -4,7 +4,7 @@ generator expressions, the last two each with a scope of its own.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from collections.abc import Iterator as HostIterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -269,19 +269,38 @@ def _single(
     c: Compiler, node: tree.Comprehension, scope: Scope, clause: _Clause, element: Evaluate
 ) -> Evaluate:
     """`[element for target in iterable if condition]`, the common case."""
-    state, steps, iterate = c.state, c.steps, c.iterate
-    iterable, store, name = clause.iterable, clause.store, clause.name
-    conditions, span = clause.conditions, clause.span
-    write = partial(c.interpreter.write_list, c.alike(c.loop), node, scope)
-    made = before_hot(hot_bodies.HOT_ITERATIONS, c.nodes is not None)
-    hot = HotList(write, type(c) is Compiler, made)
+    state, iterable, span = c.state, clause.iterable, clause.span
+    collect_from = _collecting(c, node, scope, clause, element)
+    if c.nodes is not None:
+        bound = None if clause.name is NOWHERE else clause.name
+        many = -before_hot(hot_bodies.HOT_ITERATIONS, True)
+        by: tuple[Any, ...] = (clause.store, c.steps, c.iterate, collect_from, element)
+        return c.nodes.comprehension(many, state, span, iterable, bound, *by, *clause.conditions)
 
     def collect(variables: Variables) -> list[Any]:
         values = iterable(variables)
         state.place = span
         return collect_from(variables, values)
 
+    return collect
+
+
+def _collecting(
+    c: Compiler, node: tree.Comprehension, scope: Scope, clause: _Clause, element: Evaluate
+) -> Callable[[Variables, Any], list[Any]]:
+    """What makes the list of an iterable's values, written once it is hot. A node comes here once
+    it has counted so many elements.
+    """
+    state, steps, iterate, loop, in_try = c.state, c.steps, c.iterate, c.loop, c.in_try
+    store, name, conditions, span = clause.store, clause.name, clause.conditions, clause.span
+    hot: HotList | None = None
+    made = 0 if c.nodes is not None else before_hot(hot_bodies.HOT_ITERATIONS, False)
+
     def collect_from(variables: Variables, values: Any) -> list[Any]:
+        nonlocal hot
+        if hot is None:
+            write = partial(c.interpreter.write_list, c.alike(loop, in_try), node, scope)
+            hot = HotList(write, type(c) is Compiler, made)
         if hot.may_be and hot.takes(values):
             return hot.run(variables, iterate(values))
         inside: Variables = {PARENT: variables}
@@ -303,23 +322,7 @@ def _single(
         hot.made += len(elements)
         return elements
 
-    if c.nodes is not None:
-        hot.made = 0  # the node has counted all when it comes here
-        bound = None if name is NOWHERE else name
-        return c.nodes.comprehension(
-            -made,
-            state,
-            span,
-            iterable,
-            bound,
-            store,
-            steps,
-            iterate,
-            collect_from,
-            element,
-            *conditions,
-        )
-    return collect
+    return collect_from
 
 
 def _iterations(

@@ -309,10 +309,28 @@ Length = Callable[[], int]
 def _beginning(
     c: Compiler, node: tree.For | tree.While, scope: Scope, body: Run
 ) -> Callable[..., Iterations]:
-    """What begins a loop that is hot: with how many iterations of it are done, if any. A node gets
-    two values, or one of a `while` loop, where nothing will ever begin.
+    """What begins a loop that is hot, which is made when it first is: few loops are."""
+    loop, in_try = c.loop or node, c.in_try
+    made: Callable[..., Iterations] | None = None
+
+    def begin(variables: Variables, length: Length | None, between: Between, done: int = 0) -> Any:
+        nonlocal made
+        if made is None:
+            made = _beginning_hot(c, node, scope, body, c.alike(loop, in_try))
+        return made(variables, length, between, done)
+
+    return begin
+
+
+def _beginning_hot(
+    c: Compiler, node: tree.For | tree.While, scope: Scope, body: Run, own: Compiler
+) -> Callable[..., Iterations]:
+    """What begins it: with how many iterations of it are done, if any. A node gets two values, or
+    one of a `while` loop, where nothing will ever begin.
+
+    Args:
+        own: a compiler for the code as it stands in the program.
     """
-    own = c.alike(c.loop or node)
 
     def is_alone() -> bool:
         hot = hot_loop()
@@ -324,9 +342,9 @@ def _beginning(
     run: Run = block.run
     if c.nodes is not None:
         run = c.nodes.hot_block(1 - runs, body, hot_bodies.HOT_ITERATIONS, block.look)
-    hot_loop = c.hot_loop(node, scope, run)
+    hot_loop = c.hot_loop(node, scope, run, own.in_try)
 
-    def begin(variables: Variables, length: Length | None, between: Between, done: int = 0) -> Any:
+    def begin(variables: Variables, length: Length | None, between: Between, done: int) -> Any:
         hot = hot_loop()
         begun = None if hot is None else hot.begin(variables, length, between, done)
         if begun is not None or c.nodes is None or done or (hot is not None and not hot.is_refused):

@@ -172,7 +172,8 @@ def _hot(
     if type(c) is not Compiler or c.state.frames is not None or signature.simple < 0:
         return None
     defaults = [each.name for each in parameters.parameters if each.default is not None]
-    write = partial(c.interpreter.write_body, c.alike(c.loop), signature, defaults, body, scope)
+    own = c.alike(c.loop, c.in_try)
+    write = partial(c.interpreter.write_body, own, signature, defaults, body, scope)
     calls = before_hot(hot_bodies.HOT_AFTER, c.nodes is not None)
     return HotBody(run, signature.simple - len(defaults), signature.simple, write, calls)
 
