@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.compiler.base import (
-    OPERATORS,
+    NUMBER_OF,
     Compiler,
     Evaluate,
     Store,
@@ -28,6 +28,7 @@ from gradcli.language.compiler.names import (
 )
 from gradcli.language.compiler.recipes import (
     TARGETS,
+    Made,
     ask,
     child,
     get,
@@ -271,15 +272,11 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
     """`target op= value`: container and index of the target are evaluated once."""
     state, span, symbol = c.state, node.span, node.operator
     value = c.expression(node.value, scope)
-    target, number = node.target, OPERATORS.index(symbol)
+    target = node.target
     if isinstance(target, tree.Name):
         read = c.expression(target, scope)
         store = c.store(target, scope, assigned=True)
-        augmented = _augmented(symbol)
-        if c.nodes is not None:
-            return c.nodes.augmented_name(
-                number, state, span, read, value, store, target, node.value, augmented
-            )
+        augmented = AUGMENTED[symbol]
 
         def augment_name(variables: Variables) -> None:
             left = read(variables)
@@ -292,7 +289,7 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
     get, put = (get_attribute, set_attribute) if at is None else (get_item, set_item)
     change = changing(symbol)
     if c.nodes is not None:
-        number = ~number if at is None else number
+        number = ~NUMBER_OF[symbol] if at is None else NUMBER_OF[symbol]
         by = (get, put, change, None, None, None, None)
         return c.nodes.augmented_part(number, state, span, target.span, owner, place, value, *by)
 
@@ -307,7 +304,6 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
     return augment
 
 
-@cache
 def _augmented(symbol: str) -> Callable[[Any, Any, tree.Expression, tree.Expression], Any]:
     """What gives the value of `left symbol= right`, of two nodes of the tree that label a
     failure.
@@ -326,6 +322,10 @@ def _augmented(symbol: str) -> Callable[[Any, Any, tree.Expression, tree.Express
             raise
 
     return augmented
+
+
+AUGMENTED = Made(_augmented)
+"""The same by the operator."""
 
 
 def part_of(

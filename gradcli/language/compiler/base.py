@@ -37,6 +37,8 @@ OPERATORS = (
 )
 """The binary operators, at the number that nodes have for each."""
 
+NUMBER_OF = {symbol: number for number, symbol in enumerate(OPERATORS)}
+
 Evaluate = Callable[[Variables], Any]
 """A compiled expression."""
 

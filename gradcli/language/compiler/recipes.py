@@ -20,11 +20,14 @@ Step = tuple[int, Path, Any]
 
 _STEPS = (
     *("object", "nothing", "place", "session", "given", "child", "optional", "item", "get"),
-    *("children", "arguments", "deciding", "stores"),
+    *("store", "children", "arguments", "deciding", "stores", "keywords"),
 )
 """The kinds of steps that make parts, at the number that `making.c` has for each."""
 
-_ASKED = ("is", "is no", "has", "none is", "length", "plain", "no call of", "without loop", "holds")
+_ASKED = (
+    *("is", "is no", "has", "none is", "length", "plain", "named", "no call of", "without loop"),
+    "holds",
+)
 """The kinds of what is asked, likewise."""
 
 VALUES: list[tuple[type[tree.Syntax], str, Step, tuple[Step, ...], tuple[Step, ...]]] = []
@@ -102,6 +105,11 @@ def get(table: dict[Any, Any], *path: str | int) -> Step:
     return _STEPS.index("get"), path, table
 
 
+def target_of(*path: str | int) -> Step:
+    """The node of the target there."""
+    return _STEPS.index("store"), path, None
+
+
 def each_of(*path: str | int) -> Step:
     """The nodes of the expressions of a list, and the texts in it."""
     return _STEPS.index("children"), path, None
@@ -110,6 +118,11 @@ def each_of(*path: str | int) -> Step:
 def arguments_of(*path: str | int) -> Step:
     """The nodes of the arguments of a call, which are made first."""
     return _STEPS.index("arguments"), path, None
+
+
+def words_of(*path: str | int) -> Step:
+    """Three parts for each argument of a call: its name, stars, or None; its node; its place."""
+    return _STEPS.index("keywords"), path, None
 
 
 def operands_of(*path: str | int) -> Step:

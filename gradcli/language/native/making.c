@@ -4,8 +4,8 @@
 #include "node.h"
 
 /* What a part is made from, and what a recipe asks of a tree, as `recipes.py` numbers them. */
-enum { OBJECT, NOTHING, PLACE_OF, OF_STATE, GIVEN, CHILD, OPTIONAL, ITEM, GET, CHILDREN, ARGUMENTS, DECIDING, STORES };
-enum { IS, IS_NO, HAS, NONE_IS, LENGTH, PLAIN, NO_CALL_OF, LOOPLESS, HOLDS };
+enum { OBJECT, NOTHING, PLACE_OF, OF_STATE, GIVEN, CHILD, OPTIONAL, ITEM, GET, STORE, CHILDREN, ARGUMENTS, DECIDING, STORES, KEYWORDS };
+enum { IS, IS_NO, HAS, NONE_IS, LENGTH, PLAIN, NAMED, NO_CALL_OF, LOOPLESS, HOLDS };
 
 typedef struct {
     int kind;
@@ -185,14 +185,15 @@ static int fits(const Making *making, const Step *asked, PyObject *tree)
     if (found && asked->kind == LENGTH) fit = PySequence_Size(found) == PyLong_AsSsize_t(asked->with);
     if (found && asked->kind == PLAIN) fit = PySequence_Size(found) <= MOST_ARGUMENTS;
     if (found && asked->kind == NO_CALL_OF) fit = (fit = calls(found, asked->with)) < 0 ? -1 : !fit;
-    if (found && (asked->kind == NONE_IS || asked->kind == PLAIN))
+    if (found && (asked->kind == NONE_IS || asked->kind == PLAIN || asked->kind == NAMED))
         for (Py_ssize_t k = 0; fit > 0 && k < PySequence_Size(found); k++) {
             PyObject *each = PySequence_GetItem(found, k);
-            fit = !each                    ? -1
-                  : asked->kind == PLAIN ? is_plain_argument(each)
-                                         : (PyObject *)Py_TYPE(each) != asked->with;
+            fit = !each                      ? -1
+                  : asked->kind == NONE_IS ? (PyObject *)Py_TYPE(each) != asked->with
+                                           : is_plain_argument(each);
             Py_XDECREF(each);
         }
+    if (asked->kind == NAMED && fit >= 0) fit = !fit;
     Py_XDECREF(found);
     return fit;
 }
@@ -208,7 +209,17 @@ static Py_ssize_t parts_by(const Step *step, PyObject *tree)
     PyObject *list = found_at(tree, step->path);
     Py_ssize_t length = list ? PySequence_Size(list) : -1;
     Py_XDECREF(list);
+    if (step->kind == KEYWORDS && length > 0) return 3 * length;
     return step->kind == DECIDING && length > 0 ? 2 * length - 1 : length;
+}
+
+/* The name of an argument, or its stars; None for one by position. */
+static PyObject *word_of(PyObject *argument)
+{
+    PyObject *word = PyObject_GetAttr(argument, name_text);
+    if (word == Py_None) replace(&word, PyObject_GetAttr(argument, kind_text));
+    if (word && word != Py_None && PyUnicode_GetLength(word) == 0) replace(&word, Py_NewRef(Py_None));
+    return word;
 }
 
 /* The parts that the elements of a list make; -1 with an exception set. */
@@ -218,12 +229,16 @@ static int put_each(const Making *making, const Step *step, PyObject *tree, PyOb
     Py_ssize_t length = list ? PySequence_Size(list) : -1, k = 0;
     for (; k < length; k++) {
         PyObject *each = PySequence_GetItem(list, k);
-        if (each && step->kind == ARGUMENTS) replace(&each, PyObject_GetAttr(each, value_text));
+        if (each && step->kind == KEYWORDS && !(*part++ = word_of(each))) Py_CLEAR(each);
+        PyObject *span = each && step->kind == KEYWORDS ? PyObject_GetAttr(each, span_text) : NULL;
+        if (each && (step->kind == ARGUMENTS || step->kind == KEYWORDS))
+            replace(&each, PyObject_GetAttr(each, value_text));
         if (!each) break;
         *part = Py_IS_TYPE(each, &PyUnicode_Type)
                     ? Py_NewRef(each)
                     : made_of(making, step->kind == STORES ? TARGETS_OF : VALUES_OF, each);
         int failed = !*part++;
+        if (step->kind == KEYWORDS) failed |= !(*part++ = span);
         if (!failed && step->kind == DECIDING && k < length - 1)
             failed = !(*part++ = PyObject_GetAttr(each, span_text));
         Py_DECREF(each);
@@ -253,7 +268,7 @@ static int put_parts(const Making *making, const Step *step, PyObject *tree, PyO
         value = PyDict_GetItemWithError(step->with, found);
         value = value ? Py_NewRef(value) : PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
     } else {
-        value = made_of(making, VALUES_OF, found);
+        value = made_of(making, step->kind == STORE ? TARGETS_OF : VALUES_OF, found);
     }
     Py_DECREF(found);
     *part = value;

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
@@ -25,6 +25,7 @@ from gradcli.language.compiler.recipes import (
     nothing,
     place_of,
     recipe,
+    words_of,
 )
 from gradcli.language.functions.calls import Function, call_failed, for_op
 from gradcli.language.functions.calls import call as call_value
@@ -45,9 +46,6 @@ from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.functions import operators
 from gradcli.state import State, active
-
-if TYPE_CHECKING:
-    from gradcli.language.native.nodes import Nodes
 
 
 @compiles(tree.Attribute)
@@ -441,8 +439,6 @@ recipe(
 
 def _with_keywords(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
     """A call with keywords, `*values` or `**named`."""
-    if c.nodes is not None:
-        return _node_with_keywords(c, c.nodes, node, scope)
     state, span = c.state, node.span
     function = c.expression(node.function, scope)
     parts = [
@@ -469,20 +465,6 @@ def _with_keywords(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
         return _finished_with(node, called, values, named)
 
     return run
-
-
-def _node_with_keywords(c: Compiler, nodes: Nodes, node: tree.Call, scope: Scope) -> Evaluate:
-    """The same as a node in C."""
-    name, place, function = None, None, node.function
-    if isinstance(function, tree.Attribute):
-        name, place, function = function.name, function.span, function.value
-    called = c.expression(function, scope)
-    by = (_finished_with, _failed_with, place, get_attribute, *(None,) * 3, _spread, _merge)
-    arguments: list[Any] = []
-    for each in node.arguments:
-        word = each.name or each.kind or None
-        arguments += [word, c.expression(each.value, scope), each.span]
-    return nodes.call_with(0, c.state, node.span, called, name, node, *by, *arguments)
 
 
 def _finished_with(node: tree.Call, called: Any, values: list[Any], named: dict[str, Any]) -> Any:
@@ -554,6 +536,23 @@ def _merge(named: dict[str, Any], word: str, value: Any) -> None:
         if name in named:
             raise _passed_twice(name)
         named[name] = each
+
+
+for _asked, _called, _named_place in (
+    (
+        ask("is", "function", of=tree.Attribute),
+        (child("function", "value"), given("function", "name")),
+        given("function", "span"),
+    ),
+    (ask("is no", "function", of=tree.Attribute), (child("function"), nothing(1)), nothing(1)),
+):
+    recipe(
+        tree.Call,
+        "call_with",
+        *(place_of(), *_called, given(), known(_finished_with), known(_failed_with), _named_place),
+        *(known(get_attribute), nothing(3), known(_spread), known(_merge), words_of("arguments")),
+        asks=(ask("named", "arguments"), _asked),
+    )
 
 
 def _passed_twice(name: str) -> GradcliError:

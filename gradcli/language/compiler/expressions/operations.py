@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.language.compiler.base import (
-    OPERATORS,
+    NUMBER_OF,
     Compiler,
     Evaluate,
     compiles,
@@ -140,15 +140,12 @@ def _node(
 ) -> Evaluate:
     """The node in C of an operator."""
     by = (_APPLIED[symbol], _METHODS[symbol])
-    number = _NUMBERS[symbol]
+    number = NUMBER_OF[symbol]
     return makers.binary(number, state, span, *sides, *nodes, *by, *_UNLEARNT, *_UNLEARNT)
 
 
 _UNLEARNT = (None, None, None)
 """A class, when it was looked at, and its method."""
-
-
-_NUMBERS = {symbol: number for number, symbol in enumerate(OPERATORS)}
 
 
 @cache
@@ -536,7 +533,7 @@ for _kind in (tree.Binary, tree.Comparison):
         "binary",
         *(place_of(), child("first"), child("rest", 0, 1), given("first"), given("rest", 0, 1)),
         *(item(_APPLIED, "rest", 0, 0), item(_METHODS, "rest", 0, 0), nothing(6)),
-        number=by_table(_NUMBERS, "rest", 0, 0),
+        number=by_table(NUMBER_OF, "rest", 0, 0),
         asks=_ONE,
     )
 recipe(

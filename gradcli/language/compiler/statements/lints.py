@@ -11,8 +11,18 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler import assignment
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles
-from gradcli.language.compiler.recipes import ask, child, recipe, targets_of
+from gradcli.language.compiler.base import NUMBER_OF, Compiler, Evaluate, compiles
+from gradcli.language.compiler.recipes import (
+    ask,
+    by_table,
+    child,
+    given,
+    item,
+    place_of,
+    recipe,
+    target_of,
+    targets_of,
+)
 from gradcli.language.compiler.statements import blocks
 from gradcli.language.objects.classes.instance_attributes import attributes_of
 from gradcli.language.objects.classes.user_classes import Instance
@@ -33,8 +43,8 @@ def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
     return watch(c, node, target, scope, run) if watch and isinstance(target, tree.Name) else run
 
 
-def _is_unwatched(c: Compiler, node: tree.Assign) -> bool:
-    return _watch_of_assign(node, c.loop) is None
+def _is_unwatched(c: Compiler, node: tree.Assign | tree.AugmentedAssign) -> bool:
+    return not is_watched(node, c.loop)
 
 
 for _asked in (
@@ -78,6 +88,17 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
     run = assignment.augmented_assign(c, node, scope)
     watch = _watch_of_augmented(node, c.loop)
     return run if watch is None else watch(c, node, _stepped(node), scope, run)
+
+
+for _asked in (ask("without loop"), ask("holds", of=_is_unwatched)):
+    recipe(
+        tree.AugmentedAssign,
+        "augmented_name",
+        *(place_of(), child("target"), child("value"), target_of("target")),
+        *(given("target"), given("value"), item(assignment.AUGMENTED, "operator")),
+        number=by_table(NUMBER_OF, "operator"),
+        asks=(ask("is", "target", of=tree.Name), _asked),
+    )
 
 
 def _stepped(node: tree.AugmentedAssign) -> Any:
