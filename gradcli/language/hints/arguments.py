@@ -13,10 +13,10 @@ found here, by their annotations.
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +75,8 @@ class _Signature(NamedTuple):
 
 @cache
 def _signatures() -> dict[str, list[_Signature]]:
-    text = resources.files(__package__).joinpath("signatures.txt").read_text("utf-8")
+    with open(os.path.join(os.path.dirname(__file__), "signatures.txt"), encoding="utf-8") as file:
+        text = file.read()
     signatures: dict[str, list[_Signature]] = {}
     for line in text.splitlines():
         head, _, rest = line.partition("(")

@@ -6,9 +6,9 @@ the reason for a family of them.
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from gradcli.ops.binding import catalogue
@@ -101,7 +101,10 @@ RULES: tuple[tuple[str, str], ...] = (
 @cache
 def pytorch_names() -> dict[str, frozenset[str]]:
     """The public names of PyTorch's modules, and of `Tensor`, `Module` and `Optimizer`."""
-    text = resources.files(__package__).joinpath("pytorch_names.txt").read_text("utf-8")
+    with open(
+        os.path.join(os.path.dirname(__file__), "pytorch_names.txt"), encoding="utf-8"
+    ) as file:
+        text = file.read()
     rows = [line.partition(":") for line in text.splitlines()]
     return {home: frozenset(names.split()) for home, _, names in rows}
 
