@@ -2495,9 +2495,8 @@ def test_the_limit_of_steps(
 def test_a_loop_inside_one_that_cannot_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attempts at the outer loop leave the inner one compiled."""
     program = """
-import time
 for n in range(12):
-    time.process_time()
+    globals()
     for each in range(20):
         loss = ((x @ w + b) ** 2).mean() * s
         loss.backward()
