@@ -533,17 +533,29 @@ for i in range({rounds}):
             "w = torch.ones(1, requires_grad=True)\nopt = torch.optim.SGD([w], lr=0.1)\n"
             + _TRAINED.format(rounds=11),
             "(x * w - 3).pow(2)",
-            "no cure of the formula: the training diverges: with every step of `w`: a smaller"
+            "no cure of the formula: the training diverges: over the steps of `w`: a smaller"
             " learning rate",
         ),
         (
             "w = torch.ones(1, requires_grad=True)\nopt = torch.optim.SGD([w], lr=0.1)\n"
             + _TRAINED.format(rounds=100),
             "x * w",
-            "the training diverges: with every step of `w`",
+            "the training diverges: over the steps of `w`",
+        ),
+        (
+            "w = torch.ones(1, requires_grad=True)\n"
+            "opt = torch.optim.SGD([w], lr=0.001, momentum=1.5)\n" + _TRAINED.format(rounds=400),
+            "(x * w - 3).pow(2)",
+            "the training diverges: over the steps of `w`",
         ),
     ],
-    ids=["its last step overflows", "its last step divides 0 by 0", "diverged at its end", "long"],
+    ids=[
+        "its last step overflows",
+        "its last step divides 0 by 0",
+        "diverged at its end",
+        "long",
+        "momentum",
+    ],
 )
 def test_what_steps_come_to(
     program: str, token: str, said: str, capsys: pytest.CaptureFixture[str]

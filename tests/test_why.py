@@ -996,6 +996,42 @@ _ANSWERS: list[tuple[str, str, str, str, str | None, str, str | None]] = [
         "leave `.detach()` out here",
     ),
     (
+        "a buffer that is written over",
+        "w.grad",
+        "b = torch.zeros(2)\nb[0] = w[0] ** 2\nb[:] = x\nb.sum().backward()",
+        "structural zero",
+        "b[:]",
+        "this writes over all of it: what it held before has no gradient",
+        None,
+    ),
+    (
+        "detach_() between two layers",
+        "net.weight.grad",
+        f"{_LIN}h = net(torch.ones(3, 2))\nh.detach_()\ntorch.nn.Linear(1, 1)(h).sum().backward()",
+        "cut",
+        "h.detach_()",
+        "`.detach_()` cuts it off from the graph that made it",
+        "leave it out",
+    ),
+    (
+        "parts of a batch that are not divided",
+        "net.weight.grad",
+        f"{_LIN}{_SGD}for i in range(4):\n    net(torch.ones(3, 2)).mean().backward()\nopt.step()",
+        "carried",
+        "net(torch.ones(3, 2)).mean().backward()",
+        "4 backward passes were added up",
+        "where these are 4 parts of one batch, divide each loss by 4",
+    ),
+    (
+        "a mask by another name",
+        "w.grad",
+        "mask = (w > 9).float()[None]\n(w * mask).sum().backward()",
+        "zero",
+        "w * mask",
+        "MulBackward0 multiplies the gradient by mask, and that is 0",
+        None,
+    ),
+    (
         "a long loop each of whose steps rounding loses",
         "p.trains",
         "p = torch.tensor([1000.], requires_grad=True)\nopt = torch.optim.SGD([p], lr=1e-9)\n"
@@ -1116,6 +1152,17 @@ def test_what_is_not_finite_is_said_of_what_trains(capsys: pytest.CaptureFixture
             CommandLine(capsys)("why", question, program).out.split()
         )
         assert said == (question == "net.weight"), question
+
+
+def test_a_rate_that_came_to_next_to_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    program = (
+        f"{_LIN}{_SGD}s = torch.optim.lr_scheduler.ExponentialLR(opt, gamma=1e-30)\n"
+        "for i in range(3):\n    net(torch.ones(1, 2)).sum().backward()\n    opt.step()\n"
+        "    s.step()"
+    )
+    shown = " ".join(CommandLine(capsys)("why", "net.weight", program).out.split())
+    assert "trains = True" in shown
+    assert "by now `opt` has lr=1e-91 for it" in shown
 
 
 def test_a_value_that_comes_back_by_itself_trains(capsys: pytest.CaptureFixture[str]) -> None:

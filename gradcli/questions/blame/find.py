@@ -309,6 +309,9 @@ _FEWEST = 6
 _FEWEST_ROUNDS = 3
 """The same for the rounds of a training that diverges."""
 
+_DIVERGED = 1e8
+"""By how much what diverges is larger in the end, though not in each round."""
+
 _GROWTH = 1.2
 """By how much each of them is larger at least."""
 
@@ -335,7 +338,8 @@ def explain_by_context(run: Recorded, blamed: Blamed) -> None:
     grown = _sizes(run, nonfinite)
     if _is_trained(run, [node for node, _ in grown[-_FEWEST_ROUNDS:]]):
         # A formula may overflow in a later round by itself.
-        grows = _ratio([size for _, size in grown], _FEWEST_ROUNDS)
+        sizes = [size for _, size in grown]
+        grows = _ratio(sizes, _FEWEST_ROUNDS) or 0 < sizes[0] < sizes[-1] / _DIVERGED
         blamed.diverges = (blamed.diverges or _changed(run, nonfinite)) if grows else ()
     elif blamed.diverges:
         blamed.diverges = ()

@@ -104,7 +104,7 @@ _NO_REWRITE = {
 """The same where no rewrite that was tried keeps the program finite and right."""
 
 _GREW = (
-    "the training diverges: this grew with every step of {} up to the overflow: take a smaller"
+    "the training diverges: this grew over the steps of {} up to the overflow: take a smaller"
     " learning rate, or bound the gradient with clip_grad_norm_()"
 )
 

@@ -157,6 +157,9 @@ def _operation_detachment(
             _recorded_view(program, source.name),
         )
     if call.node is None or not _had_edge(flow):
+        cut = _cut_in_place(program, source, place)
+        if cut is not None:
+            return cut
         return Detachment(
             place,
             "when this ran, what goes in did not require grad yet",
@@ -170,6 +173,23 @@ def _operation_detachment(
     if type(target) is Tensor and not target.dtype.is_floating_point:
         return Detachment(place, f"{called}() gives positions too, which carry no gradient")
     return Detachment(place, f"this output of {called}() carries no gradient")
+
+
+def _cut_in_place(
+    program: Sequence[tree.Statement], source: Tensor, place: Span | None
+) -> Detachment | None:
+    """The last call of `detach_()` ahead of a place on the tensor that is read there."""
+    calls = [
+        each.span
+        for each in calls_of(program, ".detach_")
+        if place is not None and each.span.end <= place.start
+        if (owner := each.function.span.text.removesuffix(".detach_")) == source.name
+        or (source.name is None and re.search(rf"\b{re.escape(owner)}\b", place.text))
+    ]
+    if not calls:
+        return None
+    text = "`.detach_()` cuts it off from the graph that made it"
+    return Detachment(calls[-1], text, "leave it out", (), instead(calls[-1], "pass"))
 
 
 def _recorded_view(program: Sequence[tree.Statement], name: str | None) -> tuple[str, ...]:

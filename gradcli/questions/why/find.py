@@ -316,8 +316,8 @@ def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
         return answer
     elif passes and not tensor.version:
         reason += "; so far nothing has changed its value"
-    elif passes and (optimizer := resting(run, tensor)) is not None:
-        reason += f"; by now `{optimizer}` has lr=0 for it"
+    elif passes and (rests := resting(run, tensor)) is not None:
+        reason += f"; by now {rests}"
     if passes and run.has_numbers and _BLAME not in reason and not is_finite(tensor.array):
         reason += f"; what it holds is not finite, {_BLAME}"
     return Why(question, passes, gradient.kind, reason, places, gradient.path)
@@ -717,16 +717,19 @@ class _Gradients:
             )
         if detachments and not (gathers and self._is_divided()):
             clearing_misses(self.run, self.name, self.tensor, detachments[-1])
+            if gathers and all_heard and not shares and self._steps():
+                parts = f"where these are {count} parts of one batch, divide each loss by {count}"
+                detachments[-1].help = f"{detachments[-1].help}; {parts}"
         return detachments[-_PASSES:]
 
     def _gathers(self, count: int) -> bool:
         """Whether the passes that were added up had no step() between them."""
-        steps = [
-            each
-            for each in self.run.provenance.evaluations
-            if isinstance(each.node, tree.Call) and each.node.function.span.text.endswith(".step")
-        ]
-        return len(steps) < count - 1
+        return self._steps() < count - 1
+
+    def _steps(self) -> int:
+        """How many calls of a step() ran."""
+        calls = [e.node for e in self.run.provenance.evaluations if isinstance(e.node, tree.Call)]
+        return sum(each.function.span.text.endswith(".step") for each in calls)
 
     def _is_divided(self) -> bool:
         """Whether the last pass begins with a division, as of one of several micro-batches."""

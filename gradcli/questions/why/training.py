@@ -180,9 +180,16 @@ _SETS_RATE = re.compile(r"""\[['"]lr['"]\]\s*[-+*/]?=(?!=)""")
 
 
 def resting(run: Recorded, tensor: Tensor) -> str | None:
-    """The optimizer that has a rate of 0 for a parameter by now."""
-    groups = _groups_with(run, tensor)
-    return next((called for called, group in groups if group.get("lr") == 0), None)
+    """That an optimizer has a rate for a parameter by now at which nothing trains, if it has."""
+    for called, group in _groups_with(run, tensor):
+        rate = group.get("lr")
+        if isinstance(rate, (int, float)) and 0 <= rate < _LEAST_RATE:
+            return f"`{called}` has lr={rate:.3g} for it"
+    return None
+
+
+_LEAST_RATE = 1e-15
+"""A rate below this is what a schedule has come to, and none that was chosen."""
 
 
 def _groups_with(run: Recorded, tensor: Tensor) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -564,7 +564,7 @@ def _called(run: Recorded, value: Any, place: Span | None) -> str:
             if each.value == value and place is not None and holds(place, each.node.span)
         ]
         return f"`{names[0]}`" if len(set(names)) == 1 else "the number"
-    return viewed(run, value).name or _OTHER
+    return value.name or viewed(run, value).name or _OTHER
 
 
 _OTHER = "the other operand"
@@ -618,6 +618,8 @@ def _empty(node: GraphNode) -> tuple[str, str | None]:
 
 def _step_function(run: Recorded, node: GraphNode) -> tuple[Any, ...]:
     called = node.name.partition("Backward")[0].lower()
+    if called == "copy":
+        return ("this writes over all of it: what it held before has no gradient", None)
     if called == "normal":
         text = "torch.normal() draws outside the graph: its slopes are 0 by definition"
         help = "draw noise alone: `mu + sigma * torch.randn_like(mu)`"
