@@ -82,6 +82,25 @@ MISTAKES = {
             ),
         ],
     ),
+    "cleared_early": Mistake(
+        [
+            Asked(
+                ["why", "net.weight"],
+                [
+                    "trains = False",
+                    "each gradient that arrives is cleared before a step() can use it",
+                    "cleared_early.py:13",
+                ],
+            )
+        ],
+        [
+            Cured(
+                "    loss.backward()\n    net.zero_grad()\n",
+                "    net.zero_grad()\n    loss.backward()\n",
+                "assert loss.item() < 1",
+            )
+        ],
+    ),
     "numpy_copy": Mistake(
         [
             Asked(

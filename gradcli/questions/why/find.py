@@ -297,8 +297,9 @@ def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
     if run.has_numbers:
         passes = passes and bool(gradient.value.array.any())
     reason, places = gradient.reason, gradient.detachments
-    if gradient.kind == "cleared" and tensor.version:
-        passes = was_used(run, places[0].place if places else None)
+    used = gradient.kind == "cleared" and was_used(run, places[0].place if places else None)
+    if gradient.kind == "cleared" and (tensor.version or not used):
+        passes = used
         reason = "a gradient arrived and was used, and was cleared afterwards"
         if not passes:
             reason = "each gradient that arrives is cleared before a step() can use it"
