@@ -101,6 +101,19 @@ MISTAKES = {
             )
         ],
     ),
+    "carried_state": Mistake(
+        [
+            # The cell is called once, and no other module has its weights.
+            Asked(
+                ["why", "cell.weight_ih.grad"],
+                [
+                    "because the gradient flows from loss to cell.weight_ih loss MeanBackward0",
+                    "TBackward0 cell: rnn_tanh_cell(random, h",
+                ],
+            ),
+        ],
+        [Cured("    opt.step()", "    opt.step()\n    h = h.detach()", "assert len(losses) == 3")],
+    ),
     "numpy_copy": Mistake(
         [
             Asked(

@@ -316,7 +316,7 @@ def check_arrived(name: str, theirs: Any, grad: Any) -> None:
 def cell(
     name: str, input: Any, state: Any, input_weight: Any, weight: Any, input_bias: Any, bias: Any
 ) -> Any:
-    """`torch.lstm_cell` and its like: the cell of these weights, called."""
+    """`torch.lstm_cell` and its like: what the cell of these weights gives."""
     kind = name.removesuffix("_cell")
     settings: dict[str, Any] = {
         "input_size": input_weight.array.shape[1],
@@ -329,7 +329,7 @@ def cell(
     cell._parameters.update(
         weight_ih=input_weight, weight_hh=weight, bias_ih=input_bias, bias_hh=bias
     )
-    return cell(input, tuple(state) if kind == "lstm" else state)
+    return cell.forward(input, tuple(state) if kind == "lstm" else state)
 
 
 _LAYERS = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"}
@@ -348,7 +348,8 @@ def recurrent(
     batch_first: Any,
     masks: Sequence[Tensor] = (),
 ) -> Any:
-    """`torch.lstm` and its like: the layer of these weights, called.
+    """`torch.lstm` and its like: what the layer of these weights gives. Its module is the one that
+    the recording has, and no other is called.
 
     Args:
         masks: what dropout multiplied the outputs of all layers but the last with.
@@ -356,11 +357,11 @@ def recurrent(
     if isinstance(has_biases, list):  # packed sequences: their counts stand behind the input
         counts, state, weights, has_biases, layers = state, weights, has_biases, layers, dropout
         layer = _layer(name, state, weights, has_biases, layers, batch_first, False)
-        output, last = layer(PackedSequence(input, counts), state)
+        output, last = layer.forward(PackedSequence(input, counts), state)
         return (output.data, *last) if name == "lstm" else (output.data, last)
     if not masks:
         layer = _layer(name, state, weights, has_biases, layers, bidirectional, batch_first)
-        output, last = layer(input, state)
+        output, last = layer.forward(input, state)
         return (output, *last) if name == "lstm" else (output, last)
     if batch_first:
         input = methods.transpose(input, 0, 1)
@@ -371,7 +372,7 @@ def recurrent(
         own = tuple(methods.narrow(s, 0, number * directions, directions) for s in states)
         first = own if name == "lstm" else own[0]
         layer = _layer(name, first, held, has_biases, 1, bidirectional, False)
-        input, last = layer(input, first)
+        input, last = layer.forward(input, first)
         lasts.append(last if name == "lstm" else (last,))
         if number < layers - 1:
             input = mul.apply(input, masks[number])
