@@ -9,7 +9,7 @@ say what to write in place of one that stays outside, name it in `_REASONS`.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -456,12 +456,10 @@ def module(name: str) -> Module:
         near = closest(name, MODULES)
         if help is None and near is not None:
             help = f"did you mean `{near}`?"
-        elif help is None:
-            family = sorted(known for known in MODULES if known.startswith(f"{root}."))
-            help = f"of {root} there are {', '.join(family)}" if family else _which(MODULES)
-            help = f"{help}; {_ways_out(root)}"
         else:
-            help = f"{help}; {_ways_out(root)}"
+            family = ", ".join(sorted(known for known in MODULES if known.startswith(f"{root}.")))
+            reason = help or (family and f"of {root} there are {family}")
+            help = f"{reason}; {_ways_out(root)}" if reason else _ways_out(root)
         raise GradcliError(
             "E103",
             f"there is no module `{name}` in the language",
@@ -473,11 +471,6 @@ def module(name: str) -> Module:
 
 def _ways_out(root: str) -> str:
     return RECORDED if root in BEFORE_FILES else ways_out(root)
-
-
-def _which(names: Iterable[str]) -> str:
-    """The modules that there are, those inside others aside."""
-    return f"there are {', '.join(sorted(n for n in names if n[0] != '_' and '.' not in n))}"
 
 
 def _left_out(home: str, name: str) -> str | None:
