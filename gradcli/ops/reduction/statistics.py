@@ -23,7 +23,7 @@ from gradcli.ops.binding.arguments import (
     normal_dims,
 )
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.functions import methods
+from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import BY_KINDS, CHECKS, READS, Hazard, describe, effects, in_numpy
 from gradcli.ops.definition.dtype_support import (
@@ -458,14 +458,16 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
             if low > high
             else f"range of [{low:g}, {high:g}] is not finite"
         )
-    counts, _ = np.histogram(array, bins, (low, high))
-    return Tensor(counts.astype(array.dtype))
+    values = array.reshape(-1)
+    ends = moved(torch.linspace(low, high, bins + 1, dtype=input.dtype).array, input.device)
+    values = values[(values >= ends[0]) & (values <= ends[-1])]
+    return Tensor(_counted(_interpolated(values, ends), ends, None))
 
 
 @function("histogram", method=True)
 def histogram(
     input: Tensor,
-    bins: Any,
+    bins: Any = 100,
     *,
     range: Any = None,
     weight: Tensor | None = None,
@@ -492,14 +494,50 @@ def histogram(
         )
     if weight is not None and weight.array.shape != input.array.shape:
         raise shape_error("histogram(): the weights have another shape than the input")
-    values = np.asarray(input.array, np.float64)
-    between = None if range is None else (float(range[0]), float(range[1]))
-    if between is not None and not between[0] <= between[1]:
-        raise runtime_error("torch.histogram(): max must be larger than min")
-    weights = None if weight is None else np.asarray(weight.array, np.float64)
-    counts, ends = np.histogram(values, edges, between, density, weights)
-    parts = [Tensor(part.astype(input.array.dtype)) for part in (counts, ends)]
+    values = np.asarray(input.array).reshape(-1)
+    weights = None if weight is None else np.asarray(weight.array, np.float64).reshape(-1)
+    ends = _ends(values, bins, range, input.dtype)
+    inside = (values >= ends[0]) & (values <= ends[-1])
+    values, weights = values[inside], None if weights is None else weights[inside]
+    if isinstance(bins, Tensor):
+        at = np.searchsorted(ends, values, "right") - 1
+    else:  # a bin that rounding missed is beside the one that the number has by division
+        at = _interpolated(values, ends)
+        near = at[:, None] + np.arange(-1, 2)
+        reached = ends[np.clip(near, 0, len(ends) - 1)] <= values[:, None]
+        at = near[:, 0] - 1 + (reached & (near < len(ends))).sum(1)
+    counts = _counted(at, ends, weights)
+    if density:
+        counts = counts / counts.sum() / np.diff(ends)
+    parts = [Tensor(counts.astype(values.dtype, copy=False)), Tensor(ends)]
     return named("histogram", "hist bin_edges", parts)
+
+
+def _ends(values: Any, bins: Any, between: Any, dtype: Any) -> Any:
+    """Where the bins of a histogram end; raises E204 for a range that has no order."""
+    if isinstance(bins, Tensor):
+        return np.asarray(bins.array)
+    if between is None:
+        low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+    else:
+        low, high = map(float, between)
+        if not low <= high:
+            raise runtime_error("torch.histogram(): max must be larger than min")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return torch.linspace(low, high, bins + 1, dtype=dtype).array
+
+
+def _interpolated(values: Any, ends: Any) -> Any:
+    """The bins that values fall into by division, rounded as PyTorch rounds it, in their dtype."""
+    bins = values.dtype.type(len(ends) - 1)
+    return ((values - ends[0]) * bins / (ends[-1] - ends[0])).astype(np.int64)
+
+
+def _counted(at: Any, ends: Any, weights: Any) -> Any:
+    """How many values, or the sum of their weights, fall into each bin; the last one is closed."""
+    bins = len(ends) - 1
+    return np.bincount(np.minimum(at, bins - 1), weights, bins).astype(ends.dtype)
 
 
 # --- quantiles ------------------------------------------------------------------------------------
