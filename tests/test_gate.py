@@ -39,6 +39,8 @@ OF_ITS_OWN = {
     "arrays/files/cache.py": "cache files",
     "arrays/files/gate.py": "the gate",
     "arrays/files/formats.py": "the gate for writing",
+    "language/hints/arguments.py": "the signatures of ops",
+    "language/hints/unsupported.py": "the names of PyTorch",
     "language/parser/tables.py": "the grammar",
     "arrays/native/dispatch.py": "the build of the C core beside the package",
     "ops/binding/lazy.py": "the index of lazy families",

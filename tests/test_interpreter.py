@@ -222,7 +222,6 @@ IN_THE_HANDLER_OF_ITS_PARENT = {
     tree.Handler,
     tree.Parameter,
     tree.Parameters,
-    tree.Replacement,
     tree.Starred,
 }
 """The nodes that are compiled as a part of the node around them."""
