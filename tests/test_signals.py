@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import signal
@@ -14,6 +15,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from gradcli.running.process.interruption import raising_on_signals
 from tests.command_line import start
 from tests.machine import PATIENCE
 from tests.rows import sampled
@@ -205,3 +207,20 @@ def test_colour_on_a_terminal(
     os.close(ours)
     assert ("\x1b[" in shown) is colored
     assert "e = " in re.sub(r"\x1b\[[\d;]*m", "", shown)
+
+
+def test_an_import_ends_before_an_interruption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is raised in a callback of the import system would be lost."""
+    text = "import signal\nsignal.raise_signal(signal.SIGINT)\nwhole = True\n"
+    (tmp_path / "interrupted_module.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def interrupted() -> None:
+        importlib.import_module("interrupted_module")
+        time.sleep(PATIENCE)
+
+    with pytest.raises(KeyboardInterrupt), raising_on_signals():
+        interrupted()
+    assert sys.modules.pop("interrupted_module").whole

@@ -23,7 +23,7 @@ import time
 from _thread import interrupt_main
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from types import FrameType, ModuleType
 from typing import Any, ClassVar, NoReturn
 
@@ -37,7 +37,9 @@ raised inside a finalizer.
 """
 
 _SOON = 0.01
-"""Seconds after which it is called out again when it came in the middle of an import."""
+"""Seconds after which that, or Ctrl-C, is called out again when it came in the middle of an
+import.
+"""
 
 _PATIENCE = 0.5
 """Seconds that the main thread has for answering a signal itself."""
@@ -90,7 +92,7 @@ def raising_on_signals() -> Iterator[None]:
     """Let Ctrl-C raise KeyboardInterrupt and SIGTERM SystemExit within the block."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     before_fd = signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGINT, partial(_interrupt, _imports_at(sys._getframe())))
     signal.signal(signal.SIGTERM, _exit)
     try:
         yield
@@ -110,9 +112,24 @@ def _leave(number: int, _frame: FrameType | None) -> NoReturn:
     end(128 + number)
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
+def _interrupt(imports: int, _number: int, frame: FrameType | None) -> None:
+    """Ctrl-C's handler, in a block that itself stands in so many imports. It waits for others to
+    end, as the end of time does.
+    """
+    if _imports_at(frame) > imports and started(_interrupt_soon):
+        return
     # Where the program is, nobody knows any more once its statements are left.
     raise_when_whole(KeyboardInterrupt(*[describe() for describe in AT_WORK[-1:]]))
+
+
+def _interrupt_soon() -> None:
+    time.sleep(_SOON)
+    if hasattr(signal, "pthread_kill"):  # which wakes a main thread that waits
+        main = threading.main_thread().ident
+        assert main is not None
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        interrupt_main()
 
 
 def _exit(number: int, _frame: FrameType | None) -> None:
