@@ -15,6 +15,7 @@ from gradcli.limits import Limits
 from gradcli.loops import hot_loop as hot
 from gradcli.loops.compiled import CompiledIteration
 from gradcli.session import Session
+from gradcli.state import active
 from gradcli.trace import codegen
 from tests.random_loops import random_loop
 from tests.random_training import random_training
@@ -2533,3 +2534,16 @@ for n in range(100):
         errors.append(caught.value)
     assert [each.code for each in errors] == ["E206", "E403"]
     assert errors[1].help == "run the program with --no-compiled-loops"
+
+
+def test_an_interruption_among_effects_that_are_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It came while an iteration ran to be compared, which then failed: it is not lost."""
+
+    def execute(path: CompiledIteration) -> Any:
+        active.state.is_in_effects = True
+        active.state.interruption = KeyboardInterrupt()
+        raise ValueError
+
+    monkeypatch.setattr(CompiledIteration, "execute", execute)
+    with pytest.raises(KeyboardInterrupt):
+        run("w = ones(2)\nfor step in range(500):\n    w = w * 0.99")

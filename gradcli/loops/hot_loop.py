@@ -294,11 +294,15 @@ class HotLoop:
 
     def _raise_interruption(self, path: CompiledIteration, left: Any, variables: Variables) -> None:
         """Raise what came while an iteration had effects."""
-        state = self.compiler.state
-        if state.interruption is not None:
+        if self.compiler.state.interruption is not None:
             self.unshown = None
             path.show(left, variables)
-            interruption, state.interruption = state.interruption, None
+            self._raise_stored()
+
+    def _raise_stored(self) -> None:
+        state = self.compiler.state
+        interruption, state.interruption = state.interruption, None
+        if interruption is not None:
             raise interruption
 
     def _run_compiled(self, path: CompiledIteration, variables: Variables) -> Arrays:
@@ -524,6 +528,8 @@ class HotLoop:
             self._note(failure)
             return False
         effects.undo()
+        self.compiler.state.is_in_effects = False  # where it failed between them
+        self._raise_stored()
         effects.listen(shows=True)
         try:
             self._signal = self._interpreted_again(variables, readings)
