@@ -15,7 +15,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from gradcli.running.process.interruption import raising_on_signals
+from gradcli.running.process.interruption import call_again, raising_on_signals
 from tests.command_line import start
 from tests.machine import PATIENCE
 from tests.rows import sampled
@@ -207,6 +207,20 @@ def test_colour_on_a_terminal(
     os.close(ours)
     assert ("\x1b[" in shown) is colored
     assert "e = " in re.sub(r"\x1b\[[\d;]*m", "", shown)
+
+
+def test_an_interruption_in_a_finalizer_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Finalized:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    def interrupted() -> None:
+        Finalized()
+        time.sleep(PATIENCE)
+
+    monkeypatch.setattr(sys, "unraisablehook", call_again)
+    with pytest.raises(KeyboardInterrupt), raising_on_signals():
+        interrupted()
 
 
 def test_an_import_ends_before_an_interruption(

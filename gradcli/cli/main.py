@@ -35,6 +35,7 @@ def main(args: list[str] | None = None) -> None:
         raise SystemExit(run(args))
     try:
         from gradcli.running.process.interruption import (  # lazy: start-up
+            call_again,
             leave_on_signals,
             remove_temporary,
         )
@@ -46,8 +47,7 @@ def main(args: list[str] | None = None) -> None:
         gc.set_threshold(100_000, 20, 100)
         if not os.environ.get("GRADCLI_DEBUG"):
             warnings.simplefilter("ignore")  # NumPy's speak of gradcli's lines, by their paths
-            # The alarm of --timeout may ring while a generator is taken apart; it rings again.
-            sys.unraisablehook = lambda _: None
+            sys.unraisablehook = call_again
         code = run(sys.argv[1:])
         remove_temporary()
     except KeyboardInterrupt:  # before there was a handler

@@ -122,6 +122,15 @@ def _interrupt(imports: int, _number: int, frame: FrameType | None) -> None:
     raise_when_whole(KeyboardInterrupt(*[describe() for describe in AT_WORK[-1:]]))
 
 
+def call_again(dropped: sys.UnraisableHookArgs) -> None:
+    """Call Ctrl-C out again where Python drops it, as it does in a finalizer and in a callback of
+    a weak reference; a hook of `sys`. The end of time comes again by itself, and of all else that
+    is dropped nobody is told.
+    """
+    if dropped.exc_type is KeyboardInterrupt:
+        started(_interrupt_soon)
+
+
 def _interrupt_soon() -> None:
     time.sleep(_SOON)
     if hasattr(signal, "pthread_kill"):  # which wakes a main thread that waits
