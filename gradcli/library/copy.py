@@ -189,7 +189,7 @@ def _as_it_is(value: Any) -> Any:
         return type(value)(value.data.copy())
     if isinstance(value, Generator):
         copied = Generator(value.device)
-        copied.restore_bytes(value.state_bytes())
+        copied.restore(value.snapshot())
         return copied
     if isinstance(value, (*_PLAIN, tuple, np.generic, Instance)) or callable(value):
         return value

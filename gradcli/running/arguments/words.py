@@ -144,11 +144,8 @@ def _help_for(argument: Argument, error: GradcliError) -> str | None:
     if error.code in ("E001", "E101", "E102") and has_suffix(text):
         return f"a file is read by `@`: {argument.name}=@{text}"
     if error.code == "E101" and (error.help is None or import_of(text) is not None):
-        return (
-            f"a text stands in quotes: {argument.name}='\"{text}\"'"
-            if text.isidentifier()
-            else None
-        )
+        in_quotes = f"a text stands in quotes: {argument.name}='\"{text}\"'"
+        return in_quotes if text.isidentifier() else None
     return error.help
 
 
