@@ -85,6 +85,17 @@ def test_a_side_is_measured_where_its_rounds_count(
     assert told is None if reason is None else re.search(reason, told or "")
 
 
+def test_a_try_that_was_disturbed_settles_nothing() -> None:
+    """Where something else slowed the first try, fewer rounds than last long are not settled on."""
+    delays = iter((0, 20))
+
+    def seconds(rounds: int) -> float:
+        return 0.02 + 1e-3 * rounds + next(delays, 0)
+
+    rounds = settled_rounds(seconds, 100)
+    assert refusal("side", rounds, seconds(rounds), seconds(3 * rounds)) is None
+
+
 def test_where_the_time_goes(capsys: pytest.CaptureFixture[str]) -> None:
     where(work.Work("training"), 150)
     shown = capsys.readouterr().out

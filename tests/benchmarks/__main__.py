@@ -28,7 +28,7 @@ from statistics import geometric_mean
 
 from gradcli.arrays.native.dispatch import core
 from tests.benchmarks.interpreted import STATEMENTS, interpreted
-from tests.benchmarks.measure import Series, alternate
+from tests.benchmarks.measure import RUN, Series, alternate
 from tests.benchmarks.opponents import Sides, share_cores, steps
 from tests.benchmarks.per_op import profile
 from tests.benchmarks.recording import recording
@@ -156,9 +156,9 @@ class Bench:
         on_gpu: bool = False,
     ) -> None:
         self.folder = folder
-        self.sides = {"gradcli": [*gradcli, "run"]} | ({"torch": [torch]} if torch else {})
+        self.sides = {"gradcli": [*gradcli, *RUN]} | ({"torch": [torch]} if torch else {})
         if core() is not None and not on_gpu:
-            self.sides["no C"] = ["env", "GRADCLI_NATIVE=0", *gradcli, "run"]
+            self.sides["no C"] = ["env", "GRADCLI_NATIVE=0", *gradcli, *RUN]
         self.one_shot = [*gradcli, *ONE_SHOT]
         self.quick = quick
         self.times = times

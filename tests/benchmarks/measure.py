@@ -17,6 +17,10 @@ _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 _ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
+RUN = ("run", "--max-steps", str(10**12))
+"""The command that runs a file under gradcli, with a limit that no number of rounds reaches."""
+
+
 class Run:
     """One run of a command: wall time and, with its processes, processor time in seconds, peak
     memory in bytes, and what it printed.

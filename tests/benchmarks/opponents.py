@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.benchmarks.measure import alternate, measure
+from tests.benchmarks.measure import RUN, alternate, measure
 from tests.benchmarks.rounds import refusal, settled_rounds
 from tests.benchmarks.work import Work
 
@@ -110,7 +110,7 @@ class Sides:
 
     def __init__(self, folder: Path, gradcli: list[str], torch: str | None, jax: str | None):
         self.folder = folder
-        self.commands = {"gradcli": [*gradcli, "run"]}
+        self.commands = {"gradcli": [*gradcli, *RUN]}
         if torch is not None:
             self.commands["torch"] = [torch]
         if jax is not None:

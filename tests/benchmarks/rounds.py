@@ -42,9 +42,13 @@ def settled_rounds(seconds: Callable[[int], float], rounds: int) -> int:
         once, thrice = seconds(rounds), seconds(3 * rounds)
         wanted = wanted_rounds(rounds, once, thrice)
         if once >= LONGEST or (wanted <= rounds and thrice / once >= _SETTLED_GROWTH):
-            # Fewer do, and are known well enough after the first try alone.
-            return max(min(wanted, rounds), rounds // MOST, 1) if number == 0 else rounds
-        rounds = max(wanted, 2 * rounds)
+            # Fewer may do. They are tried too: what ran beside the first try may have slowed it.
+            fewer = max(min(wanted, rounds), rounds // MOST, 1)
+            if number or fewer == rounds:
+                return rounds
+            rounds = fewer
+        else:
+            rounds = max(wanted, 2 * rounds)
     return rounds
 
 
