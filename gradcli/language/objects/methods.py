@@ -73,7 +73,7 @@ def join(self: str, values: Any, /) -> str:
             text="can only join an iterable",
         )
     pieces = list(bounded(values))
-    if not all(isinstance(piece, str) for piece in pieces):
+    if not _TEXT.issuperset(map(type, pieces)) and not all(isinstance(p, str) for p in pieces):
         number, other = next((n, p) for n, p in enumerate(pieces) if not isinstance(p, str))
         raise type_error(
             f"join() takes strings, not {type_name(other)}",
@@ -82,6 +82,9 @@ def join(self: str, values: Any, /) -> str:
         )
     check_text(sum(map(len, pieces)) + len(self) * len(pieces))
     return self.join(pieces)
+
+
+_TEXT = frozenset({str})
 
 
 def replace(self: str, old: str, new: str, count: int = -1, /) -> str:
