@@ -11,7 +11,7 @@ import io
 import re
 import sys
 import threading
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from random import Random
 from typing import Any, NamedTuple
 
@@ -831,7 +831,8 @@ def tried(values, start=0):
     try: return sum(values, start)
     except Exception as error: return type(error).__name__, str(error)
 for values in ([N(1), 'a'], [N(1), [1]], ['a'], [1, 'a'], [1.5, N(2)], [None], [N(1), None], own()):
-    print(tried(values))
+    print(tried(values), tried(value for value in values), tried((v for v in values), N(1)))
+for start in ('', [], 2.5, None, N(0)): print(tried((each for each in [[1]]), start))
 print(sum([N(1), [1]]))
 """
 
@@ -1977,6 +1978,24 @@ def test_statements_that_fail(text: str) -> None:
         found = _outcome(whole, True)
         assert found.error is not None
         assert found == _outcome(whole, False)
+
+
+@pytest.mark.parametrize("steps", [1, 40, 1050, 1 << 30, (1 << 30) + 5, 1 << 60, 10**30])
+def test_steps_are_counted(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes count some of them in place, in the integer itself."""
+    text = f"{_NATURALS}\nfor k in range(30): len([k, k])\nheld = [*zip(naturals(), range(9))]"
+
+    def left() -> int:
+        session = Session(lambda event: None, limits=Limits(steps=steps))
+        with suppress(GradcliError):
+            for _ in session.run(text, "program"):
+                pass
+        return session.interpreter.steps.left
+
+    found = left()
+    monkeypatch.setattr(nodes, "load", lambda builtins: None)
+    assert found == left() == max(steps - 60, -1)
+    assert Limits(steps=steps).steps == steps
 
 
 @pytest.mark.parametrize("name", LIMITED_STATEMENTS)

@@ -358,7 +358,8 @@ PyObject *module_value(PyObject *module, PyObject *name)
         return NULL;
     PyObject *held = PyDict_GetItemWithError(AT(module, MODULE_modules), name);
     if (!held && !PyErr_Occurred()) held = PyDict_GetItemWithError(AT(module, MODULE__names), name);
-    if (!held || PyType_Check(held) || Py_IS_TYPE(held, known_class[PER_SESSION])) return NULL;
+    if (!held || Py_IS_TYPE(held, known_class[PER_SESSION])) return NULL;
+    if (PyType_Check(held)) return PyObject_CallFunctionObjArgs(helper[CLASS_OF_HOST], held, NULL);
     return Py_NewRef(held);
 }
 
@@ -368,6 +369,15 @@ int all_are_own(void)
 }
 
 /* --- instances -------------------------------------------------------------------------------- */
+
+/* Find out what makes the instances of a class of the program's, where that is not known yet. */
+static int know_init(PyObject *cls)
+{
+    if (AT(cls, USER_CLASS__initialise) != Py_None) return 0;
+    PyObject *found = PyObject_CallFunctionObjArgs(helper[FIND_INIT], cls, NULL);
+    Py_XDECREF(found);
+    return found ? 0 : -1;
+}
 
 /* A new instance of a class of the program's, with no values. */
 static PyObject *instance_of(PyObject *cls)
@@ -468,6 +478,7 @@ static PyObject *finished_call(const Node *self, int at, PyObject *called, PyObj
     if (Py_IS_TYPE(called, known_class[FUNCTION])) return entered(called, given, count);
     PyObject *const *call = self->part + at;
     if (Py_IS_TYPE(called, known_class[USER_CLASS])) {
+        if (know_init(called) < 0) return failed(call, called, given, count);
         if (!count && AT(called, USER_CLASS_is_bare) == Py_True) return instance_of(called);
         if (Py_IS_TYPE(AT(called, USER_CLASS_enters), known_class[FUNCTION])) {
             PyObject *instance = made_by(called, given, count, NULL);

@@ -19,9 +19,9 @@ from gradcli.language.limits import (
 )
 from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.special_methods import checked_length
-from gradcli.language.objects.classes.user_classes import CHANGES, init_returned
+from gradcli.language.objects.classes.user_classes import CHANGES, UserClass, init_returned
 from gradcli.language.objects.exceptions import Refused, caught
-from gradcli.language.objects.iteration import side_by_side
+from gradcli.language.objects.iteration import IN_C, side_by_side, unlike_host
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.operators import (
     OPERATOR_ERRORS,
@@ -33,6 +33,7 @@ from gradcli.language.objects.operators import (
     written_method,
     written_operator,
 )
+from gradcli.language.objects.types import class_of_host
 from gradcli.state import State, active
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ HELPERS = (
     *(too_many_steps, too_many_calls, init_returned, ended_by, within, enter_host_call),
     *(_caught, Refused),
     *(GradcliError, CHANGES, FOREIGN, DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST),
-    _too_many_elements,
+    *(_too_many_elements, class_of_host, UserClass.entering_init),
 )
 """What Python has to say to nodes, in the order of `node.h`."""
 
@@ -296,7 +297,10 @@ _METHODS: dict[type, dict[str, str]] = {
 def quick_calls(builtins: dict[str, Any]) -> Iterator[tuple[int, Any, Any]]:
     """What a call does, the function of the library's, and the host's."""
     for name, does in _BUILTINS.items():
-        yield DOES.index(does), builtins[name], getattr(host, name)
+        by_host = getattr(host, name)
+        if name == "sum":
+            by_host = by_host, IN_C.added_up, unlike_host
+        yield DOES.index(does), builtins[name], by_host
     for kind, table in _METHODS.items():
         for does, names in table.items():
             for name in names.split():

@@ -44,6 +44,30 @@ static PyObject *made_of(const Making *making, int table, PyObject *tree);
 static PyObject *name_text, *span_text, *value_text, *kind_text, *function_text, *loop_text, *arguments_text,
     *state_text, *values_text, *predefined_text, *interpreter_text, *overrides_text, *file_name;
 
+/* An attribute of a tree, a scope or a compiler, all of them records of slots: where it is found once, it
+ * is read by its place from then on. */
+static PyObject *attribute(PyObject *object, PyObject *name)
+{
+    enum { KEPT = 256 };
+    static struct {
+        PyTypeObject *kind;
+        PyObject *name;
+        Py_ssize_t offset; /* -1 for none */
+    } kept[KEPT], *at;
+    PyTypeObject *kind = Py_TYPE(object);
+    at = &kept[(((size_t)kind >> 5) ^ ((size_t)name >> 4)) % KEPT];
+    if (at->kind != kind || at->name != name) {
+        PyObject *before = (PyObject *)at->kind;
+        at->kind = (PyTypeObject *)Py_NewRef((PyObject *)kind);
+        at->name = name; /* which is kept with the recipes */
+        at->offset = offset_of(kind, name);
+        if (at->offset < 0) PyErr_Clear();
+        Py_XDECREF(before);
+    }
+    PyObject *value = at->offset > 0 ? *(PyObject **)((char *)object + at->offset) : NULL;
+    return value ? Py_NewRef(value) : PyObject_GetAttr(object, name);
+}
+
 /* What stands in a tree at the end of a path of attributes and indices. */
 static PyObject *found_at(PyObject *tree, PyObject *path)
 {
@@ -51,7 +75,7 @@ static PyObject *found_at(PyObject *tree, PyObject *path)
     for (Py_ssize_t k = 0; value && k < PyTuple_Size(path); k++) {
         PyObject *key = PyTuple_GetItem(path, k), *outer = value;
         value = Py_IS_TYPE(key, &PyLong_Type) ? PySequence_GetItem(outer, PyLong_AsSsize_t(key))
-                                              : PyObject_GetAttr(outer, key);
+                                              : attribute(outer, key);
         Py_DECREF(outer);
     }
     return value;
@@ -90,7 +114,7 @@ static PyObject *name_read(const Making *making, PyObject *name, PyObject *span)
         return node_of(run_own, no_target, distance, parts, 3);
     }
     if (PyUnicode_Compare(name, file_name) == 0) return NULL;
-    PyObject *predefined = PyObject_GetAttr(making->compiler, predefined_text);
+    PyObject *predefined = attribute(making->compiler, predefined_text);
     if (!predefined) return NULL;
     PyObject *parts[] = {name, making->values, Py_None, span, predefined, told[TABLE_OF]};
     PyObject *node = node_of(run_program, no_target, 0, parts, 6);
@@ -109,10 +133,10 @@ static PyObject *name_bound(const Making *making, PyObject *name)
     }
     int is_top = making->assigned && AT(making->scope, SCOPE_parent) == Py_None;
     if (is_top) {
-        if (!(interpreter = PyObject_GetAttr(making->compiler, interpreter_text))) goto end;
-        if (!(own = PyObject_GetAttr(interpreter, values_text))) goto end;
+        if (!(interpreter = attribute(making->compiler, interpreter_text))) goto end;
+        if (!(own = attribute(interpreter, values_text))) goto end;
         is_top = own == making->values;
-        if (is_top && !(overrides = PyObject_GetAttr(interpreter, overrides_text))) goto end;
+        if (is_top && !(overrides = attribute(interpreter, overrides_text))) goto end;
     }
     PyObject *parts[] = {name, making->values, is_top ? overrides : Py_None,
                          told[is_top ? BIND_TOP : BIND_PROGRAM], is_top ? interpreter : Py_None};
@@ -126,8 +150,8 @@ end:
 
 static PyObject *name_made(const Making *making, int table, PyObject *tree)
 {
-    PyObject *name = PyObject_GetAttr(tree, name_text), *node = NULL;
-    PyObject *span = name ? PyObject_GetAttr(tree, span_text) : NULL;
+    PyObject *name = attribute(tree, name_text), *node = NULL;
+    PyObject *span = name ? attribute(tree, span_text) : NULL;
     if (span) node = table == TARGETS_OF ? name_bound(making, name) : name_read(making, name, span);
     Py_XDECREF(name);
     Py_XDECREF(span);
@@ -139,8 +163,8 @@ static PyObject *name_made(const Making *making, int table, PyObject *tree)
 /* Whether an argument has neither a name nor stars; -1 with an exception set. */
 static int is_plain_argument(PyObject *argument)
 {
-    PyObject *name = PyObject_GetAttr(argument, name_text);
-    PyObject *kind = name ? PyObject_GetAttr(argument, kind_text) : NULL;
+    PyObject *name = attribute(argument, name_text);
+    PyObject *kind = name ? attribute(argument, kind_text) : NULL;
     int plain = kind ? name == Py_None && PyUnicode_GetLength(kind) == 0 : -1;
     Py_XDECREF(name);
     Py_XDECREF(kind);
@@ -151,13 +175,13 @@ static int is_plain_argument(PyObject *argument)
 static int calls(PyObject *tree, PyObject *names)
 {
     if ((PyObject *)Py_TYPE(tree) != told[CALL_CLASS]) return 0;
-    PyObject *function = PyObject_GetAttr(tree, function_text), *name = NULL;
+    PyObject *function = attribute(tree, function_text), *name = NULL;
     int found = function ? 0 : -1;
     if (function && (PyObject *)Py_TYPE(function) == told[NAME_CLASS]) {
-        name = PyObject_GetAttr(function, name_text);
+        name = attribute(function, name_text);
         found = name ? PySet_Contains(names, name) : -1;
     }
-    PyObject *arguments = found > 0 ? PyObject_GetAttr(tree, arguments_text) : NULL;
+    PyObject *arguments = found > 0 ? attribute(tree, arguments_text) : NULL;
     if (found > 0) found = arguments ? !PySequence_Size(arguments) : -1;
     Py_XDECREF(arguments);
     Py_XDECREF(function);
@@ -168,7 +192,7 @@ static int calls(PyObject *tree, PyObject *names)
 static int fits(const Making *making, const Step *asked, PyObject *tree)
 {
     if (asked->kind == LOOPLESS) {
-        PyObject *loop = PyObject_GetAttr(making->compiler, loop_text);
+        PyObject *loop = attribute(making->compiler, loop_text);
         Py_XDECREF(loop);
         return loop ? loop == Py_None : -1;
     }
@@ -216,8 +240,8 @@ static Py_ssize_t parts_by(const Step *step, PyObject *tree)
 /* The name of an argument, or its stars; None for one by position. */
 static PyObject *word_of(PyObject *argument)
 {
-    PyObject *word = PyObject_GetAttr(argument, name_text);
-    if (word == Py_None) replace(&word, PyObject_GetAttr(argument, kind_text));
+    PyObject *word = attribute(argument, name_text);
+    if (word == Py_None) replace(&word, attribute(argument, kind_text));
     if (word && word != Py_None && PyUnicode_GetLength(word) == 0) replace(&word, Py_NewRef(Py_None));
     return word;
 }
@@ -230,9 +254,9 @@ static int put_each(const Making *making, const Step *step, PyObject *tree, PyOb
     for (; k < length; k++) {
         PyObject *each = PySequence_GetItem(list, k);
         if (each && step->kind == KEYWORDS && !(*part++ = word_of(each))) Py_CLEAR(each);
-        PyObject *span = each && step->kind == KEYWORDS ? PyObject_GetAttr(each, span_text) : NULL;
+        PyObject *span = each && step->kind == KEYWORDS ? attribute(each, span_text) : NULL;
         if (each && (step->kind == ARGUMENTS || step->kind == KEYWORDS))
-            replace(&each, PyObject_GetAttr(each, value_text));
+            replace(&each, attribute(each, value_text));
         if (!each) break;
         *part = Py_IS_TYPE(each, &PyUnicode_Type)
                     ? Py_NewRef(each)
@@ -240,7 +264,7 @@ static int put_each(const Making *making, const Step *step, PyObject *tree, PyOb
         int failed = !*part++;
         if (step->kind == KEYWORDS) failed |= !(*part++ = span);
         if (!failed && step->kind == DECIDING && k < length - 1)
-            failed = !(*part++ = PyObject_GetAttr(each, span_text));
+            failed = !(*part++ = attribute(each, span_text));
         Py_DECREF(each);
         if (failed) break;
     }
@@ -342,8 +366,8 @@ static PyObject *made_of(const Making *making, int table, PyObject *tree)
 
 static PyObject *made_for(int table, PyObject *const *given, int assigned)
 {
-    Making making = {given[0], given[2], PyObject_GetAttr(given[0], state_text), NULL, assigned};
-    if (making.state) making.values = PyObject_GetAttr(given[0], values_text);
+    Making making = {given[0], given[2], attribute(given[0], state_text), NULL, assigned};
+    if (making.state) making.values = attribute(given[0], values_text);
     PyObject *node = making.values ? made_of(&making, table, given[1]) : NULL;
     Py_XDECREF(making.state);
     Py_XDECREF(making.values);

@@ -24,9 +24,43 @@ PyObject *name_key, *span_key, *stack_key, *raises_key, *context_key, *cause_key
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
+/* An integer of the host's that is positive and has one digit: what stands behind its length, which
+ * the limited API does not tell. */
+typedef struct {
+    PyVarObject head;
+    uint32_t digit;
+} Counted;
+
+/* The length of such ones, 0 where they are not as they are known to be. */
+static Py_ssize_t counted_length;
+
+int know_integers(void)
+{
+    enum { SOME = 1 << 20 | 5 };
+    PyObject *some = PyLong_FromLong(SOME);
+    const Counted *counted = (const Counted *)some;
+    if (some && counted->digit == SOME) counted_length = counted->head.ob_size;
+    Py_XDECREF(some);
+    return some ? 0 : -1;
+}
+
+/* Count down in place what the steps alone hold, as long as it is none of the numbers of which there is
+ * one object: most steps make no new integer. */
+static int counts_down(PyObject *left)
+{
+    enum { SHARED = 1024 };
+    Counted *counted = (Counted *)left;
+    if (Py_REFCNT(left) != 1 || !Py_IS_TYPE(left, &PyLong_Type) ||
+        counted->head.ob_size != counted_length || counted->digit <= SHARED)
+        return 0;
+    counted->digit--;
+    return 1;
+}
+
 int charge_step(PyObject *steps)
 {
     int overflow;
+    if (counts_down(AT(steps, COUNTS_left))) return 0;
     long left = PyLong_AsLongAndOverflow(AT(steps, COUNTS_left), &overflow);
     PyObject *after;
     if (!overflow) {

@@ -56,7 +56,7 @@ enum { TENSOR, INSTANCE, ITERATOR, LANGUAGE_TYPE, USER_CLASS, EXCEPTION_TYPE, FU
        SESSION, LIMITS, COUNTS, CHANGES, BOUND, METHOD, MODULE, PER_SESSION, SCOPE, CLASSES };
 enum { INVOKE, ENDED, WRITE, ENTER_BY, FIND_LENGTH, LENGTH_OF, TOO_MANY_STEPS, TOO_MANY_CALLS,
        INIT_RETURNED, GENERATOR_ENDED, WITHIN, TOO_DEEP, CAUGHT, REFUSED, ERROR, WHEN_CHANGED, FOREIGN,
-       DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST, TOO_MANY_ELEMENTS, HELPERS };
+       DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST, TOO_MANY_ELEMENTS, CLASS_OF_HOST, FIND_INIT, HELPERS };
 extern HIDDEN PyTypeObject *known_class[CLASSES];
 extern HIDDEN Py_ssize_t known_size[CLASSES];
 extern HIDDEN PyObject *helper[HELPERS];
@@ -69,6 +69,9 @@ extern HIDDEN long deepest_host_call;
 extern HIDDEN PyObject *minus_one;
 
 HIDDEN PyObject *know(PyObject *module, PyObject *const *given, Py_ssize_t count);
+
+/* Where the objects of a class have the slot of a name; -1 with an exception set for no such. */
+HIDDEN Py_ssize_t offset_of(PyTypeObject *kind, PyObject *name);
 
 /* Where the objects of these classes have their slots: `slots.def` has them all. */
 #define SLOT(owner, name) owner##_##name,
@@ -155,8 +158,10 @@ INLINE int stand_at(PyObject *state, PyObject *place)
     return 0;
 }
 
-/* Count a step; -1 with an exception set where they are used up. */
+/* Count a step; -1 with an exception set where they are used up. Find out how the host keeps integers,
+ * which that is faster with. */
 HIDDEN int charge_step(PyObject *steps);
+HIDDEN int know_integers(void);
 
 /* Raise the error that a function in Python gives for a value, NULL for none. */
 HIDDEN void raise_of(int by, PyObject *value);

@@ -167,6 +167,28 @@ static PyObject *sum(PyObject *state, PyObject *host, PyObject *values)
     return PyObject_CallFunctionObjArgs(host, values, NULL);
 }
 
+/* The sum of what an iterator of programs' has and of a number or an object of the program's: `by` has
+ * the host's function, what adds up before the node is known that does it, and what raises for an error
+ * of the host's. */
+static PyObject *sum_drawn(PyObject *state, PyObject *by, PyObject *const *given, Py_ssize_t count)
+{
+    enum { HOST, ADDED_UP, CONVERT };
+    if (count > 2 || !Py_IS_TYPE(given[0], known_class[ITERATOR]) || !all_are_own()) return NULL;
+    if (count == 2 && !is_number(given[1]) && !PyType_IsSubtype(Py_TYPE(given[1]), known_class[INSTANCE]))
+        return NULL;
+    PyObject *draws[] = {AT(given[0], ITERATOR_source), state, PyTuple_GetItem(by, CONVERT)};
+    PyObject *start = count == 2 ? Py_NewRef(given[1]) : PyLong_FromLong(0), *total = NULL;
+    PyObject *values = start ? make_drawing(NULL, draws, 3) : NULL, *node = AT(state, SESSION_addition);
+    PyObject *added[] = {node, PyTuple_GetItem(by, HOST), values, start};
+    if (values && node == Py_None)
+        total = PyObject_CallFunctionObjArgs(PyTuple_GetItem(by, ADDED_UP), values, start, NULL);
+    else if (values)
+        total = make_sum(NULL, added, 4);
+    Py_XDECREF(values);
+    Py_XDECREF(start);
+    return total;
+}
+
 /* `str(value)`, `int(value)`, `float(value)` or `bool(value)` of a number or a text; the exception is
  * left set that says of a text that it is no number. */
 static PyObject *converted(long does, PyObject *value)
@@ -307,7 +329,11 @@ PyObject *quick_call(PyObject *state, PyObject *called, PyObject *const *given, 
     case ABSOLUTE: return count == 1 && is_number(first) ? PyNumber_Absolute(first) : NULL;
     case LEAST: return extreme_of(given, count, Py_LT);
     case LARGEST: return extreme_of(given, count, Py_GT);
-    case SUM: return count == 1 ? sum(state, quick->host, first) : NULL;
+    case SUM: {
+        PyObject *total = sum_drawn(state, quick->host, given, count);
+        if (total || PyErr_Occurred() || count != 1) return total;
+        return sum(state, PyTuple_GetItem(quick->host, 0), first);
+    }
     case TO_TEXT:
     case TO_INTEGER:
     case TO_FLOAT:

@@ -18,19 +18,27 @@ static const struct {
 #undef SLOT
 };
 
-/* Where the objects of a class have the slot of a name; -1 with an exception set. No function of the
- * limited API tells: a value is stored by its name, and looked for. */
-static Py_ssize_t offset_of(int owner, const char *name)
+/* The size of the objects of a class; -1 with an exception set. */
+static Py_ssize_t size_of(PyTypeObject *kind)
 {
-    PyObject *object = PyType_GenericAlloc(known_class[owner], 0), *found;
+    PyObject *size = PyObject_GetAttrString((PyObject *)kind, "__basicsize__");
+    Py_ssize_t known = size ? PyLong_AsSsize_t(size) : -1;
+    Py_XDECREF(size);
+    return known;
+}
+
+/* No function of the limited API tells where a slot is: a value is stored by its name, and looked for. */
+Py_ssize_t offset_of(PyTypeObject *kind, PyObject *name)
+{
+    PyObject *object = PyType_GenericAlloc(kind, 0), *found;
     PyObject *mark = object ? PyList_New(0) : NULL;
-    Py_ssize_t last = known_size[owner] - (Py_ssize_t)sizeof mark, offset = -1;
-    if (mark && PyObject_SetAttrString(object, name, mark) == 0)
+    Py_ssize_t last = size_of(kind) - (Py_ssize_t)sizeof mark, offset = -1;
+    if (mark && PyObject_SetAttr(object, name, mark) == 0)
         for (Py_ssize_t at = sizeof(PyObject); at <= last; at += sizeof mark) {
             memcpy(&found, (char *)object + at, sizeof found);
             if (found == mark) offset = at;
         }
-    if (offset < 0 && !PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "no slot %s", name);
+    if (offset < 0 && !PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "no slot %U", name);
     Py_XDECREF(object);
     Py_XDECREF(mark);
     return offset;
@@ -46,18 +54,19 @@ PyObject *know(PyObject *module, PyObject *const *given, Py_ssize_t count)
     }
     for (int k = 0; k < CLASSES; k++) {
         known_class[k] = (PyTypeObject *)Py_NewRef(given[k]);
-        PyObject *size = PyObject_GetAttrString(given[k], "__basicsize__");
-        known_size[k] = size ? PyLong_AsSsize_t(size) : -1;
-        Py_XDECREF(size);
-        if (known_size[k] < 0) return NULL;
+        if ((known_size[k] = size_of(known_class[k])) < 0) return NULL;
     }
     for (int k = 0; k < HELPERS; k++) helper[k] = Py_NewRef(given[CLASSES + k]);
-    for (int k = 0; k < SLOTS; k++)
-        if ((slot_offset[k] = offset_of(SLOTS_OF[k].owner, SLOTS_OF[k].name)) < 0) return NULL;
+    for (int k = 0; k < SLOTS; k++) {
+        PyObject *name = PyUnicode_FromString(SLOTS_OF[k].name);
+        slot_offset[k] = name ? offset_of(known_class[SLOTS_OF[k].owner], name) : -1;
+        Py_XDECREF(name);
+        if (slot_offset[k] < 0) return NULL;
+    }
     deepest_call = PyLong_AsSsize_t(helper[DEEPEST_CALL]);
     deepest_host_call = PyLong_AsLong(helper[DEEPEST_HOST_CALL]);
     minus_one = PyLong_FromLong(-1); /* of which there is one object alone */
-    if (PyErr_Occurred() || called_by_host() < 0) return NULL;
+    if (PyErr_Occurred() || know_integers() < 0 || called_by_host() < 0) return NULL;
     Py_RETURN_NONE;
 }
 

@@ -359,7 +359,7 @@ class UserClass(LanguageType):
 
     def make(self, args: Sequence[Any]) -> Any:
         """A new instance, for compiled code: a program's `__init__` is entered as a function is."""
-        initialise = self._initialise or self._entering_init()
+        initialise = self._initialise or self.entering_init()
         if initialise is _BY_CALL:
             return self(*args) if self.makes is None else self.makes(*args)
         host = self.host
@@ -373,8 +373,10 @@ class UserClass(LanguageType):
             raise init_returned(returned)
         return instance
 
-    def _entering_init(self) -> Callable[..., Any]:
-        """What enters the program's `__init__`; `_BY_CALL` where an instance is made otherwise."""
+    def entering_init(self) -> Callable[..., Any]:
+        """What enters the program's `__init__`, found out for good; `_BY_CALL` where an instance is
+        made otherwise.
+        """
         init = find_init(self.host)
         enter: Callable[..., Any] | None = getattr(init, "invoke", None)
         if enter is None or self._new is not None:
