@@ -1,12 +1,14 @@
-"""The backward graph of a tensor as data: every node once, numbered, with its edges."""
+"""The backward graph of a tensor as data: every node once, numbered, with its edges, and in which
+module's call it was made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import ref
 
 from gradcli.arrays.dtypes import DTYPES
-from gradcli.autograd import naming
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import AccumulateGrad, Tensor, gradient_edge
 from gradcli.record import Record
@@ -15,6 +17,20 @@ from gradcli.state import active
 if TYPE_CHECKING:
     from gradcli.arrays.dtypes import DType
     from gradcli.errors import Span
+
+
+class ModuleCall:
+    """One call of a module that a recorder heard.
+
+    Attributes:
+        result: the node that made what it returned, None for no tensor with a history.
+    """
+
+    __slots__ = ("module", "result")
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self.result: ref[Node] | None = None
 
 
 class Edge(Record):
@@ -80,7 +96,11 @@ class Graph:
 
     Attributes:
         nodes: all nodes, by their numbers.
+        module_paths: every living module by its `id`, with its path, `net.layers.2`; installed by
+            gradcli.library.
     """
+
+    module_paths: ClassVar[Callable[[], dict[int, tuple[str, Any]]]] = dict
 
     __slots__ = ("_by_node", "nodes", "output_nr", "root", "tensor")
 
@@ -112,7 +132,7 @@ class Graph:
         calls = {} if recorder is None or recorder.recorder is None else recorder.recorder.modules
         called = [(each, calls[each.node]) for each in self.nodes if each.node in calls]
         called.sort(key=lambda pair: pair[0].node.sequence_nr)
-        paths = naming.module_paths() if called else {}
+        paths = Graph.module_paths() if called else {}
         numbers: dict[Any, list[Any]] = {}
         for _, call in called:
             known = numbers.setdefault(call.module, [])

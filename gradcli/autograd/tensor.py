@@ -18,7 +18,6 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.layout.sizes import Device, Size
 from gradcli.arrays.printing import format_tensor
 from gradcli.arrays.storage import InferenceStorage, Storage
-from gradcli.autograd import naming
 from gradcli.autograd.node import SCALAR_METADATA, Hooks, Node
 from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error, value_error
 from gradcli.state import active, look
@@ -34,6 +33,14 @@ iterate: Callable[[Tensor], Any] = not_installed
 
 regenerate: Callable[[Tensor], None] = not_installed
 """Replays the history of a view whose base was written to; installed by autograd.inplace."""
+
+
+def _nothing() -> None:
+    """Nothing has a path where no program runs."""
+
+
+name_parameters: Callable[[], None] = _nothing
+"""Names the parameters of every module by their path; installed by gradcli.library."""
 
 
 class Replay(Protocol):
@@ -189,7 +196,7 @@ class Tensor:
         if meta is None:
             return None
         if meta.is_parameter and (meta.name is None or "." not in meta.name):
-            naming.name_parameters()
+            name_parameters()
         return meta.name
 
     def set_name(self, name: str) -> None:

@@ -16,8 +16,9 @@ from typing import Any
 import gradcli.ops.load  # noqa: F401  (fills the catalogue)
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.layout.sizes import Device, Size
-from gradcli.autograd import naming
+from gradcli.autograd import tensor
 from gradcli.autograd.engine import backward
+from gradcli.autograd.graph import Graph
 from gradcli.errors import RECORDED, GradcliError, Span, ways_out
 from gradcli.language.hints.spelling import closest, suggestion
 from gradcli.language.objects.attributes import Module
@@ -510,5 +511,5 @@ def _module_paths() -> dict[int, tuple[str, Any]]:
     return traversal.module_paths()
 
 
-naming.name_parameters = _name_parameters
-naming.module_paths = _module_paths
+tensor.name_parameters = _name_parameters
+Graph.module_paths = staticmethod(_module_paths)

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 import numpy as np
 
 from gradcli.arrays.backend import to_host
-from gradcli.autograd import naming
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.recording.trace_recorder import UPDATE, Call, TraceRecorder, Write
 from gradcli.autograd.tensor import Tensor, gradient_edge
@@ -546,7 +545,7 @@ def _times(session: Session, result: Result) -> Times:
     watch = session.stopwatch
     if watch is None or "SOURCE_DATE_EPOCH" in os.environ:
         return Times()
-    paths = {number: path for number, (path, _) in naming.module_paths().items()}
+    paths = {number: path for number, (path, _) in Graph.module_paths().items()}
     return times_of(result.graph, watch, session.recorder.modules, paths)
 
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from gradcli.autograd import naming
 from gradcli.autograd.engine.backward import retain_grad
+from gradcli.autograd.graph import Graph
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Warned
 from gradcli.language.objects.repr import display
@@ -22,7 +22,7 @@ from gradcli.show.graph.tree import TreeSettings, tree
 from gradcli.show.style import block, one_line
 
 if TYPE_CHECKING:
-    from gradcli.autograd.graph import Graph, GraphNode
+    from gradcli.autograd.graph import GraphNode
     from gradcli.autograd.recording.recorder import Differentiated, Recorder
     from gradcli.autograd.recording.trace_recorder import Call
     from gradcli.recorded.annotated_graph import AnnotatedGraph
@@ -467,7 +467,7 @@ def module_titles() -> dict[str, str]:
     """What the modules of the session at work are titled, by their paths."""
     from gradcli.show.pictures.picture import module_title  # lazy: start-up: few such graphs
 
-    return {path: module_title(module) for path, module in naming.module_paths().values()}
+    return {path: module_title(module) for path, module in Graph.module_paths().values()}
 
 
 def annotated_graph(

@@ -12,8 +12,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from gradcli.arrays.storage import own
 from gradcli.autograd.engine.backward import backward
-from gradcli.autograd.graph import Graph
-from gradcli.autograd.naming import ModuleCall
+from gradcli.autograd.graph import Graph, ModuleCall
 from gradcli.autograd.node import freed
 from gradcli.autograd.tensor import AccumulateGrad, Tensor, meta_of
 from gradcli.record import Record

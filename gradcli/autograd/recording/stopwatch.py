@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from gradcli.autograd.naming import ModuleCall
+from gradcli.autograd.graph import ModuleCall
 from gradcli.autograd.recording.recorder import Listener
 from gradcli.record import Record
 from gradcli.state import active

@@ -14,8 +14,8 @@ import numpy as np
 
 from gradcli.arrays.backend import has_values, to_host
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.autograd import naming
 from gradcli.autograd.batched import unbatched
+from gradcli.autograd.graph import Graph
 from gradcli.autograd.recording.recorder import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.tree import syntax as tree
@@ -152,7 +152,7 @@ class Watch(Listener):
             call = self.recorder.modules.get(first.node)
         if call is not None:
             kind = type(call.module).__name__
-            first.module = naming.module_paths().get(id(call.module), (kind, None))[0], kind
+            first.module = Graph.module_paths().get(id(call.module), (kind, None))[0], kind
         first.stack = tuple(state.stack)
         first.rounds = [
             (each.loop.span, each.number, _goes_through(each))

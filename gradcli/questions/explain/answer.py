@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays.backend import to_host
-from gradcli.autograd import naming
 from gradcli.autograd.engine.backward import grad
+from gradcli.autograd.graph import Graph
 from gradcli.autograd.recording.recorder import apart
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor, is_usable_leaf
@@ -296,7 +296,7 @@ def flow_of(run: Run, result: Result) -> Answer:
     """The flow of gradients through the modules of a run."""
     names = run.session.state.names()
     with run.session.running():
-        modules = dict(naming.module_paths().values())
+        modules = dict(Graph.module_paths().values())
         every = run.session.recorder.events or ()
         parameters = parameters_of(run.session) or list(_leaves_in(names))
         events = last_pass(result.graph, every)

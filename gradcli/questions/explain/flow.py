@@ -17,7 +17,7 @@ import numpy as np
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.files.json import spelled
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.autograd.naming import ModuleCall
+from gradcli.autograd.graph import ModuleCall
 from gradcli.autograd.node import Node
 from gradcli.autograd.recording.recorder import Arrival, Event, Step
 from gradcli.autograd.tensor import AccumulateGrad, Tensor

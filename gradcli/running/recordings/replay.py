@@ -37,9 +37,9 @@ from gradcli.arrays.files.recording import BLOCKS, SAMPLES
 from gradcli.arrays.fusion.lazy import LAZY, forced
 from gradcli.arrays.storage import return_freed_memory
 from gradcli.autograd.custom_function import Function, once_differentiable
+from gradcli.autograd.graph import ModuleCall
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
-from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.recording.recorder import Listener
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError, Span, Warned, runtime_error

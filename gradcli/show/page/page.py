@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.autograd.graph import Graph, GraphNode
-from gradcli.autograd.naming import ModuleCall
+from gradcli.autograd.graph import Graph, GraphNode, ModuleCall
 from gradcli.autograd.node import Node
 from gradcli.autograd.recording.stopwatch import Stopwatch
 from gradcli.autograd.recording.trace_recorder import Call as RecordedCall

@@ -14,7 +14,7 @@ from gradcli.arrays.dtypes import DType
 from gradcli.arrays.layout.meta import META, no_data
 from gradcli.arrays.layout.sizes import Device
 from gradcli.autograd.custom_function import Function, FunctionNode
-from gradcli.autograd.naming import ModuleCall
+from gradcli.autograd.graph import ModuleCall
 from gradcli.autograd.node import Node, RemovableHandle
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError, attribute_error, runtime_error, type_error, value_error
