@@ -1794,7 +1794,111 @@ w = torch.ones(2, requires_grad=True)
 print([(each, (w * 2).requires_grad) for each in ungraded(w)])
 """
 
+_EXCEPTIONS = """
+class Own(ValueError): pass
+class Worded(Own):
+    def __str__(self): return 'own words'
+class Kept(KeyError):
+    def __init__(self, key, more=0):
+        super().__init__(key)
+        self.more = more
+class Many(Own, LookupError): pass
+def told(make, *given):
+    try: raise make(*given)
+    except Exception as error:
+        same = error.args is error.args, type(error) is make, isinstance(error, LookupError)
+        return type(error).__name__, str(error), repr(error), error.args, same
+for make in (ValueError, KeyError, AssertionError, StopIteration, Own, Worded, Many, Exception):
+    print(told(make), told(make, 'a'), told(make, ''), told(make, 'a', 1), told(make, [1], None))
+print(told(Kept, 'a'), told(Kept, 'b', 2), told(Own, Own('in')), told(KeyError, "it's"))
+try: raise SystemExit('a')
+except SystemExit as error: print(error.code, error.args)
+error = Own('kept')
+error.more = 1
+print(error, error.more, error.args, Own('a') is Own('a'), ValueError('a') == ValueError('a'))
+def asserted(value, *words):
+    try:
+        if words: assert value, words[0]
+        else: assert value
+    except AssertionError as error: return error.args, str(error), type(error)
+    return 'holds'
+print(asserted(0), asserted(1), asserted(0, 'text'), asserted(0, 5), asserted('', [1]))
+"""
+
+_UNNAMED = """
+def kept(text):
+    try: value = int(text)
+    except ValueError as error: value = str(error)
+    try: return value, error
+    except UnboundLocalError as error: return value, str(error), [str(error) for _ in 'ab']
+print(kept('1'), kept('x'), kept('2'))
+def twice(n, error=None):
+    try:
+        try: return 1 / n
+        except ZeroDivisionError as error:
+            held = error
+            if n is False: del error
+            else: error = 'another'
+            raise KeyError(held)
+        except TypeError as problem: return type(problem).__name__, error
+    except KeyError as error: return repr(error), held.args
+    finally: last.append(n)
+last = []
+print(twice(0), twice(False), twice('a'), twice('a', 5), last)
+def around(n):
+    found = None
+    def inside():
+        nonlocal found
+        try: return n / 0
+        except ZeroDivisionError as found: return found.args
+    return inside(), inside(), found is None
+try: print(around(1))
+except NameError as error: print(type(error).__name__, str(error))
+def top():
+    global shown
+    try: [][1]
+    except IndexError as shown: return repr(shown)
+shown = 1
+print(top(), 'shown' in globals())
+class K:
+    try: {}['a']
+    except KeyError as e: held = repr(e)
+print(K.held, hasattr(K, 'e'))
+def drawn(values):
+    for value in values:
+        try: yield 1 / value
+        except ZeroDivisionError as error: yield repr(error)
+        try: error
+        except UnboundLocalError: yield 'none'
+print(list(drawn([1, 0, 2])))
+"""
+
+_WITHIN_BLOCKS = """
+import contextlib, io
+class Both:
+    def __enter__(self): return self
+    def __exit__(self, *given): print('left', given[0] and given[0].__name__); return self.takes
+    takes = False
+def within(context, fails):
+    try:
+        with context as value:
+            if fails: raise KeyError('in')
+            return type(value).__name__
+    except (AttributeError, KeyError, TypeError) as error: return type(error).__name__
+for fails in (0, 1):
+    print(within(contextlib.suppress(KeyError), fails), within(contextlib.nullcontext(1), fails))
+    print(within(Both(), fails), within(contextlib.redirect_stdout(io.StringIO()), fails))
+    print(within(contextlib.ExitStack(), fails), within(5, fails), within(Both, fails))
+Both.takes = True
+print(within(Both(), 1))
+Both.__exit__ = None
+print(within(Both(), 0))
+"""
+
 STATEMENTS = [
+    _EXCEPTIONS,
+    _UNNAMED,
+    _WITHIN_BLOCKS,
     _OBJECTS_CHANGED,
     _SHADOWED,
     _DELETED_TWICE,

@@ -249,6 +249,9 @@ def name_delete(c: Compiler, node: tree.Name, scope: Scope) -> Run:
 
 def name_unbind(c: Compiler, name: str, scope: Scope) -> Run:
     """What takes the value of a name away, if it has one: the end of `except … as name`."""
+    if c.nodes is not None:
+        distance = scope.distance(name)
+        return c.nodes.unnamed(distance or 0, name, c.values if distance is None else None)
     holder = _holder(c, name, scope)
     return lambda variables: holder(variables).pop(name, None) and None
 

@@ -438,9 +438,15 @@ static PyObject *refused(PyObject *const *call, PyObject *called, PyObject *cons
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
     PyErr_NormalizeException(&type, &error, &traceback);
-    raise_of(REFUSED, error);
+    PyObject *told = PyObject_CallNoArgs(helper[REFUSED]);
+    if (told) {
+        PyException_SetCause(told, error);
+        PyErr_SetObject(helper[REFUSED], told);
+        Py_DECREF(told);
+    } else {
+        Py_XDECREF(error);
+    }
     Py_XDECREF(type);
-    Py_XDECREF(error);
     Py_XDECREF(traceback);
     return NULL;
 }
@@ -483,6 +489,11 @@ static PyObject *finished_call(const Node *self, int at, PyObject *called, PyObj
         if (Py_IS_TYPE(AT(called, USER_CLASS_enters), known_class[FUNCTION])) {
             PyObject *instance = made_by(called, given, count, NULL);
             return instance ? instance : failed(call, called, given, count);
+        }
+        if (AT(called, USER_CLASS_makes) != Py_None) {
+            PyObject *error = new_own_exception(called, given, count);
+            if (error) return error;
+            if (PyErr_Occurred()) return failed(call, called, given, count);
         }
     }
     PyObject *value = quick_call(self->part[STATE], called, given, count), *method;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins as host
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import MethodType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from gradcli.errors import GradcliError
@@ -20,7 +21,7 @@ from gradcli.language.limits import (
 from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.special_methods import checked_length
 from gradcli.language.objects.classes.user_classes import CHANGES, UserClass, init_returned
-from gradcli.language.objects.exceptions import Refused, caught
+from gradcli.language.objects.exceptions import Raised, Refused, caught
 from gradcli.language.objects.iteration import IN_C, side_by_side, unlike_host
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.operators import (
@@ -33,7 +34,7 @@ from gradcli.language.objects.operators import (
     written_method,
     written_operator,
 )
-from gradcli.language.objects.types import class_of_host
+from gradcli.language.objects.types import EXCEPTIONS, class_of_host
 from gradcli.state import State, active
 
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ HELPERS = (
     *(too_many_steps, too_many_calls, init_returned, ended_by, within, enter_host_call),
     *(_caught, Refused),
     *(GradcliError, CHANGES, FOREIGN, DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST),
-    *(_too_many_elements, class_of_host, UserClass.entering_init),
+    *(_too_many_elements, class_of_host, UserClass.entering_init, Raised, MethodType),
 )
 """What Python has to say to nodes, in the order of `node.h`."""
 
@@ -258,7 +259,7 @@ DOES = (
         "join",
         "of text",
     ),
-    *("of list", "get", "by key", "add", "beside"),
+    *("of list", "get", "by key", "add", "beside", "exception"),
 )
 """What a call does, at the number that `quick.c` has for it."""
 
@@ -305,6 +306,9 @@ def quick_calls(builtins: dict[str, Any]) -> Iterator[tuple[int, Any, Any]]:
         for does, names in table.items():
             for name in names.split():
                 yield DOES.index(does), METHODS[kind][name], getattr(kind, name)
+    for name, kind_of in EXCEPTIONS.items():
+        if name != "SystemExit" and not name.endswith("Group"):
+            yield DOES.index("exception"), kind_of, name
     for name in ("zip", "enumerate"):
         by = getattr(host, name), side_by_side(name, iter(()))
         yield DOES.index("beside"), builtins[name], by

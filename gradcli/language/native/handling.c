@@ -81,6 +81,65 @@ static void forget_frames(PyObject *error)
     Py_XDECREF(error);
 }
 
+/* --- new ones --------------------------------------------------------------------------------- */
+
+/* An exception of a class of ours with a message, as `Raised.__init__` makes it. */
+static PyObject *new_of(PyObject *kind, PyObject *raises, const char *code, PyObject *message,
+                        PyObject *arguments)
+{
+    PyObject *args = PyTuple_Pack(1, message), *coded = PyUnicode_InternFromString(code), *error = NULL;
+    newfunc make = (newfunc)PyType_GetSlot((PyTypeObject *)PyExc_Exception, Py_tp_new);
+    if (args && coded) error = make((PyTypeObject *)kind, args, NULL);
+    if (error && (PyObject_SetAttr(error, code_key, coded) < 0 ||
+                  PyObject_SetAttr(error, message_key, message) < 0 ||
+                  PyObject_SetAttr(error, text_key, message) < 0 ||
+                  PyObject_SetAttr(error, raises_key, raises) < 0 ||
+                  PyObject_SetAttr(error, arguments_key, arguments) < 0))
+        Py_CLEAR(error);
+    Py_XDECREF(args);
+    Py_XDECREF(coded);
+    return error;
+}
+
+/* The tuple of an exception's arguments, and its message: one text, or nothing; NULL for others. */
+static PyObject *arguments_of(PyObject *const *given, Py_ssize_t count, PyObject **message)
+{
+    if (count > 1 || (count && !Py_IS_TYPE(given[0], &PyUnicode_Type))) return NULL;
+    PyObject *arguments = count ? PyTuple_Pack(1, given[0]) : PyTuple_New(0);
+    *message = count ? Py_NewRef(given[0]) : PyUnicode_FromString("");
+    if (!*message) Py_CLEAR(arguments);
+    return arguments;
+}
+
+PyObject *new_raised(PyObject *name, PyObject *const *given, Py_ssize_t count)
+{
+    PyObject *message = NULL, *arguments = arguments_of(given, count, &message), *error = NULL;
+    int failed = PyUnicode_CompareWithASCIIString(name, "AssertionError") == 0;
+    int is_key = PyUnicode_CompareWithASCIIString(name, "KeyError") == 0;
+    if (arguments && is_key && count) replace(&message, PyObject_Repr(given[0]));
+    if (arguments && message) error = new_of(helper[RAISED], name, failed ? "E701" : "E702", message, arguments);
+    Py_XDECREF(message);
+    Py_XDECREF(arguments);
+    return error;
+}
+
+PyObject *new_own_exception(PyObject *cls, PyObject *const *given, Py_ssize_t count)
+{
+    PyObject *host = AT(cls, USER_CLASS_host), *message = NULL, *arguments, *values, *error = NULL, *says;
+    if (!PyType_IsSubtype((PyTypeObject *)host, (PyTypeObject *)helper[ERROR])) return NULL;
+    if (!(says = PyObject_GetAttr(host, exception_class_key))) PyErr_Clear();
+    Py_XDECREF(says);
+    if (says != Py_True) return NULL;
+    if (!(arguments = arguments_of(given, count, &message))) return NULL;
+    if ((values = PyDict_New()))
+        error = new_of(host, AT(cls, LANGUAGE_TYPE_name), "E702", message, arguments);
+    if (error && PyObject_SetAttr(error, values_key, values) < 0) Py_CLEAR(error);
+    Py_XDECREF(values);
+    Py_DECREF(message);
+    Py_DECREF(arguments);
+    return error;
+}
+
 /* --- try -------------------------------------------------------------------------------------- */
 
 /* Parts of a `try`: the body, and what comes behind its end, None for nothing; the errors whose
@@ -240,10 +299,11 @@ end:
     return NULL;
 }
 
-/* `assert test, message`, None for no message; the last part raises what fails with it, if any. */
+/* `assert test, message`, None for no message; the last parts are what raises an exception with one, if
+ * any, and the name of its class. */
 PyObject *run_asserted(const Node *self, PyObject *variables)
 {
-    enum { TEST = FIRST, MESSAGE, FAIL };
+    enum { TEST = FIRST, MESSAGE, FAIL, FAILURE };
     PyObject *const *part = self->part, *message, *failed;
     int holds = decides(value_of(part[TEST], variables), part[STATE], part[PLACE]);
     if (holds < 0) return NULL;
@@ -251,9 +311,10 @@ PyObject *run_asserted(const Node *self, PyObject *variables)
     message = part[MESSAGE] == Py_None ? NULL : value_of(part[MESSAGE], variables);
     if (!message && part[MESSAGE] != Py_None) return NULL;
     if (stand_at(part[STATE], part[PLACE]) < 0) failed = NULL;
-    else failed = PyObject_CallFunctionObjArgs(part[FAIL], message, NULL);
+    else if ((failed = new_raised(part[FAILURE], &message, message != NULL))) raise_again(failed);
+    else if (!PyErr_Occurred()) Py_XDECREF(PyObject_CallFunctionObjArgs(part[FAIL], message, NULL));
     Py_XDECREF(message);
-    return failed;
+    return NULL;
 }
 
 /* --- with ------------------------------------------------------------------------------------- */
@@ -265,10 +326,39 @@ PyObject *run_asserted(const Node *self, PyObject *variables)
 enum { CONTEXT = FIRST, BIND, WITHIN_BODY, ENTER, LEAVE, LEAVE_AFTER, KIND_OF, LEAVING_FAILED,
        FIND_ENTER, FIND_EXIT, LEARNT_ENTER, LEARNT_EXIT = LEARNT_ENTER + 3 };
 
+/* Whether a value is a method of the host's with its object. */
+static int is_host_method(PyObject *value)
+{
+    return Py_IS_TYPE(value, (PyTypeObject *)helper[HOST_METHOD]);
+}
+
+/* Enter a context of ours, which needs no look at what it is: its value, and what leaves it in the place
+ * of the context; NULL, perhaps with an exception set, for any other. */
+static PyObject *entered_plainly(PyObject **context)
+{
+    PyObject *says = PyObject_GetAttr((PyObject *)Py_TYPE(*context), context_class_key), *value = NULL;
+    PyObject *leave = says == Py_True ? PyObject_GetAttr(*context, exit_key) : NULL;
+    PyObject *enter = leave ? PyObject_GetAttr(*context, enter_key) : NULL;
+    if (enter && is_host_method(enter) && is_host_method(leave)) {
+        value = PyObject_CallNoArgs(enter);
+        if (value) replace(context, Py_NewRef(leave));
+    } else if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear(); /* the function in Python says it in the program's words */
+    }
+    Py_XDECREF(says);
+    Py_XDECREF(leave);
+    Py_XDECREF(enter);
+    return value;
+}
+
 /* Call what leaves a context; `method` is the program's, or NULL. */
 static PyObject *leave(const Node *self, PyObject *context, PyObject *method, PyObject *error)
 {
     PyObject *const *part = self->part;
+    if (!method && !error && is_host_method(context)) {
+        if (stand_at(part[STATE], part[PLACE]) < 0) return NULL;
+        return PyObject_CallFunctionObjArgs(context, Py_None, Py_None, Py_None, NULL);
+    }
     if (!method)
         return error ? PyObject_CallFunctionObjArgs(part[LEAVE_AFTER], context, error, NULL)
                      : PyObject_CallFunctionObjArgs(part[LEAVE], context, NULL);
@@ -315,7 +405,7 @@ PyObject *run_within(const Node *self, PyObject *variables)
         method = special_method(self, LEARNT_EXIT, Py_TYPE(context), part[FIND_EXIT]);
     if (!PyErr_Occurred() && method) {
         value = entered(enter, &context, 1);
-    } else if (!PyErr_Occurred()) {
+    } else if (!PyErr_Occurred() && !(value = entered_plainly(&context)) && !PyErr_Occurred()) {
         PyObject *both = PyObject_CallFunctionObjArgs(part[ENTER], context, NULL);
         if (both) {
             value = Py_XNewRef(PyTuple_GetItem(both, 0));

@@ -32,10 +32,10 @@ static const struct {
     {run_call, NULL, "..x.......*x"},
     {run_method, NULL, "..x................*x"},
     {run_call_with, NULL, "..x...........*.x."},
-    {run_tried, NULL, "..xx..0*x.x0x...."},
+    {run_tried, NULL, "..xx..0*x.xxx...."},
     {run_finished, NULL, "..xx"},
     {run_raised, NULL, "..xx"},
-    {run_asserted, NULL, "..xx"},
+    {run_asserted, NULL, "..xx.."},
     {run_within, NULL, "..xxx"},
     {run_block, NULL, "*x"},
     {run_effect, NULL, "x"},
@@ -66,6 +66,12 @@ static PyObject *run_local(const Node *self, PyObject *variables)
     if (value) return Py_NewRef(value);
     return PyObject_CallFunctionObjArgs(self->part[OTHERWISE], self->part[NAME], Py_False,
                                         self->part[SPAN], NULL);
+}
+
+static PyObject *run_unnamed_local(const Node *self, PyObject *variables)
+{
+    replace(&((PyObject **)variables)[self->at], NULL);
+    Py_RETURN_NONE;
 }
 
 /* A name of a function around this one. */
@@ -128,6 +134,7 @@ static int fits_name(Node *self, Names *names)
     if (!names->tells) return at;
     self->at = at;
     if (self->run == run_own) self->run = self->evaluate = run_local;
+    else if (self->run == run_unnamed) self->run = self->evaluate = run_unnamed_local;
     else self->bind = bind_local;
     return 1;
 }
@@ -162,6 +169,9 @@ static int fits(Node *self, Names *names)
     if (self->run == run_local || self->run == run_outer) return 1; /* which stands in two places */
     if (self->bind == bind_local || self->bind == bind_outer) return 1;
     int is_target = self->bind == bind_to_name;
+    if (self->run == run_unnamed_local) return 1;
+    if (self->run == run_unnamed)
+        return self->part[VALUES] != Py_None || (!self->number && fits_name(self, names));
     if (self->run == run_own || (is_target && self->part[VALUES] == Py_None))
         return fits_name(self, names);
     if (is_target) return 1;

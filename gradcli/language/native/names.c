@@ -1,4 +1,4 @@
-/* Constants, and names that are read. */
+/* Constants, and names that are read, or lose their value. */
 
 #include "node.h"
 
@@ -61,4 +61,18 @@ PyObject *run_program(const Node *self, PyObject *variables)
     value = PyObject_GetItem(table, self->part[NAME]);
     Py_DECREF(table);
     return value;
+}
+
+/* Take the value of a name away, if it has one: a name of the program where there are its values, else of
+ * the function so far outward. */
+PyObject *run_unnamed(const Node *self, PyObject *variables)
+{
+    enum { NAME, VALUES };
+    PyObject *holder = self->part[VALUES];
+    if (holder == Py_None && !(holder = outward(variables, self->number))) return NULL;
+    if (PyDict_GetItemWithError(holder, self->part[NAME]) &&
+        PyDict_DelItem(holder, self->part[NAME]) < 0)
+        return NULL;
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
 }

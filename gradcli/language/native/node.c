@@ -21,6 +21,8 @@ enum { MOST_STACK = 5 * 1024 * 1024 };
 PyTypeObject *node_type;
 PyObject *parent_key, *class_key, *values_key, *reads_key, *writes_key, *methods_key;
 PyObject *name_key, *span_key, *stack_key, *raises_key, *context_key, *cause_key;
+PyObject *code_key, *message_key, *text_key, *arguments_key, *context_class_key, *enter_key, *exit_key,
+    *exception_class_key;
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
@@ -408,6 +410,14 @@ int add_nodes(PyObject *module)
                 {&raises_key, "raises"},
                 {&context_key, "context"},
                 {&cause_key, "cause"},
+                {&code_key, "code"},
+                {&message_key, "message"},
+                {&text_key, "text"},
+                {&arguments_key, "arguments"},
+                {&context_class_key, "language_context"},
+                {&exception_class_key, "language_raised"},
+                {&enter_key, "__enter__"},
+                {&exit_key, "__exit__"},
                 {&name_key, "__name__"}};
     for (size_t k = 0; k < sizeof keys / sizeof *keys && !failed; k++)
         failed = !(*keys[k].key = PyUnicode_InternFromString(keys[k].text));

@@ -48,7 +48,9 @@ extern HIDDEN PyTypeObject *node_type;
 extern HIDDEN PyObject *parent_key, *class_key, *values_key, *reads_key, *writes_key, *methods_key;
 
 /* The attributes of errors that nodes read and set, and that by which a class tells its name. */
-extern HIDDEN PyObject *name_key, *span_key, *stack_key, *raises_key, *context_key, *cause_key;
+extern HIDDEN PyObject *name_key, *span_key, *stack_key, *raises_key, *context_key, *cause_key,
+    *code_key, *message_key, *text_key, *arguments_key, *context_class_key, *enter_key, *exit_key,
+    *exception_class_key;
 
 /* The classes that nodes tell apart, and what Python has to say, in the order in which `know` is given
  * them. */
@@ -56,7 +58,8 @@ enum { TENSOR, INSTANCE, ITERATOR, LANGUAGE_TYPE, USER_CLASS, EXCEPTION_TYPE, FU
        SESSION, LIMITS, COUNTS, CHANGES, BOUND, METHOD, MODULE, PER_SESSION, SCOPE, CLASSES };
 enum { INVOKE, ENDED, WRITE, ENTER_BY, FIND_LENGTH, LENGTH_OF, TOO_MANY_STEPS, TOO_MANY_CALLS,
        INIT_RETURNED, GENERATOR_ENDED, WITHIN, TOO_DEEP, CAUGHT, REFUSED, ERROR, WHEN_CHANGED, FOREIGN,
-       DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST, TOO_MANY_ELEMENTS, CLASS_OF_HOST, FIND_INIT, HELPERS };
+       DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST, TOO_MANY_ELEMENTS, CLASS_OF_HOST, FIND_INIT, RAISED,
+       HOST_METHOD, HELPERS };
 extern HIDDEN PyTypeObject *known_class[CLASSES];
 extern HIDDEN Py_ssize_t known_size[CLASSES];
 extern HIDDEN PyObject *helper[HELPERS];
@@ -269,6 +272,11 @@ HIDDEN int all_are_own(void);
 /* Call a function in Python with the exception that is set, and with values, unless it is one that
  * ends the program. */
 HIDDEN PyObject *after_error(PyObject *failed, PyObject *const *given, Py_ssize_t count);
+
+/* A new exception of a class of Python's by its name, or of one of the program's, with one text for its
+ * argument or none; NULL, perhaps with an exception set, where Python is to make it. */
+HIDDEN PyObject *new_raised(PyObject *name, PyObject *const *given, Py_ssize_t count);
+HIDDEN PyObject *new_own_exception(PyObject *cls, PyObject *const *given, Py_ssize_t count);
 
 /* Note where an error of the language's was raised, and in which calls, unless that is known; -1 with an
  * exception set. */

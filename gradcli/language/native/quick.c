@@ -11,7 +11,7 @@ enum { PIECE = 16, COPIED = 256, MOST_QUICK = 256, MOST_COMPARED = 16, SUMMED_AT
 /* What a call does, in the order of `DOES` in calls.py. */
 enum {
     LENGTH, IS_INSTANCE, ABSOLUTE, LEAST, LARGEST, SUM, TO_TEXT, TO_INTEGER, TO_FLOAT, TO_BOOL,
-    TO_LIST, TO_TUPLE, TO_SET, NUMBERS, APPEND, JOIN, OF_TEXT, OF_LIST, GET, BY_KEY, ADD, BESIDE
+    TO_LIST, TO_TUPLE, TO_SET, NUMBERS, APPEND, JOIN, OF_TEXT, OF_LIST, GET, BY_KEY, ADD, BESIDE, EXCEPTION
 };
 
 /* A function of the library's, what a call of it does, and the host's function that does it. */
@@ -42,7 +42,7 @@ PyObject *know_quick(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     (void)module;
     long does = count == 3 ? PyLong_AsLong(given[0]) : -1;
-    if (does < 0 || does > BESIDE) {
+    if (does < 0 || does > EXCEPTION) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "know_quick(does, called, host)");
         return NULL;
     }
@@ -318,7 +318,9 @@ static PyObject *beside(PyObject *by, PyObject *const *given, Py_ssize_t count)
 PyObject *quick_call(PyObject *state, PyObject *called, PyObject *const *given, Py_ssize_t count)
 {
     const Quick *quick = place_of(called);
-    if (quick->called != called || !count || count > 3) return NULL;
+    if (quick->called != called || count > 3) return NULL;
+    if (quick->does == EXCEPTION) return new_raised(quick->host, given, count);
+    if (!count) return NULL;
     PyObject *first = given[0];
     switch (quick->does) {
     case LENGTH: return count == 1 && is_sized(first) ? PyLong_FromSsize_t(PyObject_Size(first)) : NULL;

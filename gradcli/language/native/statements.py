@@ -201,6 +201,12 @@ class Statements(Protocol):
 class Handling(Protocol):
     """The makers of these nodes, a method for each line of `nodes.def`."""
 
+    def unnamed(self, distance: int, name: str, values: Variables | None, /) -> Run:
+        """Takes the value of a name away: of the program where there are its values, else of the
+        function so far outward.
+        """
+        raise NotImplementedError
+
     def tried(
         self,
         number: int,
@@ -242,9 +248,12 @@ class Handling(Protocol):
         test: Node,
         message: Node | None,
         fail: Callable[..., None],
+        failure: str,
         /,
     ) -> Run:
-        """`assert test, message`; `fail` takes the message, if there is one."""
+        """`assert test, message`; `fail` takes the message, if there is one, and raises a
+        `failure`.
+        """
         raise NotImplementedError
 
     def within(

@@ -55,14 +55,14 @@ class Raised(GradcliError):
 class Refused(GradcliError):
     """A ValueError of the host's over a text that is no number: many programs try whether one is.
 
-    It is made of the host's, whose words are read where somebody asks for them.
+    Nodes in C make it with the host's for its `__cause__`, whose words are read where somebody asks
+    for them.
     """
 
     code = "E204"
     raises = "ValueError"
 
-    def __init__(self, error: ValueError) -> None:
-        self.__cause__ = error
+    __init__ = Exception.__init__  # that of other errors would run in Python, for each text
 
     def __getattr__(self, name: str) -> Any:
         error = self.__cause__

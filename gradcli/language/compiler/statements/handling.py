@@ -284,7 +284,11 @@ def _fail(*arguments: Any) -> NoReturn:
     raise Raised("AssertionError", words, arguments, "E701")
 
 
-recipe(tree.Assert, "asserted", place_of("test"), child("test"), optional("message"), known(_fail))
+recipe(
+    tree.Assert,
+    "asserted",
+    *(place_of("test"), child("test"), optional("message"), known(_fail), known("AssertionError")),
+)
 
 
 @compiles(tree.With)

@@ -23,8 +23,13 @@ from gradcli.language.objects.types import (
 
 
 class ExceptionInstance(Raised):
-    """An exception whose class is the program's."""
+    """An exception whose class is the program's.
 
+    Attributes:
+        language_raised: whether its message is its only argument as a text: nodes in C may make it.
+    """
+
+    language_raised: ClassVar[bool] = True
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset()
     ancestors: ClassVar[frozenset[str]] = frozenset()
@@ -35,6 +40,7 @@ class ExceptionInstance(Raised):
     def __init_subclass__(cls) -> None:
         own: frozenset[str] = vars(cls).get("ancestors", frozenset())
         cls.ancestors = own.union(*[getattr(base, "ancestors", ()) for base in cls.__bases__])
+        cls.language_raised = "KeyError" not in cls.ancestors
 
     def __new__(cls, *args: Any, **kwargs: Any) -> ExceptionInstance:
         # As in Python, the arguments are there even if the program's __init__ passes none on.
@@ -49,7 +55,10 @@ class ExceptionInstance(Raised):
     language_init = __init__  # `__new__` does the same
 
     def _take(self, args: tuple[Any, ...]) -> None:
-        message = text(args[0]) if len(args) == 1 else display(args) if args else ""
+        if len(args) == 1:  # a KeyError shows its key as it was written
+            message = text(args[0]) if self.language_raised else display(args[0])
+        else:
+            message = display(args) if args else ""
         Raised.__init__(self, self.language_class.name, message, args)
 
     def __str__(self) -> str:
