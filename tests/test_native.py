@@ -206,6 +206,30 @@ def _attention(array: Any) -> Any:
     return [*found, attention._safe_softmax_array(rows, 3)]
 
 
+def _heads(array: Any) -> Any:
+    """Attention by blocks of queries, masked for all heads, for each, or for each sample."""
+    rng = np.random.default_rng(8)
+    found: list[Any] = []
+    cases: list[tuple[int, int, int, list[tuple[int, ...] | None]]] = [
+        (70, 77, 16, [None, (70, 77), (3, 70, 77), (2, 3, 70, 77)]),
+        (140, 48, 53, [(140, 48), (2, 1, 1, 48), (2, 1, 140, 48), (1, 3, 140, 48)]),
+    ]
+    for length, keys, features, masks in cases:
+        query = np.sin(_tame(array, 2, length, 3, features)).swapaxes(1, 2)
+        key, value = np.cos(_tame(array, 2, 2, 3, keys, features))
+        grad = _line(array, query.size).reshape(query.shape)
+        causal = np.tri(length, keys, -3) > 0
+        for shape in masks:
+            mask = None
+            if shape is not None:
+                shown = causal[-shape[-2] :] | (rng.random(shape) < 0.01)
+                mask = np.where(shown, 0, -np.inf).astype(array.dtype)
+            out = attention.attended(query, key, value, mask, 0.3)
+            operands = (grad, query, key, value, out, mask, 0.3)
+            found += [out, *attention.attention_gradients(*operands)]
+    return found
+
+
 def _pools(array: Any) -> Any:
     images = np.resize(array, (2, 3, 9, 8))
     found = []
@@ -277,6 +301,7 @@ ROWS = {
     "softmax_backward": Row(
         lambda x: softmax._softmax_backward_array(_tame(x), np.cos(_tame(x)), x.ndim - 1), 1e-4
     ),
+    "attention, attention_backward": Row(_heads, 1e-5),
     "max_pool, add_at": Row(_pools, 1e-6),
     "add_at": Row(_added),
     "gelu": Row(lambda x: activations._gelu_array(x, "none", True), 2e-7),
@@ -433,13 +458,21 @@ def step(of_adam, threads):
         dispatch.core().add_scaled(x, y, 0.3, parameter, threads)
     return [each.tobytes() for each in (parameter, average, square)]
 
+def attention(threads):
+    gradients = np.empty((3, 300, 300), np.float32)
+    sizes = 2, 180, 180, 50, 1, 1, 0.3, threads
+    dispatch.core().attention_backward(x, y, x, y, None, *gradients, *sizes)
+    return gradients.tobytes()
+
 def result(kind, threads):
+    if kind == 5:
+        return attention(threads)
     return product(kind, threads) if kind < 3 else step(kind == 4, threads)
 
-alone = [result(kind, 1) for kind in range(5)]
+alone = [result(kind, 1) for kind in range(6)]
 def check():
     for count in range(100):
-        assert result(count % 5, 2 + count % 7) == alone[count % 5], count
+        assert result(count % 6, 2 + count % 7) == alone[count % 6], count
 check()
 if child := os.fork():
     assert os.waitpid(child, 0)[1] == 0

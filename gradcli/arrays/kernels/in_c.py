@@ -183,6 +183,68 @@ def softmax_backward(grad: Any, output: Any, scale: float = 1.0) -> Any:
     return out.reshape(output.shape)
 
 
+# --- attention ----------------------------------------------------------------------------------
+
+_FEWEST, _VECTOR = 8, 16
+"""Queries and keys of the smallest attention, and what sizes are multiples of that are no more than
+the columns of the smallest product.
+"""
+
+
+def _are_columns(count: int) -> bool:
+    return count >= _LEAST[1] or count % _VECTOR == 0
+
+
+def _heads(query: Any, key: Any, value: Any, mask: Any) -> tuple[list[Any], list[Any]] | None:
+    """The heads without gaps and their mask, and what the kernels take of their sizes; None where
+    those are not theirs, or the heads are less than there are threads for them.
+    """
+    if any(not _is_single(each) for each in (query, key, value)):
+        return None
+    batch, heads, length, features = query.shape
+    keys, threads = key.shape[2], _threads(query.size * key.shape[2], _SHARE)
+    if min(length, keys) < _FEWEST or batch * heads < threads or value.shape != key.shape:
+        return None
+    if not (_are_columns(keys) and _are_columns(features)):
+        return None
+    each, lines = 1, 1
+    if mask is not None:
+        if not are_plain(mask) or mask.ndim < 2 or mask.shape[-1] != keys:
+            return None
+        # A mask of each sample is that of all its heads.
+        each = heads if mask.ndim == 4 and len(mask) > 1 == mask.shape[1] else 1
+        lines = mask.shape[-2]
+    sizes = [length, keys, features, each, lines]
+    return [*map(whole, (query, key, value)), mask], [*sizes, threads]
+
+
+def attention(query: Any, key: Any, value: Any, mask: Any, scale: float) -> Any:
+    """Attention of heads (B, H, L, E) to (B, H, S, E) under a mask of their last dimensions."""
+    attend = kernel("attention")
+    prepared = _heads(query, key, value, mask) if attend is not None else None
+    if attend is None or prepared is None:
+        return None
+    arrays, (*sizes, threads) = prepared
+    out = new_empty(query, query.shape)
+    attend(*arrays, out, *sizes, scale, threads)
+    return out
+
+
+def attention_backward(
+    grad: Any, query: Any, key: Any, value: Any, mask: Any, scale: float
+) -> tuple[Any, ...] | None:
+    """The gradients of queries, keys and values. The heads of a position are adjacent in memory."""
+    differentiate = kernel("attention_backward")
+    prepared = _heads(query, key, value, mask) if differentiate is not None else None
+    if differentiate is None or prepared is None or not _is_single(grad):
+        return None
+    arrays, (*sizes, threads) = prepared
+    gradients = [new_empty(each, each.swapaxes(1, 2).shape) for each in (query, key, value)]
+    heads = query.shape[1]
+    differentiate(whole(grad), *arrays, *gradients, heads, *sizes, scale, threads)
+    return tuple([each.swapaxes(1, 2) for each in gradients])
+
+
 # --- pooling ------------------------------------------------------------------------------------
 
 

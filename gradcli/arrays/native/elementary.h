@@ -28,7 +28,8 @@ INLINE float LOCAL(from_bits)(uint32_t x)
  * squares, their coefficients rounded one after another. */
 INLINE float LOCAL(exp_of)(float x)
 {
-    x = x > 89.0f ? 89.0f : x < -105.0f ? -105.0f : x; /* nan stays */
+    int vanishes = x < -104.0f; /* to 0, of which processors make slow work where it underflows */
+    x = x > 89.0f ? 89.0f : vanishes ? 0.0f : x; /* nan stays */
     float shifted = LOCAL(fma)(x, 0x1.715476p+0f, 0x1.8p23f), whole = shifted - 0x1.8p23f;
     float r = LOCAL(fma)(whole, -0x1.62e400p-1f, x); /* log(2) in two parts */
     r = LOCAL(fma)(whole, -0x1.7f7d1cp-20f, r);
@@ -41,7 +42,8 @@ INLINE float LOCAL(exp_of)(float x)
     y = LOCAL(fma)(y * r, r, r) + 1.0f;
     uint32_t power = LOCAL(bits)(shifted) - LOCAL(bits)(0x1.8p23f); /* of two, in two steps */
     uint32_t half = power >> 1 | (power & 0x80000000u);
-    return y * LOCAL(from_bits)((half + 127u) << 23) * LOCAL(from_bits)((power - half + 127u) << 23);
+    y *= LOCAL(from_bits)((half + 127u) << 23);
+    return vanishes ? 0.0f : y * LOCAL(from_bits)((power - half + 127u) << 23);
 }
 
 /* erf(x), likewise. */

@@ -10,5 +10,6 @@
 #include "recurrent.h"
 #include "convolution.h"
 #include "products.h"
+#include "attention.h"
 #include "special.h"
 #include "elimination.h"

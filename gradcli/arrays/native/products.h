@@ -10,6 +10,8 @@ typedef struct {
     int64_t rows, inner, columns; /* of the left matrix, of both, of the right one */
     int64_t row, step;            /* how far rows, and elements of a row, of the left one are apart */
     int64_t line;                 /* how far rows of the right one are apart, 0 where it is turned */
+    int64_t apart;                /* how far rows of the result are apart */
+    int more;                     /* whether the sums are added to what is there */
     int64_t many, chunks, strips; /* rows of a piece, pieces above each other and side by side */
 } LOCAL(Product);
 
@@ -103,7 +105,7 @@ static void LOCAL(multiply_piece)(void *given, int64_t number)
     int64_t across = vectors * VECTOR - left;
     float turned[DEEP * RUN], edge[TALL * RUN];
     for (int64_t k = 0; k < p->inner; k += DEEP) {
-        LOCAL(Tile) tile = {NULL, p->right + k * p->line + column - across, p->line, 0, 0, NULL, k > 0};
+        LOCAL(Tile) tile = {NULL, p->right + k * p->line + column - across, p->line, 0, 0, NULL, k || p->more};
         tile.count = p->inner - k < DEEP ? p->inner - k : DEEP;
         if (!p->line) {
             for (int64_t j = 0; j < vectors * VECTOR; j += VECTOR)
@@ -113,22 +115,30 @@ static void LOCAL(multiply_piece)(void *given, int64_t number)
         }
         for (int64_t i = first; i < end; i += TALL) {
             int64_t down = i + TALL > p->rows ? i + TALL - p->rows : 0;
-            float *out = p->out + i * p->columns + column;
+            float *out = p->out + i * p->apart + column;
             int is_edge = down || across;
             tile.left = p->left + (i - down) * p->row + k * p->step;
             tile.out = is_edge ? edge : out;
-            tile.apart = is_edge ? RUN : p->columns;
-            tile.more = k && !is_edge;
+            tile.apart = is_edge ? RUN : p->apart;
+            tile.more = (k || p->more) && !is_edge;
             if (vectors == 3) LOCAL(multiply_3)(p, &tile);
             else if (vectors == 2) LOCAL(multiply_2)(p, &tile);
             else LOCAL(multiply_1)(p, &tile);
             for (int64_t each = down; is_edge && each < TALL; each++)
                 for (int64_t j = across; j < vectors * VECTOR; j++) {
-                    float *element = out + (each - down) * p->columns + j - across;
-                    *element = edge[each * RUN + j] + (k ? *element : 0);
+                    float *element = out + (each - down) * p->apart + j - across;
+                    *element = edge[each * RUN + j] + (k || p->more ? *element : 0);
                 }
         }
     }
+}
+
+/* Part the rows and columns of a product; gives the number of its pieces. */
+static int64_t LOCAL(pieces_of)(LOCAL(Product) *p)
+{
+    p->strips = (p->columns + LOCAL(RUN) - 1) / LOCAL(RUN);
+    p->chunks = (p->rows + p->many - 1) / p->many;
+    return p->strips * p->chunks;
 }
 
 /* matrix_product(left, right, out, rows, inner, columns, turned, threads): the left matrix (rows,
@@ -141,11 +151,9 @@ KERNEL(matrix_product)
     NEED(turned >= 0 && turned <= 2 && inner > 0 && rows >= TALL && columns >= RUN);
     NEED(rows < 1 << 24 && inner < 1 << 24 && columns < 1 << 24);
     NEED(N(0) == rows * inner && N(1) == inner * columns && N(2) == rows * columns);
-    LOCAL(Product) p = {F(0), F(1), F(2), rows, inner, columns, inner, 1, columns, FEW, 0, 0};
+    LOCAL(Product) p = {F(0), F(1), F(2), rows, inner, columns, inner, 1, columns, columns, 0, FEW, 0, 0};
     if (turned == 1) p.row = 1, p.step = rows;
     if (turned == 2) p.line = 0, p.many = MANY;
-    p.strips = (columns + RUN - 1) / RUN;
-    p.chunks = (rows + p.many - 1) / p.many;
-    share(LOCAL(multiply_piece), &p, p.strips * p.chunks, N(7));
+    share(LOCAL(multiply_piece), &p, LOCAL(pieces_of)(&p), N(7));
     return NULL;
 }

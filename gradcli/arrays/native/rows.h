@@ -30,56 +30,63 @@ static float LOCAL(powers)(const float *x, int64_t length, float largest, float 
     return total;
 }
 
+/* Softmax of a row times the scale plus what is `added`, if anything is. */
+INLINE void LOCAL(softmax_row)(const float *x, const float *added, float scale, int safe,
+                               int64_t length, float *out)
+{
+    if (scale != 1 || added) {
+        EACH_APART
+        for (int64_t k = 0; k < length; k++) out[k] = x[k] * scale + (added ? added[k] : 0);
+        x = out;
+    }
+    float largest = LOCAL(largest_of)(x, length);
+    int empty = safe && largest == -INFINITY;
+    for (int64_t k = 0; empty && k < length; k++) empty = x[k] == -INFINITY;
+    if (empty) {
+        memset(out, 0, (size_t)length * sizeof *out);
+        return;
+    }
+    float share = 1 / LOCAL(powers)(x, length, largest, out);
+    EACH_APART
+    for (int64_t k = 0; k < length; k++) out[k] *= share;
+}
+
 /* softmax(x, mask, out, length, scale, safe): of rows times the scale plus the mask, whose elements
  * repeat; a `safe` row of minus infinities gives zeros. `out` may be x. */
 KERNEL(softmax)
 {
     const float *mask = F(1);
-    int64_t length = N(3), safe = N(5);
-    float scale = (float)X(4);
+    int64_t length = N(3);
     NEED(length > 0 && N(0) % length == 0 && N(2) == N(0));
     NEED(!mask || (N(1) > 0 && N(1) % length == 0));
-    for (int64_t row = 0; row < N(0) / length; row++) {
-        const float *x = F(0) + row * length, *added = mask ? mask + row * length % N(1) : NULL;
-        float *out = F(2) + row * length;
-        if (scale != 1 || mask) {
-            EACH_APART
-            for (int64_t k = 0; k < length; k++) out[k] = x[k] * scale + (mask ? added[k] : 0);
-            x = out;
-        }
-        float largest = LOCAL(largest_of)(x, length);
-        int empty = safe && largest == -INFINITY;
-        for (int64_t k = 0; empty && k < length; k++) empty = x[k] == -INFINITY;
-        if (empty) {
-            memset(out, 0, (size_t)length * sizeof *out);
-            continue;
-        }
-        float share = 1 / LOCAL(powers)(x, length, largest, out);
-        EACH_APART
-        for (int64_t k = 0; k < length; k++) out[k] *= share;
-    }
+    for (int64_t k = 0; k < N(0); k += length)
+        LOCAL(softmax_row)(F(0) + k, mask ? mask + k % N(1) : NULL, (float)X(4), N(5) != 0, length, F(2) + k);
     return NULL;
+}
+
+/* The gradient of a row, times a scale; `out` may be one of the others. */
+INLINE void LOCAL(softmax_backward_row)(const float *grad, const float *output, float scale,
+                                        int64_t length, float *out)
+{
+    enum { WIDE = 16 };
+    float sums[WIDE] = {0}, total = 0;
+    int64_t k = 0;
+    for (; k + WIDE <= length; k += WIDE)
+        for (int lane = 0; lane < WIDE; lane++)
+            sums[lane] += grad[k + lane] * output[k + lane];
+    for (int lane = 0; k < length; k++, lane++) sums[lane] += grad[k] * output[k];
+    for (int lane = 0; lane < WIDE; lane++) total += sums[lane];
+    EACH_APART
+    for (k = 0; k < length; k++) out[k] = output[k] * (grad[k] - total) * scale;
 }
 
 /* softmax_backward(grad, output, out, length, scale) */
 KERNEL(softmax_backward)
 {
-    enum { WIDE = 16 };
     int64_t length = N(3);
-    float scale = (float)X(4);
     NEED(length > 0 && N(0) % length == 0 && N(1) == N(0) && N(2) == N(0));
-    for (int64_t row = 0; row < N(0) / length; row++) {
-        const float *grad = F(0) + row * length, *output = F(1) + row * length;
-        float *out = F(2) + row * length, sums[WIDE] = {0}, total = 0;
-        int64_t k = 0;
-        for (; k + WIDE <= length; k += WIDE)
-            for (int lane = 0; lane < WIDE; lane++)
-                sums[lane] += grad[k + lane] * output[k + lane];
-        for (int lane = 0; k < length; k++, lane++) sums[lane] += grad[k] * output[k];
-        for (int lane = 0; lane < WIDE; lane++) total += sums[lane];
-        EACH_APART
-        for (k = 0; k < length; k++) out[k] = output[k] * (grad[k] - total) * scale;
-    }
+    for (int64_t k = 0; k < N(0); k += length)
+        LOCAL(softmax_backward_row)(F(0) + k, F(1) + k, (float)X(4), length, F(2) + k);
     return NULL;
 }
 

@@ -48,6 +48,9 @@ Heads = tuple[slice, slice]
 
 def attended(query: Any, key: Any, value: Any, mask: Any, scale: float) -> Any:
     """`softmax(query @ key.mT * scale + mask) @ value`; zeros where nothing is attended to."""
+    fused = in_c.attention(query, key, value, mask, scale)
+    if fused is not None:
+        return fused
     out = new_empty(query, (*query.shape[:3], value.shape[3]))
     blocks = _blocks(key, value, mask)
 
@@ -67,6 +70,9 @@ def attention_gradients(
     """The gradients of `attended` in query, key and value, from that of its result `out`. The heads
     of a position are adjacent in memory.
     """
+    fused = in_c.attention_backward(grad, query, key, value, mask, scale)
+    if fused is not None:
+        return fused
     of_query, of_key, of_value = gradients = [
         new_empty(query, (each.shape[0], each.shape[2], each.shape[1], each.shape[3])).swapaxes(
             1, 2
