@@ -1895,8 +1895,41 @@ Both.__exit__ = None
 print(within(Both(), 0))
 """
 
+_PARAMETERS = """
+def a(*args): return args
+def b(**named): return named
+def c(x, *args, y=2, **named): return x, args, y, named
+def d(x, /, y, *, z): return x, y, z
+def e(x, /, **named): return x, named
+def f(x, y=1, *rest, z, k=[5]):
+    x, rest = rest, x
+    k.append(z)
+    return x, y, rest, z, k
+def g(*values, **named):
+    for value in values: yield value
+    yield from named.items()
+def h(*args, depth=3): return (depth, h(*args, depth=depth - 1)) if depth else args
+def i(*args, **named):
+    del args
+    try: return args
+    except UnboundLocalError as error: return str(error), named
+def j(*, only): return only
+def told(function, *given, **named):
+    try: return function(*given, **named)
+    except TypeError as error: return str(error)
+for function in (a, b, c, d, e, f, h, i, j):
+    print(told(function), told(function, 1), told(function, 1, 2), told(function, 1, 2, 3))
+    print(told(function, x=1), told(function, 1, z=3), told(function, 1, 2, z=3))
+    print(told(function, only=4), told(function, x=1, only=4))
+    print(told(function, 1, x=2), told(function, 1, 2, 3, z=4, w=5), told(function, y=1, x=2, z=3))
+print(list(g(1, 2, k=3)), list(g()), told(c, 1, *[2, 3], **{'y': 4, 'q': 5}))
+more = {'k': 1}
+print(b(**more) is more, b(**more), more, a(*[1]), (lambda *a, b=1, **c: (a, b, c))(1, b=3, d=4))
+"""
+
 STATEMENTS = [
     _EXCEPTIONS,
+    _PARAMETERS,
     _UNNAMED,
     _WITHIN_BLOCKS,
     _OBJECTS_CHANGED,

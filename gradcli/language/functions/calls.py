@@ -264,15 +264,6 @@ class Function(Record):
         """The variables that a call starts with."""
         signature = self.signature
         positional = signature.positional
-        if len(args) > len(positional) and not signature.rest:
-            raise self._misfit(
-                f"takes {_count(len(positional))} by position and got {len(args)}",
-                too_many(
-                    sum(name not in self.defaults for name in positional),
-                    len(positional),
-                    len(args),
-                ),
-            )
         variables = dict(zip(positional, args, strict=False))
         variables[PARENT] = self.parent
         if signature.rest:
@@ -294,6 +285,15 @@ class Function(Record):
                 )
             else:
                 raise self._unknown_keyword(name)
+        if len(args) > len(positional) and not signature.rest:
+            raise self._misfit(
+                f"takes {_count(len(positional))} by position and got {len(args)}",
+                too_many(
+                    sum(name not in self.defaults for name in positional),
+                    len(positional),
+                    len(args),
+                ),
+            )
         if signature.keywords:
             variables[signature.keywords] = more
         for name in (*positional, *signature.keyword_only):

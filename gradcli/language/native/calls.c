@@ -2,8 +2,7 @@
 
 #include "node.h"
 
-/* A tuple of a value, unless that is NULL, and of others. */
-static PyObject *tuple_of(PyObject *first, PyObject *const *given, Py_ssize_t count)
+PyObject *tuple_of(PyObject *first, PyObject *const *given, Py_ssize_t count)
 {
     Py_ssize_t before = first != NULL;
     PyObject *tuple = PyTuple_New(before + count);
@@ -163,7 +162,7 @@ PyObject *open_call(PyObject *state, PyObject *steps, PyObject *name)
         Py_DECREF(place);
         return NULL;
     }
-    int fits = PyList_Size(stack) < deepest_call;
+    int fits = Py_SIZE(stack) < deepest_call;
     PyObject *entry = fits ? entry_of(name, place) : NULL;
     if (!entry || PyList_Append(stack, entry) < 0) {
         if (!PyErr_Occurred()) raise_of(TOO_MANY_CALLS, name);
@@ -176,7 +175,7 @@ PyObject *open_call(PyObject *state, PyObject *steps, PyObject *name)
 void close_call(PyObject *state, PyObject *place)
 {
     PyObject *stack = AT(state, SESSION_stack);
-    Py_ssize_t open = PyList_Size(stack);
+    Py_ssize_t open = Py_SIZE(stack);
     if (open) { /* what a slice is deleted for, in a fifth of the time: its last item leaves the list */
         PyObject *entry = PyList_GetItem(stack, open - 1);
         Py_SET_SIZE((PyVarObject *)stack, open - 1);

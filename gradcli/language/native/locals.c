@@ -122,6 +122,14 @@ static int place_of(Names *names, PyObject *name)
     return names->count;
 }
 
+/* Note the names of parameters; 0 where there are too many. */
+static int place_all(Names *names, PyObject *parameters)
+{
+    for (Py_ssize_t k = 0; k < PyTuple_Size(parameters); k++)
+        if (!place_of(names, PyTuple_GetItem(parameters, k))) return 0;
+    return 1;
+}
+
 /* Whether a name that is read or bound is one that such a function may have. */
 static int fits_name(Node *self, Names *names)
 {
@@ -213,15 +221,16 @@ static void look(Node *body, Names *names)
 void find_locals(PyObject *function)
 {
     PyObject *object = AT(function, FUNCTION_body), *signature = AT(function, FUNCTION_signature);
-    PyObject *parameters = AT(signature, SIGNATURE_positional);
+    PyObject *rest = AT(signature, SIGNATURE_rest), *keywords = AT(signature, SIGNATURE_keywords);
     Node *body = (Node *)object;
     Names names = {{NULL}, 0, 0};
     if (!Py_IS_TYPE(object, node_type) || body->has) return;
     body->has = OF_BODY;
-    if (AT(signature, SIGNATURE_simple) == minus_one) return;
-    for (Py_ssize_t k = 0; k < PyTuple_Size(parameters); k++)
-        if (!place_of(&names, PyTuple_GetItem(parameters, k))) return;
-    look(body, &names);
+    if (place_all(&names, AT(signature, SIGNATURE_positional)) &&
+        (!PyUnicode_GetLength(rest) || place_of(&names, rest)) &&
+        place_all(&names, AT(signature, SIGNATURE_keyword_only)) &&
+        (!PyUnicode_GetLength(keywords) || place_of(&names, keywords)))
+        look(body, &names);
 }
 
 void find_locals_inside(Node *self)
@@ -233,33 +242,80 @@ void find_locals_inside(Node *self)
 
 /* --- their variables --------------------------------------------------------------------------- */
 
+/* How the parameters of a function stand among its locals: so many by position, perhaps the others by
+ * position, those by keyword alone up to the end, and perhaps the others by keyword. */
+typedef struct {
+    PyObject *names; /* of all locals */
+    Py_ssize_t positional, end;
+    int has_rest, has_keywords;
+} Parameters;
+
+static Parameters parameters_of(PyObject *function)
+{
+    PyObject *signature = AT(function, FUNCTION_signature);
+    Parameters these = {((Node *)AT(function, FUNCTION_body))->locals,
+                        Py_SIZE(AT(signature, SIGNATURE_positional)), 0, 0, 0};
+    these.end = these.positional;
+    if (AT(signature, SIGNATURE_simple) != minus_one) return these;
+    these.has_rest = PyUnicode_GetLength(AT(signature, SIGNATURE_rest)) > 0;
+    these.has_keywords = PyUnicode_GetLength(AT(signature, SIGNATURE_keywords)) > 0;
+    these.end += these.has_rest + PyTuple_Size(AT(signature, SIGNATURE_keyword_only));
+    return these;
+}
+
+/* Take arguments by keyword; 0, perhaps with an exception set, where one is no parameter, or given twice. */
+static int take_named(const Parameters *these, PyObject *by_position, PyObject *named, PyObject **slots)
+{
+    PyObject *name, *value;
+    Py_ssize_t at = 0, k;
+    while (PyDict_Next(named, &at, &name, &value)) {
+        for (k = 0; k < these->end; k++)
+            if (PyTuple_GetItem(these->names, k) == name ||
+                PyUnicode_Compare(PyTuple_GetItem(these->names, k), name) == 0)
+                break;
+        int is_parameter = k < these->end && !(these->has_rest && k == these->positional);
+        if (is_parameter && k < these->positional && PySet_Contains(by_position, name)) is_parameter = 0;
+        if (!is_parameter) {
+            if (!these->has_keywords || PyDict_SetItem(slots[these->end + 1], name, value) < 0) return 0;
+        } else if (slots[k + 1]) {
+            return 0;
+        } else {
+            slots[k + 1] = Py_NewRef(value);
+        }
+    }
+    return 1;
+}
+
 int take_locals(PyObject *function, PyObject *const *given, Py_ssize_t count, PyObject *named,
                 PyObject **slots)
 {
-    PyObject *signature = AT(function, FUNCTION_signature), *defaults = AT(function, FUNCTION_defaults);
-    PyObject *parameters = AT(signature, SIGNATURE_positional), *value;
-    Py_ssize_t all = PyTuple_Size(((Node *)AT(function, FUNCTION_body))->locals);
-    Py_ssize_t positional = PyTuple_Size(parameters), k = count;
-    Py_ssize_t more = named ? PyDict_Size(named) : 0;
-    if (count > positional || (more && PySet_Size(AT(signature, SIGNATURE_by_position)))) return 0;
-    for (; k < positional; k++) {
-        PyObject *name = PyTuple_GetItem(parameters, k);
-        if ((value = more ? PyDict_GetItemWithError(named, name) : NULL)) more--;
-        else value = PyDict_GetItemWithError(defaults, name);
-        if (!value) return 0;
-        slots[k + 1] = value;
+    Parameters these = parameters_of(function);
+    Py_ssize_t all = Py_SIZE(these.names), placed = count < these.positional ? count : these.positional, k;
+    PyObject *value;
+    if (count > placed && !these.has_rest) return 0;
+    slots[0] = Py_NewRef(AT(function, FUNCTION_parent));
+    for (k = 0; k < placed; k++) slots[k + 1] = Py_NewRef(given[k]);
+    for (; k < all; k++) slots[k + 1] = NULL;
+    if (these.has_rest && !(slots[these.positional + 1] = tuple_of(NULL, given + placed, count - placed)))
+        goto misfit;
+    if (these.has_keywords && !(slots[these.end + 1] = PyDict_New())) goto misfit;
+    if (named && !take_named(&these, AT(AT(function, FUNCTION_signature), SIGNATURE_by_position), named, slots))
+        goto misfit;
+    for (k = placed; k < these.end; k++) {
+        if (slots[k + 1]) continue;
+        value = PyDict_GetItemWithError(AT(function, FUNCTION_defaults), PyTuple_GetItem(these.names, k));
+        if (!value) goto misfit;
+        slots[k + 1] = Py_NewRef(value);
     }
-    if (more) return 0; /* which are no parameters, or given twice */
-    slots[0] = AT(function, FUNCTION_parent);
-    for (k = 0; k < count; k++) slots[k + 1] = given[k];
-    for (k = 0; k <= positional; k++) Py_INCREF(slots[k]);
-    for (; k <= all; k++) slots[k] = NULL;
     return 1;
+misfit:
+    drop_locals((Node *)AT(function, FUNCTION_body), slots);
+    return 0;
 }
 
 void drop_locals(const Node *body, PyObject **slots)
 {
-    for (Py_ssize_t k = PyTuple_Size(body->locals); k >= 0; k--) Py_XDECREF(slots[k]);
+    for (Py_ssize_t k = Py_SIZE(body->locals); k >= 0; k--) Py_XDECREF(slots[k]);
 }
 
 PyObject *run_with_dict(const Node *body, PyObject *variables)

@@ -161,6 +161,9 @@ INLINE int stand_at(PyObject *state, PyObject *place)
     return 0;
 }
 
+/* A tuple of a value, unless that is NULL, and of others. */
+HIDDEN PyObject *tuple_of(PyObject *first, PyObject *const *given, Py_ssize_t count);
+
 /* Count a step; -1 with an exception set where they are used up. Find out how the host keeps integers,
  * which that is faster with. */
 HIDDEN int charge_step(PyObject *steps);
@@ -182,8 +185,8 @@ HIDDEN PyObject *read_outward(const Node *self, PyObject *variables, long distan
 
 /* The most variables of a function that need no dict. Find out whether those of a function are such,
  * or those inside of a comprehension or generator expression, before it first runs. Take them from
- * arguments, of which `named` are those by keyword or NULL, 0 where these do not fit, with those of
- * the function around it before them; and give them up. Run a body for variables in a dict. */
+ * arguments, of which `named` are those by keyword or NULL, 0, perhaps with an exception set, where these
+ * do not fit, with those of the function around it before them; and give them up. Run a body for variables in a dict. */
 enum { MOST_LOCALS = 16 };
 HIDDEN void find_locals(PyObject *function);
 HIDDEN void find_locals_inside(Node *self);

@@ -16,7 +16,9 @@ or `(value,)` for `return value`.
 BREAK = object()
 CONTINUE = object()
 
+_NOTHING: frozenset[str] = frozenset()
 _LOOP = frozenset({"loop"})
+_RETURN = frozenset({"return"})
 
 _GOES_ON = frozenset({tree.Assign, tree.AugmentedAssign, tree.ExpressionStatement, tree.Def})
 """The commonest statements that end no block."""
@@ -37,16 +39,19 @@ def blocks_of(node: tree.Statement) -> list[list[tree.Statement]]:
 
 def control_flow(body: Sequence[tree.Statement]) -> frozenset[str]:
     """How statements may end the block around them: `return`; `loop` for `break` and `continue`."""
-    ends: frozenset[str] = frozenset()
+    ends = _NOTHING
     for statement in body:
-        if type(statement) in _GOES_ON:
+        kind = type(statement)
+        if kind in _GOES_ON:
             continue
-        if isinstance(statement, tree.Return):
-            ends |= {"return"}
-        elif isinstance(statement, (tree.Break, tree.Continue)):
+        if kind is tree.Return:
+            ends |= _RETURN
+        elif kind is tree.Break or kind is tree.Continue:
             ends |= _LOOP
         elif isinstance(statement, (tree.For, tree.While)):
             ends |= (control_flow(statement.body) - _LOOP) | control_flow(statement.orelse)
         else:
-            ends = ends.union(*map(control_flow, blocks_of(statement)))
+            for block in blocks_of(statement):
+                if block:
+                    ends |= control_flow(block)
     return ends

@@ -221,12 +221,15 @@ def _binding_nodes(body: list[tree.Statement]) -> Iterator[tree.Syntax]:
     """The nodes of a body that bind names or say where these live: expressions do by `:=` alone."""
     in_expressions = ":=" in _text_of(body) if body else False
     for statement in body:
+        kind = type(statement)
         if in_expressions and ":=" in statement.span.text:
             nodes = own_nodes([statement])
-        elif type(statement) in _BLOCKS:
+        elif kind in _BLOCKS:
             nodes = _own_statements(statement)
         else:
-            nodes = iter((statement,))
+            if kind in _BINDING:
+                yield statement
+            continue
         for node in nodes:
             if type(node) in _BINDING:
                 yield node
@@ -262,7 +265,10 @@ def bound_by(node: tree.Syntax) -> Iterator[str]:
     """The names that a node itself binds in the function around it."""
     if isinstance(node, (tree.Assign, tree.Del)):
         for target in node.targets:
-            yield from target_names(target)
+            if type(target) is tree.Name:  # as most are, with no generator for each
+                yield target.name
+            else:
+                yield from target_names(target)
     elif isinstance(node, (tree.AugmentedAssign, tree.For)):
         yield from target_names(node.target)
     elif isinstance(node, tree.With):

@@ -120,7 +120,7 @@ def _function(
     state, steps = c.state, c.steps
     if state.frames is not None and name != "<lambda>":
         run = _kept(run, f"{scope.prefix}{name}", state.frames)
-    hot = None if waits else _hot(c, signature, parameters, body, inside, run)
+    hot = None if waits else _hot(c, signature, parameters, body, inside, run, len(defaults))
     texts = {each.name: each.annotation for each in parameters.parameters if each.annotation}
     if returns:
         texts["return"] = returns
@@ -165,17 +165,33 @@ def _hot(
     body: list[tree.Statement],
     scope: Scope,
     run: Run,
+    optional: int,
 ) -> HotBody | None:
     """What counts the calls of a function's body; None for one whose closures are to run, or that
     has other parameters than by position.
+
+    Args:
+        optional: how many of these have a default.
     """
     if type(c) is not Compiler or c.state.frames is not None or signature.simple < 0:
         return None
-    defaults = [each.name for each in parameters.parameters if each.default is not None]
-    own = c.alike(c.loop, c.in_try)
-    write = partial(c.interpreter.write_body, own, signature, defaults, body, scope)
+    write = partial(_write, c, c.loop, c.in_try, signature, parameters, body, scope)
     calls = before_hot(hot_bodies.HOT_AFTER, c.nodes is not None)
-    return HotBody(run, signature.simple - len(defaults), signature.simple, write, calls)
+    return HotBody(run, signature.simple - optional, signature.simple, write, calls)
+
+
+def _write(
+    c: Compiler,
+    loop: tree.Statement | None,
+    in_try: bool,
+    signature: Signature,
+    parameters: tree.Parameters,
+    body: list[tree.Statement],
+    scope: Scope,
+) -> Callable[..., Any] | None:
+    """The body of a function as one of the host's, in the loop and the `try` that it stands in."""
+    defaults = [each.name for each in parameters.parameters if each.default is not None]
+    return c.interpreter.write_body(c.alike(loop, in_try), signature, defaults, body, scope)
 
 
 def _kept(run: Run, name: str, frames: dict[str, Variables]) -> Run:
@@ -193,6 +209,9 @@ def _kept(run: Run, name: str, frames: dict[str, Variables]) -> Run:
 
 
 def _signature(qualified: str, parameters: tree.Parameters) -> Signature:
+    plain = tuple([each.name for each in parameters.parameters if not each.kind])
+    if len(plain) == len(parameters.parameters):
+        return Signature(qualified, plain, "", (), "", _NO_NAMES, len(plain))
     by_kind: dict[str, list[str]] = {"": [], "*": [], "keyword": [], "**": []}
     by_position: list[str] = []
     for parameter in parameters.parameters:
@@ -205,6 +224,9 @@ def _signature(qualified: str, parameters: tree.Parameters) -> Signature:
     simple = -1 if rest or keyword_only or keywords else len(positional)
     by_place = frozenset(by_position)
     return Signature(qualified, positional, rest, keyword_only, keywords, by_place, simple)
+
+
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 @compiles(tree.Class)
