@@ -389,7 +389,7 @@ def same(left: Any, right: Any) -> bool:
 def same_bits(left: Any, right: Any) -> bool:
     """Whether two arrays of one shape and dtype hold the same bits."""
     bits = _BITS.get(left.itemsize)
-    if bits is None:
+    if bits is None or left.dtype.hasobject:  # references have no view as integers
         return left.tobytes() == right.tobytes()
     return bool((left.view(bits) == right.view(bits)).all())
 
