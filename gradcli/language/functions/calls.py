@@ -274,7 +274,7 @@ class Function(Record):
                 name in signature.keyword_only
             ):
                 if name in variables:
-                    raise self._misfit(f"got the argument {name!r} twice", _twice(name))
+                    raise self._misfit(f"got the argument {name!r} twice", twice(name))
                 variables[name] = value
             elif signature.keywords:
                 more[name] = value
@@ -392,7 +392,8 @@ def too_many(least: int, most: int, count: int) -> str:
     )
 
 
-def _twice(name: str) -> str:
+def twice(name: str) -> str:
+    """CPython's words for a parameter with two values."""
     return f"got multiple values for argument {name!r}"
 
 
@@ -757,7 +758,7 @@ def _misfit_in_words(
         left = [each for each in needed[len(args) :] if each not in kwargs]
         return f"needs a value for {name!r}", missing(left or [name])
     if problem.startswith("multiple values") and quoted:
-        return f"got the argument {name!r} twice", _twice(name)
+        return f"got the argument {name!r} twice", twice(name)
     if problem.startswith("too many positional"):
         most = len(by_place)
         return (

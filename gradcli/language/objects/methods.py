@@ -325,11 +325,11 @@ CLASS_METHODS: dict[type, dict[str, Function]] = {
 }
 """What is called on the classes themselves."""
 
-_BASES = (dict, list, tuple, set, frozenset, str)
+_BASES = (dict, list, tuple, set, frozenset, str, int, float)
 
 
 def inherited_method(kind: type, name: str) -> Function | None:
-    """The method that a class derived from one of Python's collections has from it."""
+    """The method that a class derived from one of Python's own has from it."""
     base = next((each for each in _BASES if issubclass(kind, each)), None)
     return None if base is None else METHODS[base].get(name)
 

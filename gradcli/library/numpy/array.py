@@ -24,6 +24,7 @@ from gradcli.arrays.fusion.lazy import forced, write_barrier
 from gradcli.autograd.tensor import Tensor, refresh, storage_of
 from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.language.limits import charge, check_collection, too_deep
+from gradcli.language.objects.borders import OWN_NUMBERS, own_number
 from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
 from gradcli.language.objects.exceptions import converted
 from gradcli.language.objects.types import Hosted, LanguageType, called, define, names, type_name
@@ -242,6 +243,8 @@ def unwrap(value: Any) -> Any:
         return slice(*[unwrap(part) for part in (value.start, value.stop, value.step)])
     if isinstance(value, (LanguageType, DType)):
         return dtype_of(value)
+    if kind in OWN_NUMBERS:
+        return unwrap(own_number(value))
     raise type_error(
         f"NumPy takes numbers, lists of them and arrays here, not {type_name(value)}",
         help="`list(…)` makes a list of it" if hasattr(kind, "__iter__") else None,
@@ -714,6 +717,11 @@ _OPERANDS = (
 )
 
 
+def _is_operand(value: Any) -> bool:
+    kind = type(value)
+    return kind in _OPERANDS or kind in OWN_NUMBERS or isinstance(value, tuple)
+
+
 def broadcast_size(*arrays: Any) -> int:
     """The elements of what operands broadcast to; of the largest where they do not."""
     shapes = [each.shape if type(each) is np.ndarray else np.shape(each) for each in arrays]
@@ -758,7 +766,7 @@ def _define(symbol: str, name: str) -> None:
     run = getattr(operator, f"__{name}__")
 
     def forward(self: NDArray, other: Any) -> Any:
-        if type(other) not in _OPERANDS and not isinstance(other, tuple):
+        if not _is_operand(other):
             return NotImplemented
         return wrap(_apply(symbol, run, self.data, unwrap(other)))
 
@@ -768,12 +776,12 @@ def _define(symbol: str, name: str) -> None:
     in_place = getattr(operator, f"__i{name}__")
 
     def reflected(self: NDArray, other: Any) -> Any:
-        if type(other) not in _OPERANDS and not isinstance(other, tuple):
+        if not _is_operand(other):
             return NotImplemented
         return wrap(_apply(symbol, run, unwrap(other), self.data))
 
     def update(self: NDArray, other: Any) -> Any:
-        if type(other) is not Tensor and type(other) not in _OPERANDS:
+        if type(other) is not Tensor and not _is_operand(other):
             return NotImplemented
         before_write(self.data)
         _apply(symbol, in_place, self.data, unwrap(other))

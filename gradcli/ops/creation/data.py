@@ -96,6 +96,8 @@ def _element_dtype(value: Any, nested: bool) -> DType:
         return number_dtype(value)
     if isinstance(value, np.generic):
         return dtypes.of_array(value)
+    if isinstance(value, (int, float)):  # of a class that derives from it
+        return number_dtype(int(value) if isinstance(value, int) else float(value))
     kind = type(value).__name__
     raised = "RuntimeError"
     if isinstance(value, str):

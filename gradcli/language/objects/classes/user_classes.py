@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error
+from gradcli.language.objects.borders import know_numbers
 from gradcli.language.objects.classes.extensible import (
     Slotted,
     discard_value,
@@ -323,6 +324,8 @@ class UserClass(LanguageType):
         host.language_slots = self._slots()
         if "__getitem__" in names and not hasattr(host, "__iter__"):
             host.__iter__ = sequence_iterator
+        if issubclass(host, (int, float)):
+            know_numbers(host)
         self.forget()
 
     def _slots(self) -> frozenset[str] | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error, value_error
-from gradcli.language.functions.calls import call, misfit, missing, too_many, unknown_keyword
+from gradcli.language.functions.calls import call, misfit, missing, too_many, twice, unknown_keyword
 from gradcli.language.objects.classes.definition import define_class
 from gradcli.language.objects.classes.instance_attributes import (
     set_instance_attribute,
@@ -177,31 +177,33 @@ def _init(cls: UserClass, fields: list[Field]) -> Callable[..., None]:
     by_place = [each.name for each in fields if each.init and not each.kw_only]
     known = {each.name: each for each in fields if each.init}
     written = f"({', '.join(known)})"
+    called = f"{cls.name}.__init__"
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         if len(args) > len(by_place):
             needed = [name for name in by_place if known[name].value() is MISSING]
             text = too_many(len(needed) + 1, len(by_place) + 1, len(args) + 1)
             words = f"takes {len(by_place)} values and got {len(args)}"
-            raise misfit(cls.name, words, written, f"{cls.name}.__init__() {text}")
+            raise misfit(cls.name, words, written, f"{called}() {text}")
         own: UserClass | None = getattr(type(self), "language_class", None)
         if own is None:
-            raise type_error(f"{cls.name}.__init__() takes an instance, not {type_name(self)}")
+            raise type_error(f"{called}() takes an instance, not {type_name(self)}")
         store = store_attribute if own.host.language_frozen else set_instance_attribute
         passed: list[Any] = []
         values = dict(zip(by_place, args, strict=False))
         for name, value in kwargs.items():
             if name not in known:
-                raise unknown_keyword(cls.name, name, list(known), written)
+                raise unknown_keyword(cls.name, name, list(known), written, called)
             if name in values:
-                raise misfit(cls.name, f"got the argument {name!r} twice", written)
+                text = f"{called}() {twice(name)}"
+                raise misfit(cls.name, f"got the argument {name!r} twice", written, text)
             values[name] = value
         for each in fields:
             value = values[each.name] if each.name in values else each.value()
             if value is MISSING:
                 if each.init:
                     lacking = [n for n in known if n not in values and known[n].value() is MISSING]
-                    text = f"{cls.name}.__init__() {missing(lacking)}"
+                    text = f"{called}() {missing(lacking)}"
                     raise misfit(cls.name, f"needs a value for {each.name!r}", written, text)
                 continue
             if each.is_stored:

@@ -21,7 +21,7 @@ from gradcli.language.objects.classes.user_classes import (
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import inherited_method
-from gradcli.language.objects.repr import display, text
+from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import by_name, define
 
 
@@ -41,6 +41,10 @@ class EnumClass(UserClass):
                 return member
         if issubclass(self.host, Flag) and isinstance(value, int):
             return _combined(self, value)
+        missing = self.find("_missing_")
+        member = missing.function(self, value) if isinstance(missing, ClassMethod) else None
+        if member is not None:
+            return member
         raise value_error(f"{display(value)} is not a valid {self.name}")
 
     def __getitem__(self, name: Any) -> Any:
@@ -49,11 +53,17 @@ class EnumClass(UserClass):
         return self.members[name]
 
     def __iter__(self) -> Iterator[Any]:
-        """The members, each under its first name."""
-        return iter([member for name, member in self.members.items() if member.name == name])
+        """The members, each under its first name; of flags those of one bit."""
+        own = [member for name, member in self.members.items() if member.name == name]
+        if issubclass(self.host, Flag):
+            own = [each for each in own if _bits(each).bit_count() == 1]
+        return iter(own)
 
     def __len__(self) -> int:
         return len(list(iter(self)))
+
+    def __reversed__(self) -> Iterator[Any]:
+        return reversed([*self])
 
     def __contains__(self, value: Any) -> bool:
         return any(value is member for member in self.members.values())
@@ -67,9 +77,9 @@ class Enum(Instance):
 
     language_name: ClassVar[str] = "enum.Enum"
     language_shared: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset({"name", "value"})
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"_value_", "name", "value"})
     language_value: Any
-    name: str
+    name: Any
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """A member; `Enum("Name", "A B")` is a class of members."""
@@ -82,6 +92,8 @@ class Enum(Instance):
         """What the body bound."""
         return self.language_value
 
+    _value_ = value
+
     def __init__(self, *args: Any) -> None:
         """The value was set when the member was made."""
         if not hasattr(type(self), "language_class"):
@@ -89,6 +101,9 @@ class Enum(Instance):
 
     def __str__(self) -> str:
         return f"{type(self).language_class.name}.{self.name}"
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
 
     def __repr__(self) -> str:
         return f"<{type(self).language_class.name}.{self.name}: {display(self.language_value)}>"
@@ -117,8 +132,8 @@ class Enum(Instance):
         values: list[Any] = []
         for key, value in members.items():
             if type(value) is Auto:
-                value = _next_value(cls, key, last, values)
-            last = value
+                value.value = _next_value(cls, key, last, values)
+            value = last = _known(value)
             values.append(value)
             cls.members[key] = _alias(cls, value) or _member(cls, key, value)
         cls.names.update(cls.members)
@@ -176,8 +191,8 @@ def _alias(cls: EnumClass, value: Any) -> Any:
     return next((each for each in known if each.language_value == value), None)
 
 
-def _member(cls: EnumClass, name: str, value: Any) -> Any:
-    member = cls.host.__new__(cls.host)
+def _member(cls: EnumClass, name: str | None, value: Any) -> Any:
+    member = _blank(cls.host, value)
     member.name, member.language_value = name, value
     init = cls.names.get("__init__")
     if init is not None:
@@ -185,14 +200,14 @@ def _member(cls: EnumClass, name: str, value: Any) -> Any:
     return member
 
 
-def _value(other: Any) -> Any:
-    return other.language_value if isinstance(other, Enum) else other
-
-
-def _of_values(name: str) -> Callable[[Any, Any], Any]:
-    """An operator of members and numbers on the values."""
-    compute = getattr(operator, name)
-    return lambda self, other: compute(self.language_value, _value(other))
+def _blank(host: Any, value: Any) -> Any:
+    """A member without a name, which is the value itself where the class is one of such."""
+    kind = next((each for each in (int, str) if issubclass(host, each)), None)
+    if kind is None:
+        return host.__new__(host)
+    member: Any = kind.__new__(host, *(value if isinstance(value, tuple) else (value,)))
+    member.values = {}
+    return member
 
 
 def _of_bits(name: str) -> Callable[[Any, Any], Any]:
@@ -205,65 +220,49 @@ def _of_bits(name: str) -> Callable[[Any, Any], Any]:
     return combine
 
 
-class _Value(Enum):
-    """What members share that are values as well: they are equal to their value."""
-
-    def __eq__(self, other: object) -> bool:
-        return bool(self.language_value == _value(other))
-
-    def __hash__(self) -> int:
-        return hash(self.language_value)
-
-    __lt__, __le__, __gt__, __ge__ = map(_of_values, ("lt", "le", "gt", "ge"))
-
-
-class IntEnum(_Value):
-    """`enum.IntEnum`."""
+class IntEnum(Enum, int):
+    """`enum.IntEnum`: members that are integers as well."""
 
     language_name: ClassVar[str] = "enum.IntEnum"
-    language_also: ClassVar[type] = int
 
-    def __int__(self) -> int:
-        return int(self.language_value)
+    __hash__ = int.__hash__
+    __str__ = int.__repr__
 
-    __index__ = __int__
-
-    def __str__(self) -> str:
-        return text(self.language_value)
-
-    __add__, __sub__, __mul__ = map(_of_values, ("add", "sub", "mul"))
-    __radd__, __rmul__ = __add__, __mul__
+    def __format__(self, spec: str) -> str:
+        return int.__format__(self, spec)
 
 
-class StrEnum(_Value):
-    """`enum.StrEnum`: equal to its text."""
+class StrEnum(Enum, str):
+    """`enum.StrEnum`: members that are texts as well."""
 
     language_name: ClassVar[str] = "enum.StrEnum"
-    language_also: ClassVar[type] = str
 
-    def __str__(self) -> str:
-        return str(self.language_value)
+    __hash__ = str.__hash__
+    __str__ = str.__str__
+
+    def __format__(self, spec: str) -> str:
+        return str.__format__(self, spec)
 
     def language_getattr(self, name: str) -> Any:
         """What was set on the member, or a method of its text."""
         method = inherited_method(str, name)
         if name in self.values or method is None:
             return Enum.language_getattr(self, name)
-        return BoundMethod(self.language_value, method)
-
-    __add__ = _of_values("add")
+        return BoundMethod(self, method)
 
 
 class _Text(StrEnum):
     """The base of `class Name(str, Enum)`: equal to its text, written as a member."""
 
     __str__ = Enum.__str__
+    __format__ = Enum.__format__
 
 
 class _Integer(IntEnum):
     """The base of `class Name(int, Enum)`: counted with, and written as a member."""
 
     __str__ = Enum.__str__
+    __format__ = Enum.__format__
 
 
 _MIXED: dict[type, type] = {IntegerInstance: _Integer, TextInstance: _Text}
@@ -276,6 +275,27 @@ class Flag(Enum):
     language_name: ClassVar[str] = "enum.Flag"
 
     __or__, __and__, __xor__ = map(_of_bits, ("or_", "and_", "xor"))
+
+    def __invert__(self) -> Any:
+        cls: Any = type(self).language_class
+        return _combined(cls, sum(map(_bits, cls)) & ~self.language_value)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The members of one bit that are in it."""
+        cls: Any = type(self).language_class
+        return iter([each for each in cls if _bits(each) & self.language_value])
+
+    def __len__(self) -> int:
+        return int(self.language_value).bit_count()
+
+    def __str__(self) -> str:
+        cls = type(self).language_class.name
+        return f"{cls}({self.language_value})" if self.name is None else f"{cls}.{self.name}"
+
+    def __repr__(self) -> str:
+        name = type(self).language_class.name
+        shown = name if self.name is None else f"{name}.{self.name}"
+        return f"<{shown}: {display(self.language_value)}>"
 
     def __contains__(self, other: Any) -> bool:
         return bool(_bits(other) & self.language_value == _bits(other))
@@ -290,6 +310,17 @@ class Flag(Enum):
         return hash(self.language_value)
 
 
+class IntFlag(Flag, int):
+    """`enum.IntFlag`: flags that are integers as well."""
+
+    language_name: ClassVar[str] = "enum.IntFlag"
+
+    __eq__, __hash__, __str__ = int.__eq__, int.__hash__, int.__repr__
+
+    def __format__(self, spec: str) -> str:
+        return int.__format__(self, spec)
+
+
 def _bits(value: Any) -> int:
     return int(getattr(value, "language_value", value))
 
@@ -299,16 +330,42 @@ def _combined(cls: Any, bits: int) -> Any:
     member = _alias(cls, bits)
     if member is not None:
         return member
-    parts = [each.name for each in cls.members.values() if each.language_value & bits]
-    return _member(cls, "|".join(parts) or "0", bits)
+    return _member(cls, "|".join([each.name for each in cls if _bits(each) & bits]) or None, bits)
+
+
+def _of_autos(name: str) -> Callable[[Any, Any], Any]:
+    """An operator of what has its value when the class is made."""
+    compute = getattr(operator, name)
+    return lambda self, other: Combined(lambda: compute(_known(self), _known(other)))
 
 
 class Auto:
-    """`enum.auto()`: the next value."""
+    """`enum.auto()`: the next value, which is known when the class is made."""
 
-    __slots__ = ()
+    __slots__ = ("value",)
 
     language_name: ClassVar[str] = "enum.auto"
+
+    value: Any
+
+    __or__, __and__, __xor__ = map(_of_autos, ("or_", "and_", "xor"))
+    __ror__, __rand__, __rxor__ = __or__, __and__, __xor__
+
+
+class Combined(Auto):
+    """What the body of a class computes of `enum.auto()`."""
+
+    __slots__ = ("compute",)
+
+    def __init__(self, compute: Callable[[], Any]) -> None:
+        self.compute = compute
+
+
+def _known(value: Any) -> Any:
+    """The value of a member, where it is or is computed of `auto()`."""
+    if type(value) is Combined:
+        return value.compute()
+    return value.value if type(value) is Auto else value
 
 
 def unique(enumeration: Any) -> Any:
@@ -320,8 +377,7 @@ def unique(enumeration: Any) -> Any:
 
 
 ENUM: dict[str, Any] = {
-    **by_name(Enum, Flag, IntEnum, StrEnum, unique),
-    "IntFlag": Flag,
+    **by_name(Enum, Flag, IntEnum, IntFlag, StrEnum, unique),
     "auto": define("enum.auto", Auto, construct=Auto),
 }
 """What `enum` holds."""
