@@ -151,11 +151,8 @@ def _write_flat(
     for name, tensor in held.items():
         tape.relies_on("equal", memory, name, tensor)
         tape.relies_on("is", tensor, "array", tensor.array)
-    for name, value in group.items():
-        if type(value) is Tensor:
-            raise NotFlat("a setting that is a tensor")
-        if name not in ("params", "lr"):
-            tape.relies_on("equal", group, name, value)
+    if any(type(value) is Tensor for value in group.values()):
+        raise NotFlat("a setting that is a tensor")
     tape.changes()
     start = len(tape.steps)
     parts = _numbers_on(tape, optimizer, memory, group)
@@ -180,8 +177,10 @@ def _write_flat(
         del tape.steps[start:]
         parts = []
         count = step(*arrays)
-    if not parts and "lr" in group:
-        tape.relies_on("equal", group, "lr", group["lr"])
+    scheduled = optimizer.scheduled(group) if parts else ()
+    for name, value in group.items():
+        if name != "params" and name not in scheduled:
+            tape.relies_on("equal", group, name, value)
     tape.steps.append(("count", storage, "version", count))
     tape.numbers = group, parts, tape.steps[-1]
     return step, [*arrays, *parts]
@@ -204,7 +203,15 @@ def _numbers_on(
     pack = Struct(f"{len(box)}d").pack_into
     put = partial(_put_numbers, partial(pack, box.data, 0), optimizer, memory, group)
     tape.steps.append(("advance", put, ()))
+    if "momentum" in optimizer.scheduled(group):
+        tape.relies_on("call", _check_momentum, (group,))
     return [tape.record(box[number, ...]) for number in range(len(box))]
+
+
+def _check_momentum(group: dict[str, Any]) -> None:
+    """End a run where a schedule has come to no momentum, with which a step does something else."""
+    if not group["momentum"]:
+        raise NotFlat("a step without momentum")
 
 
 def _put_numbers(

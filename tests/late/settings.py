@@ -248,8 +248,8 @@ def lates_of_optimizers() -> Iterator[Late]:
                 if key != "params"
             }
             yield from _changed(made, places, _TRAINING)
-    for name, given in SCHEDULES.items():
-        made = "optimizer = torch.optim.SGD([v], lr=0.05, momentum=0.9)\n"
+    for name, given, optimizer in _scheduled():
+        made = f"optimizer = torch.optim.{optimizer}\n"
         made += f"schedule = torch.optim.lr_scheduler.{name}(optimizer, {given})"
         schedule = _made(made)["schedule"]
         names = [
@@ -258,6 +258,20 @@ def lates_of_optimizers() -> Iterator[Late]:
         found = {f"schedule.{key}": getattr(schedule, key, None) for key in names}
         steps = [*_TRAINING, "    schedule.step()"]
         yield from _changed(made, {"optimizer.param_groups[0]['lr']": 0.05, **found}, steps)
+        if "momentum" in optimizer:
+            yield from _changed(made, {"optimizer.param_groups[0]['momentum']": 0.9}, steps)
+
+
+def _scheduled() -> Iterator[tuple[str, str, str]]:
+    """The schedules, with their arguments and optimizers: those of momentum have several."""
+    for name, given in SCHEDULES.items():
+        yield name, given, "SGD([v], lr=0.05, momentum=0.9)"
+    for optimizer in ("SGD([v], lr=0.05, momentum=0.9, nesterov=True)", "Adam([v], lr=0.01)"):
+        for name in ("CyclicLR", "OneCycleLR"):
+            yield name, SCHEDULES[name], optimizer
+    for least in ("0.0", "0.3"):
+        turned = f"0.01, 0.1, 9, base_momentum={least}, max_momentum=0.9"
+        yield "CyclicLR", turned, "SGD([v], lr=0.05, momentum=0.9, dampening=0.1)"
 
 
 _LEAF = "v = torch.tensor([1., -2.], requires_grad=True)\n"

@@ -303,6 +303,9 @@ class Adam(_Averaging):
         add_quotient(array, average, root, -(number(group["lr"]) / (1 - beta1**step)))
         return 1 + writes
 
+    def scheduled(self, group: Group) -> tuple[str, ...]:
+        return ("lr", "betas")
+
     def numbers(self, state: State, group: Group) -> tuple[float, ...] | None:
         return _numbers(stepped(state), group) if state and not group["amsgrad"] else None
 

@@ -181,9 +181,11 @@ _SINGLE = np.dtype(np.float32)
 _DOUBLE = np.dtype(np.float64)
 
 
-def rounded(number: float, array: Any) -> Any:
-    """A number in the format that an array is computed in."""
-    return number if array.dtype is _DOUBLE else np.float32(number)
+def rounded(number: Any, array: Any) -> Any:
+    """A number, or an array of one, in the format that an array is computed in."""
+    if array.dtype is _DOUBLE:
+        return number
+    return number.astype(_SINGLE) if hasattr(number, "astype") else np.float32(number)
 
 
 def narrowed(value: Any, array: Any) -> Any:
@@ -562,6 +564,10 @@ class Optimizer(Extensible, metaclass=Slotted):
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         """Change one parameter's array in place; returns how often PyTorch writes to it."""
         raise NotImplementedError
+
+    def scheduled(self, group: Group) -> tuple[str, ...]:
+        """The settings, which schedules change, that `apply` takes from `numbers` alone."""
+        return ("lr",)
 
     def numbers(self, state: State, group: Group) -> tuple[float, ...] | None:
         """Count a step, and the numbers that `apply` takes; None where only `update` can step."""

@@ -43,25 +43,30 @@ class SGD(Optimizer):
             raise value_error("Nesterov momentum requires a momentum and zero dampening")
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
-        gradient = self._direction(array, gradient, state, group)
+        gradient = self._direction(array, gradient, state, group, group["momentum"])
         add_scaled(array, gradient, -number(group["lr"]))
         return 1
 
+    def scheduled(self, group: Group) -> tuple[str, ...]:
+        return ("lr", "momentum") if group["momentum"] and not group["nesterov"] else ("lr",)
+
     def numbers(self, state: State, group: Group) -> tuple[float, ...] | None:
-        return (-number(group["lr"]),)
+        factor = -number(group["lr"])
+        return (factor, group["momentum"]) if len(self.scheduled(group)) == 2 else (factor,)
 
     def apply(
         self, array: Any, gradient: Any, state: State, group: Group, numbers: tuple[Any, ...]
     ) -> int:
-        gradient = self._direction(array, gradient, state, group)
-        (factor,) = numbers
+        factor, momentum = numbers if len(numbers) == 2 else (*numbers, group["momentum"])
+        gradient = self._direction(array, gradient, state, group, momentum)
         return int(in_c.add_scaled(array, gradient, factor, array))
 
-    def _direction(self, array: Any, gradient: Any, state: State, group: Group) -> Any:
+    def _direction(
+        self, array: Any, gradient: Any, state: State, group: Group, momentum: Any
+    ) -> Any:
         """What is taken off, times the rate; the momentum goes on."""
-        momentum = group["momentum"]
         gradient = decayed(array, gradient, group["weight_decay"])
-        if momentum:
+        if group["momentum"]:
             buffer = state.get("momentum_buffer")
             if buffer is None:
                 buffer = state["momentum_buffer"] = Tensor(module_of(gradient).array(gradient))
