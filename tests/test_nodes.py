@@ -1437,6 +1437,124 @@ def gen(n):
 print(list(gen(3)))
 """
 
+_CLOSED = """
+import contextlib
+def told(act, *values):
+    try: print(act(*values))
+    except BaseException as error: print(type(error).__name__, error)
+def goes_on():
+    try: yield 1
+    except GeneratorExit as end: print('closed', repr(end))
+    print('after')
+def ignores():
+    try: yield 1
+    except GeneratorExit: print('ignored')
+    yield 2
+def returns():
+    try: yield 1
+    finally: return 5
+def waits():
+    try: yield 1
+    finally:
+        yield 2
+        print('behind')
+def fails():
+    try: yield 1
+    except GeneratorExit: raise ValueError('mine')
+def nested():
+    try:
+        try: yield 1
+        finally: print('inner')
+    except Exception: print('no')
+    except: print('outer')
+    else: print('no')
+    finally: print('last')
+    print('end')
+def loops():
+    for k in range(3):
+        try: yield k
+        except GeneratorExit: break
+        except ValueError as error: print(error)
+    print('left', k)
+class Manager:
+    def __init__(self, takes): self.takes = takes
+    def __enter__(self): return self
+    def __exit__(self, kind, error, _):
+        print('exit', kind and kind.__name__, repr(error))
+        return self.takes
+def within(takes=False):
+    with Manager(takes): yield 1
+    print('taken')
+def within_twice():
+    with Manager(True): yield 1
+    yield 2
+def inner():
+    try: yield 1
+    except GeneratorExit:
+        print('inner')
+        return 3
+def delegates():
+    try: print('no', (yield from inner()))
+    except GeneratorExit: print('outer')
+    print('goes on')
+def delegates_alone():
+    yield from inner()
+    print('only where it is thrown no GeneratorExit')
+def delegates_twice():
+    try: x = yield from delegates()
+    finally: print('deep')
+def delegates_ignoring():
+    try: yield from ignores()
+    except RuntimeError as error: print('runtime', error)
+def of_list():
+    try: yield from [1, 2]
+    except GeneratorExit: print('list')
+    print('goes on')
+@contextlib.contextmanager
+def managed(takes):
+    try: yield 1
+    except GeneratorExit:
+        if not takes: raise
+    finally: print('shut')
+def managing(takes):
+    with managed(False), managed(takes): yield 1
+    print('goes on')
+def expression():
+    try: print([1, (yield 2)])
+    except GeneratorExit: print('expression')
+    return 4
+def handling():
+    try: raise KeyError('k')
+    except KeyError:
+        try: yield 1
+        except GeneratorExit: print('handling')
+    print('goes on')
+def case():
+    match 1:
+        case 1:
+            try: yield 1
+            except GeneratorExit: print('case')
+    print('goes on')
+def closes():
+    g = goes_on()
+    try: yield next(g)
+    except BaseException: g.close()
+makers = [goes_on, ignores, returns, waits, fails, nested, loops, within, within_twice]
+makers += [delegates, delegates_alone, delegates_twice, delegates_ignoring, of_list, expression]
+makers += [lambda: within(True), lambda: managing(False), lambda: managing(True)]
+makers += [handling, case, closes]
+for make in makers:
+    g = make()
+    told(g.close); told(next, g)
+    for end in ['close', GeneratorExit, ValueError('thrown'), 'del']:
+        g = make()
+        print(next(g), end)
+        if end == 'del': del g
+        elif end == 'close': told(g.close); told(g.close)
+        else: told(g.throw, end); told(next, g, 'over'); told(g.close)
+    told(make().throw, GeneratorExit('unstarted'))
+"""
+
 _DRAWN = """
 def naturals(n):
     k = 0
@@ -1941,6 +2059,7 @@ STATEMENTS = [
     _CHANGED,
     _GENERATORS,
     _DRAWN,
+    _CLOSED,
     _HANDLED,
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, suppress
+from types import GeneratorType
 from typing import Any, NoReturn
 
 from gradcli.errors import GradcliError, runtime_error
@@ -14,7 +15,8 @@ from gradcli.language.limits import (
     enter_host_call,
     too_many_steps,
 )
-from gradcli.language.objects.iteration import Iterator
+from gradcli.language.objects.exceptions import Raised
+from gradcli.language.objects.iteration import Iterator, iterate
 from gradcli.state import State
 
 Frame = Generator[Any, Any, "tuple[Any] | None"]
@@ -40,6 +42,11 @@ def ended_by(error: Exception, state: State) -> NoReturn:
             failure.cause = error
             raise locate(failure, state) from error
     raise error
+
+
+def generator_exit() -> Raised:
+    """The exception that `close` raises in a body."""
+    return Raised("GeneratorExit", "", ())
 
 
 class Running:
@@ -89,16 +96,23 @@ class Running:
         return self._go_on(self.frame.throw, error)
 
     def close(self) -> None:
-        """End it: its `finally` blocks run."""
+        """End it: the program's own GeneratorExit is raised at that `yield`."""
         try:
-            self._go_on(lambda _: self.frame.close(), None)
+            self.throw(generator_exit())
+        except StopIteration:
+            return
         except GradcliError as error:
-            if error.raises != "GeneratorExit":  # which a body lets through
+            if error.raises != "GeneratorExit":
                 raise
+            error.__traceback__ = None  # its frames hold what the caller has, and the error itself
+            return
+        raise runtime_error("generator ignored GeneratorExit")
 
     def __del__(self) -> None:
         with suppress(BaseException):  # nobody is left to hear of it
-            self.frame.close()
+            frame = self.frame
+            if isinstance(frame, GeneratorType) and frame.gi_yieldfrom is not None:
+                self.close()  # it waits in a `try` or a `with`
 
     def _go_on(self, enter: Callable[[Any], Any], value: Any) -> Any:
         """Run up to the next `yield`; raises StopIteration with what the body returned."""
@@ -134,6 +148,42 @@ class Running:
             stack.pop()
             steps.nested -= 1
             state.place = place
+
+
+class Delegate:
+    """What `yield from generator` draws from: one that is closed, and told nothing else, where
+    GeneratorExit is raised around it.
+    """
+
+    __slots__ = ("source",)
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+
+    def __iter__(self) -> Delegate:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self.source)
+
+    def send(self, value: Any) -> Any:
+        """Go on with a value."""
+        return self.source.send(value)
+
+    def throw(self, error: BaseException) -> Any:
+        """Go on with an error, but for the one that ends what is around it."""
+        if isinstance(error, GradcliError) and error.raises == "GeneratorExit":
+            self.source.close()
+            raise error
+        return self.source.throw(error)
+
+
+def delegate(values: Any) -> Generator[Any, Any, Any]:
+    """`yield from values`, and the result of it."""
+    if is_generator(values):
+        return (yield from Delegate(values.source))
+    yield from iterate(values)
+    return None
 
 
 KINDS: set[type] = {Running}

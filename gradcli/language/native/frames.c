@@ -112,7 +112,11 @@ static long done(Frame *self, PyObject *const *now, const Code *code, PyObject *
         decision = stand_at(part[STATE], now[WHERE]);
         next = code->to;
         break;
-    case DELEGATE: /* whose values are over */
+    case DELEGATE: /* whose values are over: an expression returns the result */
+        if (code->to < 0) {
+            *value = given;
+            return -1;
+        }
         Py_DECREF(given);
         break;
     default: /* JUMP */
@@ -159,7 +163,7 @@ static PySendResult ran(Frame *self, PyObject *sent, PyObject **result)
             return PYGEN_ERROR;
         if (self->waiting) {
             PySendResult status = sent ? PyIter_Send(self->waiting, sent, &value)
-                                       : thrown_into(self->waiting, &value);
+                                       : thrown_into(self->waiting, kind == DELEGATE, &value);
             sent = Py_None;
             *result = value;
             if (status == PYGEN_NEXT) return status;

@@ -15,7 +15,7 @@ typedef struct {
     Resumable head;
     const Node *made_by;
     PyObject *frame, *name, *contexts, *kept;
-    int is_running;
+    int is_running, is_finalized;
 } Generator;
 
 static PyTypeObject *generator_type;
@@ -39,7 +39,7 @@ PyObject *generator_of(PyObject *values)
 {
     if (!Py_IS_TYPE(values, known_class[ITERATOR])) return NULL;
     PyObject *source = AT(values, ITERATOR_source);
-    return Py_IS_TYPE(source, generator_type) ? Py_NewRef(source) : NULL;
+    return is_generator(source) ? Py_NewRef(source) : NULL;
 }
 
 /* --- calls through the host ------------------------------------------------------------------- */
@@ -167,19 +167,24 @@ PyObject *run_generator(const Node *self, PyObject *variables)
 
 /* --- their type ------------------------------------------------------------------------------- */
 
-int is_over(PyObject *self)
+int is_generator(PyObject *object)
+{
+    return Py_IS_TYPE(object, generator_type);
+}
+
+int is_generator_exit(void)
 {
     PyObject *type, *error, *traceback, *raises;
-    if (!Py_IS_TYPE(self, generator_type) || !PyErr_ExceptionMatches(PyExc_Exception)) return 0;
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return 0;
     PyErr_Fetch(&type, &error, &traceback);
     PyErr_NormalizeException(&type, &error, &traceback);
-    raises = PyObject_GetAttrString(error, "raises");
+    raises = PyObject_GetAttr(error, raises_key);
     if (!raises) PyErr_Clear();
-    int over = raises && PyUnicode_Check(raises) &&
+    int exits = raises && PyUnicode_Check(raises) &&
                PyUnicode_CompareWithASCIIString(raises, "GeneratorExit") == 0;
     Py_XDECREF(raises);
     PyErr_Restore(type, error, traceback);
-    return over;
+    return exits;
 }
 
 static int traverse(PyObject *object, visitproc visit, void *arg)
@@ -193,17 +198,26 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-/* One that waits in a `try` or a `with` is closed: nobody is left to hear what that raises. */
+/* One that waits in a `try` or a `with` is closed: nobody is left to hear what that raises. The
+ * collector asks for it before it clears anything of a cycle, the session's among them. */
+static void finalize(PyObject *object)
+{
+    Generator *self = (Generator *)object;
+    PyObject *kind, *error, *traceback;
+    if (self->is_finalized || !self->frame || !waits(self->frame)) return;
+    self->is_finalized = 1;
+    PyErr_Fetch(&kind, &error, &traceback);
+    Py_XDECREF(ended_by_exit(object, PyObject_CallNoArgs(helper[GENERATOR_EXIT])));
+    PyErr_Clear();
+    PyErr_Restore(kind, error, traceback);
+}
+
 static void dealloc(PyObject *object)
 {
     Generator *self = (Generator *)object;
     PyTypeObject *type = Py_TYPE(object);
-    PyObject *kind, *error, *traceback;
     PyObject_GC_UnTrack(object);
-    PyErr_Fetch(&kind, &error, &traceback);
-    if (self->frame && waits(self->frame)) Py_XDECREF(closed(self->frame, NULL));
-    PyErr_Clear();
-    PyErr_Restore(kind, error, traceback);
+    finalize(object); /* which takes no reference to it */
     Py_XDECREF(self->frame);
     Py_XDECREF(self->name);
     Py_XDECREF(self->contexts);
@@ -222,6 +236,7 @@ static PyMemberDef members[] = {
 /* Nothing of it is cleared in a cycle, which has a dict in it, or an iterator of programs'. */
 static PyType_Slot slots[] = {
     {Py_tp_dealloc, dealloc},
+    {Py_tp_finalize, finalize},
     {Py_tp_traverse, traverse},
     {Py_tp_members, members},
     {Py_tp_doc, "A generator of a program's."},

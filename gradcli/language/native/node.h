@@ -57,9 +57,9 @@ extern HIDDEN PyObject *name_key, *span_key, *stack_key, *raises_key, *context_k
 enum { TENSOR, INSTANCE, ITERATOR, LANGUAGE_TYPE, USER_CLASS, EXCEPTION_TYPE, FUNCTION, SIGNATURE, HOT,
        SESSION, LIMITS, COUNTS, CHANGES, BOUND, METHOD, MODULE, PER_SESSION, SCOPE, CLASSES };
 enum { INVOKE, ENDED, WRITE, ENTER_BY, FIND_LENGTH, LENGTH_OF, TOO_MANY_STEPS, TOO_MANY_CALLS,
-       INIT_RETURNED, GENERATOR_ENDED, WITHIN, TOO_DEEP, CAUGHT, REFUSED, ERROR, WHEN_CHANGED, FOREIGN,
-       DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST, TOO_MANY_ELEMENTS, CLASS_OF_HOST, FIND_INIT, RAISED,
-       HOST_METHOD, HELPERS };
+       INIT_RETURNED, GENERATOR_ENDED, GENERATOR_EXIT, WITHIN, TOO_DEEP, CAUGHT, REFUSED, ERROR,
+       WHEN_CHANGED, FOREIGN, DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST, TOO_MANY_ELEMENTS,
+       CLASS_OF_HOST, FIND_INIT, RAISED, HOST_METHOD, HELPERS };
 extern HIDDEN PyTypeObject *known_class[CLASSES];
 extern HIDDEN Py_ssize_t known_size[CLASSES];
 extern HIDDEN PyObject *helper[HELPERS];
@@ -320,16 +320,21 @@ typedef struct {
 /* The class of such objects, with these slots and those that all have. */
 HIDDEN PyTypeObject *waiting_type(const char *name, int size, int item, PyType_Slot *own);
 
-/* What `close` does, and whether the exception that is set is the end that it brings to a generator. */
-HIDDEN PyObject *closed(PyObject *self, PyObject *nothing);
-HIDDEN int is_over(PyObject *self);
+/* End what waits by a GeneratorExit, which is taken, as `close` does: the program's own in the body of
+ * a generator, the host's elsewhere. NULL for an error, that of its making among them. */
+HIDDEN PyObject *ended_by_exit(PyObject *self, PyObject *error);
+
+/* Whether an object is a generator of a program's, and whether the exception that is set is its
+ * GeneratorExit. */
+HIDDEN int is_generator(PyObject *object);
+HIDDEN int is_generator_exit(void);
 
 /* What a call of `__next__`, `send` or `throw` says that returned a value, or NULL. */
 HIDDEN PySendResult status_of(PyObject *value, PyObject **result);
 
-/* Raise the exception that is set in any iterator, or close it for the end that `close` brings: as a
- * generator of the host's does it with what it draws from. */
-HIDDEN PySendResult thrown_into(PyObject *waiting, PyObject **result);
+/* Raise the exception that is set in any iterator, as a generator of the host's does it with what it
+ * draws from: GeneratorExit closes one, the program's one that the program draws from. */
+HIDDEN PySendResult thrown_into(PyObject *waiting, int delegates, PyObject **result);
 
 /* Whether a block waits for a statement of its own. */
 HIDDEN int waits(PyObject *frame);

@@ -17,10 +17,10 @@ PySendResult status_of(PyObject *value, PyObject **result)
     return *result ? PYGEN_RETURN : PYGEN_ERROR;
 }
 
-PySendResult thrown_into(PyObject *waiting, PyObject **result)
+PySendResult thrown_into(PyObject *waiting, int delegates, PyObject **result)
 {
     PyObject *type, *error, *traceback, *value = NULL;
-    int closes = PyErr_ExceptionMatches(PyExc_GeneratorExit);
+    int closes = PyErr_ExceptionMatches(PyExc_GeneratorExit) || (delegates && is_generator_exit());
     *result = NULL;
     PyErr_Fetch(&type, &error, &traceback);
     PyErr_NormalizeException(&type, &error, &traceback);
@@ -102,14 +102,15 @@ static PyObject *throw(PyObject *self, PyObject *error)
     return drawn(status, result);
 }
 
-PyObject *closed(PyObject *self, PyObject *nothing)
+PyObject *ended_by_exit(PyObject *self, PyObject *error)
 {
     PyObject *result;
-    (void)nothing;
-    PyErr_SetNone(PyExc_GeneratorExit);
+    if (!error) return NULL;
+    PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_DECREF(error);
     PySendResult status = resumed(self, NULL, &result);
     if (status == PYGEN_ERROR) {
-        if (!PyErr_ExceptionMatches(PyExc_GeneratorExit) && !is_over(self)) return NULL;
+        if (!PyErr_ExceptionMatches(PyExc_GeneratorExit) && !is_generator_exit()) return NULL;
         PyErr_Clear();
         Py_RETURN_NONE;
     }
@@ -117,6 +118,13 @@ PyObject *closed(PyObject *self, PyObject *nothing)
     if (status == PYGEN_RETURN) Py_RETURN_NONE;
     PyErr_SetString(PyExc_RuntimeError, "generator ignored GeneratorExit");
     return NULL;
+}
+
+static PyObject *closed(PyObject *self, PyObject *nothing)
+{
+    PyObject *exit = is_generator(self) ? helper[GENERATOR_EXIT] : PyExc_GeneratorExit;
+    (void)nothing;
+    return ended_by_exit(self, PyObject_CallNoArgs(exit));
 }
 
 static PyMethodDef methods[] = {

@@ -17,6 +17,7 @@ from gradcli.language.compiler.statements.handling import (
     Context,
     clause_of,
     forget_frames,
+    happened_while,
     matching,
     unbound,
 )
@@ -38,9 +39,9 @@ from gradcli.language.compiler.waiting import (
     in_loops,
 )
 from gradcli.language.functions.calls import locate
-from gradcli.language.functions.generators import Running, is_generator
+from gradcli.language.functions.generators import Running, delegate
 from gradcli.language.limits import too_many_steps
-from gradcli.language.objects.exceptions import Raised, caught
+from gradcli.language.objects.exceptions import caught
 from gradcli.language.objects.iteration import Iterator, iterate
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import BREAK, CONTINUE, Run
@@ -87,10 +88,7 @@ def _block(c: Compiler, body: list[tree.Statement], scope: Scope) -> Resume:
     """
     code = _Block(c, scope)
     code.block(body, None)
-    if c.nodes is not None:
-        parts = *in_loops(c), None, None, None, *code.flat()
-        return c.nodes.frame(code.loops, c.state, None, *parts)
-    return _in_python(c, [tuple(each) for each in code.instructions])
+    return code.resumed()
 
 
 def _in_python(c: Compiler, instructions: list[tuple[Any, ...]]) -> Resume:
@@ -139,10 +137,9 @@ def _in_python(c: Compiler, instructions: list[tuple[Any, ...]]) -> Resume:
             elif kind is DELEGATE:
                 values = part(variables)
                 state.place = where
-                if is_generator(values):
-                    yield from values.source
-                else:
-                    yield from iterate(values)
+                values = yield from delegate(values)
+                if to == _OUTSIDE:
+                    return values
                 values = None
             else:
                 values = part(variables) if kind is BEGIN else (yield from part(variables))
@@ -178,6 +175,14 @@ class _Block(Code):
         self.c = c
         self.scope = scope
         self.loops = 0
+
+    def resumed(self) -> Resume:
+        """What runs them."""
+        c = self.c
+        if c.nodes is not None:
+            parts = *in_loops(c), None, None, None, *self.flat()
+            return c.nodes.frame(self.loops, c.state, None, *parts)
+        return _in_python(c, [tuple(each) for each in self.instructions])
 
     def block(self, body: list[tree.Statement], loop: _Loop | None) -> None:
         """The statements of a block, in a loop of the program or none."""
@@ -465,21 +470,16 @@ def _start(part: Any) -> float:
 
 def _yield(c: Compiler, node: tree.Yield | tree.YieldFrom, scope: Scope) -> Resume:
     """`yield value` and `yield from value`; the result is what the expression gives."""
-    state, span = c.state, node.span
     evaluate = (lambda variables: None) if node.value is None else c.expression(node.value, scope)
+    if isinstance(node, tree.YieldFrom):
+        code = _Block(c, scope)
+        code.add(DELEGATE, evaluate, node.span, _OUTSIDE)
+        return code.resumed()
 
     def resume(variables: Variables) -> Generator[Any, Any, Any]:
         return (yield evaluate(variables))
 
-    def delegate(variables: Variables) -> Generator[Any, Any, Any]:
-        values: Any = evaluate(variables)
-        state.place = span
-        if is_generator(values):
-            return (yield from values.source)
-        yield from iterate(values)
-        return None
-
-    return delegate if isinstance(node, tree.YieldFrom) else resume
+    return resume
 
 
 # --- compound statements --------------------------------------------------------------------------
@@ -523,11 +523,8 @@ def _handled(c: Compiler, body: Resume, node: tree.Try, scope: Scope) -> Resume:
     def run(variables: Variables) -> Generator[Any, Any, Any]:
         try:
             ended = yield from body(variables)
-        except (Exception, GeneratorExit) as raised:
-            if isinstance(raised, GeneratorExit):  # the end that `close` brings
-                error = locate(Raised("GeneratorExit", "", ()), state)
-            else:
-                error = locate(caught(raised), state)
+        except Exception as raised:
+            error = locate(caught(raised), state)
         else:
             return (yield from orelse(variables)) if ended is None else ended
         clause = matching(clauses, error, variables, state)
@@ -539,6 +536,9 @@ def _handled(c: Compiler, body: Resume, node: tree.Try, scope: Scope) -> Resume:
             ended = yield from bodies[clauses.index(clause)](variables)
             forget_frames(error)
             return ended
+        except GradcliError as another:
+            happened_while(another, error)
+            raise
         finally:
             handled.pop()
             clause.unbind(variables)
@@ -552,6 +552,8 @@ def _finally(c: Compiler, body: Resume, final: Resume) -> Resume:
     def run(variables: Variables) -> Generator[Any, Any, Any]:
         try:
             ended = yield from body(variables)
+        except GeneratorExit:  # the host's: nobody is left who could go on with it
+            raise
         except BaseException as error:
             if isinstance(error, GradcliError):
                 locate(error, state)
@@ -580,6 +582,8 @@ def _within(context: Context, value: Resume, body: Resume) -> Resume:
         try:
             context.store(variables, entered)
             ended = yield from body(variables)
+        except GeneratorExit:  # the host's, as in `_finally`
+            raise
         except BaseException as error:
             if context.takes(leave, error):
                 return None

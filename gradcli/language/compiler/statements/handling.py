@@ -130,7 +130,7 @@ def _by_the_first(c: Compiler, clauses: list[Clause]) -> Handle:
             forget_frames(error)
             return ended
         except GradcliError as another:
-            _happened_while(another, error)
+            happened_while(another, error)
             raise
         finally:
             handled.pop()
@@ -339,7 +339,7 @@ class Context(Record):
         try:
             return bool(call(leave, (type_of(error), error, None), {}))
         except GradcliError as another:
-            _happened_while(another, error)
+            happened_while(another, error)
             raise
 
     def leave(self, leave: Any) -> None:
@@ -358,11 +358,11 @@ def _leaving_failed(error: Exception, value: Any, kind: Any, raised: Any) -> NoR
     """Raise what a program sees of the failure of an object's `__exit__`."""
     failed = call_failed(error, value.__exit__, (kind, raised, None), {})
     if isinstance(failed, GradcliError):
-        _happened_while(failed, raised)
+        happened_while(failed, raised)
     raise failed from error
 
 
-def _happened_while(another: GradcliError, error: GradcliError) -> None:
+def happened_while(another: GradcliError, error: GradcliError) -> None:
     """Let an error have as its `__context__` the one that was handled when it was raised."""
     if another is not error and another.context is None:
         another.context = error
