@@ -425,6 +425,68 @@ MISTAKES = {
             )
         ],
     ),
+    "drawn": Mistake(
+        [
+            Asked(
+                ["why", "encoder.weight.grad"],
+                ["normal() draws here", "as of `sample()`", "`rsample()`", "drawn.py:23"],
+            ),
+            Asked(
+                ["why", "prior.weight.grad"],
+                ["`Rounded` gave this as a result that carries no gradient", "drawn.py:24"],
+            ),
+        ],
+        [Cured(".sample()", ".rsample()", "assert encoder.weight.grad.abs().sum() > 0")],
+    ),
+    "steps_inside": Mistake(
+        [
+            Asked(["why", "net.0.weight"], ["trains = True", "a gradient arrived and was used"]),
+            Asked(
+                ["why", "net.0.weight.grad"],
+                ["a gradient arrived, and was cleared afterwards", "steps_inside.py:20"],
+            ),
+        ],
+        [Cured("    optimizers[p].zero_grad()", "    pass", "assert len(norms) == 4")],
+    ),
+    "left_out": Mistake(
+        [
+            Asked(
+                ["why", "net.weight"],
+                [
+                    "trains = False",
+                    "a GradScaler left out the step() of `opt`",
+                    "left_out.py:16",
+                ],
+            ),
+            Asked(["blame"], ["in the backward pass of sqrt", "left_out.py:14", "equal to 0e+00"]),
+        ],
+        [Cured("(net(x) * 0)", "(net(x) ** 2 + 1)", "assert not net.weight.equal(before)")],
+    ),
+    "at_rate_0": Mistake(
+        [
+            Asked(
+                ["why", "net.weight"],
+                [
+                    "`opt` has lr=0 for it at the step()",
+                    "began with lr=0.01, of which a schedule has made 0",
+                ],
+            )
+        ],
+        [Cured("step < 10", "step < 1", "assert not net.weight.equal(before)")],
+    ),
+    "never_on": Mistake(
+        [
+            Asked(
+                ["why", "net.weight"],
+                ["trains = False", "under set_grad_enabled(False)", "never_on.py:12"],
+            )
+        ],
+        [
+            Cured(
+                "set_grad_enabled(False)", "set_grad_enabled(True)", "assert net.weight.grad.any()"
+            )
+        ],
+    ),
     "half_overflow": Mistake(
         [
             Asked(

@@ -513,8 +513,15 @@ RECORDED = {
 }
 """Functions that the language has for recordings alone, and their names there."""
 
-UNCOUNTED = ("batch_norm", "instance_norm")
-"""Functions that write to the running statistics that they take, and count no version."""
+UNCOUNTED = ("batch_norm", "instance_norm", "_amp_foreach_non_finite_check_and_unscale_")
+"""Functions that write to their second or third operand, as running statistics, and count no
+version.
+"""
+
+DRAWN_FROM = frozenset(
+    {"normal", "bernoulli", "multinomial", "poisson", "binomial", "_standard_gamma"}
+)
+"""What draws from a distribution that its operands say."""
 
 ATTENTION = "F.scaled_dot_product_attention"
 
@@ -851,6 +858,8 @@ class Window:
         lists: the tensors whose elements the program read, and what they held.
         shared: by their memory, the tensors that NumPy may write to, and what they held.
         steps: the steps of optimizers behind the last backward pass.
+        skipped: the events at which a GradScaler left out a step, by `id`, with the `id` of the
+            optimizer and its name.
         uncounted: the `id` of tensors that were written to and whose version does not say so.
     """
 
@@ -874,6 +883,7 @@ class Window:
         self.shared: dict[int, tuple[Any, Any]] = {}
         self.notes: list[str] = []
         self.steps: list[Step] = []
+        self.skipped: dict[int, tuple[int, str]] = {}
         self.backwards = 0
         self.transforms = 0
         self.sets_grads = False
@@ -955,6 +965,7 @@ class Step:
         of: Callable[[Any], Value],
     ) -> None:
         self.kind = type(optimizer)
+        self.optimizer = id(optimizer)
         self.name = name
         self.place = place
         self.creation = creation
@@ -1119,6 +1130,7 @@ class Here(threading.local):
         is_heard: whether it is the main one, or one that the program started; not one of PyTorch's
             own, which run backward passes on a GPU.
         silent: how many blocks it is in where nothing is heard.
+        passes: how many backward passes run.
         stack: the numbers of the module calls that are running, in the window `window`.
         recomputed, unrecorded: how many checkpointed regions it is in, with and without an input
             that requires grad.
@@ -1130,6 +1142,7 @@ class Here(threading.local):
     def __init__(self) -> None:
         self.is_heard = False
         self.silent = 0
+        self.passes = 0
         self.stack: list[int] = []
         self.window: Any = None
         self.recomputed = 0
@@ -1213,6 +1226,7 @@ class Recorder:
         put(torch.nn.Module, "register_parameter", self._registering)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             put(torch.nn.utils, name, self._clipping)
+        put(getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler), "step", self._scaling)
         if hasattr(torch, "compile"):
             put(torch, "compile", self._compiling)
         if torch.distributed.is_available():
@@ -1420,6 +1434,26 @@ class Recorder:
 
         return clip
 
+    def _scaling(self, former: Any) -> Any:
+        """The step of a GradScaler, which leaves out that of the optimizer where a gradient is not
+        finite.
+        """
+
+        def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            before = self.steps
+            result = former(scaler, optimizer, *args, **kwargs)
+            if self.steps == before and not self.is_unheard() and self.window.backwards:
+                self._skipped(optimizer)
+            return result
+
+        return step
+
+    def _skipped(self, optimizer: Any) -> None:
+        """Enter that a step was left out."""
+        event = Event(SKIPPED_STEP, [], {}, self._place(sys._getframe(2)), -1)
+        self.window.skipped[id(event)] = id(optimizer), self._name_of(optimizer)[0]
+        self.window.events.append(event)
+
     def end(self) -> None:
         """Hear nothing any more."""
         self.replaced.restore()
@@ -1441,7 +1475,8 @@ class Recorder:
             return None
         self._list_optimizers(self.window)
         if self.window.backwards or self.last_trained is None:
-            return self.window if self.window.events else self.last_trained
+            behind = self.window if self.window.events else self.last_trained
+            return behind or self.previous  # no pass ran, and steps that found nothing
         return self.last_trained
 
     # --- functions --------------------------------------------------------------------------------
@@ -1979,12 +2014,25 @@ class Recorder:
             self._fail(error)
             return function(*args, **kwargs)
         self.here.silent += 1
+        self.here.passes += 1
+        steps = self.steps
         try:
             result = function(*args, **kwargs)
         finally:
             self.here.silent -= 1
+            self.here.passes -= 1
         self._guarded(self._after_backward)(event)
+        if self.steps != steps and not self.here.passes and not self.is_done:
+            self._guarded(self._stepped_inside)()
         return result
+
+    def _stepped_inside(self) -> None:
+        """End the window behind a pass whose hooks stepped: they wrote to leaves, as any hook."""
+        if self.settings.at == "step" and self.steps >= self.settings.number:
+            self._finish()
+        self.window.keep(self.pool)
+        self.previous = self.last_trained = self.window
+        self.window = Window()
 
     def _trains_elsewhere(self) -> bool:
         """Whether another thread runs backward passes: a window is that of one, and this thread is
@@ -2190,6 +2238,8 @@ class Recorder:
         if self.is_done or not self.here.is_heard:
             return None
         self.here.silent += 1
+        if self.here.passes:
+            return None
         self._stand_aside()
         if self.window.backwards:
             self.window.keep(self.pool)
@@ -2216,8 +2266,9 @@ class Recorder:
     def _step_of(self, optimizer: Any) -> Step:
         """Enter an optimizer into the window, with the name that the program has for it."""
         place = self._place(sys._getframe(2))
-        name = self._name_of(optimizer)[0] or "optimizer"
         creation = self.creations.of(optimizer)
+        name = self._name_of(optimizer)[0] or dict(self.window.skipped.values()).get(id(optimizer))
+        name = name or "optimizer"
         step = Step(optimizer, name, place, creation, self._parameter)
         self.window.steps.append(step)
         return step
@@ -2264,6 +2315,8 @@ class Recorder:
         """End the window behind a step."""
         self.here.silent -= 1
         self.steps += 1
+        if self.here.passes:
+            return
         self.previous = self.window
         if self.window.backwards and not self.window.steps:
             # Its closure began a window of its own, behind what the step began with.
@@ -2364,6 +2417,7 @@ UNRECORDED_CHECKPOINT = "checkpoint(use_reentrant=True)"
 
 NOWHERE = Place([], ())
 UNSEEN_WRITE = Spec("unseen write", "copy_")
+SKIPPED_STEP = Spec("skipped step", "step")
 WRITTEN_BY_HOOK = "written to by a hook, which is not run again"
 HOOK = Spec("hook", "register_hook")
 GRAD_BEFORE = Spec("grad before", "grad")
@@ -2843,6 +2897,11 @@ class Writer:
             text = f"{step.name} = torch.optim.SGD({', '.join(texts)}, lr=1.0)  # stands for {kind}"
             self.notes.append(f"the step of {step.name}, a {kind}, is not computed again")
         self.lines.append(Line(text, step.creation))
+        for number, (_, settings) in enumerate(step.groups):
+            first = settings.get("initial_lr")
+            if first is not None and first != settings["lr"]:
+                group = f"{step.name}.param_groups[{number}]"
+                self.lines.append(Line(f"{group}['initial_lr'] = {self._setting(first)}"))
         if standard and step.ran:
             self.stepping.add(step.name)
             self._state(step)
@@ -3027,6 +3086,11 @@ class Writer:
                 data = self.keep(self._fresh(f"{value.text}.grad"), grad)
                 self.lines.append(Line(f"{value.text}.grad = {data}", event.place))
                 self.has_grad.add(id(value))
+        elif spec is SKIPPED_STEP:
+            left_out = self.window.skipped[id(event)][0]
+            for step in self.window.steps:
+                if step.optimizer == left_out:
+                    self.lines.append(Line(f"skipped_step({step.name})", event.place))
         elif spec is HOOK:
             if event.hook is not None and event.hook not in self.hooked:
                 self._hook(event.hook, event.args[0])
@@ -3204,12 +3268,28 @@ class Writer:
         if event.edges is not None and event.edges.passes and present:
             self.lines.append(Line(self._opaque(event, present), event.place, event.call))
             return
+        sources = self._sources(event, drawn)
         for each in present:
             name = self._fresh(each.text)
-            text = f"{each.text} = {self.keep(name, each.tensor)}"
+            text = f"{each.text} = {self.keep(name, each.tensor)[:-1]}{sources})"
+            if sources and event.modes:
+                text = f"with {', '.join(event.modes)}: {text}"
             self.lines.append(Line(text, event.place, event.call))
             if drawn:
                 self.drawn.append(name)
+
+    def _sources(self, event: Event, drawn: bool) -> str:
+        """What results that are read from the recording were computed from, behind the function
+        that did it: no gradient flows there, and `why` says so.
+        """
+        short = event.spec.name.rpartition(".")[2]
+        if event.spec.name in MAKING or (drawn and short.rstrip("_") not in DRAWN_FROM):
+            return ""
+        operands = [event.args, list(event.kwargs.values())]
+        texts = [each.text for each in values_in(operands) if each.tensor.is_floating_point()]
+        known = [each for each in dict.fromkeys(texts) if each]
+        maker = f"{'drawn_by' if drawn else 'by'}={short!r}"
+        return ", ".join(["", *known, maker]) if known else ""
 
     def _opaque(self, event: Event, results: list[Value]) -> str:
         """An operation with its results and the gradients that PyTorch computed."""

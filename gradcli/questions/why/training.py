@@ -144,10 +144,16 @@ def _idle(run: Recorded, name: str, called: str, group: Mapping[str, Any]) -> Wh
     changes = group.get("initial_lr") or any(_SETS_RATE.search(e.span.text) for e in run.program)
     if group.get("lr") == 0 and not changes:
         text = f"`{called}` has lr=0 for it"
+        if place is not None and place.source.origins is not None:
+            return _answer(name, "no rate", text, [Detachment(place, _RECORDED_RATE)])
         rate = "" if place is None else re.sub(r"\blr\s*=\s*0[.0]*(e-?\d+)?", "lr=0.1", place.text)
         tries = instead(place, rate)
         detachment = Detachment(place, text, "give it a learning rate", (), tries)
         return _answer(name, "no rate", text, [detachment])
+    if group.get("lr") == 0 and changes and place is not None and place.source.origins is not None:
+        text = f"`{called}` has lr=0 for it at the step()"
+        began = f"it began with lr={group.get('initial_lr')}, of which a schedule has made 0"
+        return _answer(name, "no rate at step", text, [Detachment(place, began)])
     step, used = _steps(run, called)
     if used or (step is not None and not run.recorder.passes):
         return None
@@ -155,6 +161,14 @@ def _idle(run: Recorded, name: str, called: str, group: Mapping[str, Any]) -> Wh
         text = f"no step() of `{called}` finds a gradient"
         at_step = Detachment(step, "here there is none", _ORDER, (), _in_order(run, called))
         return _answer(name, "no gradient at step", text, [at_step])
+    skipped = _skipped(run, called)
+    if skipped is not None:
+        text = (
+            "the gradients hold a NaN or an infinity, where GradScaler calls no step(): `gradcli"
+            " blame` finds the first; where the scale alone is too large, update() makes it smaller"
+        )
+        reason = f"a GradScaler left out the step() of `{called}`"
+        return _answer(name, "skipped step", reason, [Detachment(skipped, text)])
     text = f"`{called}` has it, and its step() is never called"
     written = [e.span for e in calls_of(run.program, ".step") if _steps_it(e, called)]
     if written:
@@ -167,6 +181,21 @@ def _idle(run: Recorded, name: str, called: str, group: Mapping[str, Any]) -> Wh
     )
     detachment = Detachment(place, "made here", f"call `{called}.step()`", (), tries)
     return _answer(name, "no step", text, [detachment])
+
+
+_RECORDED_RATE = (
+    "this is its rate at the step() that was recorded: it was made so, or it was changed since"
+)
+
+
+def _skipped(run: Recorded, called: str) -> Span | None:
+    """Where a GradScaler left out the last step of an optimizer in a recording."""
+    for each in reversed(run.provenance.evaluations):
+        node = each.node
+        function = node.function.span.text if isinstance(node, tree.Call) else ""
+        if function == "skipped_step" and _is_of(each, called):
+            return node.span
+    return None
 
 
 def _steps_it(call: tree.Call, called: str) -> bool:

@@ -22,12 +22,12 @@ _UNDER = re.compile(r"with [^:]*: ")
 _ASSIGNED = re.compile(rf"({_WORD}(?:, {_WORD})*),? = (.*)")
 _HELD = re.compile(r"(\S+) = (?:nn\.Parameter|torch\.empty)\(|(\S+)\.register_buffer\('(\w+)'")
 _MADE = re.compile(r"(\S+) = \w+\(\)$|class |\S+\.add_module\(|\S+ = nn\.Sequential\(\)$")
-_OUTSIDE = re.compile(r"\S+\.grad = |\w+\.state\[|\w+\.step\(\)|recorded_step\(")
+_OUTSIDE = re.compile(r"\S+\.grad = |\w+\.(?:state|param_groups)\[|\w+\.step\(\)|recorded_step\(")
 _CHOOSES = re.compile(r"\bwhere\(")
 _MASKS = re.compile(r"\b(?:where|masked_fill)\(")
 
 
-_DATA = re.compile(r"\w+ = recorded\('[^']*'\)(\.requires_grad_\(\))?$")
+_DATA = re.compile(r"\w+ = recorded\('[^']*'(, .*)?\)(\.requires_grad_\(\))?$")
 _WRITES = re.compile(r"_\(|inplace=True|\] = ")
 
 NEAR = 12

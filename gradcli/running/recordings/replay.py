@@ -483,6 +483,10 @@ def recorded_number(number: float, *sources: Any) -> Any:
     return result
 
 
+def skipped_step(optimizer: Any) -> None:
+    """Where a GradScaler left out the step of an optimizer."""
+
+
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **{name: partial(recurrent, name) for name in _LAYERS},
     **{f"{name}_cell": partial(cell, f"{name}_cell") for name in _LAYERS},
@@ -490,6 +494,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "pack_padded_sequence": packed,
     "pad_packed_sequence": padded,
     "recorded_number": recorded_number,
+    "skipped_step": skipped_step,
     "unscale": unscale,
     "update_scale": update_scale,
 }
@@ -658,7 +663,7 @@ class Replay:
         self._ends: dict[int, list[str]] = {}
         self._left_out: set[int] = set()
         self._calls: list[tuple[int, ModuleCall]] = []
-        session.values["recorded"] = lambda name: self._recorded(name)
+        session.values["recorded"] = lambda name, *sources, **maker: self._recorded(name)
         session.values["opaque"] = lambda number, *inputs: self._opaque(number, inputs)
         session.values["recorded_hook"] = self._hook
         session.values["recorded_step"] = self._step
