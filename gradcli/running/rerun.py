@@ -133,13 +133,16 @@ class Writes:
         nodes: the number of the node made last, when each statement ended, and `depths`: how many
             statements stand around it.
         at: the statements that wrote to each leaf, by its `id`.
+        first: the statement behind which each leaf was there.
     """
 
     def __init__(self, run: Run, by_value: bool) -> None:
         self.nodes: list[int] = []
         self.depths: list[int] = []
         self.at: dict[int, list[int]] = {}
+        self.first: dict[int, int] = {}
         self._run = run
+        self._no_node = run.session.state.sequence_nr
         self._by_value = by_value
         self._known: dict[int, tuple[Tensor, Any]] = {}
         tell_of_statements(run.session.interpreter, self._ended)
@@ -153,15 +156,21 @@ class Writes:
             known = self._known.get(id(leaf))
             if known is not None and not np.array_equal(known[1], now, equal_nan=self._by_value):
                 self.at.setdefault(id(leaf), []).append(number)
+            self.first.setdefault(id(leaf), number)
             self._known[id(leaf)] = leaf, now
 
     def ahead_of(self, leaf: Tensor, node: int, always: bool) -> int | None:
-        """The last statement before the one that made a node, None where none wrote to a leaf,
-        unless it is wanted `always`.
+        """The last statement before the one that made a node, or the one that began the leaf where
+        that was ahead of all nodes; None where none wrote to a leaf, unless it is wanted `always`.
         """
         if id(leaf) not in self.at and not always:
             return None
         own = bisect_left(self.nodes, node)
+        # What was computed from it in between, outside the graph, is of the same values.
+        began = (self.first.get(id(leaf), own), *self.at.get(id(leaf), ()))
+        begun = max((n for n in began if n < own), default=own)
+        if begun < own and (self.nodes[begun] == self._no_node or id(leaf) not in self.at):
+            return begun
         # The node of a custom function is made behind the statements of its forward().
         inside = self.depths[own] if own < len(self.depths) else 0
         return next((n for n in reversed(range(own)) if self.depths[n] <= inside), None)
