@@ -325,6 +325,141 @@ _WHY += [
 ]
 
 
+_TURNS = """\
+from torch import nn
+G, D = nn.Linear(2, 2), nn.Linear(2, 1)
+og, od = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (G, D)]
+def of_critic(z):
+    fake = G(z).detach()
+    loss_d = D(fake).pow(2).mean()
+    od.zero_grad(); loss_d.backward(); od.step()
+def of_generator(z):
+    fake = G(z).detach()
+    loss_g = (D(fake) - 1).pow(2).mean()
+    og.zero_grad(); loss_g.backward(); og.step()
+for step in range(2):
+    z = torch.ones(3, 2)
+"""
+
+_STEPS_INSIDE = """\
+from torch import nn
+net = nn.Linear(2, 1)
+opts = {p: torch.optim.SGD([p], lr=0.1) for p in net.parameters()}
+def hook(p):
+    opts[p].step()
+    opts[p].zero_grad()
+for p in net.parameters():
+    p.register_post_accumulate_grad_hook(hook)
+for i in range(3):
+    net(torch.ones(4, 2)).sum().backward()
+"""
+
+_OF_MODULE = """\
+from torch import nn
+net = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+net[1].register_full_backward_hook(lambda module, into, out: tuple(g * 0 for g in into))
+loss = net(torch.ones(3, 2)).sum()
+loss.backward()
+"""
+
+_SLOPES = """\
+from torch import nn
+D = nn.Linear(2, 1)
+x = torch.ones(4, 2, requires_grad=True)
+g, = torch.autograd.grad(D(x).pow(2).sum(), x)
+loss = (g.detach() * 1.).sum() + D(x).sum()
+"""
+
+_INNER = """\
+from torch import nn
+net = nn.Linear(2, 1)
+x = torch.tensor([[1., 2.], [3., -1.]])
+def inner(params):
+    w, b = params
+    grads = torch.autograd.grad((x @ w.t() + b - 1).pow(2).mean(), params)
+    return [p - 0.1 * g for p, g in zip(params, grads)]
+fast = list(net.parameters())
+for _ in range(2):
+    fast = inner(fast)
+loss = (x @ fast[0].t() + fast[1] - 1).pow(2).mean()
+loss.backward()
+"""
+
+_WHY += [
+    Row(  # the way to the critic's loss is cut as it should be
+        "why G.weight",
+        f"{_TURNS}    of_critic(z)\n    of_generator(z)",
+        ("the only way from G.weight to loss_g leaves the graph", ":10:12"),
+        (":6:12",),
+    ),
+    Row(
+        "why G.weight.grad",
+        f"{_TURNS}    of_generator(z)\n    of_critic(z)",
+        ("the only way from G.weight to loss_g leaves the graph", ":10:12"),
+        (":6:12", "loss_d"),
+    ),
+    Row(
+        "why net.weight",
+        _STEPS_INSIDE,
+        ("trains = True", "a gradient arrived and was used, and was cleared afterwards"),
+        ("`inputs`",),
+    ),
+    Row(
+        "why net.weight.grad",
+        _STEPS_INSIDE,
+        ("a gradient arrived, and was cleared afterwards", ":7:5"),
+        ("`inputs`",),
+    ),
+    Row(
+        "why h.grad",
+        "x = torch.ones(2, requires_grad=True)\nh = x * 2\nh.retain_grad()\n"
+        "loss = (h.detach() * x).sum()\nloss.backward()",
+        ("the only way from h to loss leaves the graph", "leave `.detach()` out here"),
+        ("are not kept",),
+    ),
+    Row(
+        "why x.grad",
+        "class Pick(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+        "        out = x * 2\n        ctx.mark_non_differentiable(out)\n        return out\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return g * 2\n"
+        "x = torch.ones(2, requires_grad=True)\nv = torch.ones(2, requires_grad=True)\n"
+        "(Pick.apply(x) * v).sum().backward()",
+        ("`Pick` gives this output as one that carries no gradient", "this marks it"),
+        ("no_grad()", "did not require grad yet"),
+    ),
+    Row(
+        "why net.weight",
+        "net = torch.nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "def evaluate():\n    torch.set_grad_enabled(False)\n    net(torch.ones(2))\n"
+        "def train():\n    loss = net(torch.ones(2)).sum()\n"
+        "    if loss.requires_grad:\n        loss.backward()\n    opt.step()\n"
+        "evaluate()\ntrain()",
+        ("under set_grad_enabled(False)", ":8:12", "| 5 |", "set_grad_enabled(True)` before it"),
+        ("backward() was never called",),
+    ),
+    Row(  # of other uses that are 0 it does not come
+        "why logits.grad",
+        "logits = torch.tensor([[1., 3., 2.]], requires_grad=True)\n"
+        "w, at = logits.softmax(-1).topk(1)\nw = w / w.sum(-1, keepdim=True)\n"
+        "loss = sum((w * (at == i) * (i + 1)).sum() for i in range(3))\nloss.backward()",
+        ("its contributions add up to 0", "2 uses of `w`", ":4:5"),
+        ("other operand",),
+    ),
+    Row(
+        "why net.0.weight.grad",
+        _OF_MODULE,
+        ("a hook changes the gradient on its way from loss", "a hook of `net[1]`", ":4:1"),
+        ("passes nothing on",),
+    ),
+    Row(
+        "why net.weight.grad",
+        _INNER,
+        ("beside it: `torch.autograd.grad()`", "pass `create_graph=True`"),
+        ("a value of Python's",),
+    ),
+]
+
+
 _EMA = """\
 import copy
 from torch import nn
@@ -419,6 +554,16 @@ _CHECK += [
         "net = torch.nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\nopt.stop()",
         ("the program ended in error", "before anything else came of it"),
         ("call `opt.step()`",),
+    ),
+]
+
+_CHECK += [
+    Row("check", _OF_MODULE, ("net.0.weight.grad wrong", "a hook of `net[1]`", ":4:1")),
+    Row(  # a module's parameter is moved ahead of all that reads it, as another leaf is
+        "check",
+        _SLOPES,
+        ("D.weight.grad wrong", "D.bias.grad wrong", "x.grad wrong"),
+        ("fine",),
     ),
 ]
 

@@ -43,6 +43,9 @@ _WITHOUT_VALUES_OF = ("id", "isinstance", "len", "print", "range", "type")
 
 _DISPLAYS = (tree.Dict, tree.List, tree.Tuple)
 
+_HOLDING = ("dict", "enumerate", "iter", "list", "reversed", "sorted", "tuple", "zip")
+"""Functions whose results hold what they are given."""
+
 _MOST = 1000
 """So many results of a call are looked at."""
 
@@ -151,9 +154,7 @@ class Dataflow:
                 continue
             source = self.key(part)
             if source != key and not callable(part.value):
-                # A list holds its tensors with their history.
-                holds = isinstance(evaluation.node, _DISPLAYS)
-                self._add(Flow(source, key, holds, evaluation=evaluation))
+                self._add(Flow(source, key, _holds(evaluation, part), evaluation=evaluation))
 
     def _results(self, key: int, evaluation: Evaluation) -> None:
         """The tensors and numbers in what a call returned, where no operation made them."""
@@ -241,6 +242,16 @@ def _operands(call: Call) -> Iterator[tuple[str, Any, int | None]]:
                     yield name, each, number if name in op.lists else None
         elif isinstance(value, float):
             yield name, value, None
+
+
+def _holds(whole: Evaluation, part: Evaluation) -> bool:
+    """Whether the value of an expression holds that of a part as it is, with its history."""
+    node, value = whole.node, whole.value
+    if isinstance(node, tree.Comprehension) and isinstance(value, (list, tuple)):
+        return any(each is part.value for each in value[:_MOST])
+    if isinstance(node, tree.Call):
+        return node.function.span.text in _HOLDING and type(part.value) is not Tensor
+    return isinstance(node, _DISPLAYS)
 
 
 def _is_index(part: Evaluation, whole: Evaluation) -> bool:

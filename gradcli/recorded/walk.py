@@ -134,15 +134,25 @@ def hook_calls(
         if replaced and isinstance(event, (Arrival, Step)) and event.node in among
     }
     others = {*variables.values()} - changed
-    for each in tree.nodes_of(list(program)) if changed else ():
+    by_modules = any(_is_of_module(event) for event in events if event.node in among)
+    for each in tree.nodes_of(list(program)) if changed or by_modules else ():
         if not isinstance(each, tree.Call) or not isinstance(each.function, tree.Attribute):
             continue
         owner, method = each.function.value.span.text, each.function.name
         if not method.startswith("register_") or not method.endswith("hook"):
             continue
+        if not changed and "full_backward" not in method:
+            continue
         # A loop's variable, say, is none of the names; another tensor's name is.
         if _path(owner) not in others or method != "register_hook":
             yield each, owner
+
+
+def _is_of_module(event: Event) -> bool:
+    """Whether a backward hook of a module replaced a gradient: its node passes on what arrives."""
+    if not isinstance(event, Step) or event.node.node_name != "BackwardHookFunctionBackward":
+        return False
+    return not all(map(_alike, event.grads, event.fitted))
 
 
 def _path(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays import dtypes
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _MODES = ("no_grad", "inference_mode", "set_grad_enabled", "checkpoint(")
 
 _NUMBERS = ("item", "tolist")
+
+_AGAIN = "pass `create_graph=True` to differentiate it again"
 
 _OF_NUMBERS = ("cmath", "math", "np", "numpy")
 """Modules whose functions know no gradients."""
@@ -74,20 +76,63 @@ def detachment_of(
 
 def beside(run: Recorded, tensor: Tensor, root: Node) -> list[Detachment]:
     """Where a part of what a node stands for is computed from a tensor outside the graph: by
-    `detach()` and its like, not by ops without a derivative, and not in `forward` of a custom
-    function, whose `backward` stands for it.
+    `detach()` and its like, not by ops without a derivative.
     """
     flow = run.flow
+    goals = flow.outputs_of([(root, 0)])
+    cuts = flow.detachments([id(tensor)], goals)
+    draws = drawn_at(run, cuts, goals)
+    if draws:
+        return [detachment_of(each, flow.values, run.program) for each in draws]
+    found = [
+        detachment_of(each, flow.values, run.program)
+        for each in outside_functions(run, cuts)
+        if each.call is None or _is_unrecorded(run, each)
+    ]
+    for each in found:
+        if each.help == _AGAIN:
+            each.text += f": {_AGAIN}"
+    return found
+
+
+def outside_functions(run: Recorded, cuts: Sequence[Flow]) -> list[Flow]:
+    """Those of some steps that are not in `forward` of a custom function, whose call stands for
+    them.
+    """
     applied = {
         (each.span.source.name, each.span.start)
         for each in run.recorder.trace.instructions
         if isinstance(each.op, FunctionCall) and each.span is not None
     }
     return [
-        detachment_of(each, flow.values, run.program)
-        for each in flow.detachments([id(tensor)], flow.outputs_of([(root, 0)]))
-        if each.call is None or _is_unrecorded(run, each, applied)
+        each
+        for each in cuts
+        if each.call is None
+        or not any(
+            (span.source.name, span.start) in applied
+            for _, span in each.call.stack
+            if span is not None
+        )
     ]
+
+
+def drawn_at(run: Recorded, cuts: Sequence[Flow], goals: Collection[int]) -> list[Flow]:
+    """The draws of a recording that all of some cuts, which sample() makes ahead, lead to."""
+    flow = run.flow
+    ahead = flow.ingredients(goals) if cuts else set()
+    draws: dict[int, Flow] = {}
+    for cut in cuts:
+        steps = [
+            step
+            for key in (flow.computed_from([cut.target]) & ahead) | {cut.source}
+            for step in flow.onward.get(key, ())
+            if step.evaluation is not None and step.target in ahead
+            if is_draw(step.evaluation.node)
+        ]
+        if not steps:
+            return []
+        draws.update({step.target: step for step in steps})
+    return list(draws.values())
 
 
 def places_beside(
@@ -106,15 +151,10 @@ def places_beside(
                 yield each.place, each.text
 
 
-def _is_unrecorded(run: Recorded, flow: Flow, applied: Container[tuple[str, int]]) -> bool:
-    """Whether an op that has a derivative ran where nothing is recorded; not for a write, nor in
-    a custom function that was `applied` at one of these places.
-    """
+def _is_unrecorded(run: Recorded, flow: Flow) -> bool:
+    """Whether an op that has a derivative ran where nothing is recorded; not for a write."""
     call = flow.call
     if call is None or not call.op.node_name or call.grad_enabled:
-        return False
-    calls = [span for _, span in call.stack if span is not None]
-    if any((span.source.name, span.start) in applied for span in calls):
         return False
     return all(each.result is not call.output for each in run.recorder.writes)
 
@@ -156,6 +196,9 @@ def _operation_detachment(
             (),
             _recorded_view(program, source.name),
         )
+    marked = _marked(op, values.get(flow.target), place, program)
+    if marked is not None:
+        return marked
     if call.node is None or not _had_edge(flow):
         cut = _cut_in_place(program, source, place)
         if cut is not None:
@@ -173,6 +216,18 @@ def _operation_detachment(
     if type(target) is Tensor and not target.dtype.is_floating_point:
         return Detachment(place, f"{called}() gives positions too, which carry no gradient")
     return Detachment(place, f"this output of {called}() carries no gradient")
+
+
+def _marked(
+    op: Any, output: Any, place: Span | None, program: Sequence[tree.Statement]
+) -> Detachment | None:
+    """The answer for an output that a custom function marks as one without a gradient."""
+    if not isinstance(op, FunctionCall) or all(e is not output for e in op.node.non_differentiable):
+        return None
+    marks = [e.span for e in calls_of(program, ".mark_non_differentiable")]
+    labels = tuple(Label(span, "this marks it") for span in marks)
+    text = f"`{op.name}` gives this output as one that carries no gradient"
+    return Detachment(place, text, None, labels)
 
 
 def _cut_in_place(
@@ -337,12 +392,43 @@ def _language_detachment(
                 *_enclosing_copy(program, place),
             ),
         )
+    if isinstance(node, tree.Call) and _maker(node):
+        return _unrecorded_result(node, program)
     return _call_detachment(node, function) or Detachment(
         place,
         f"`{node.span.text}` gives a tensor without history"
         if type(values.get(flow.target)) is Tensor
         else "here it is a value of Python's, which has no history",
     )
+
+
+def _maker(node: tree.Expression, keywords: Container[str] = ("by", "drawn_by")) -> str:
+    """The function whose result a line of a recording reads, "" where it does not say."""
+    if not isinstance(node, tree.Call) or node.function.span.text != "recorded":
+        return ""
+    named = [each.value.span.text for each in node.arguments if each.name in keywords]
+    return named[0].strip("'") if named else ""
+
+
+def is_draw(node: tree.Expression) -> bool:
+    """Whether a line of a recording reads what was drawn from a distribution of its operands."""
+    return bool(_maker(node, ("drawn_by",)))
+
+
+def _unrecorded_result(node: tree.Call, program: Sequence[tree.Statement]) -> Detachment:
+    """The answer for what PyTorch computed, in a recording, without a gradient."""
+    place, called = node.span, _maker(node)
+    if is_draw(node):
+        text = (
+            f"{called}() draws here, and what is drawn has no history, as of `sample()`;"
+            " `rsample()`, where the distribution has it, lets the gradient through, and"
+            " `log_prob()` of what was drawn has one"
+        )
+        return Detachment(place, text)
+    if switched_off(program, place) is not None:
+        return Detachment(place, _UNRECORDED.format("no_grad()"))
+    text = f"`{called}` gave this as a result that carries no gradient"
+    return Detachment(place, f"{text}, as what `ctx.mark_non_differentiable()` is given")
 
 
 def _call_detachment(node: tree.Expression, function: str) -> Detachment | None:
@@ -359,8 +445,7 @@ def _call_detachment(node: tree.Expression, function: str) -> Detachment | None:
         return Detachment(place, text, help, (), without_call(node))
     if last == "grad":
         text = f"`{function}()` gives the gradient without its history"
-        help = "pass `create_graph=True` to differentiate it again"
-        return Detachment(place, text, help, (), with_argument(place, "create_graph=True"))
+        return Detachment(place, text, _AGAIN, (), with_argument(place, "create_graph=True"))
     if last == "Parameter":
         return Detachment(place, "a Parameter is a new leaf, without the history of its value")
     return None

@@ -29,6 +29,8 @@ from gradcli.questions.why.detachments import (
     Why,
     beside,
     detachment_of,
+    drawn_at,
+    outside_functions,
     step_detachment,
 )
 from gradcli.questions.why.edits import (
@@ -297,7 +299,11 @@ def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
     if run.has_numbers:
         passes = passes and bool(gradient.value.array.any())
     reason, places = gradient.reason, gradient.detachments
-    used = gradient.kind == "cleared" and was_used(run, places[0].place if places else None)
+    updates = run.recorder.updates.get(id(tensor))
+    used = gradient.kind == "cleared" and (
+        (updates is not None and updates.had_gradient)
+        or was_used(run, places[0].place if places else None)
+    )
     if gradient.kind == "cleared" and (tensor.version or not used):
         passes = used
         reason = "a gradient arrived and was used, and was cleared afterwards"
@@ -463,9 +469,13 @@ _PASSES = 3
 """Passes that are shown where several were added up."""
 
 
-def _added(before: Sequence[Any]) -> int:
+def _added(before: Sequence[Any], has_numbers: bool = True) -> int:
     """How many gradients are in a sum, given what was there before each arrived."""
-    cleared = [n for n, old in enumerate(before) if old is None or not np.asarray(old).any()]
+    cleared = [
+        n
+        for n, old in enumerate(before)
+        if old is None or (has_numbers and not np.asarray(old).any())
+    ]
     return len(before) - (cleared[-1] if cleared else 0)
 
 
@@ -532,7 +542,7 @@ class _Gradients:
             reason = f"{self.name} does not require grad: {answer.reason}"
             reason = answer.reason if answer.kind in ("buffer", "frozen") else reason
             return self._none(answer.kind, reason, answer.detachments)
-        if tensor.grad_fn is not None:
+        if tensor.grad_fn is not None and not tensor.retains_grad:
             return self._not_a_leaf(tensor.grad_fn)
         return (
             self._cleared() or self._no_pass() or self._replaced() or self._not_reached(self.passes)
@@ -574,7 +584,7 @@ class _Gradients:
             for each in (beside(self.run, tensor, root) if root is not None else [])[:_PASSES]
         ]
         places += self._kept_alive() + skipped_hooks(self.run)
-        count = _added(arrivals) if self.run.has_numbers else len(arrivals)
+        count = _added(arrivals, self.run.has_numbers)
         if count > 1:
             all_heard = not self.run.provenance.unheard or self._all_heard(node, count)
             passes = (
@@ -831,7 +841,10 @@ class _Gradients:
         clears = assigned_value(self.run, place) if call is None else call
         error, last = self.run.error, self.passes[-1].span
         has_failed = error is not None and error.span is not None and error.span is last
-        if has_failed or (clears is not None and is_before(self.run, clears, last)):
+        # A hook may clear it before the pass that brings it has ended.
+        roots = [graph_of(root) for root, _ in self.passes[-1].roots]
+        was_ahead = clears is not None and is_before(self.run, clears, last)
+        if has_failed or (was_ahead and not any(self._came(each) for each in roots)):
             return self._missed_since(place)
         help = "read it before it is cleared"
         detachment = Detachment(place, "this forgets it", help, (), instead(place, "pass"))
@@ -867,6 +880,10 @@ class _Gradients:
             left = self._left_torch()
             if left is not None:
                 return left
+        unrecorded = self._unrecorded() if self.run.output_name is None else []
+        if unrecorded:
+            reason = f"nothing that is computed from {self.name} has a history"
+            return self._none("cut", reason, unrecorded)
         place, help = None, None
         if self.run.output_name is not None:
             statement = self.run.provenance.last_assignment(self.run.output_name)
@@ -883,6 +900,18 @@ class _Gradients:
             text = "the program ends with no tensor that has a name and a history"
         detachment = Detachment(place, text, help, (), tries)
         return self._none("no backward", "backward() was never called", [detachment])
+
+    def _unrecorded(self) -> list[Detachment]:
+        """Where the tensor is read with gradients off, if it is read nowhere else."""
+        flow = self.run.flow
+        steps = [
+            each
+            for each in flow.onward.get(id(self.tensor), ())
+            if each.call is not None and each.call.op.node_name
+        ]
+        if any(each.call is not None and each.call.grad_enabled for each in steps):
+            return []
+        return [detachment_of(each, flow.values, self.run.program) for each in steps[-1:]]
 
     def _backward_for_grad(self) -> tuple[str, ...]:
         """The program with a `backward()` in front of its last `grad()`."""
@@ -934,15 +963,34 @@ class _Gradients:
             for graph in (graph_of(root) for root, _ in each.roots):
                 if node is not None and graph.find(node) is not None:
                     return self._stopped(each, self._output_name(graph))
+        own = [root for each in self._ahead_of_step(passes) for root in each.roots]
+        goals = flow.outputs_of(own)
+        if own and flow.detachments([id(self.tensor)], goals):
+            return self._cut(goals, self._output_name(graph_of(own[-1][0])))
         return self._cut(flow.outputs_of(roots), output)
+
+    def _ahead_of_step(self, passes: Sequence[BackwardPass]) -> list[BackwardPass]:
+        """Those of some passes that stand ahead of the last step that is to move the tensor, which
+        may be one of several models that train in turn.
+        """
+        is_ahead = False
+        for each in reversed(self.run.provenance.evaluations):
+            called = each.node.function.span.text if isinstance(each.node, tree.Call) else ""
+            if called.endswith(".step"):
+                owners = [e.value for e in _within(each) if isinstance(e.value, Optimizer)]
+                is_ahead = is_ahead or any(_holds(owner, self.tensor) for owner in owners)
+            elif is_ahead and called.endswith("backward"):
+                return [one for one in passes if one.span is each.node.span]
+        return []
 
     def _cut(self, goals: Collection[int], output: str) -> Why:
         """What ends every path from the tensor to the output, or where it goes instead."""
         run, tensor, name = self.run, self.tensor, self.name
         flow = run.flow
+        cuts = flow.detachments([id(tensor)], goals)
         detachments = [
             detachment_of(f, flow.values, run.program)
-            for f in flow.detachments([id(tensor)], goals)
+            for f in drawn_at(run, cuts, goals) or outside_functions(run, cuts) or cuts
         ]
         if detachments:
             ways = "the only way" if len(detachments) == 1 else "every way"

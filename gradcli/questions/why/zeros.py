@@ -246,6 +246,10 @@ def _largest(gradient: Any) -> float:
     return float(np.abs(array).max()) if array.size and array.dtype.kind in "fc" else 0.0
 
 
+Share = tuple[GraphNode, int, Any]
+"""The user of a value, the number of that output of its node, and the gradient that it brings."""
+
+
 class _Walk:
     """Follows what a pass carried from the root of a graph to one of its leaves."""
 
@@ -279,7 +283,8 @@ class _Walk:
         """Where the gradient becomes zero, in the order of the program; nothing if it does not."""
         assert self.graph.root is not None
         alive, zeros = {self.graph.root}, []
-        brought: dict[GraphNode, list[tuple[GraphNode, Any]]] = {}
+        edges: list[tuple[GraphNode, Zero]] = []
+        brought: dict[GraphNode, list[Share]] = {}
         # A node runs after all that use it: larger sequence numbers first.
         for node in sorted(self.leads, key=_order):
             shares = brought.get(node, [])
@@ -304,9 +309,11 @@ class _Walk:
                 zero = self._zero(node, step, number)
                 if zero is None:
                     shares = brought.setdefault(edge.node, [])
-                    shares.append((node, _host(step.fitted[number])))
+                    shares.append((node, edge.output_nr, _host(step.fitted[number])))
                 elif zero.kind:
-                    zeros.append(zero)
+                    edges.append((edge.node, zero))
+        # Where something else arrives as well, what ends it stands further on.
+        zeros += [zero for target, zero in edges if target not in brought]
         zeros.sort(key=_position)
         return zeros
 
@@ -329,23 +336,30 @@ class _Walk:
                     waiting.append(edge.node)
         return sorted(steps, key=_position)
 
-    def _cancelled(self, node: GraphNode, shares: Sequence[tuple[GraphNode, Any]]) -> Zero | None:
-        """That what several users of a value bring adds up to zero."""
+    def _cancelled(self, node: GraphNode, shares: Sequence[Share]) -> Zero | None:
+        """That what several users of a value bring adds up to zero, for each output of its node."""
+        outputs: dict[int, list[Share]] = {}
+        for each in shares:
+            outputs.setdefault(each[1], []).append(each)
+        zeros = [self._adding_up(node, number, part) for number, part in outputs.items()]
+        return zeros[0] if zeros and all(zeros) else None
+
+    def _adding_up(self, node: GraphNode, number: int, shares: Sequence[Share]) -> Zero | None:
+        """The same for one output of a node."""
         if len(shares) < 2:
             return None
         step = self.steps.get(node.node)
-        total = self.arrived.get(node.node)
-        if step is not None and len(step.grads) == 1:
-            total = _host(step.grads[0])
-        if total is None or any(share.shape != total.shape for _, share in shares):
+        arrived = self.arrived.get(node.node) if step is None else step.grads[number]
+        total = None if arrived is None else _host(arrived)
+        if total is None or any(share.shape != total.shape for _, _, share in shares):
             return None
-        scale = sum(np.abs(share) for _, share in shares)
+        scale = sum(np.abs(share) for _, _, share in shares)
         if not (np.abs(total) <= _rounding(total.dtype) * scale).all():
             return None
         called = node.variable or "it"
         most = int(np.argmax(scale))
-        terms = _sum_text([share.ravel()[most] for _, share in shares])
-        first, *others = [user for user, _ in shares]
+        terms = _sum_text([share.ravel()[most] for _, _, share in shares])
+        first, *others = [user for user, _, _ in shares]
         text = f"{len(shares)} uses of `{called}` bring gradients that add up to 0: {terms}"
         labels = tuple(
             Label(each.place, "and here")
@@ -415,6 +429,9 @@ class _Walk:
 
     def _unknown(self, node: GraphNode) -> Zero:
         labels = returns_of(self.run.program, node.name)
+        if node.name == "BackwardHookFunctionBackward":
+            text = "a backward hook of this module makes the gradient 0"
+            return Zero(FOR_THESE, Detachment(node.place, text))
         return Zero(
             FOR_THESE, Detachment(node.place, f"{node.name} passes nothing on", None, labels)
         )
