@@ -14,7 +14,7 @@ from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.exceptions import when_used
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run
-from gradcli.language.tree.scopes import PARENT, Scope, Variables
+from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension_scope
 
 if TYPE_CHECKING:
     from gradcli.language.compiler.base import Predefined, Running
@@ -257,6 +257,7 @@ def name_unbind(c: Compiler, name: str, scope: Scope) -> Run:
 
 
 OF_NAMES += (tree.Name, tree.Call, unbound, table_of, bind_own, bind_program, bind_top)
+OF_NAMES.append(lambda scope, comprehension: comprehension_scope(scope, comprehension.clauses))
 
 
 def _holder(c: Compiler, name: str, scope: Scope) -> Callable[[Variables], Variables]:

@@ -19,8 +19,9 @@ Step = tuple[int, Path, Any]
 """What a part is made from, or what is asked: its kind, where it stands, what is done with it."""
 
 _STEPS = (
-    *("object", "nothing", "place", "session", "given", "child", "optional", "item", "get"),
-    *("store", "children", "arguments", "deciding", "stores", "keywords"),
+    *("object", "nothing", "place", "session", "compiler's", "by", "given", "child", "inner child"),
+    *("optional", "item", "get", "own name", "store", "inner store", "children", "inner children"),
+    *("arguments", "deciding", "stores", "keywords"),
 )
 """The kinds of steps that make parts, at the number that `making.c` has for each."""
 
@@ -80,6 +81,16 @@ def session() -> Step:
     return _STEPS.index("session"), (), None
 
 
+def compilers(name: str) -> Step:
+    """An attribute of the compiler."""
+    return _STEPS.index("compiler's"), (), name
+
+
+def made_by(make: Callable[[Any, Any, Any], Any]) -> Step:
+    """What a function makes of the compiler, the tree and the scope."""
+    return _STEPS.index("by"), (), make
+
+
 def given(*path: str | int) -> Step:
     """What stands there."""
     return _STEPS.index("given"), path, None
@@ -88,6 +99,11 @@ def given(*path: str | int) -> Step:
 def child(*path: str | int) -> Step:
     """The node of the expression there."""
     return _STEPS.index("child"), path, None
+
+
+def inner_child(*path: str | int) -> Step:
+    """The same in the scope that the tree has inside, as for what follows with this word."""
+    return _STEPS.index("inner child"), path, None
 
 
 def optional(*path: str | int) -> Step:
@@ -103,6 +119,21 @@ def item(table: dict[Any, Any], *path: str | int) -> Step:
 def get(table: dict[Any, Any], *path: str | int) -> Step:
     """The same; None for what it does not have."""
     return _STEPS.index("get"), path, table
+
+
+def own_name(*path: str | int) -> Step:
+    """The name that a target is; None for any other."""
+    return _STEPS.index("own name"), path, None
+
+
+def inner_target(*path: str | int) -> Step:
+    """The node of the target there, inside."""
+    return _STEPS.index("inner store"), path, None
+
+
+def inner_each(*path: str | int) -> Step:
+    """The nodes of the expressions of a list, inside."""
+    return _STEPS.index("inner children"), path, None
 
 
 def target_of(*path: str | int) -> Step:

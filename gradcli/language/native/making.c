@@ -4,7 +4,8 @@
 #include "node.h"
 
 /* What a part is made from, and what a recipe asks of a tree, as `recipes.py` numbers them. */
-enum { OBJECT, NOTHING, PLACE_OF, OF_STATE, GIVEN, CHILD, OPTIONAL, ITEM, GET, STORE, CHILDREN, ARGUMENTS, DECIDING, STORES, KEYWORDS };
+enum { OBJECT, NOTHING, PLACE_OF, OF_STATE, OF_COMPILER, BY, GIVEN, CHILD, INNER_CHILD, OPTIONAL, ITEM,
+       GET, OWN_NAME, STORE, INNER_STORE, CHILDREN, INNER_CHILDREN, ARGUMENTS, DECIDING, STORES, KEYWORDS };
 enum { IS, IS_NO, HAS, NONE_IS, LENGTH, PLAIN, NAMED, NO_CALL_OF, LOOPLESS, HOLDS };
 
 typedef struct {
@@ -29,8 +30,9 @@ static Recipe recipes[MOST_RECIPES];
 static PyObject *first_recipe[TABLES], *handlers[TABLES];
 
 /* What else is told: the classes of names and of calls; what raises for a name without a value, and finds the table
- * of one that is predefined; what binds a name to a tensor, or to what overrides its value. */
-enum { NAME_CLASS, CALL_CLASS, UNBOUND, TABLE_OF, BIND_OWN, BIND_PROGRAM, BIND_TOP, TOLD };
+ * of one that is predefined; what binds a name to a tensor, or to what overrides its value; what makes the
+ * scope inside a tree. */
+enum { NAME_CLASS, CALL_CLASS, UNBOUND, TABLE_OF, BIND_OWN, BIND_PROGRAM, BIND_TOP, SCOPE_INSIDE, TOLD };
 static PyObject *told[TOLD];
 
 /* What is being made: for this compiler, in this scope. */
@@ -280,19 +282,28 @@ static int put_parts(const Making *making, const Step *step, PyObject *tree, PyO
         for (Py_ssize_t left = PyLong_AsSsize_t(step->with); left; left--) *part++ = Py_NewRef(Py_None);
     if (step->kind == OF_STATE) *part = Py_NewRef(making->state);
     if (step->kind <= NOTHING || step->kind == OF_STATE) return 0;
+    if (step->kind == OF_COMPILER) return (*part = attribute(making->compiler, step->with)) ? 0 : -1;
+    if (step->kind == BY) {
+        *part = PyObject_CallFunctionObjArgs(step->with, making->compiler, tree, making->scope, NULL);
+        return *part ? 0 : -1;
+    }
     if (step->kind >= CHILDREN) return put_each(making, step, tree, part);
     if (step->kind == PLACE_OF) *part++ = Py_NewRef(making->state);
     PyObject *found = found_at(tree, step->path), *value;
     if (!found) return -1;
     if (step->kind <= GIVEN || (step->kind == OPTIONAL && found == Py_None)) {
         value = Py_NewRef(found);
+    } else if (step->kind == OWN_NAME) {
+        int is_name = (PyObject *)Py_TYPE(found) == told[NAME_CLASS];
+        value = is_name ? attribute(found, name_text) : Py_NewRef(Py_None);
     } else if (step->kind == ITEM) {
         value = PyObject_GetItem(step->with, found);
     } else if (step->kind == GET) {
         value = PyDict_GetItemWithError(step->with, found);
         value = value ? Py_NewRef(value) : PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
     } else {
-        value = made_of(making, step->kind == STORE ? TARGETS_OF : VALUES_OF, found);
+        int is_target = step->kind == STORE || step->kind == INNER_STORE;
+        value = made_of(making, is_target ? TARGETS_OF : VALUES_OF, found);
     }
     Py_DECREF(found);
     *part = value;
@@ -316,6 +327,24 @@ static int numbered(const Recipe *recipe, PyObject *tree, long *number)
     return found ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
+/* Whether a step makes its parts in the scope that the tree has inside. */
+static int is_inner(const Step *step)
+{
+    return step->kind == INNER_CHILD || step->kind == INNER_STORE || step->kind == INNER_CHILDREN;
+}
+
+/* Go into the scope inside a tree, where a recipe makes anything there; it is to be given up then. */
+static int open_scope(const Recipe *recipe, Making *inner, PyObject *tree)
+{
+    Py_ssize_t k = 0;
+    while (k < recipe->parted && !is_inner(recipe->parts + k)) k++;
+    if (k == recipe->parted) return 0;
+    PyObject *scope = PyObject_CallFunctionObjArgs(told[SCOPE_INSIDE], inner->scope, tree, NULL);
+    if (scope) inner->scope = scope;
+    inner->assigned = 0;
+    return scope ? 0 : -1;
+}
+
 /* The node that a recipe makes; NULL, perhaps with an exception set, where it does not fit. The
  * arguments of a call are made before what is called. */
 static PyObject *made_by(const Recipe *recipe, const Making *making, PyObject *tree)
@@ -329,16 +358,18 @@ static PyObject *made_by(const Recipe *recipe, const Making *making, PyObject *t
     for (Py_ssize_t k = 0; k < recipe->parted; k++, count += more)
         if ((more = parts_by(recipe->parts + k, tree)) < 0) return NULL;
     Node *self = begun_node(recipe->run, recipe->bind, number, count);
-    int failed = !self;
+    Making inner = *making;
+    int failed = !self || open_scope(recipe, &inner, tree) < 0;
     for (int arguments = 1; arguments >= 0; arguments--) {
         Py_ssize_t at = 0;
         for (Py_ssize_t k = 0; !failed && k < recipe->parted; k++) {
             const Step *step = recipe->parts + k;
             if ((step->kind == ARGUMENTS) == arguments)
-                failed = put_parts(making, step, tree, self->part + at) < 0;
+                failed = put_parts(is_inner(step) ? &inner : making, step, tree, self->part + at) < 0;
             at += parts_by(step, tree);
         }
     }
+    if (inner.scope != making->scope) Py_DECREF(inner.scope);
     if (failed) Py_CLEAR(self);
     return finished_node(self);
 }

@@ -14,12 +14,19 @@ from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
 from gradcli.language.compiler.names import NOWHERE, constant, direct
 from gradcli.language.compiler.recipes import (
     Made,
+    Step,
     ask,
     by_table,
     child,
+    compilers,
     each_of,
     given,
+    inner_child,
+    inner_each,
+    inner_target,
     known,
+    made_by,
+    own_name,
     place_of,
     recipe,
 )
@@ -28,10 +35,18 @@ from gradcli.language.functions import hot_bodies
 from gradcli.language.functions.hot_bodies import HotList, before_hot
 from gradcli.language.limits import check_text, enter_host_call, too_many_steps
 from gradcli.language.objects.exceptions import converted
-from gradcli.language.objects.iteration import bounded, check_key, drawing
+from gradcli.language.objects.iteration import (
+    bounded,
+    check_key,
+    drawing,
+    enter,
+    iterate,
+    unlike_host,
+)
 from gradcli.language.objects.repr import convert, display, format_value, is_checked
 from gradcli.language.objects.types import check_kind
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import BREAK, CONTINUE
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension_scope
 from gradcli.record import Record
 
@@ -238,17 +253,7 @@ class _Clause(Record):
 def comprehension(c: Compiler, node: tree.Comprehension, scope: Scope) -> Evaluate:
     """`[element for …]` and its relatives; only a generator waits until it is drawn from."""
     inner = comprehension_scope(scope, node.clauses)
-    clauses = [
-        _Clause(
-            # The first iterable is evaluated outside, as in Python.
-            c.expression(clause.iterable, inner if number else scope),
-            c.store(clause.target, inner),
-            direct(c, clause.target, inner)[1],
-            [c.test(condition, inner, None) for condition in clause.conditions],
-            clause.iterable.span,
-        )
-        for number, clause in enumerate(node.clauses)
-    ]
+    clauses = _clauses(c, node, scope, inner)
     element = c.expression(node.element, inner)
     if node.kind == "generator":
         return _generator(c, clauses, element)
@@ -265,17 +270,48 @@ def comprehension(c: Compiler, node: tree.Comprehension, scope: Scope) -> Evalua
     return lambda variables: [element(inside) for inside in _iterations(c, clauses, variables)]
 
 
+def _clauses(c: Compiler, node: tree.Comprehension, scope: Scope, inner: Scope) -> list[_Clause]:
+    return [
+        _Clause(
+            # The first iterable is evaluated outside, as in Python.
+            c.expression(clause.iterable, inner if number else scope),
+            c.store(clause.target, inner),
+            direct(c, clause.target, inner)[1],
+            [c.test(condition, inner, None) for condition in clause.conditions],
+            clause.iterable.span,
+        )
+        for number, clause in enumerate(node.clauses)
+    ]
+
+
+def _whole(c: Compiler, node: tree.Comprehension, scope: Scope) -> Callable[..., list[Any]]:
+    """What makes the list of a node that has counted so many elements."""
+    return partial(_collect, [], c, node, scope, c.loop, c.in_try)
+
+
+def _collect(
+    made: list[Callable[[Variables, Any], list[Any]]],
+    c: Compiler,
+    node: tree.Comprehension,
+    scope: Scope,
+    loop: tree.Statement | None,
+    in_try: bool,
+    variables: Variables,
+    values: Any,
+) -> list[Any]:
+    if not made:
+        own, inner = c.alike(loop, in_try), comprehension_scope(scope, node.clauses)
+        (clause,) = _clauses(own, node, scope, inner)
+        made.append(_collecting(own, node, scope, clause, own.expression(node.element, inner)))
+    return made[0](variables, values)
+
+
 def _single(
     c: Compiler, node: tree.Comprehension, scope: Scope, clause: _Clause, element: Evaluate
 ) -> Evaluate:
     """`[element for target in iterable if condition]`, the common case."""
     state, iterable, span = c.state, clause.iterable, clause.span
     collect_from = _collecting(c, node, scope, clause, element)
-    if c.nodes is not None:
-        bound = None if clause.name is NOWHERE else clause.name
-        many = -before_hot(hot_bodies.HOT_ITERATIONS, True)
-        by: tuple[Any, ...] = (clause.store, c.steps, c.iterate, collect_from, element)
-        return c.nodes.comprehension(many, state, span, iterable, bound, *by, *clause.conditions)
 
     def collect(variables: Variables) -> list[Any]:
         values = iterable(variables)
@@ -288,9 +324,7 @@ def _single(
 def _collecting(
     c: Compiler, node: tree.Comprehension, scope: Scope, clause: _Clause, element: Evaluate
 ) -> Callable[[Variables, Any], list[Any]]:
-    """What makes the list of an iterable's values, written once it is hot. A node comes here once
-    it has counted so many elements.
-    """
+    """What makes the list of an iterable's values, written once it is hot."""
     state, steps, iterate, loop, in_try = c.state, c.steps, c.iterate, c.loop, c.in_try
     store, name, conditions, span = clause.store, clause.name, clause.conditions, clause.span
     hot: HotList | None = None
@@ -323,6 +357,62 @@ def _collecting(
         return elements
 
     return collect_from
+
+
+_FIRST = ("clauses", 0)
+_DRAWN = (
+    *(place_of(*_FIRST, "iterable"), child(*_FIRST, "iterable")),
+    *(own_name(*_FIRST, "target"), inner_target(*_FIRST, "target")),
+    *(compilers("steps"), known(iterate)),
+)
+_IS_SINGLE = (ask("length", "clauses", of=1),)
+recipe(
+    tree.Comprehension,
+    "items",
+    *(*_DRAWN, known(enter), inner_child("element"), inner_child("value"), given("span")),
+    inner_each(*_FIRST, "conditions"),
+    number=by_table({"dict": 0}, "kind"),
+    asks=_IS_SINGLE,
+)
+
+
+def _instruction(kind: int, part: Step, where: Step, to: int = 0) -> tuple[Step, ...]:
+    return known(kind), part, where, known(to), known(0)
+
+
+for _tests in range(2):  # a generator expression of one loop, as `_generator_node` makes it
+    _test = _instruction(TEST, inner_child(*_FIRST, "conditions", 0), known(None), 3)
+    recipe(
+        tree.Comprehension,
+        "drawn",
+        *(place_of(*_FIRST, "iterable"), compilers("steps"), known(iterate), known(unlike_host)),
+        *(known(BREAK), known(CONTINUE), child(*_FIRST, "iterable")),
+        *(known(drawing("generator", iter(()), None)), known(partial(drawing, "generator"))),
+        *_instruction(NEXT, inner_target(*_FIRST, "target"), known(None), 3 + _tests),
+        *(_test if _tests else ()),
+        *_instruction(YIELD, inner_child("element"), known(None)),
+        *_instruction(STAND, known(None), given(*_FIRST, "iterable", "span")),
+        number=by_table({"generator": 1}, "kind"),
+        asks=(*_IS_SINGLE, ask("length", *_FIRST, "conditions", of=_tests)),
+    )
+
+
+class _Many(dict[str, int]):
+    """How many elements a list has before it is hot, as that stands when its node is made."""
+
+    def __missing__(self, kind: str) -> int:
+        if kind != "list":
+            raise KeyError(kind)
+        return -before_hot(hot_bodies.HOT_ITERATIONS, True)
+
+
+recipe(
+    tree.Comprehension,
+    "comprehension",
+    *(*_DRAWN, made_by(_whole), inner_child("element"), inner_each(*_FIRST, "conditions")),
+    number=by_table(_Many(), "kind"),
+    asks=_IS_SINGLE,
+)
 
 
 def _iterations(
