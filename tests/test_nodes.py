@@ -1932,8 +1932,14 @@ print(told(Kept, 'a'), told(Kept, 'b', 2), told(Own, Own('in')), told(KeyError, 
 try: raise SystemExit('a')
 except SystemExit as error: print(error.code, error.args)
 error = Own('kept')
-error.more = 1
+error.more, error.args = 1, ['new', 2]
 print(error, error.more, error.args, Own('a') is Own('a'), ValueError('a') == ValueError('a'))
+try: error.args = 5
+except TypeError as other: print(other)
+Own.__name__ = 'Other'
+print(told(Own, 'a'), told(Own), Own.__name__)
+try: Own.__name__ = 5
+except TypeError as other: print(other)
 def asserted(value, *words):
     try:
         if words: assert value, words[0]

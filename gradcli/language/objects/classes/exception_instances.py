@@ -73,7 +73,13 @@ class ExceptionInstance(Raised):
         return ["args", *self.values]
 
     language_getattr = stored_value
-    language_setattr = store_value
+
+    def language_setattr(self, name: str, value: Any) -> None:
+        """Store a value; other arguments are what its text is made of."""
+        if name == "args":
+            self._take(tuple(bounded(value)))
+        else:
+            store_value(self, name, value)
 
 
 @cache

@@ -429,6 +429,12 @@ class UserClass(LanguageType):
 
     def bind(self, name: str, value: Any) -> None:
         """Give the class an attribute; raises E205 for a name of the host's machinery."""
+        if name == "__name__":
+            if not isinstance(value, str):
+                told = f"can only assign string to {self.name}.__name__, not '{type_name(value)}'"
+                raise type_error(told)
+            self.name = value
+            return
         self.names[name] = value
         self._install(name, value)
         self.forget()
