@@ -320,6 +320,8 @@ class Compiler:
 
     def block(self, body: Sequence[tree.Statement], scope: Scope) -> Run:
         """The closure of statements in a row, which looks for signals only where one can end it."""
+        if self.nodes is not None:
+            return self.nodes.make_statements(self, body, scope)
         ends = control_flow(body)
         plain = not ends and len(body) > 1 and type(self).statement is Compiler.statement
         statements = [
@@ -331,8 +333,6 @@ class Compiler:
         ]
         if len(statements) == 1:
             return statements[0]
-        if self.nodes is not None:
-            return self.nodes.block(bool(ends), *statements)
         if not ends:
 
             def run(variables: Variables) -> None:

@@ -20,8 +20,8 @@ Step = tuple[int, Path, Any]
 
 _STEPS = (
     *("object", "nothing", "place", "session", "compiler's", "by", "given", "child", "inner child"),
-    *("optional", "item", "get", "own name", "store", "inner store", "children", "inner children"),
-    *("arguments", "deciding", "stores", "keywords"),
+    *("optional", "item", "get", "own name", "store", "inner store", "block", "children"),
+    *("inner children", "arguments", "deciding", "stores", "keywords", "branches"),
 )
 """The kinds of steps that make parts, at the number that `making.c` has for each."""
 
@@ -144,6 +144,16 @@ def target_of(*path: str | int) -> Step:
 def each_of(*path: str | int) -> Step:
     """The nodes of the expressions of a list, and the texts in it."""
     return _STEPS.index("children"), path, None
+
+
+def block_of(*path: str | int) -> Step:
+    """The node of the statements there; None for no statement."""
+    return _STEPS.index("block"), path, None
+
+
+def branches_of(*path: str | int) -> Step:
+    """The nodes of tests and of the blocks behind them, each with the place of the test between."""
+    return _STEPS.index("branches"), path, None
 
 
 def arguments_of(*path: str | int) -> Step:

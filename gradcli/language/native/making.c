@@ -5,7 +5,8 @@
 
 /* What a part is made from, and what a recipe asks of a tree, as `recipes.py` numbers them. */
 enum { OBJECT, NOTHING, PLACE_OF, OF_STATE, OF_COMPILER, BY, GIVEN, CHILD, INNER_CHILD, OPTIONAL, ITEM,
-       GET, OWN_NAME, STORE, INNER_STORE, CHILDREN, INNER_CHILDREN, ARGUMENTS, DECIDING, STORES, KEYWORDS };
+       GET, OWN_NAME, STORE, INNER_STORE, BLOCK, CHILDREN, INNER_CHILDREN, ARGUMENTS, DECIDING, STORES,
+       KEYWORDS, BRANCHES };
 enum { IS, IS_NO, HAS, NONE_IS, LENGTH, PLAIN, NAMED, NO_CALL_OF, LOOPLESS, HOLDS };
 
 typedef struct {
@@ -235,7 +236,7 @@ static Py_ssize_t parts_by(const Step *step, PyObject *tree)
     PyObject *list = found_at(tree, step->path);
     Py_ssize_t length = list ? PySequence_Size(list) : -1;
     Py_XDECREF(list);
-    if (step->kind == KEYWORDS && length > 0) return 3 * length;
+    if ((step->kind == KEYWORDS || step->kind == BRANCHES) && length > 0) return 3 * length;
     return step->kind == DECIDING && length > 0 ? 2 * length - 1 : length;
 }
 
@@ -248,6 +249,32 @@ static PyObject *word_of(PyObject *argument)
     return word;
 }
 
+/* The node of statements in a row, one of which may end them. */
+static PyObject *block_made(const Making *making, PyObject *list)
+{
+    Py_ssize_t count = PySequence_Size(list);
+    Node *self = count == 1 ? NULL : begun_node(run_block, no_target, 1, count);
+    PyObject *single = NULL;
+    for (Py_ssize_t k = 0; k < count && (self || count == 1); k++) {
+        PyObject *each = PySequence_GetItem(list, k);
+        PyObject *node = each ? made_of(making, VALUES_OF, each) : NULL;
+        Py_XDECREF(each);
+        if (self && !(self->part[k] = node)) Py_CLEAR(self);
+        else if (!self) single = node;
+    }
+    return count == 1 ? single : finished_node(self);
+}
+
+/* The parts that a test makes with the block behind it; -1 with an exception set. */
+static int put_branch(const Making *making, PyObject *branch, PyObject **part)
+{
+    PyObject *test = PyTuple_GetItem(branch, 0), *body = PyTuple_GetItem(branch, 1);
+    if (!body) return -1;
+    if (!(part[0] = made_of(making, VALUES_OF, test))) return -1;
+    if (!(part[1] = attribute(test, span_text))) return -1;
+    return (part[2] = block_made(making, body)) ? 0 : -1;
+}
+
 /* The parts that the elements of a list make; -1 with an exception set. */
 static int put_each(const Making *making, const Step *step, PyObject *tree, PyObject **part)
 {
@@ -255,6 +282,13 @@ static int put_each(const Making *making, const Step *step, PyObject *tree, PyOb
     Py_ssize_t length = list ? PySequence_Size(list) : -1, k = 0;
     for (; k < length; k++) {
         PyObject *each = PySequence_GetItem(list, k);
+        if (each && step->kind == BRANCHES) {
+            int misses = put_branch(making, each, part) < 0;
+            Py_DECREF(each);
+            part += 3;
+            if (misses) break;
+            continue;
+        }
         if (each && step->kind == KEYWORDS && !(*part++ = word_of(each))) Py_CLEAR(each);
         PyObject *span = each && step->kind == KEYWORDS ? attribute(each, span_text) : NULL;
         if (each && (step->kind == ARGUMENTS || step->kind == KEYWORDS))
@@ -293,6 +327,8 @@ static int put_parts(const Making *making, const Step *step, PyObject *tree, PyO
     if (!found) return -1;
     if (step->kind <= GIVEN || (step->kind == OPTIONAL && found == Py_None)) {
         value = Py_NewRef(found);
+    } else if (step->kind == BLOCK) {
+        value = PySequence_Size(found) ? block_made(making, found) : Py_NewRef(Py_None);
     } else if (step->kind == OWN_NAME) {
         int is_name = (PyObject *)Py_TYPE(found) == told[NAME_CLASS];
         value = is_name ? attribute(found, name_text) : Py_NewRef(Py_None);
@@ -395,11 +431,14 @@ static PyObject *made_of(const Making *making, int table, PyObject *tree)
 
 /* --- what the host calls ---------------------------------------------------------------------- */
 
+/* `table` is TABLES for statements in a row. */
 static PyObject *made_for(int table, PyObject *const *given, int assigned)
 {
     Making making = {given[0], given[2], attribute(given[0], state_text), NULL, assigned};
+    PyObject *node = NULL;
     if (making.state) making.values = attribute(given[0], values_text);
-    PyObject *node = making.values ? made_of(&making, table, given[1]) : NULL;
+    if (making.values)
+        node = table == TABLES ? block_made(&making, given[1]) : made_of(&making, table, given[1]);
     Py_XDECREF(making.state);
     Py_XDECREF(making.values);
     return node;
@@ -411,6 +450,15 @@ PyObject *make(PyObject *module, PyObject *const *given, Py_ssize_t count)
     (void)module;
     if (count == 3) return made_for(VALUES_OF, given, 1);
     PyErr_SetString(PyExc_TypeError, "a compiler, a tree and a scope");
+    return NULL;
+}
+
+/* make_statements(compiler, trees, scope) */
+PyObject *make_statements(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    (void)module;
+    if (count == 3) return made_for(TABLES, given, 1);
+    PyErr_SetString(PyExc_TypeError, "a compiler, trees and a scope");
     return NULL;
 }
 

@@ -379,6 +379,8 @@ static PyMethodDef makers[] = {
     {"know_recipes", (PyCFunction)(void (*)(void))know_recipes, METH_FASTCALL,
      "know_recipes(handlers, recipes, binders, recipes, *told): how trees are made into nodes"},
     {"make", (PyCFunction)(void (*)(void))make, METH_FASTCALL, "make(compiler, tree, scope)"},
+    {"make_statements", (PyCFunction)(void (*)(void))make_statements, METH_FASTCALL,
+     "make_statements(compiler, trees, scope)"},
     {"make_target", (PyCFunction)(void (*)(void))make_target, METH_FASTCALL,
      "make_target(compiler, tree, scope, assigned)"},
     {NULL, NULL, 0, NULL},

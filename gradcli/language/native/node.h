@@ -119,8 +119,9 @@ HIDDEN int no_target(const Node *self, PyObject *variables, PyObject *value);
 HIDDEN Py_ssize_t kind_named(const char *name, Evaluate *run, Bind *bind);
 
 /* make(compiler, tree, scope), make_target(compiler, tree, scope, assigned): the node of a tree, or
- * what its handler makes; know_recipes(…): how they do it. */
+ * what its handler makes; make_statements(compiler, trees, scope): that of statements in a row; know_recipes(…): how they do it. */
 HIDDEN PyObject *make(PyObject *module, PyObject *const *given, Py_ssize_t count);
+HIDDEN PyObject *make_statements(PyObject *module, PyObject *const *given, Py_ssize_t count);
 HIDDEN PyObject *make_target(PyObject *module, PyObject *const *given, Py_ssize_t count);
 HIDDEN PyObject *know_recipes(PyObject *module, PyObject *const *given, Py_ssize_t count);
 

@@ -44,6 +44,10 @@ class Nodes(Calls, Generators, Handling, Statements, Protocol):
         """The node of a tree by the recipes that are known, or what its handler makes."""
         raise NotImplementedError
 
+    def make_statements(self, compiler: Any, body: Any, scope: Scope, /) -> Any:
+        """The same of statements in a row."""
+        raise NotImplementedError
+
     def make_target(
         self, compiler: Any, target: Any, scope: Scope, assigned: bool, /
     ) -> Callable[[Variables, Any], None]:

@@ -20,7 +20,14 @@ from gradcli.language.compiler.base import (
     compiles,
 )
 from gradcli.language.compiler.names import is_direct
-from gradcli.language.compiler.recipes import ask, child, recipe
+from gradcli.language.compiler.recipes import (
+    ask,
+    block_of,
+    branches_of,
+    child,
+    recipe,
+    session,
+)
 from gradcli.language.compiler.statements.short_loops import ShortLoop, TimedLoop, may_pay
 from gradcli.language.functions import hot_bodies
 from gradcli.language.functions.hot_bodies import HotBlock, before_hot
@@ -122,9 +129,6 @@ def if_statement(c: Compiler, node: tree.If, scope: Scope) -> Run:
         (c.test(test, scope, test.span), test.span, c.block(body, scope))
         for test, body in node.branches
     ]
-    if c.nodes is not None:
-        parts = [part for branch in branches for part in branch]
-        return c.nodes.branches(0, state, *parts, _otherwise(c, node.orelse, scope))
     orelse = c.block(node.orelse, scope)
     if len(branches) == 1:
         ((test, span, body),) = branches
@@ -145,6 +149,9 @@ def if_statement(c: Compiler, node: tree.If, scope: Scope) -> Run:
         return orelse(variables)
 
     return run
+
+
+recipe(tree.If, "branches", session(), branches_of("branches"), block_of("orelse"))
 
 
 def _otherwise(c: Compiler, body: list[tree.Statement], scope: Scope) -> Run | None:
