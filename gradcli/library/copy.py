@@ -17,11 +17,12 @@ from gradcli.autograd.tensor import Tensor, alias, meta_of
 from gradcli.errors import GradcliError
 from gradcli.language.objects.borders import is_array
 from gradcli.language.objects.classes.extensible import Extensible
-from gradcli.language.objects.classes.user_classes import MISSING, BoundMethod, Instance
+from gradcli.language.objects.classes.user_classes import BoundMethod, Instance, own_method
 from gradcli.language.objects.repr import HOST_TEXT
 from gradcli.language.objects.types import LanguageType, type_name
 from gradcli.library.torch.nn.attributes import enlist, is_initialised, is_parameter
 from gradcli.library.torch.nn.module import Module, ModuleHooks
+from gradcli.library.torch.optim.optimizer import Optimizer
 
 
 def copied_tensor(copied: Tensor, original: Tensor) -> Tensor:
@@ -97,7 +98,7 @@ def copy(x: Any) -> Any:
     """`copy.copy(x)`: a value of its own that holds the same things."""
     if isinstance(x, Tensor):
         return copied_tensor(alias(x), x)
-    own = _own_way(x, "__copy__")
+    own = own_method(x, "__copy__")
     return own(x) if own is not None else _copied(x, lambda value: value, not_kept)
 
 
@@ -109,21 +110,25 @@ def deepcopy(x: Any, memo: Any = None) -> Any:
     return (memo.copying if isinstance(memo, _Memo) else _Copying()).of(x)
 
 
-def _own_way(value: Any, name: str) -> Any:
-    """The method by which the program copies its own objects, None for none."""
-    cls = getattr(type(value), "language_class", None)
-    method = MISSING if cls is None or isinstance(value, LanguageType) else cls.find(name)
-    return None if method is MISSING else method
-
-
 def _copied(value: Any, of: Any, keep: Any) -> Any:
-    """A value like another, of what `of` gives for each thing in it; `keep` gets it first."""
+    """A value like another, of what `of` gives for each thing in it; `keep` gets it first.
+
+    Raises E205 for a module and the like of which the program's class says what its state is.
+    """
+    own = own_method(value, "__setstate__"), own_method(value, "__getstate__")
+    if any(own) and not isinstance(value, Instance):
+        if not isinstance(value, Optimizer) or own[1] is not None:
+            words = "a copy by `__getstate__` or `__setstate__` of its class"
+            raise GradcliError("E205", f"{words} is outside the language")
+        copied: Any = _by_slots(value, of, keep)
+        own[0](copied, copied.__getstate__())
+        return copied
     if isinstance(value, Module):
         return copied_module(value, of, keep)
     if isinstance(value, Instance) and not value.language_shared:
-        copied: Any = type(value).__new__(type(value))
+        copied = type(value).__new__(type(value))
         keep(value, copied)
-        copied.values.update({key: of(each) for key, each in value.values.items()})
+        _take_state(copied, of(_state_of(value)))
         return copied
     if isinstance(value, Extensible) or hasattr(type(value), "copied_by_slots"):
         return _by_slots(value, of, keep)
@@ -137,6 +142,21 @@ def _copied(value: Any, of: Any, keep: Any) -> Any:
     if hasattr(value, "stored"):
         copied.stored = {key: of(each) for key, each in value.stored.items()}
     return copied
+
+
+def _state_of(value: Any) -> Any:
+    """What a copy of an instance is made of: its attributes, or what its `__getstate__` gives."""
+    own = own_method(value, "__getstate__")
+    return dict(value.values) or None if own is None else own(value)
+
+
+def _take_state(copied: Any, state: Any) -> None:
+    """Make a copy of its state; None is the state of what holds nothing."""
+    own = own_method(copied, "__setstate__")
+    if state is not None and own is not None:
+        own(copied, state)
+    elif state is not None:
+        copied.values.update(state)
 
 
 def _by_slots(value: Any, of: Any, keep: Any) -> Any:
@@ -226,7 +246,7 @@ class _Copying:
         """The copy of a value."""
         if id(value) in self.copies:
             return self.copies[id(value)]
-        own = _own_way(value, "__deepcopy__")
+        own = own_method(value, "__deepcopy__")
         if isinstance(value, Tensor):
             copied: Any = self._tensor(value)
         elif own is not None:

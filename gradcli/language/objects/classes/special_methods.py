@@ -64,8 +64,8 @@ OF_THE_CLASS = frozenset({"__class_getitem__", "__init_subclass__"})
 """Those that are class methods without a decorator."""
 
 CALLED_HERE = frozenset(
-    {"__copy__", "__deepcopy__", "__doc__", "__getattr__", "__init__", "__match_args__"}
-    | {"__post_init__", "__slots__"}
+    {"__copy__", "__deepcopy__", "__doc__", "__getattr__", "__getstate__", "__init__"}
+    | {"__match_args__", "__post_init__", "__setstate__", "__slots__"}
 )
 """What the interpreter and the library look up in the table of the class: the host class lacks it.
 """

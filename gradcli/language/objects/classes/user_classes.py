@@ -474,6 +474,13 @@ class UserClass(LanguageType):
             )
 
 
+def own_method(value: Any, name: str) -> Any:
+    """The method of that name that the program's class of an object defines, None for none."""
+    cls = getattr(type(value), "language_class", None)
+    method = MISSING if cls is None or isinstance(value, LanguageType) else cls.find(name)
+    return None if method is MISSING else method
+
+
 def init_returned(value: Any) -> GradcliError:
     """The error of an `__init__` that returned a value."""
     return type_error(f"__init__() must return None, not {type_name(value)}")

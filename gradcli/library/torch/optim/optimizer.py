@@ -34,6 +34,7 @@ from gradcli.errors import (
     value_error,
 )
 from gradcli.language.objects.classes.extensible import Extensible, Slotted, arguments_of
+from gradcli.language.objects.classes.user_classes import own_method
 from gradcli.library.torch.nn.attributes import Attributes, is_initialised, kind_of, names, shown
 from gradcli.library.torch.nn.module import clear_grad
 from gradcli.ops.arithmetic.arithmetic import with_multiple
@@ -354,10 +355,10 @@ class Optimizer(Extensible, metaclass=Slotted):
     home = "torch.optim.{lower}"
     tables = ("torch.optim",)
     language_attributes: ClassVar[frozenset[str]] = names(
-        "add_param_group defaults load_state_dict param_groups register_load_state_dict_post_hook "
-        "register_load_state_dict_pre_hook register_state_dict_post_hook "
-        "register_state_dict_pre_hook register_step_post_hook register_step_pre_hook state "
-        "state_dict step zero_grad"
+        "__getstate__ __setstate__ add_param_group defaults load_state_dict param_groups "
+        "register_load_state_dict_post_hook register_load_state_dict_pre_hook "
+        "register_state_dict_post_hook register_state_dict_pre_hook register_step_post_hook "
+        "register_step_pre_hook state state_dict step zero_grad"
     )
     settable_attributes: ClassVar[frozenset[str]] = frozenset({"defaults", "param_groups", "state"})
 
@@ -613,7 +614,11 @@ class Optimizer(Extensible, metaclass=Slotted):
             packed = {key: value for key, value in group.items() if key != "params"}
             packed["params"] = [numbers[id(parameter)] for parameter in group["params"]]
             groups.append(packed)
-        state = {numbers[id(tensor)]: kept for tensor, kept in self.state.items() if kept}
+        state = {
+            numbers[id(key)] if isinstance(key, Tensor) else key: kept
+            for key, kept in self.state.items()
+            if kept or not isinstance(key, Tensor)
+        }
         return self._called("state", {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: Any) -> None:
@@ -635,16 +640,32 @@ class Optimizer(Extensible, metaclass=Slotted):
                 " optimizer's group"
             )
         by_number: dict[Any, Tensor] = {}
+        groups = []
         for group, packed in zip(self.param_groups, saved, strict=True):
             by_number.update(zip(packed["params"], group["params"], strict=True))
-            group.update({key: value for key, value in packed.items() if key != "params"})
-        self.state = States(
-            {
-                by_number[key]: {name: _fitted(by_number[key], name, kept[name]) for name in kept}
-                for key, kept in state_dict["state"].items()
-            }
-        )
+            groups.append({**packed, "params": group["params"]})
+        state = States()
+        for key, kept in state_dict["state"].items():
+            parameter = by_number.get(key)
+            if parameter is None:  # what the program keeps beside its parameters
+                state[key] = kept
+            else:
+                state[parameter] = {name: _fitted(parameter, name, kept[name]) for name in kept}
+        take = own_method(self, "__setstate__") or Optimizer.__setstate__
+        take(self, {"state": state, "param_groups": groups})
         self._called("load")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy is made of."""
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what `__getstate__` gave, or a part of it."""
+        for name, value in state.items():
+            if name in self.settable_attributes:
+                setattr(self, name, value)
+            else:
+                self.values[name] = value
 
     # --- text ---------------------------------------------------------------------------------
 
