@@ -48,7 +48,7 @@ cross: cross
 ctc_loss_cpu: ctc_loss
 cummax_cpu: cummax
 cummin_cpu: cummin
-div_floor_cpu: floor_divide
+div_floor_cpu: floor_divide floor_divide_number floor_divide_of_number
 dot: dot
 elu_cpu: celu celu_ elu elu_ selu
 entr_cpu: special_entr

@@ -485,9 +485,11 @@ class Module(Calling, metaclass=Slotted):
 
     # --- state --------------------------------------------------------------------------------
 
-    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
+    def state_dict(
+        self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> Any:
         """Parameters and persistent buffers by dotted name, on the same memory."""
-        return state_of(self, prefix, keep_vars)
+        return state_of(self, destination, prefix, keep_vars)
 
     def load_state_dict(
         self, state_dict: Any, strict: bool = True, assign: bool = False

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, type_error
-from gradcli.language.objects.classes.user_classes import MISSING
+from gradcli.language.objects.classes.user_classes import own_method
 from gradcli.library.torch.nn.attributes import is_parameter, names
 from gradcli.ops.creation.copies import copy_, detach
 from gradcli.ops.creation.data import parameter
@@ -93,45 +93,54 @@ def set_extra_state(self: Any, state: Any) -> None:
     raise runtime_error("the module has no extra state")
 
 
-def _members(module: Members, prefix: str, method: str) -> dict[str, Any]:
-    """Parameters and persistent buffers by dotted name: a module's own before its submodules'.
-    Between them stands a module whose class has extra state. Raises E205 for a module that would do
-    by a method of its own what is to be done with them.
-    """
+def _members(module: Members, method: str) -> dict[str, Any]:
+    """Parameters and persistent buffers by dotted name: a module's own before its submodules'."""
     members: dict[str, Any] = {}
     for path, inner in module.each_module(remove_duplicate=False):
-        start = f"{prefix}{path}." if path else prefix
-        for name, tensor in (*inner._parameters.items(), *inner._buffers.items()):
-            if tensor is not None and name not in inner._transient:
-                members[start + name] = tensor
-        kind: Any = type(inner)
-        written = getattr(kind, "language_class", None)
-        if written is not None and written.find(method) is not MISSING:
-            raise GradcliError(
-                "E205",
-                f"a method {method}() of a class of its own is outside the language",
-                help=f"do the same in a hook: `{_INSTEAD[method]}`",
-            )
-        if (kind.get_extra_state, kind.set_extra_state) != (get_extra_state, set_extra_state):
-            members[start + _EXTRA] = inner
+        members.update(_own_members(inner, f"{path}." if path else "", method))
     return members
 
 
-def state_of(module: Members, prefix: str, keep_vars: bool) -> OrderedDict:
-    """The state of a module; outside the graph unless `keep_vars`."""
-    for path, inner, hook in _hooks(module, "state_pre", prefix):
-        hook(inner, path, keep_vars)
-    members = _members(module, prefix, "_save_to_state_dict")
-    state = OrderedDict()
-    for name, value in members.items():
+def _own_members(module: Any, prefix: str, method: str) -> Iterator[tuple[str, Any]]:
+    """A module's own parameters and persistent buffers, and the module itself behind them where its
+    class has extra state. Raises E205 for a module that would do by a method of its own what is to
+    be done with them.
+    """
+    for name, tensor in (*module._parameters.items(), *module._buffers.items()):
+        if tensor is not None and name not in module._transient:
+            yield prefix + name, tensor
+    if own_method(module, method) is not None:
+        raise GradcliError(
+            "E205",
+            f"a method {method}() of a class of its own is outside the language",
+            help=f"do the same in a hook: `{_INSTEAD[method]}`",
+        )
+    kind: Any = type(module)
+    if (kind.get_extra_state, kind.set_extra_state) != (get_extra_state, set_extra_state):
+        yield prefix + _EXTRA, module
+
+
+def state_of(module: Any, state: Any, prefix: str, keep_vars: bool) -> Any:
+    """Put the state of a module into a dictionary, a new one for None, between the module's hooks;
+    outside the graph unless `keep_vars`.
+    """
+    if state is None:
+        state = OrderedDict()
+        state.complete = True
+    hooks = module._hooks
+    for hook in () if hooks is None else list(hooks.state_pre.values()):
+        hook(module, prefix, keep_vars)
+    for name, value in _own_members(module, prefix, "_save_to_state_dict"):
         if isinstance(value, Tensor):
             lazy = hasattr(value.array, "named")  # it has no elements yet
             state[name] = value if keep_vars or lazy else detach(value)
         elif type(value).get_extra_state is not get_extra_state:
             state[name] = value.get_extra_state()
-    state.complete = True
-    for path, inner, hook in _hooks(module, "state", prefix):
-        _check_nothing("state_dict", hook(inner, state, path, {"version": 1}))
+    for name, inner in module._modules.items():
+        if inner is not None:
+            inner.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+    for hook in () if hooks is None else list(hooks.state.values()):
+        _check_nothing("state_dict", hook(module, state, prefix, {"version": 1}))
     return state
 
 
@@ -190,8 +199,8 @@ def load(module: Members, state: Any, strict: bool, assign: bool) -> Incompatibl
     complete = getattr(state, "complete", False)
     state = OrderedDict(state)
     for path, inner, hook in _hooks(module, "load_state_pre"):
-        hook(inner, state, path, {"version": 1}, strict, missing, unexpected, texts)
-    members = _members(module, "", "_load_from_state_dict")
+        hook(inner, state, path, {"version": 1}, True, missing, unexpected, texts)
+    members = _members(module, "_load_from_state_dict")
     for name, value in list(members.items()):
         if not isinstance(value, Tensor) and type(value).set_extra_state is set_extra_state:
             del members[name]
@@ -200,7 +209,9 @@ def load(module: Members, state: Any, strict: bool, assign: bool) -> Incompatibl
         for name in members
         if name not in state and (complete or name.rpartition(".")[2] not in _COUNTS)
     ]
-    unexpected += [name for name in state if name not in members]
+    places = {path: n for n, (path, _) in enumerate(module.each_module(remove_duplicate=False))}
+    rest = [name for name in state if name not in members]
+    unexpected += sorted(rest, key=lambda name: _place(name, places))
     problems = list(texts)
     take = _assigned if assign else _copied
     with NoGrad():
@@ -233,6 +244,14 @@ def load(module: Members, state: Any, strict: bool, assign: bool) -> Incompatibl
             notes=tuple(problems),
         )
     return keys
+
+
+def _place(name: Any, places: dict[str, int]) -> int:
+    """The place of the module, among all, that finds a name which nothing has."""
+    path = str(name).rpartition(".")[0]
+    while path not in places:
+        path = path.rpartition(".")[0]
+    return places[path]
 
 
 _COUNTS = frozenset({"num_batches_tracked"})
