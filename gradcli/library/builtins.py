@@ -331,7 +331,9 @@ def builtin_iter(iterable: Any, sentinel: Any = _ABSENT, /) -> Iterator:
         return drawing("callable_iterator", host.iter(_applied(iterable), sentinel))
     if type(iterable) is Iterator:
         return iterable
-    return drawing(f"{type_name(iterable)}_iterator", iterate(iterable))
+    named = getattr(type(iterable), "language_iterator", None)
+    kind = f"{type_name(iterable)}_iterator" if named is None else named(iterable)
+    return drawing(kind, iterate(iterable))
 
 
 @_builtin

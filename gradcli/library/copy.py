@@ -302,5 +302,47 @@ class _Copying:
         return copied
 
 
+class Forked(_Copying):
+    """The copy that a process of its own has, as far as a write can tell: what cannot be copied, or
+    only at a price, is the same. A fork copies memory where it is written; here some is copied
+    before, and no more of it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = _MOST_FORKED
+
+    def of(self, value: Any) -> Any:
+        """The copy of a value; no method of the program's is asked."""
+        kind = type(value)
+        if kind in _ALONE or (kind is tuple and _ALONE.issuperset(map(type, value))):
+            return value
+        if id(value) in self.copies:
+            return self.copies[id(value)]
+        if isinstance(value, Tensor) or is_array(value):
+            copied = self._afforded(value)
+        else:
+            try:
+                copied = _copied(value, self.of, self._keep)
+            except GradcliError:  # of a kind that no copy is made of
+                copied = value
+        self._keep(value, copied)
+        return copied
+
+    def _afforded(self, value: Any) -> Any:
+        array = forced(value.array) if isinstance(value, Tensor) else value.data
+        self.left -= array.nbytes + _PER_TENSOR
+        if self.left < 0 or (isinstance(value, Tensor) and not value.is_leaf):
+            return value
+        return self._tensor(value) if isinstance(value, Tensor) else _as_it_is(value)
+
+
+_ALONE = frozenset({bool, int, float, complex, str, bytes, type(None)})
+
+_MOST_FORKED, _PER_TENSOR = 1 << 23, 1 << 13
+"""How many bytes are copied ahead, and what a tensor counts for besides: in all some 50 ms, as a
+fork takes.
+"""
+
 COPY: dict[str, Any] = {"copy": copy, "deepcopy": deepcopy}
 """What the module `copy` holds."""

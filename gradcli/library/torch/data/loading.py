@@ -612,7 +612,7 @@ class DataLoader:
         self.num_workers = num_workers
         self.persistent_workers = persistent_workers
         self.pin_memory = pin_memory
-        self.prefetch_factor = prefetch_factor or (2 if num_workers else None)
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
         self.workers: list[Worker] = []
@@ -647,6 +647,11 @@ class DataLoader:
             return count
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
+    def language_iterator(self) -> str:
+        """The name of the class of its iterators."""
+        kind = "MultiProcessing" if self.num_workers else "SingleProcess"
+        return f"torch.utils.data.dataloader._{kind}DataLoaderIter"
+
     def __iter__(self) -> Iterator[Any]:
         if self.num_workers:
             return self._by_workers()
@@ -665,6 +670,11 @@ class DataLoader:
         """Batches by workers in turn. As in PyTorch, what each batch is of is drawn ahead, and one
         that is through an iterable data set does no more.
         """
+        if not self.prefetch_factor:
+            raise value_error(
+                "prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter",
+                raises="AssertionError",
+            )
         workers = self._begun()
         indices, turns = iter(self._indices()), cycle(workers)
         tasks: deque[tuple[Worker, Any]] = deque()

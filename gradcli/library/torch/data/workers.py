@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from gradcli.arrays.random.generator import SOURCES, RandomSource
-from gradcli.language.objects.classes.extensible import Extensible
-from gradcli.library.copy import copy
+from gradcli.library.copy import Forked
 from gradcli.ops.creation.random import generator_of
 from gradcli.record import Record
 from gradcli.state import active
@@ -60,8 +59,7 @@ class Worker:
     __slots__ = ("_seed", "_standing", "info", "items")
 
     def __init__(self, number: int, count: int, seed: int, dataset: Any) -> None:
-        own = copy(dataset) if isinstance(dataset, Extensible) else dataset
-        self.info = WorkerInfo(number, count, seed + number, own)
+        self.info = WorkerInfo(number, count, seed + number, Forked().of(dataset))
         self.items: Iterator[Any] | None = None
         self._seed = seed
         self._standing: dict[RandomSource, Any] = {}
