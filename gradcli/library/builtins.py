@@ -16,7 +16,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.events import Asked, Explained, Printed, Shown, Traced
 from gradcli.language.functions.calls import Function, call, offer_op
-from gradcli.language.limits import LARGEST_FORMAT, check_integer, check_nesting, check_text
+from gradcli.language.limits import check_integer, check_nesting, check_text
 from gradcli.language.objects.attributes import (
     Module,
     attribute_names,
@@ -45,7 +45,7 @@ from gradcli.language.objects.iteration import (
     iterate,
     side_by_side,
 )
-from gradcli.language.objects.methods import dict_of, members_of
+from gradcli.language.objects.methods import dict_of, members_of, rounded
 from gradcli.language.objects.operators import NUMBERS, binary, extreme, sort_values
 from gradcli.language.objects.repr import ascii_of, display, format_value, text
 from gradcli.language.objects.types import (
@@ -217,9 +217,7 @@ def builtin_round(number: Any, ndigits: Any = None) -> Any:
             "a tensor cannot be rounded to a number of Python's",
             text="type Tensor doesn't define __round__ method",
         )
-    if isinstance(ndigits, int) and isinstance(number, int) and abs(ndigits) > LARGEST_FORMAT:
-        return number if ndigits > 0 else 0
-    return host.round(number, ndigits)
+    return rounded(number, ndigits)
 
 
 @_builtin

@@ -13,10 +13,11 @@ from typing import Any
 
 from gradcli.language.objects.attributes import attribute_names
 from gradcli.language.objects.classes.definition import OF_COLLECTIONS
+from gradcli.language.objects.counters import Counter
 from gradcli.library.files import StringIO
 from gradcli.library.namespace import LIBRARY, MODULES, PREDEFINED
 from gradcli.library.numpy.load import NUMPY
-from gradcli.library.python.collections import Counter, DefaultDict, Deque
+from gradcli.library.python.collections import DefaultDict, Deque
 from gradcli.library.python.documents import JSONEncoder
 from gradcli.library.python.numbers.random import Random as Random_
 from gradcli.library.python.reports import Logger, WarningMessage

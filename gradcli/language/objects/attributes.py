@@ -450,6 +450,12 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
     except GradcliError as error:
         if error.code != "E102":
             raise
+        if kind is Tensor:
+            raise GradcliError(
+                "E102",
+                f"a program's own attribute '{name}' cannot be set on a tensor",
+                help=f"keep it beside: a dict `{name} = {{}}` with `{name}[x] = …`",
+            ) from None
         raise no_attribute(value, name) from None
     kind_name = "torch._C.TensorBase" if kind is Tensor else type_name(value)
     raise GradcliError(

@@ -11,7 +11,14 @@ from operator import attrgetter
 from typing import Any
 
 from gradcli.errors import GradcliError, type_error, value_error
-from gradcli.language.limits import PLAIN, charge_copy, check_collection, check_nesting, check_text
+from gradcli.language.limits import (
+    LARGEST_FORMAT,
+    PLAIN,
+    charge_copy,
+    check_collection,
+    check_nesting,
+    check_text,
+)
 from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
 from gradcli.language.objects.iteration import bounded, check_key, drawing, iterate
 from gradcli.language.objects.operators import (
@@ -359,12 +366,15 @@ _CONTEXTS: dict[str, Function] = {
 _UNARY = (
     "__abs__",
     "__bool__",
+    "__ceil__",
     "__float__",
+    "__floor__",
     "__index__",
     "__int__",
     "__invert__",
     "__neg__",
     "__pos__",
+    "__trunc__",
 )
 
 _ALIKE: dict[type, tuple[type, ...]] = {
@@ -402,6 +412,13 @@ def _has(kind: type, name: str) -> bool:
     return method is not None
 
 
+def rounded(number: Any, ndigits: Any = None) -> Any:
+    """`round(number, ndigits)`, for which the host computes a power of ten."""
+    if isinstance(ndigits, int) and isinstance(number, int) and abs(ndigits) > LARGEST_FORMAT:
+        return number if ndigits > 0 else 0
+    return round(number, ndigits)
+
+
 def method_of_type(host: type, name: str) -> Function | None:
     """The same of `list.__name__`, for a type of Python's own."""
     if host not in _ALIKE or not _has(host, name):
@@ -410,6 +427,8 @@ def method_of_type(host: type, name: str) -> Function | None:
         return _TEXTS[name]
     if name in _UNARY:
         return _checked(host, name)
+    if name == "__round__":
+        return lambda self, ndigits=None, /: rounded(_plain(host, self), ndigits)
     if name in _SYMBOLS:
         return _operator(host, *_SYMBOLS[name])
     if name == "__iter__":

@@ -29,6 +29,7 @@ from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import type_error
 from gradcli.language.limits import check_nesting
+from gradcli.language.objects.counters import Counter
 from gradcli.language.objects.types import type_name
 from gradcli.library.files import BytesIO, file_name
 from gradcli.library.torch.nn.attributes import is_parameter
@@ -37,6 +38,7 @@ from gradcli.ops.binding.functions import methods
 from gradcli.ops.creation.data import parameter
 
 _ORDERED = Global("collections", "OrderedDict")
+_COUNTER = Global("collections", "Counter")
 
 
 def save(
@@ -137,6 +139,8 @@ class _Storages:
             return self._tensor(value)
         if isinstance(value, OrderedDict):
             return Call(_ORDERED, (), value)
+        if type(value) is Counter:
+            return Call(_COUNTER, (dict(value),))
         if type(value) is Size:
             return Call(Global("torch", "Size"), (tuple(value),))
         if type(value) is DType:
@@ -203,6 +207,7 @@ class _Tensors:
         return {
             **{(home, "complex"): _complex for home in ("builtins", "__builtin__")},
             **{(home, "set"): _set for home in ("builtins", "__builtin__")},
+            ("collections", "Counter"): _counter,
             ("collections", "OrderedDict"): _ordered,
             ("torch", "Size"): Size.of,
             ("torch", "device"): Device,
@@ -269,6 +274,12 @@ def _ordered(*items: Any) -> OrderedDict:
     if items:
         raise BadPickleError("an OrderedDict is not filled one by one")
     return OrderedDict()
+
+
+def _counter(counts: Any = None) -> Counter:
+    if counts is not None and type(counts) is not dict:
+        raise BadPickleError("a Counter is not of a dict")
+    return Counter(counts)
 
 
 SERIALIZATION: dict[str, Any] = {"load": load, "save": save}

@@ -439,11 +439,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 
     Example: torch.histc(tensor([0.5, 1., 2.]), 4)
     """
-    if bins <= 0:
-        raise runtime_error(
-            "histc() needs a bin or more",
-            text=f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0",
-        )
+    _check_bins("histc", bins)
     check_floating("histc", input)
     array = input.array
     look(None, array)
@@ -486,12 +482,7 @@ def histogram(
     check_tensors("histogram", input=input, **({} if weight is None else {"weight": weight}))
     check_floating("histogram", input)
     look(None, input.array)
-    edges = bins.array if isinstance(bins, Tensor) else bins
-    if isinstance(edges, int) and edges <= 0:
-        raise runtime_error(
-            "histogram() needs a bin or more",
-            text=f"torch.histogram(): bins must be > 0, but got {edges} for dimension 0",
-        )
+    _check_bins("histogram", bins)
     if weight is not None and weight.array.shape != input.array.shape:
         raise shape_error("histogram(): the weights have another shape than the input")
     values = np.asarray(input.array).reshape(-1)
@@ -511,6 +502,15 @@ def histogram(
         counts = counts / counts.sum() / np.diff(ends)
     parts = [Tensor(counts.astype(values.dtype, copy=False)), Tensor(ends)]
     return named("histogram", "hist bin_edges", parts)
+
+
+def _check_bins(name: str, bins: Any) -> None:
+    """Raise E204 for no bins; a tensor says where they end."""
+    if isinstance(bins, int) and bins <= 0:
+        raise runtime_error(
+            f"{name}() needs a bin or more",
+            text=f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0",
+        )
 
 
 def _ends(values: Any, bins: Any, between: Any, dtype: Any) -> Any:

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.language.objects.classes.extensible import Extensible, store_value, stored_value
+from gradcli.language.objects.counters import Counter
 from gradcli.library.torch.nn.attributes import kind_of, names, shown
 from gradcli.library.torch.optim.optimizer import Group, Optimizer
 from gradcli.ops.binding.catalogue import modules
@@ -365,16 +366,17 @@ class MultiStepLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, milestones: Any, gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
-        self.milestones = sorted(milestones)
+        self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
     def rate(self, group: Group, base: float) -> float:
-        times = self.milestones.count(self.last_epoch)
+        times = self.milestones[self.last_epoch]
         return group["lr"] * self.gamma**times if times else group["lr"]
 
     def rate_at(self, base: float) -> float:
-        return base * self.gamma ** bisect_right(self.milestones, self.last_epoch)
+        passed = sum(times for each, times in self.milestones.items() if each <= self.last_epoch)
+        return base * self.gamma**passed
 
 
 class ConstantLR(LRScheduler):

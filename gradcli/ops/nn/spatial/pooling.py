@@ -51,6 +51,7 @@ from gradcli.ops.binding.arguments import (
     out_of_range,
 )
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.random import uniform_array
 from gradcli.ops.definition.doc import (
     BY_KINDS,
@@ -1057,6 +1058,22 @@ _FRACTIONAL = {
 }
 
 
+def _ratios(name: str, output_ratio: Any, ndim: int) -> Any:
+    """The ratio of each dimension; one number for all is taken by layers alone, as in PyTorch."""
+    if not isinstance(output_ratio, (tuple, list)):
+        raise type_error(
+            f"{name}(): 'output_ratio' has a number for each dimension, such as ({'0.5, ' * ndim})",
+            text=f"object of type '{type_name(output_ratio)}' has no len()",
+        )
+    if len(output_ratio) != ndim:
+        raise value_error(
+            f"{name}(): 'output_ratio' has {len(output_ratio)} numbers for {ndim} dimensions",
+            text="tuple index out of range" if len(output_ratio) < ndim else None,
+            raises="IndexError" if len(output_ratio) < ndim else None,
+        )
+    return output_ratio
+
+
 def _expose_fractional(ndim: int) -> None:
     name = f"fractional_max_pool{ndim}d"
 
@@ -1080,10 +1097,7 @@ def _expose_fractional(ndim: int) -> None:
         kernel = per_dimension(name, "kernel_size", kernel_size, ndim)
         sizes = shape[-ndim:]
         if output_size is None:
-            ratios = (
-                tuple(output_ratio) if isinstance(output_ratio, (tuple, list))
-                else (output_ratio,) * ndim
-            )  # fmt: skip
+            ratios = _ratios(name, output_ratio, ndim)
             counts = tuple(int(n * ratio) for n, ratio in zip(sizes, ratios, strict=True))
         else:
             counts = per_dimension(name, "output_size", output_size, ndim)
