@@ -49,7 +49,7 @@ static int LOCAL(are_finite)(const float *x, int64_t count)
 static void LOCAL(multiply)(const float *left, int64_t row, int64_t step, const float *right, int64_t line,
                             float *out, int64_t apart, int more, int64_t rows, int64_t inner, int64_t columns)
 {
-    LOCAL(Product) p = {left, right, out, rows, inner, columns, row, step, line, apart, more, rows, 0, 0};
+    LOCAL(Product) p = {left, right, out, rows, inner, columns, row, step, line, apart, more, 0, 0, 0, 0, 0};
     int64_t pieces = LOCAL(pieces_of)(&p);
     for (int64_t number = 0; number < pieces; number++) LOCAL(multiply_piece)(&p, number);
 }

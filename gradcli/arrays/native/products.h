@@ -1,8 +1,9 @@
-/* Products of matrices of middle sizes, in tiles that are kept in registers. Every element is summed
- * in one order, so threads share out the work without changing a bit. BLAS would first copy both
- * matrices; here the right one is turned where its columns are no vectors, and that is all. */
+/* Products of matrices, in tiles that are kept in registers. Every element is summed in one order, so
+ * threads share out the work without changing a bit. What many tiles read from far apart is laid side
+ * by side first: a strip of the right matrix, and the left one where it lies as its transpose. */
 
-enum { LOCAL(TALL) = LOCAL(CHANNELS), LOCAL(DEEP) = 256 };
+enum { LOCAL(TALL) = LOCAL(CHANNELS), LOCAL(DEEP) = 256, LOCAL(MANY) = 64 };
+enum { LOCAL(FAR_APART) = 512 }; /* elements between two rows, from which on they compete for the cache */
 
 typedef struct {
     const float *left, *right;
@@ -12,26 +13,27 @@ typedef struct {
     int64_t line;                 /* how far rows of the right one are apart, 0 where it is turned */
     int64_t apart;                /* how far rows of the result are apart */
     int more;                     /* whether the sums are added to what is there */
-    int64_t many, chunks, strips; /* rows of a piece, pieces above each other and side by side */
+    int64_t many, chunks;         /* rows of a piece, and pieces above each other */
+    int64_t strips, wide, groups; /* strips, those of a piece, and pieces side by side */
 } LOCAL(Product);
 
 /* What a tile reads and writes: a part of sums, which is added to what is there where `more`. */
 typedef struct {
     const float *left, *right;
-    int64_t line, count, apart;
+    int64_t row, step, line, count, apart;
     float *out;
     int more;
 } LOCAL(Tile);
 
 /* Rows of the left matrix times `vectors` of the right one. The rows are reached from two of them:
  * processors have few registers for addresses. */
-INLINE void LOCAL(multiply_tile)(const LOCAL(Product) *p, const LOCAL(Tile) *t, const int vectors)
+INLINE void LOCAL(multiply_tile)(const LOCAL(Tile) *t, const int vectors)
 {
     enum { TALL = LOCAL(TALL), VECTOR = LOCAL(VECTOR), RUN = LOCAL(RUN), HALF = TALL / 2 };
     float total[TALL][RUN];
     memset(total, 0, sizeof total);
-    const float *run = t->right, *above = t->left, *below = t->left + HALF * p->row;
-    int64_t row = p->row, step = p->step, line = t->line;
+    const float *run = t->right, *above = t->left, *below = t->left + HALF * t->row;
+    int64_t row = t->row, step = t->step, line = t->line;
     for (int64_t k = 0; k < t->count; k++, run += line, above += step, below += step) {
         UNROLLED(8)
         for (int i = 0; i < TALL; i++)
@@ -50,9 +52,9 @@ INLINE void LOCAL(multiply_tile)(const LOCAL(Product) *p, const LOCAL(Tile) *t, 
 }
 
 /* Each alone, so that its sums have all registers. */
-APART void LOCAL(multiply_3)(const LOCAL(Product) *p, const LOCAL(Tile) *t) { LOCAL(multiply_tile)(p, t, 3); }
-APART void LOCAL(multiply_2)(const LOCAL(Product) *p, const LOCAL(Tile) *t) { LOCAL(multiply_tile)(p, t, 2); }
-APART void LOCAL(multiply_1)(const LOCAL(Product) *p, const LOCAL(Tile) *t) { LOCAL(multiply_tile)(p, t, 1); }
+APART void LOCAL(multiply_3)(const LOCAL(Tile) *t) { LOCAL(multiply_tile)(t, 3); }
+APART void LOCAL(multiply_2)(const LOCAL(Tile) *t) { LOCAL(multiply_tile)(t, 2); }
+APART void LOCAL(multiply_1)(const LOCAL(Tile) *t) { LOCAL(multiply_tile)(t, 1); }
 
 /* Rows of a vector's length, `apart` from each other, as columns of rows of a strip. */
 static void LOCAL(turn_rows)(const float *from, int64_t apart, int64_t length, float *to)
@@ -91,54 +93,90 @@ static void LOCAL(turn_rows)(const float *from, int64_t apart, int64_t length, f
         for (int j = 0; j < VECTOR; j++) to[k * RUN + j] = from[j * apart + k];
 }
 
-/* Rows of a strip of columns, by parts of the sums, so that what is read of the right matrix stays
- * near. The last rows and columns are computed with those before them, which are left alone. */
-static void LOCAL(multiply_piece)(void *given, int64_t number)
+/* Part of the columns of a left matrix that lies as its transpose, tile by tile. */
+static void LOCAL(pack_left)(const LOCAL(Product) *p, int64_t first, int64_t end, int64_t k, int64_t count, float *to)
+{
+    enum { TALL = LOCAL(TALL) };
+    for (int64_t each = 0; each < count; each++) {
+        const float *from = p->left + (k + each) * p->step;
+        for (int64_t i = first; i < end; i += TALL) {
+            int64_t top = i + TALL > p->rows ? p->rows - TALL : i;
+            memcpy(to + (i - first) * count + each * TALL, from + top, TALL * sizeof *to);
+        }
+    }
+}
+
+/* Rows of a strip, by a part of the sums. The last rows and columns are computed with those before
+ * them, which are left alone. */
+static void LOCAL(multiply_strip)(const LOCAL(Product) *p, const float *packed, int64_t first, int64_t end,
+                                  int64_t strip, int64_t k, int64_t count)
 {
     enum { TALL = LOCAL(TALL), VECTOR = LOCAL(VECTOR), RUN = LOCAL(RUN), DEEP = LOCAL(DEEP) };
-    const LOCAL(Product) *p = given;
-    int64_t strip = p->line ? number % p->strips : number / p->chunks;
-    int64_t chunk = p->line ? number / p->strips : number % p->chunks;
     int64_t column = strip * RUN, left = p->columns - column < RUN ? p->columns - column : RUN;
-    int64_t first = chunk * p->many, end = first + p->many < p->rows ? first + p->many : p->rows;
     int vectors = (int)((left + VECTOR - 1) / VECTOR);
     int64_t across = vectors * VECTOR - left;
     float turned[DEEP * RUN], edge[TALL * RUN];
+    const float *right = p->right + k * p->line + column - across;
+    LOCAL(Tile) tile = {NULL, turned, packed ? 1 : p->row, packed ? TALL : p->step, RUN, count, 0, NULL, 0};
+    if (!p->line) {
+        for (int64_t j = 0; j < vectors * VECTOR; j += VECTOR)
+            LOCAL(turn_rows)(p->right + (column - across + j) * p->inner + k, p->inner, count, turned + j);
+    } else if (p->line < LOCAL(FAR_APART)) {
+        tile.right = right;
+        tile.line = p->line;
+    } else {
+        for (int64_t each = 0; each < count; each++)
+            for (int j = 0; j < vectors * VECTOR; j++) turned[each * RUN + j] = right[each * p->line + j];
+    }
+    for (int64_t i = first; i < end; i += TALL) {
+        int64_t down = i + TALL > p->rows ? i + TALL - p->rows : 0;
+        float *out = p->out + i * p->apart + column;
+        int is_edge = down || across;
+        tile.left = packed ? packed + (i - first) * count : p->left + (i - down) * p->row + k * p->step;
+        tile.out = is_edge ? edge : out;
+        tile.apart = is_edge ? RUN : p->apart;
+        tile.more = (k || p->more) && !is_edge;
+        if (vectors == 3) LOCAL(multiply_3)(&tile);
+        else if (vectors == 2) LOCAL(multiply_2)(&tile);
+        else LOCAL(multiply_1)(&tile);
+        for (int64_t each = down; is_edge && each < TALL; each++)
+            for (int64_t j = across; j < vectors * VECTOR; j++) {
+                float *element = out + (each - down) * p->apart + j - across;
+                *element = edge[each * RUN + j] + (k || p->more ? *element : 0);
+            }
+    }
+}
+
+/* Rows of some strips, by parts of the sums, so that what is read of both matrices stays near. */
+static void LOCAL(multiply_piece)(void *given, int64_t number)
+{
+    enum { DEEP = LOCAL(DEEP) };
+    const LOCAL(Product) *p = given;
+    int64_t group = p->line ? number % p->groups : number / p->chunks;
+    int64_t chunk = p->line ? number / p->groups : number % p->chunks;
+    int64_t first = chunk * p->many, end = first + p->many < p->rows ? first + p->many : p->rows;
+    int64_t strip = group * p->wide, last = strip + p->wide < p->strips ? strip + p->wide : p->strips;
+    float packed[DEEP * LOCAL(MANY)];
+    int is_packed = p->step >= LOCAL(FAR_APART);
     for (int64_t k = 0; k < p->inner; k += DEEP) {
-        LOCAL(Tile) tile = {NULL, p->right + k * p->line + column - across, p->line, 0, 0, NULL, k || p->more};
-        tile.count = p->inner - k < DEEP ? p->inner - k : DEEP;
-        if (!p->line) {
-            for (int64_t j = 0; j < vectors * VECTOR; j += VECTOR)
-                LOCAL(turn_rows)(p->right + (column - across + j) * p->inner + k, p->inner, tile.count, turned + j);
-            tile.right = turned;
-            tile.line = RUN;
-        }
-        for (int64_t i = first; i < end; i += TALL) {
-            int64_t down = i + TALL > p->rows ? i + TALL - p->rows : 0;
-            float *out = p->out + i * p->apart + column;
-            int is_edge = down || across;
-            tile.left = p->left + (i - down) * p->row + k * p->step;
-            tile.out = is_edge ? edge : out;
-            tile.apart = is_edge ? RUN : p->apart;
-            tile.more = (k || p->more) && !is_edge;
-            if (vectors == 3) LOCAL(multiply_3)(p, &tile);
-            else if (vectors == 2) LOCAL(multiply_2)(p, &tile);
-            else LOCAL(multiply_1)(p, &tile);
-            for (int64_t each = down; is_edge && each < TALL; each++)
-                for (int64_t j = across; j < vectors * VECTOR; j++) {
-                    float *element = out + (each - down) * p->apart + j - across;
-                    *element = edge[each * RUN + j] + (k || p->more ? *element : 0);
-                }
-        }
+        int64_t count = p->inner - k < DEEP ? p->inner - k : DEEP;
+        if (is_packed) LOCAL(pack_left)(p, first, end, k, count, packed);
+        for (int64_t each = strip; each < last; each++)
+            LOCAL(multiply_strip)(p, is_packed ? packed : NULL, first, end, each, k, count);
     }
 }
 
 /* Part the rows and columns of a product; gives the number of its pieces. */
 static int64_t LOCAL(pieces_of)(LOCAL(Product) *p)
 {
+    enum { PIECES = 16 }; /* at least, where there are so many */
+    p->many = p->step == 1 ? 2 * LOCAL(MANY) : LOCAL(MANY);
     p->strips = (p->columns + LOCAL(RUN) - 1) / LOCAL(RUN);
     p->chunks = (p->rows + p->many - 1) / p->many;
-    return p->strips * p->chunks;
+    p->groups = p->strips * p->chunks < PIECES ? p->strips : (PIECES + p->chunks - 1) / p->chunks;
+    p->wide = (p->strips + p->groups - 1) / p->groups;
+    p->groups = (p->strips + p->wide - 1) / p->wide;
+    return p->groups * p->chunks;
 }
 
 /* matrix_product(left, right, out, rows, inner, columns, turned, threads): the left matrix (rows,
@@ -146,14 +184,14 @@ static int64_t LOCAL(pieces_of)(LOCAL(Product) *p)
  * transpose, where it is 2 the right one. */
 KERNEL(matrix_product)
 {
-    enum { RUN = LOCAL(RUN), TALL = LOCAL(TALL), FEW = 32, MANY = 128 };
+    enum { RUN = LOCAL(RUN), TALL = LOCAL(TALL) };
     int64_t turned = N(6), rows = N(3), inner = N(4), columns = N(5);
     NEED(turned >= 0 && turned <= 2 && inner > 0 && rows >= TALL && columns >= RUN);
     NEED(rows < 1 << 24 && inner < 1 << 24 && columns < 1 << 24);
     NEED(N(0) == rows * inner && N(1) == inner * columns && N(2) == rows * columns);
-    LOCAL(Product) p = {F(0), F(1), F(2), rows, inner, columns, inner, 1, columns, columns, 0, FEW, 0, 0};
+    LOCAL(Product) p = {F(0), F(1), F(2), rows, inner, columns, inner, 1, columns, columns, 0, 0, 0, 0, 0, 0};
     if (turned == 1) p.row = 1, p.step = rows;
-    if (turned == 2) p.line = 0, p.many = MANY;
+    if (turned == 2) p.line = 0;
     share(LOCAL(multiply_piece), &p, LOCAL(pieces_of)(&p), N(7));
     return NULL;
 }

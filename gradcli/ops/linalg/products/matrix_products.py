@@ -53,8 +53,10 @@ from gradcli.ops.shape.views import (
 )
 from gradcli.state import active
 
-MIDDLE = 1 << 20
-"""Multiplications that take so long that the threads of the core in C pay."""
+MIDDLE, HUGE = 1 << 20, 1 << 27
+"""Multiplications that take so long that the threads of the core in C pay, and so long that its
+kernel takes longer than BLAS.
+"""
 
 _WORTH = 1 << 23
 """Multiplications that take so long that waking a thread of Python's pays."""
@@ -68,7 +70,7 @@ def matrix_product(left: Any, right: Any) -> Any:
         outer += 0
         return outer
     work = left.size * right.shape[-1]
-    if MIDDLE <= work < _WORTH and left.ndim == right.ndim == 2:
+    if MIDDLE <= work < HUGE and left.ndim == right.ndim == 2:
         made = in_c.matrix_product(left, right)
         if made is not None:
             return made
