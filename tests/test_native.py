@@ -181,10 +181,10 @@ def _convolutions(array: Any) -> Any:
 
 def _products(array: Any) -> Any:
     """Products of matrices by rows and by columns; tiles begin before their edges, the last ones
-    have fewer vectors, and long sums are taken in parts.
+    have fewer vectors, and long sums are taken in parts. What lies far apart is copied first.
     """
     found = []
-    for rows, inner, columns in ((130, 97, 101), (43, 700, 80)):
+    for rows, inner, columns in ((130, 97, 101), (43, 700, 80), (517, 9, 530)):
         left, right = _tame(array, rows, inner), _line(array, inner * columns)
         right = right.reshape(inner, columns)
         assert left.size * columns >= matrix_products.MIDDLE
