@@ -21,13 +21,13 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def _run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def _run(*arguments: str, stdin: str = "", folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "gradcli", *arguments],
         input=stdin,
         capture_output=True,
         text=True,
-        cwd=ROOT,
+        cwd=folder,
         env={**os.environ, "NO_COLOR": "1"},
         timeout=PATIENCE,
     )
@@ -81,6 +81,13 @@ def test_top_level_holds_what_it_should() -> None:
 
 def test_version() -> None:
     assert _run("--version").stdout.split()[-1] == gradcli.__version__
+
+
+def test_modules_of_the_current_folder_are_not_gradclis(tmp_path: Path) -> None:
+    for name in ("numpy", "random", "click"):
+        (tmp_path / f"{name}.py").write_text(f"print('run: {name}')")
+    finished = _run("print(ones(2) + 1)", folder=tmp_path)
+    assert (finished.stderr, finished.stdout) == ("", "tensor([2., 2.])\n")
 
 
 def test_piped_program() -> None:
