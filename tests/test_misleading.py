@@ -437,6 +437,13 @@ _WHY += [
         ("under set_grad_enabled(False)", ":8:12", "| 5 |", "set_grad_enabled(True)` before it"),
         ("backward() was never called",),
     ),
+    Row(  # in a round that is not recorded
+        "why net.weight",
+        "net = torch.nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.01)\n"
+        "for step in range(400):\n    if step == 200:\n        net.weight.requires_grad_(False)\n"
+        "    opt.zero_grad()\n    net(torch.ones(2)).sum().backward()\n    opt.step()",
+        ("is frozen", ":6:9"),
+    ),
     Row(  # of other uses that are 0 it does not come
         "why logits.grad",
         "logits = torch.tensor([[1., 3., 2.]], requires_grad=True)\n"
@@ -660,6 +667,21 @@ _EXPLAIN = [
 ]
 
 _BLAME = [
+    Row(  # a NaN that is gone in the end says nothing of a dtype
+        "blame",
+        "w = torch.ones(2, requires_grad=True)\nfor x in (1., 0., 2.):\n"
+        "    x = torch.tensor(x)\n    loss = (w * x / x).sum()\n    w.grad = None\n"
+        "    loss.backward()",
+        ("in round 2 of the loop",),
+        ("--dtype float64",),
+    ),
+    Row(
+        "blame",
+        "m = torch.tensor([True, False])\nz = torch.tensor([1., 2.], requires_grad=True)\n"
+        "logp = z.masked_fill(~m, -torch.inf).log_softmax(0)\n"
+        "loss = -(logp.exp() * logp).sum()",
+        ("one that is there already is to be masked ahead of the product",),
+    ),
     Row(
         "blame",
         "x = torch.tensor([300., 2.], dtype=torch.float16, requires_grad=True)\n"

@@ -735,6 +735,7 @@ def leaves_of(run: Run) -> Arrays:
         if type(value) is Tensor
         and (value.dtype.is_floating_point or value.dtype is boolean)
         and is_usable_leaf(value)
+        and _has_elements(value)
     }
 
 

@@ -119,6 +119,8 @@ def find_fix(
     points: list[_Point] | None = None
     reference: Rerun = rerun
     for rewrite in rewrites:
+        if rewrite.dtype is not None and all_finite(former):
+            continue  # what came of it is gone in the end: that would be so in any dtype
         outcome = rerun(rewrite.program(), dtype=rewrite.dtype)
         if outcome is None or outcome.output is None or not all_finite(outcome):
             continue

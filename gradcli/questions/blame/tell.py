@@ -97,7 +97,8 @@ _NO_REWRITE = {
     "infinite slope, pow": "no cure: the slope is infinite there; keep what goes in above 0",
     "infinite slope, sqrt": "no cure: the slope is infinite there; keep what goes in above 0",
     "0*inf, mul": "no cure: a product is NaN where one factor is infinite and the other 0; put the"
-    " infinity in by `masked_fill()` or `torch.where()`, and by no factor",
+    " infinity in by `masked_fill()` or `torch.where()`, and by no factor; one that is there"
+    " already is to be masked ahead of the product",
     "0*inf, reciprocal": "no cure: the slope of a division by 0 is infinite; keep the divisor away"
     " from 0, or leave such elements out",
 }

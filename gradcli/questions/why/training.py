@@ -135,6 +135,9 @@ def _freezing(run: Recorded, tensor: Tensor) -> list[Span]:
         is_of_flag = isinstance(called, tree.Attribute) and called.name == "requires_grad_"
         if is_of_flag and not re.search(r"\((True|requires_grad=True)?\)$", each.node.span.text):
             (own if _has(each.value, tensor) else others).append(each.node.span)
+    if not own and not others and run.provenance.unheard:  # in an iteration that was not recorded
+        calls = calls_of(run.program, ".requires_grad_")
+        others = [each.span for each in calls if "False" in each.span.text]
     return list(dict.fromkeys(own or others))
 
 
