@@ -283,6 +283,7 @@ DUNDERS = {
     *OPERATOR_METHODS,
     *names("__call__ __contains__ __delitem__ __enter__ __exit__ __getitem__ __hash__ __index__"),
     *names("__iter__ __len__ __repr__ __setitem__ __str__"),
+    *names("__ceil__ __floor__ __getstate__ __round__ __setstate__ __trunc__"),
     "__annotations__",
     "__base__",
     "__bases__",
