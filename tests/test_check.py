@@ -369,6 +369,18 @@ def test_a_parametrized_module_is_right(gradcli: CommandLine) -> None:
     assert "lin.parametrizations.weight.original.grad  fine  9 elements" in shown.out
 
 
+def test_parameters_that_a_function_sets_are_moved_behind_it(gradcli: CommandLine) -> None:
+    """It gives them other memory, which no version counts."""
+    program = (
+        "net = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3), nn.Linear(3, 2))\n"
+        "nn.utils.vector_to_parameters(torch.arange(23) / 9, net.parameters())\n"
+        "y = nn.CrossEntropyLoss()(net(torch.eye(2)), torch.tensor([0, 1]))"
+    )
+    shown = gradcli("check", program)
+    assert shown.code == 0
+    assert "net.0.weight.grad  fine  6 elements" in shown.out
+
+
 def test_a_function_without_a_second_derivative_is_named(gradcli: CommandLine) -> None:
     program = _WRONG_FUNCTION.format(gradient="2 * x.detach() * grad")
     shown = gradcli("check", program, *_INPUTS, "--order", "2")

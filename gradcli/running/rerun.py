@@ -144,7 +144,7 @@ class Writes:
         self._run = run
         self._no_node = run.session.state.sequence_nr
         self._by_value = by_value
-        self._known: dict[int, tuple[Tensor, Any]] = {}
+        self._known: dict[int, tuple[Tensor, Any, int]] = {}
         tell_of_statements(run.session.interpreter, self._ended)
 
     def _ended(self, depth: int) -> None:
@@ -152,12 +152,16 @@ class Writes:
         number = len(self.nodes)
         self.nodes.append(self._run.session.state.sequence_nr)
         for _, leaf in placed_leaves(self._run):
-            now = np.array(to_host(leaf.array)) if self._by_value else leaf.version
-            known = self._known.get(id(leaf))
-            if known is not None and not np.array_equal(known[1], now, equal_nan=self._by_value):
+            array, version = to_host(leaf.array), 0 if self._by_value else leaf.version
+            now = leaf, np.array(array) if self._by_value else array, version
+            _, former, counted = self._known.get(id(leaf), now)
+            # A function of the library's may give it other memory, which is not counted.
+            if counted != version or (
+                former is not now[1] and not np.array_equal(former, array, equal_nan=True)
+            ):
                 self.at.setdefault(id(leaf), []).append(number)
             self.first.setdefault(id(leaf), number)
-            self._known[id(leaf)] = leaf, now
+            self._known[id(leaf)] = now
 
     def ahead_of(self, leaf: Tensor, node: int, always: bool) -> int | None:
         """The last statement before the one that made a node, or the one that began the leaf where
