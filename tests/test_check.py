@@ -369,16 +369,33 @@ def test_a_parametrized_module_is_right(gradcli: CommandLine) -> None:
     assert "lin.parametrizations.weight.original.grad  fine  9 elements" in shown.out
 
 
-def test_parameters_that_a_function_sets_are_moved_behind_it(gradcli: CommandLine) -> None:
-    """It gives them other memory, which no version counts."""
-    program = (
-        "net = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3), nn.Linear(3, 2))\n"
-        "nn.utils.vector_to_parameters(torch.arange(23) / 9, net.parameters())\n"
-        "y = nn.CrossEntropyLoss()(net(torch.eye(2)), torch.tensor([0, 1]))"
-    )
+_NET = "net = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2))\n"
+
+_LEAF = "w = torch.ones(2, requires_grad=True)\n"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        # Each parameter shows the vector's memory, which no version counts.
+        f"{_NET}nn.utils.vector_to_parameters(torch.tensor([0.1] * 17), net.parameters())\n"
+        "y = net(torch.ones(2, 2)).pow(2).sum()",
+        f"{_NET}v = torch.arange(17) / 9\nnn.utils.vector_to_parameters(v, net.parameters())\n"
+        "v.mul_(0.5)\ny = net(torch.ones(2, 2)).pow(2).sum()",
+        f"{_NET}for p in net.parameters():\n    p.data.fill_(0.2)\n"
+        "y = net(torch.eye(2)).pow(2).sum()",
+        f"{_LEAF}a = (w * 3).sum()\nw.data = torch.tensor([5., 7.])\ny = w.pow(2).prod()",
+        f"{_LEAF}w.detach().numpy()[:] = 0.3\ny = w.pow(2).prod()",
+        # What is written is what was there.
+        f"{_LEAF}w.data.fill_(1.)\ny = w.pow(2).prod()",
+        "net = nn.utils.parametrizations.orthogonal(nn.Linear(2, 2))\n"
+        "net.weight = torch.tensor([[0., 1.], [1., 0.]])\ny = net(torch.ones(2, 2)).pow(3).sum()",
+    ],
+)
+def test_leaves_are_moved_behind_what_writes_to_them(program: str, gradcli: CommandLine) -> None:
     shown = gradcli("check", program)
-    assert shown.code == 0
-    assert "net.0.weight.grad  fine  6 elements" in shown.out
+    assert (shown.code, "wrong" in shown.out) == (0, False), shown.out
+    assert "fine" in shown.out
 
 
 def test_a_function_without_a_second_derivative_is_named(gradcli: CommandLine) -> None:

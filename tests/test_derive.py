@@ -734,6 +734,12 @@ def test_formulas_that_cannot_be_tried_elsewhere_are_told_of(
     assert f"cannot be given other inputs where `{'x' if code == 0 else 'w'}` gets" in shown.err
 
 
+def test_data_that_is_replaced_is_what_the_formula_reads(gradcli: CommandLine) -> None:
+    program = "a = (w * 3).sum()\nw.data = torch.tensor([5., 7.])\ny = w.pow(2).sum()"
+    shown = gradcli("derive", program, "w=[1, 2]")
+    assert (shown.code, "grad_w = 2 * w" in shown.out) == (0, True), shown.err
+
+
 def test_an_element_that_is_written_between_ops(gradcli: CommandLine) -> None:
     program = "e = (x * a).exp()\ne = e.clone(); e[0] = 3\ne = e.tanh()"
     assert gradcli("derive", "-e", program, "a=2", "x=[1.,2.]", "--to=jax").code == 0

@@ -23,7 +23,7 @@ from gradcli.arrays.dtypes import boolean
 from gradcli.arrays.files.recording import MOST_DRAWN
 from gradcli.arrays.layout.meta import MetaArray
 from gradcli.autograd.engine.backward import grad
-from gradcli.autograd.recording.recorder import Arrival, Step
+from gradcli.autograd.recording.recorder import Arrival, Listener, Step
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor, gradient_edge, is_usable_leaf
 from gradcli.errors import GradcliError, Source, Span
@@ -126,8 +126,12 @@ Moments = Mapping[str, Moment]
 """The moments of leaves, by the names that they have in the end."""
 
 
-class Writes:
-    """The writes to the leaves of a run.
+class Writes(Listener):
+    """The writes to the leaves of a run, which it hears: also those through other tensors that show
+    a leaf's memory, which no version counts, and those that change nothing.
+
+    Args:
+        by_value: whether leaves are compared by what they hold too, as NumPy writes to memory.
 
     Attributes:
         nodes: the number of the node made last, when each statement ended, and `depths`: how many
@@ -137,6 +141,7 @@ class Writes:
     """
 
     def __init__(self, run: Run, by_value: bool) -> None:
+        super().__init__()
         self.nodes: list[int] = []
         self.depths: list[int] = []
         self.at: dict[int, list[int]] = {}
@@ -145,23 +150,39 @@ class Writes:
         self._no_node = run.session.state.sequence_nr
         self._by_value = by_value
         self._known: dict[int, tuple[Tensor, Any, int]] = {}
+        self._written: list[Any] = []
         tell_of_statements(run.session.interpreter, self._ended)
+        self.former, run.session.state.recorder = run.session.state.recorder, self
+
+    def write(self, tensor: Tensor, *what: Any) -> None:
+        """What is written to a tensor is written to all that show its memory."""
+        if type(tensor.array) is np.ndarray:
+            self._written.append(tensor.array)
+        super().write(tensor, *what)
+
+    def replaced(self, tensor: Tensor, new: Tensor) -> None:
+        """A tensor shows other memory, which holds what it holds from now on."""
+        if type(tensor.array) is np.ndarray:
+            self._written.append(tensor.array)
+        super().replaced(tensor, new)
 
     def _ended(self, depth: int) -> None:
         self.depths.append(depth)
         number = len(self.nodes)
         self.nodes.append(self._run.session.state.sequence_nr)
         for _, leaf in placed_leaves(self._run):
-            array, version = to_host(leaf.array), 0 if self._by_value else leaf.version
-            now = leaf, np.array(array) if self._by_value else array, version
+            array = to_host(leaf.array)
+            now = leaf, np.array(array) if self._by_value else None, leaf.version
             _, former, counted = self._known.get(id(leaf), now)
-            # A function of the library's may give it other memory, which is not counted.
-            if counted != version or (
-                former is not now[1] and not np.array_equal(former, array, equal_nan=True)
+            if (
+                counted != leaf.version
+                or any(np.may_share_memory(array, each) for each in self._written)
+                or (self._by_value and not np.array_equal(former, array, equal_nan=True))
             ):
                 self.at.setdefault(id(leaf), []).append(number)
             self.first.setdefault(id(leaf), number)
             self._known[id(leaf)] = now
+        self._written.clear()
 
     def ahead_of(self, leaf: Tensor, node: int, always: bool) -> int | None:
         """The last statement before the one that made a node, or the one that began the leaf where
@@ -233,6 +254,7 @@ def at_moments(run: Run, moments: Moments, values: Mapping[str, Any]) -> None:
             leaf = None if moment is None else placed.get(moment.place)
             if moment is not None and moment.number == number and leaf is not None:
                 leaf.array = array.astype(leaf.array.dtype)
+                run.session.recorder.replaced(leaf, Tensor(leaf.array))
 
     at_statements(run, {moments[name].number for name in values if name in moments}, give)
 
@@ -743,17 +765,20 @@ def leaves_of(run: Run) -> Arrays:
     }
 
 
+_UNCOUNTED = re.compile(r"\.data\b|numpy|asarray")
+"""What a program with writes to memory that no version counts has in its text."""
+
+
 def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
     """When the leaves got the values that the output was computed from, and these values; nothing
     of leaves that the program does not write to before.
     """
     written = any(leaf.version or "[" in name for name, leaf in here.leaves.items())
-    if not written and not rerun.settled and ".data" not in rerun.text:
+    by_value = _UNCOUNTED.search(rerun.text) is not None
+    if not written and not rerun.settled and not by_value:
         return {}, {}
     writes: list[Writes] = []
-    there = rerun.execute(
-        dtype="float64", prepare=lambda run: writes.append(Writes(run, ".data" in rerun.text))
-    )
+    there = rerun.execute(dtype="float64", prepare=lambda run: writes.append(Writes(run, by_value)))
     if there.output is None:
         return {}, {}
     first: dict[int, int] = {}

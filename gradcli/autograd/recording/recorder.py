@@ -91,6 +91,9 @@ class Listener:
     write: Any = _passed_on("write")
     """A tensor, and what was written over its value: the result of an op, an array or a number."""
 
+    replaced: Any = _passed_on("replaced")
+    """A tensor that shows the memory of another from now on, and that other: `w.data = v`."""
+
     computed: Any = _passed_on("computed")
     """A function other than an op, its operands, and the array that it returned."""
 

@@ -420,6 +420,10 @@ class TraceRecorder(Recorder):
         result = new if type(new) is Tensor else None
         self.trace.add(Write(tensor, result, inputs if known is None else [before, *inputs], after))
 
+    def replaced(self, tensor: Tensor, new: Tensor) -> None:
+        """A tensor shows the memory of another: its version stays, and what it holds does not."""
+        self.write(tensor, new, False)
+
     def updating(
         self, parameter: Tensor, gradient: Any, group: dict[str, Any], before: Any = None
     ) -> None:

@@ -287,6 +287,8 @@ def set_data(tensor: Tensor, value: Any) -> None:
     if state.data_replaced is not None and value.array.shape != tensor.array.shape:
         state.data_replaced(tensor)
     tensor.array = detach(value).array
+    if state.recorder is not None:
+        state.recorder.replaced(tensor, value)
 
 
 def _version(tensor: Tensor) -> int:
