@@ -398,6 +398,27 @@ def test_leaves_are_moved_behind_what_writes_to_them(program: str, gradcli: Comm
     assert "fine" in shown.out
 
 
+_OF_TWO = """\
+w = torch.ones(2, requires_grad=True)
+first = w.pow(2).sum()
+first.backward()
+second = w.pow(3).sum()
+"""
+
+
+def test_the_answer_says_of_which_output_it_is(gradcli: CommandLine) -> None:
+    shown = gradcli("check", _OF_TWO)
+    assert shown.out.startswith("gradient of second against central differences in float64\n")
+    assert "backward() was called on `first` too, of which nothing is checked" in shown.err
+    assert "`--of first` chooses" in shown.err
+    shown = gradcli("check", _OF_TWO, "--of", "first", "--json")
+    assert (json.loads(shown.out)["output"], shown.err) == ("first", "")
+    shown = gradcli("explain", "--flow", _OF_TWO)
+    assert "shown is a backward pass from second that the program does not run" in " ".join(
+        shown.out.split()
+    )
+
+
 def test_a_function_without_a_second_derivative_is_named(gradcli: CommandLine) -> None:
     program = _WRONG_FUNCTION.format(gradient="2 * x.detach() * grad")
     shown = gradcli("check", program, *_INPUTS, "--order", "2")

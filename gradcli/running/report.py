@@ -213,7 +213,7 @@ def note_passes(terminal: Terminal, session: Session, options: Options, result: 
     if options.of is not None or not others:
         return
     is_one = any(each.tensor is result.output for each in outputs)
-    told = [f"`{_called(each)}` in {each.function}()" for each in (inside if is_one else others)]
+    told = [f"`{called(each)}` in {each.function}()" for each in (inside if is_one else others)]
     named = [each.tensor.name for each in others if each.tensor.name in session.state.names()]
     said = f"backward() was called on {', '.join(told[:-1])}{' and ' * (len(told) > 1)}{told[-1]}"
     if is_one:
@@ -221,7 +221,7 @@ def note_passes(terminal: Terminal, session: Session, options: Options, result: 
     terminal.note(said + (f": `--of {named[-1]}` chooses" if named else ""))
 
 
-def _called(output: Differentiated) -> str:
+def called(output: Differentiated) -> str:
     """What a tensor is called that `backward()` was called on, by its name or else its text."""
     place = output.place
     if output.tensor.name or place is None:

@@ -52,7 +52,7 @@ from gradcli.record import Record
 from gradcli.recorded.ledger import arguments_of
 from gradcli.running.arguments.words import UsageError, not_in_program
 from gradcli.running.recordings.replay import OtherInputsError
-from gradcli.running.report import asked_seed, bare_leaf
+from gradcli.running.report import asked_seed, bare_leaf, called
 from gradcli.running.rerun import Executed, evaluate, moments_of
 from gradcli.session import Session
 from gradcli.show.answer import Answer
@@ -301,12 +301,28 @@ def by_differences(
     if failed and order == 2:
         nodes = here.run.session.graph(here.output).nodes
         places = without_second(rerun.statements, nodes)
-    shown = Answer(
-        partial(check_text, checked, order, places), partial(check_document, checked, order, places)
+    told = checked, here.name, order, places
+    terminal.answer(
+        Answer(partial(check_text, *told), partial(check_document, *told)), options.format
     )
-    terminal.answer(shown, options.format)
+    _note_others(terminal, here, options)
     here.run.tell_mistakes()
     return int(failed)
+
+
+def _note_others(terminal: Terminal, here: Executed, options: Options) -> None:
+    """Tell of the tensors that the program went backward from and that are not checked."""
+    outputs = here.run.session.recorder.outputs.values()
+    others = [each for each in outputs if each.ended and each.tensor is not here.output]
+    if here.name is None or options.of is not None or not others:
+        return
+    names = dict.fromkeys(f"`{called(each)}`" for each in others)
+    chosen = next((each.tensor.name for each in reversed(others) if each.tensor.name), None)
+    chosen = chosen if chosen in here.run.session.state.names() else None
+    terminal.note(
+        f"backward() was called on {', '.join(names)} too, of which nothing is checked"
+        + (f": `--of {chosen}` chooses" if chosen else "")
+    )
 
 
 def _let_go(executed: Executed) -> None:

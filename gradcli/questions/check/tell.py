@@ -42,11 +42,17 @@ _WORDS = {
 
 
 def check_text(
-    results: Sequence[Checked], order: int, places: Sequence[Suspect] = (), style: Style = PLAIN
+    results: Sequence[Checked],
+    output: str | None,
+    order: int,
+    places: Sequence[Suspect] = (),
+    style: Style = PLAIN,
 ) -> str:
     """Each input with its verdict and its worst elements, and what may have made them wrong."""
-    of = "gradient" if order == 1 else "second derivative, along a random direction"
-    lines = [f"{of} against central differences in float64", ""]
+    of = "" if output is None else f" of {output}"
+    along = "" if order == 1 else ", along a random direction,"
+    kind = "gradient" if order == 1 else "second derivative"
+    lines = [f"{kind}{of}{along} against central differences in float64", ""]
     for checked in results:
         count = len(checked.elements)
         some = f"{count} of {checked.size} elements" if count < checked.size else _elements(count)
@@ -119,11 +125,12 @@ def comparison_text(comparisons: Sequence[Comparison], style: Style = PLAIN) -> 
 
 
 def check_document(
-    checked: Sequence[Checked], order: int, places: Sequence[Suspect] = ()
+    checked: Sequence[Checked], output: str | None, order: int, places: Sequence[Suspect] = ()
 ) -> dict[str, Any]:
     """The comparison with differences as a JSON object."""
     return {
         "schema": SCHEMA,
+        "output": output,
         "order": order,
         "verdict": worst(checked),
         "suspects": [

@@ -304,7 +304,10 @@ def flow_of(run: Run, result: Result) -> Answer:
         owners = {name: modules.get(name.rpartition(".")[0]) for name, _ in parameters}
         calls = run.session.recorder.modules
         rows = flows(parameters, result.gradients, events, calls, owners)
-        said = finding(rows, events, passes_of(every, arrivals_of(run.session.interpreter)))
+        passes = passes_of(every, arrivals_of(run.session.interpreter))
+        starts = {each.tensor for each in run.session.recorder.outputs.values() if each.ended}
+        name = "" if result.output in starts else result.name or "the output"
+        said = finding(rows, events, passes, name)
     return Answer(lambda _: flow_text(rows, said), partial(flow_document, rows, said))
 
 

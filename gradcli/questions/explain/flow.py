@@ -176,15 +176,23 @@ def _norm(gradients: Sequence[Measured]) -> float:
     return float(np.sqrt(sum(each.squares for each in gradients)))
 
 
-def finding(rows: Sequence[Flow], events: Sequence[Event], passes: int = 1) -> str:
+def finding(
+    rows: Sequence[Flow], events: Sequence[Event], passes: int = 1, output: str = ""
+) -> str:
     """What the rows come to in a sentence: vanishing, exploding, lost; "" for a healthy flow.
 
     Args:
-        passes: how many backward passes the program ran, of which the last is shown.
+        passes: how many backward passes there were, of which the last is shown.
+        output: what the last began with, where the program itself does not go backward from that.
     """
     norms = [row.norm for row in rows if row.norm is not None]
     said = []
-    if passes > 1:
+    if passes > 1 and output:
+        said.append(
+            f"shown is a backward pass from {output} that the program does not run;"
+            f" `--of` chooses what its own {passes - 1} began with"
+        )
+    elif passes > 1:
         said.append(f"shown is the last of {passes} backward passes, without what `.grad` held")
     elif held := _held_before(events):
         said.append(
