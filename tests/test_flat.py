@@ -167,6 +167,11 @@ LOOPS = {
         "    y = torch.cholesky_solve(w[:, None], torch.linalg.cholesky(m)).sum()"
         " + torch.linalg.solve(m, w).sum()"
     ),
+    "decomposed": (
+        "c = torch.linalg.cholesky(x.t() @ x + w.diag_embed() ** 2 + torch.eye(4))\n"
+        "    z = torch.linalg.solve_triangular(c, x.t() * w[:, None], upper=False)\n"
+        "    y = torch.cholesky_solve(z, c).sum() + c.diagonal().log().sum() + z.tril().exp().sum()"
+    ),
     "drawn": "y = (torch.randn_like(x) * w).sum() + x[torch.randint(0, 6, (3,))].mean() * w.sum()",
     "drawn, and another way late": (
         "i = torch.randint(-step // 130, 6, (3,)); y = (x[i] * w * torch.rand(4)).sum()"
@@ -224,11 +229,11 @@ PROGRAMS = {
 
 WHOLE = [
     *("tanh", "norm", "batch norm", "images", "windows that leave some out", "looked up"),
-    *("attended", "solved", "rows that are drawn", "pictures", "cast"),
+    *("attended", "solved", "decomposed", "rows that are drawn", "pictures", "cast"),
 ]
 """Those whose iterations leave no function of arrays to Python."""
 
-IN_C = ["tanh", "relu and momentum", "pictures", "cast"]
+IN_C = ["tanh", "relu and momentum", "pictures", "cast", "decomposed"]
 """Those whose programs call nothing."""
 
 

@@ -31,7 +31,7 @@ from gradcli.library.torch.optim.adaptive import Adam
 from gradcli.library.torch.optim.optimizer import add_scaled
 from gradcli.ops.definition.op import registry
 from gradcli.ops.indexing import basic
-from gradcli.ops.linalg import linear_systems
+from gradcli.ops.linalg import linear_systems, triangular
 from gradcli.ops.linalg.products import matrix_products
 from gradcli.ops.nn import activations, attention, recurrent, softmax
 from gradcli.ops.nn.normalisation import batch, formula, layer
@@ -95,14 +95,30 @@ def _factors(array: Any) -> Any:
     ]
 
 
-def _solutions(array: Any) -> Any:
-    values = _tame(array, 2, 11, 11)
+def _regular(array: Any, dtype: Any) -> Any:
+    """Matrices with inverses of ordinary size."""
+    return (_tame(array, 2, 43, 43) / 100 + 8 * np.eye(43)).astype(dtype)
+
+
+def _solutions(array: Any, dtype: Any) -> Any:
+    matrices = _regular(array, dtype)
     return [
-        linear_systems.substituted(each, each[:, :, :3], upper, unit)
-        for each in (values.astype(np.float32), values.astype(np.float64))
+        linear_systems.substituted(triangles, right, upper, unit, by_columns)
+        for triangles in (matrices / 8, matrices.swapaxes(1, 2) / 8, matrices[:, :3, :3])
+        for width in (1, 3, 43)
+        for right in (matrices[:, : triangles.shape[1], :width],)
         for upper in (True, False)
         for unit in (True, False)
+        for by_columns in (True, False)
     ]
+
+
+def _cholesky_factors(array: Any, dtype: Any) -> Any:
+    matrices = _regular(array, dtype)
+    definite = matrices @ matrices.swapaxes(1, 2)
+    definite[1, 30, 30] *= 1 if array.size % 2 else -1
+    some = definite, definite[:, 5:13, 5:13], definite[:, :1, :1]
+    return [each for one in some for each in triangular._cholesky_array(one, array.size % 3 == 0)]
 
 
 def _line(array: Any, length: int) -> Any:
@@ -314,7 +330,10 @@ ROWS = {
     "lgamma_wide": Row(lambda x: gamma.gammaln(_tame(x).astype(np.float64)), 4e-15),
     "quotient": Row(lambda x: error_function.erfcx(x.astype(np.float64))),
     "eliminate, eliminate_wide": Row(_factors),
-    "substitute, substitute_wide": Row(_solutions),
+    "substitute": Row(lambda x: _solutions(x, np.float32), 2e-6),
+    "substitute_wide": Row(lambda x: _solutions(x, np.float64), 4e-15),
+    "cholesky": Row(lambda x: _cholesky_factors(x, np.float32), 1e-5),
+    "cholesky_wide": Row(lambda x: _cholesky_factors(x, np.float64), 2e-14),
     "adam": Row(_step_of_adam),
     "add_scaled": Row(_add_scaled),
     "layer_norm, layer_norm_backward": Row(_layer_norm, 2e-5),

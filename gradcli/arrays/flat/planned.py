@@ -47,9 +47,10 @@ _WRITES_LAST = {"loop", "product", "copy", "take", "where"}
 # fmt: off
 WRITES_ANEW = {
     "add_scaled", "attention", "attention_backward", "batch_moments", "batch_norm",
-    "batch_norm_backward", "convolution", "erf", "gelu", "gelu_backward", "half_arithmetic",
-    "half_to_single", "layer_norm", "lstm_step", "matrix_product", "max_pool", "quotient",
-    "single_to_half", "softmax", "softmax_backward", "weight_gradient",
+    "batch_norm_backward", "cholesky", "cholesky_wide", "convolution", "erf", "gelu",
+    "gelu_backward", "half_arithmetic", "half_to_single", "layer_norm", "lstm_step",
+    "matrix_product", "max_pool", "quotient", "single_to_half", "softmax", "softmax_backward",
+    "substitute", "substitute_wide", "weight_gradient",
 }
 # fmt: on
 """The kernels that write all elements of what they write to, and read none of them before, where it

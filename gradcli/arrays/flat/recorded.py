@@ -799,6 +799,19 @@ def _clip(
     return tape.ufunc(clip, operands, None if out is None else (target(out),))
 
 
+def _tril(tape: Tape, array: Any, k: int = 0) -> Recorded:
+    return _where(tape, _below(array.shape, k), array, 0)
+
+
+def _triu(tape: Tape, array: Any, k: int = 0) -> Recorded:
+    return _where(tape, _below(array.shape, k - 1), 0, array)
+
+
+def _below(shape: tuple[int, ...], k: int) -> Any:
+    """Which elements of matrices lie on a diagonal or below it."""
+    return np.broadcast_to(np.tri(shape[-2], shape[-1], k, dtype=bool), shape)
+
+
 def _count_nonzero(tape: Tape, array: Any) -> int:
     return tape.count(plain(array))
 
@@ -812,6 +825,8 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.concatenate: _concatenate,
     np.copyto: _copyto,
     np.count_nonzero: _count_nonzero,
+    np.tril: _tril,
+    np.triu: _triu,
     np.where: _where,
 }
 """The functions of NumPy's that have steps of their own."""

@@ -1,4 +1,5 @@
-"""The kernels in C as functions of arrays: float32, without gaps, in the host's memory.
+"""The kernels in C as functions of arrays without gaps, in the host's memory: of float32, and in
+linear algebra of float64.
 
 Each gives None, or False, where the kernels are not built or not made for its arrays.
 """
@@ -146,6 +147,61 @@ def matrix_product(left: Any, right: Any) -> Any:
     threads = _threads(left.size * columns, _SHARE)
     multiply(left, right, out, rows, left.size // rows, columns, turned, threads)
     return out
+
+
+# --- linear algebra -----------------------------------------------------------------------------
+
+_UNKNOWNS, _ORDER = 512, 1024
+"""Unknowns of the largest system, and rows of the largest matrix to be decomposed, that stay near
+enough in caches for kernels that do not divide them.
+"""
+
+
+def of_floats(name: str, *arrays: Any) -> Any:
+    """The kernel of that name for arrays of one dtype, float32 or float64; None for others."""
+    chars = {each.dtype.char if type(each) in HOST_ARRAYS else "" for each in arrays}
+    suffix = {"f": "", "d": "_wide"}.get(chars.pop()) if len(chars) == 1 else None
+    return None if suffix is None else kernel(name + suffix)
+
+
+def _matrices(array: Any) -> tuple[Any, int]:
+    """Matrices without gaps, and whether they lie as their transposes."""
+    if array.flags.c_contiguous:
+        return array, 0
+    turned = array.swapaxes(-2, -1)
+    return (turned, 1) if turned.flags.c_contiguous else (array.copy(order="C"), 0)
+
+
+def substituted(triangle: Any, right: Any, out: Any, upper: bool, unit: bool) -> bool:
+    """The solutions of triangular systems (*, n, n) with right-hand sides (*, n, k), in matrices
+    without gaps.
+    """
+    solve = of_floats("substitute", triangle, right, out)
+    size, columns = right.shape[-2:]
+    if solve is None or size > _UNKNOWNS:
+        return False
+    (triangle, turned), (right, right_turned), (out, out_turned) = map(
+        _matrices, (triangle, right, out)
+    )
+    threads = _threads(right.size * size, 2 * _SHARE)
+    turns = turned, right_turned, out_turned
+    solve(triangle, right, out, size, columns, upper, unit, *turns, threads)
+    return True
+
+
+def cholesky(matrices: Any) -> tuple[Any, Any] | None:
+    """The lower factors of matrices (*, n, n), their columns contiguous, and for each the order of
+    the first leading minor that is not positive and finite, or 0.
+    """
+    decompose = of_floats("cholesky", matrices)
+    size = matrices.shape[-1]
+    if decompose is None or size > _ORDER or not matrices.size:
+        return None
+    matrices, turned = _matrices(matrices)
+    factors = new_empty(matrices, matrices.shape)
+    orders = new_empty(matrices, matrices.shape[:-2], np.int64)
+    decompose(matrices, factors, orders, size, turned, _threads(matrices.size * size, 6 * _SHARE))
+    return factors.swapaxes(-2, -1), orders
 
 
 # --- along the last dimension -------------------------------------------------------------------

@@ -1,6 +1,7 @@
 /* What kernels and module share. Every level of processors has a file that compiles all kernels for
  * it, as NAME_LEVEL. */
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/* Elimination and substitution, in float32 and float64. The matrices of a batch lie one after the
- * other, row by row. */
+/* Elimination, in float32 and float64. The matrices of a batch lie one after the other, row by row. */
 
 /* eliminate(matrices, pivots, info, rows, columns): the LU decomposition with partial pivoting in
  * the matrices' place; the rows swapped with, and the first pivot that is 0, are counted from 1.
@@ -53,35 +52,3 @@
 ELIMINATE(eliminate, float, fabsf)
 ELIMINATE(eliminate_wide, double, fabs)
 #undef ELIMINATE
-
-/* substitute(triangles, solutions, size, columns, upper, unit): right-hand sides of some columns
- * are replaced by the solutions. */
-#define SUBSTITUTE(NAME, REAL) \
-    KERNEL(NAME) \
-    { \
-        int64_t size = N(2), columns = N(3), upper = N(4), unit = N(5); \
-        NEED(size > 0 && columns > 0 && N(0) % (size * size) == 0); \
-        int64_t total = N(0) / (size * size); \
-        NEED(N(1) == total * size * columns); \
-        for (int64_t n = 0; n < total; n++) { \
-            const REAL *triangle = (const REAL *)a[0].data + n * size * size; \
-            REAL *solution = (REAL *)a[1].data + n * size * columns; \
-            for (int64_t step = 0; step < size; step++) { \
-                int64_t k = upper ? size - 1 - step : step; \
-                int64_t from = upper ? 0 : k + 1, until = upper ? k : size; \
-                REAL *known = solution + k * columns, pivot = triangle[k * size + k]; \
-                if (!unit) \
-                    for (int64_t j = 0; j < columns; j++) known[j] /= pivot; \
-                for (int64_t i = from; i < until; i++) { \
-                    REAL *row = solution + i * columns, factor = triangle[i * size + k]; \
-                    EACH_APART \
-                    for (int64_t j = 0; j < columns; j++) row[j] -= factor * known[j]; \
-                } \
-            } \
-        } \
-        return NULL; \
-    }
-
-SUBSTITUTE(substitute, float)
-SUBSTITUTE(substitute_wide, double)
-#undef SUBSTITUTE

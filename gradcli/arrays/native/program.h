@@ -615,6 +615,21 @@ static void run_chain(const Step *step)
     }
 }
 
+/* Elements of a number of bytes that the compiler knows. One that is repeated stays in a register. */
+INLINE void copy_apart(char *to, const char *from, Py_ssize_t size, Py_ssize_t there, Py_ssize_t here, const size_t bytes)
+{
+    uint64_t element = 0;
+    if (here == 0 && size) {
+        memcpy(&element, from, bytes);
+        if (there == (Py_ssize_t)bytes)
+            for (Py_ssize_t k = 0; k < size; k++) memcpy(to + k * (Py_ssize_t)bytes, &element, bytes);
+        else
+            for (Py_ssize_t k = 0; k < size; k++) memcpy(to + k * there, &element, bytes);
+    } else {
+        for (Py_ssize_t k = 0; k < size; k++) memcpy(to + k * there, from + k * here, bytes);
+    }
+}
+
 static void copy_elements(char *to, const char *from, const Step *step, int dimension)
 {
     Py_ssize_t size = dimension < step->rank ? step->sizes[dimension] : 1;
@@ -625,14 +640,12 @@ static void copy_elements(char *to, const char *from, const Step *step, int dime
             copy_elements(to + k * there, from + k * here, step, dimension + 1);
     } else if (step->cast) {
         step->cast(to, from, size, there, here);
-    } else if (there == step->bytes && here == 0 && step->bytes == sizeof(uint32_t)) {
-        uint32_t element; /* a float, perhaps */
-        memcpy(&element, from, sizeof element);
-        for (Py_ssize_t k = 0; k < size; k++) memcpy(to + 4 * k, &element, sizeof element);
     } else if (there == step->bytes && here == step->bytes) {
         memmove(to, from, (size_t)(size * step->bytes));
+    } else if (step->bytes == 8) {
+        copy_apart(to, from, size, there, here, 8);
     } else if (step->bytes == 4) {
-        for (Py_ssize_t k = 0; k < size; k++) memcpy(to + k * there, from + k * here, 4);
+        copy_apart(to, from, size, there, here, 4);
     } else {
         for (Py_ssize_t k = 0; k < size; k++)
             memcpy(to + k * there, from + k * here, (size_t)step->bytes);

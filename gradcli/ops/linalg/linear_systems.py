@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import in_order, module_of, on_the_host
+from gradcli.arrays.backend import module_of, new_empty, on_the_host
+from gradcli.arrays.flat.recorded import Recorded
+from gradcli.arrays.kernels import in_c
 from gradcli.arrays.layout.strides import row_strides, window
-from gradcli.arrays.native.dispatch import kernel
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import conj
@@ -192,12 +193,6 @@ def _factor(lu: Any) -> tuple[Any, Any]:
     return np.concatenate([pivots, others + np.int32(half)], axis=1), info
 
 
-def _in_c(array: Any, name: str) -> Any:
-    """The kernel in C for an array's dtype, None where there is none."""
-    suffix = {"f": "", "d": "_wide"}.get(array.dtype.char)
-    return None if suffix is None else kernel(name + suffix)
-
-
 def _in_rows(array: Any, order: Any) -> Any:
     """The rows in an order."""
     return np.take_along_axis(array, np.broadcast_to(order[..., None], array.shape), -2)
@@ -205,13 +200,13 @@ def _in_rows(array: Any, order: Any) -> Any:
 
 def _eliminate(lu: Any) -> tuple[Any, Any]:
     """Decompose the matrices of (N, m, n) in place; the pivots and `info`."""
-    in_c = _in_c(lu, "eliminate")
-    if in_c is None or not lu.size:
+    eliminate = in_c.of_floats("eliminate", lu)
+    if eliminate is None or not lu.size:
         return _eliminate_together(lu)
     total, rows, columns = lu.shape
     whole = np.ascontiguousarray(lu)
     pivots, info = np.empty(total * min(rows, columns), np.int64), np.empty(total, np.int64)
-    in_c(whole, pivots, info, rows, columns)
+    eliminate(whole, pivots, info, rows, columns)
     lu[...] = whole
     return pivots.reshape(total, -1).astype(np.int32), info.astype(np.int32)
 
@@ -285,34 +280,52 @@ def permutation_sign(pivots: Any) -> Any:
 
 
 @on_the_host
-def substituted(triangle: Any, right: Any, upper: bool, unit: bool = False) -> Any:
-    """The solution X of `triangle @ X = right`.
+def substituted(
+    triangle: Any, right: Any, upper: bool, unit: bool = False, by_columns: bool = True
+) -> Any:
+    """The solution X of `triangle @ X = right`, of shape (*, n, k), in memory of its own.
 
     Args:
         triangle: shape (*, n, n); only its upper or lower part is read.
         right: shape (*, n, k), of the same batch after broadcasting.
         upper: which part.
         unit: the diagonal counts as ones.
+        by_columns: whether the columns of X are contiguous, or else the rows.
     """
     batch = np.broadcast_shapes(triangle.shape[:-2], right.shape[:-2])
-    size = triangle.shape[-1]
-    solution = np.broadcast_to(right, (*batch, *right.shape[-2:])).copy("C")
-    if solution.size:
-        _substitute(np.broadcast_to(triangle, (*batch, size, size)), solution, upper, unit)
+    triangle, right = (_expanded(each, batch) for each in (triangle, right))
+    like = triangle if type(triangle) is Recorded else right
+    solution = _new_matrices(like, right.shape, by_columns)
+    if right.size and not in_c.substituted(triangle, right, solution, upper, unit):
+        solution[...] = right
+        _substitute(triangle, solution, upper, unit)
     return solution
+
+
+def _expanded(matrices: Any, batch: tuple[int, ...]) -> Any:
+    shape = (*batch, *matrices.shape[-2:])
+    return matrices if matrices.shape == shape else np.broadcast_to(matrices, shape)
+
+
+def _new_matrices(like: Any, shape: tuple[int, ...], by_columns: bool) -> Any:
+    """Matrices for what is computed of an array, whose columns, or rows, are contiguous."""
+    if not prod(shape):
+        empty = new_empty(like, shape)
+        return column_major(empty) if by_columns else empty
+    if not by_columns:
+        return new_empty(like, shape)
+    *batch, rows, columns = shape
+    return new_empty(like, (*batch, columns, rows)).swapaxes(-2, -1)
 
 
 def _substitute(triangle: Any, solution: Any, upper: bool, unit: bool) -> None:
     """Replace right-hand sides by the solutions: of half the unknowns, then of the others."""
-    size, columns = solution.shape[-2:]
-    if size <= _BLOCK:
-        in_c = _in_c(solution, "substitute") if triangle.dtype == solution.dtype else None
-        if in_c is None:
-            _substitute_together(triangle, solution, upper, unit)
-        else:
-            whole = in_order(solution)
-            in_c(in_order(triangle), whole, size, columns, upper, unit)
-            solution[...] = whole
+    size = solution.shape[-2]
+    solved = new_empty(solution, solution.shape)
+    if in_c.substituted(triangle, solution, solved, upper, unit):
+        solution[...] = solved
+    elif size <= _BLOCK:
+        _substitute_together(triangle, solution, upper, unit)
     else:
         halves = slice(0, size // 2), slice(size // 2, size)
         first, second = reversed(halves) if upper else halves

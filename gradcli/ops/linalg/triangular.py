@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of, on_the_host
+from gradcli.arrays.kernels import in_c
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, index_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import conj, zeros
@@ -46,9 +47,9 @@ from gradcli.ops.shape.slicing import slice_op
 
 def _substituted(A: Any, B: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
     if left:
-        return column_major(substituted(A, B, upper, unitriangular))
-    turned = substituted(A.swapaxes(-2, -1), B.swapaxes(-2, -1), not upper, unitriangular)
-    return column_major(turned.swapaxes(-2, -1))
+        return substituted(A, B, upper, unitriangular)
+    A, B = A.swapaxes(-2, -1), B.swapaxes(-2, -1)
+    return substituted(A, B, not upper, unitriangular, by_columns=False).swapaxes(-2, -1)
 
 
 def _triangle_of(value: Any, upper: bool, unitriangular: bool) -> Any:
@@ -124,7 +125,7 @@ def _older_array(
 ) -> tuple[Any, Any]:
     matrices = A.swapaxes(-2, -1) if transpose else A
     solution = substituted(matrices, self, upper != transpose, unitriangular)
-    return column_major(solution), column_major(A)
+    return solution, column_major(A)
 
 
 def _older_rule(
@@ -187,9 +188,14 @@ def triangular_solve(
 
 @on_the_host
 def _cholesky_arrays(matrices: Any) -> tuple[Any, Any]:
-    """The lower factors, and for each matrix the order of the first leading minor that is not
-    positive, or 0.
+    """The lower factors, their columns contiguous, and for each matrix the order of the first
+    leading minor that is not positive, or 0. Only the lower triangle is read.
     """
+    made = in_c.cholesky(matrices)
+    if made is not None:
+        factors, orders = made
+        if not orders.any():
+            return factors, orders.astype(np.int32)
     size = matrices.shape[-1]
     flat = matrices.reshape(-1, size, size) if matrices.size else matrices[:0]
     lower = np.zeros(flat.shape, flat.dtype)
@@ -204,7 +210,7 @@ def _cholesky_arrays(matrices: Any) -> tuple[Any, Any]:
         lower[position], info[position] = _column_by_column(matrix)
     if not matrices.size:
         info = np.zeros(matrices.shape[:-2], np.int32)
-    return lower.reshape(matrices.shape), info.reshape(matrices.shape[:-2])
+    return column_major(lower.reshape(matrices.shape)), info.reshape(matrices.shape[:-2])
 
 
 def _column_by_column(matrix: Any) -> tuple[Any, int]:
@@ -226,9 +232,8 @@ def _column_by_column(matrix: Any) -> tuple[Any, int]:
 
 
 def _cholesky_array(self: Any, upper: bool) -> tuple[Any, Any]:
-    # Only one triangle is read.
-    lower, info = _cholesky_arrays(self.conj().swapaxes(-2, -1) if upper else self)
-    return column_major(lower.conj().swapaxes(-2, -1) if upper else lower), info[()]
+    lower, info = _cholesky_arrays(adjoint_of(self) if upper else self)
+    return column_major(adjoint_of(lower)) if upper else lower, info[()]
 
 
 def _cholesky_rule(grads: Any, L: Any, upper: bool) -> Any:
@@ -262,8 +267,8 @@ def _check_positive(name: str, orders: Any) -> None:
     """Raise E204 where a matrix has no Cholesky factor: its leading minor of an order that is not
     0.
     """
-    failed = np.flatnonzero(orders)
-    if failed.size:
+    if orders.any():
+        failed = np.flatnonzero(orders)
         minor = int(np.ravel(orders)[failed[0]])
         where = f" {failed[0]} of the batch" if orders.ndim else ""
         batch = f"(Batch element {failed[0]}): " if orders.ndim else ""
@@ -316,9 +321,8 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 
 def _cholesky_solved(self: Any, input2: Any, upper: bool) -> Any:
-    factor = input2.conj().swapaxes(-2, -1) if upper else input2
-    middle = substituted(factor, self, False)
-    return column_major(substituted(factor.conj().swapaxes(-2, -1), middle, True))
+    factor = adjoint_of(input2) if upper else input2
+    return substituted(adjoint_of(factor), substituted(factor, self, False), True)
 
 
 def _cholesky_solve_rule(
