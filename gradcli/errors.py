@@ -114,7 +114,7 @@ WARNINGS: dict[str, Code] = {
     "W012": _warning("something is not drawn"),
     "W013": _warning("an op has no batching rule"),
     "W014": _warning("anomaly detection is on"),
-    "W015": _warning("a name is deprecated"),
+    "W015": _warning("a name or an order of arguments is deprecated"),
     "W016": _warning("a result is NaN, or a gradient infinite", "differentiating"),
     "W017": _warning("gradients are never cleared"),
     "W018": _warning("a sum of losses keeps their graphs"),

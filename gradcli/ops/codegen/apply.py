@@ -85,6 +85,7 @@ _FIXED: dict[str, Any] = {
     "ndarray": np.ndarray,
     "new": object.__new__,
     "no_complex_gradient": no_complex_gradient,
+    "factor_first": runtime.factor_first,
     "number_of": runtime.number_of,
     "number_and_array": promotion.number_and_array,
     "of_halves": promotion.of_halves,
@@ -304,8 +305,21 @@ class _ApplyWriter:
             for name in numbers
             for line in (
                 f"    if type({name}) is Tensor:",
+                *(self._factor_first() if name == "alpha" and len(self.promoted) == 2 else ()),
                 f"        {name} = number_of(op, {name})",
             )
+        ]
+
+    def _factor_first(self) -> list[str]:
+        """Lines for the deprecated overload in which the factor precedes what it multiplies:
+        `add(input, alpha, other)`. A 0-dim tensor without a graph is the same as a factor.
+        """
+        first, second = [local(t) for t in self.promoted]
+        return [
+            f"        if type({second}) is not Tensor"
+            " and (alpha.array.ndim or alpha.requires_grad):",
+            f"            factor_first(op.name, 'alpha', {second})",
+            f"            return op.apply({first}, alpha, {second})",
         ]
 
     def _checked_size(self) -> list[str]:

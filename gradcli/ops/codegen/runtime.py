@@ -56,6 +56,25 @@ def number_of(op: Any, value: Tensor) -> Any:
     return value.item()
 
 
+def factor_first(name: str, factor: str, value: Any) -> None:
+    """Check and warn of a deprecated overload, of the function of that name, in which a number
+    precedes the tensor that it multiplies; `factor` is the argument's name today. Raises E202 for
+    what is no number.
+    """
+    if type(value) not in (int, float, bool, complex):
+        kind = type_name(value)
+        raise type_error(
+            f"{name}(): expected a number before the tensors, not {kind}",
+            text=f"{name}(): argument '{factor}' must be Number, not {kind}",
+        )
+    active.state.warn(
+        "W015",
+        f"`{name}` with the number ahead of the tensors is deprecated",
+        text=f"This overload of {name} is deprecated",
+        help=f"name the number, and pass it last: `{factor}={value}`",
+    )
+
+
 def listed(name: str, tensors: Any) -> list[Tensor]:
     """The tensors of a list argument; raises E202 for anything but a list of tensors."""
     if not isinstance(tensors, (list, tuple)):

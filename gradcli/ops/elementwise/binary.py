@@ -5,6 +5,7 @@ is_signed`.
 
 from __future__ import annotations
 
+from functools import update_wrapper
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,12 @@ from gradcli.ops.binding.arguments import (
     check_same_dtype,
     check_tensors,
     expose_of_tensors,
+    number_in,
     sizes_of,
 )
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.codegen.promotion import NUMBERS
+from gradcli.ops.codegen.runtime import factor_first
 from gradcli.ops.creation.copies import to
 from gradcli.ops.definition.doc import READS, SCALAR, WIDE, Hazard
 from gradcli.ops.definition.dtype_support import (
@@ -38,7 +41,7 @@ from gradcli.ops.definition.dtype_support import (
     check_dtype,
     dtype_names,
 )
-from gradcli.ops.definition.op import numbers_rounded, pointwise, rounded_once
+from gradcli.ops.definition.op import Function, numbers_rounded, pointwise, rounded_once
 from gradcli.ops.elementwise.comparison import logical_and
 from gradcli.ops.elementwise.power import power
 from gradcli.ops.elementwise.unary import exp
@@ -252,7 +255,21 @@ def _factor(value: Any, *tensors: Tensor) -> Any:
     return factor_of_dtype(value, dtype.numpy_dtype) if type(value) is complex else value
 
 
+def _value_first(body: Function) -> Function:
+    """The function with PyTorch's deprecated overload, too: `value` comes before the factors."""
+
+    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if len(args) == 3:
+            kwargs["value"] = number_in(args[0])
+            factor_first(body.__name__, "value", kwargs["value"])
+            args = args[1:]
+        return body(input, *args, **kwargs)
+
+    return update_wrapper(call, body)
+
+
 @function("addcmul", method=True, inplace=True)
+@_value_first
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`.
 
@@ -272,6 +289,7 @@ _OF_INTEGERS = (
 
 
 @function("addcdiv", method=True, inplace=True)
+@_value_first
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`. Raises E203 for the quotient of integers.
 

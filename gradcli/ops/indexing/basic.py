@@ -384,7 +384,7 @@ def _bound(value: Any) -> int | None:
     """A slice's start, stop or step as an integer."""
     if value is None or type(value) is int:
         return value
-    if isinstance(value, (int, Tensor)):
+    if isinstance(value, (int, Tensor, np.integer)):
         return value.__index__()
     raise type_error(
         f"a slice goes by integers, not by a {type_name(value)}",

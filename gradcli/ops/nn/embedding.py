@@ -19,6 +19,7 @@ from gradcli.ops.binding.arguments import (
     check_same_dtype,
     check_tensors,
     checked_values,
+    plain_integer,
 )
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS, WRITES
@@ -433,6 +434,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise dtype_error(
             "one_hot is only applicable to index tensor of type LongTensor.", help="use `.long()`"
         )
+    num_classes = plain_integer("one_hot", "num_classes", num_classes)
     classes = module_of(tensor.array).asarray(tensor.array)
     if num_classes == -1 and classes.size:
         num_classes = int(classes.max()) + 1

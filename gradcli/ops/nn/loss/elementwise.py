@@ -20,6 +20,7 @@ from gradcli.ops.binding.arguments import (
     check_floating,
     check_not_integral,
     in_dtype_of,
+    plain_float,
 )
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BY_KINDS, in_numpy
@@ -335,6 +336,7 @@ def huber_loss(
 
     Conventions: On the joint the gradient is that of the parabola.
     """
+    delta = plain_float("huber_loss", "delta", delta)
     if delta <= 0:
         raise runtime_error("huber_loss does not support non-positive values for delta.")
     number = reduction_number(reduction)

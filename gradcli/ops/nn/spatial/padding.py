@@ -13,7 +13,7 @@ from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, type_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.arguments import check_filled, sizes_of
+from gradcli.ops.binding.arguments import check_filled, number_in, sizes_of
 from gradcli.ops.binding.catalogue import autocasting, function
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import copy_
@@ -200,7 +200,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
             text="Padding length must be divisible by 2",
         )
     if mode == "constant":
-        return constant_pad(input, sizes, value)
+        return constant_pad(input, sizes, number_in(value))
     if mode not in ("reflect", "replicate", "circular"):
         text = f"Unrecognised padding mode {mode}"
         raise value_error(text, raises="NotImplementedError")
