@@ -191,6 +191,7 @@ def _convolutions(array: Any) -> Any:
             made,
             convolution.input_gradient(made, weight, windows, 1, images.shape[2:]),
             convolution.weight_gradient(images, made, windows, 1),
+            *[convolution.weight_gradient(images[:, :few], made, windows, 1) for few in (1, 2)],
         ]
     return [array / max(1, np.abs(array).max()) for array in found]
 

@@ -333,7 +333,8 @@ def add_at(whole: Any, indices: Any, values: Any, planes: int = 1, width: int = 
         return False
     if type(indices) not in HOST_ARRAYS or indices.dtype != np.int64 or not indices.flags.carray:
         return False
-    add(values, indices, whole, whole.size // (planes * width), indices.size // planes, width)
+    size, count = whole.size // (planes * width), indices.size // planes
+    add(values, indices, whole, size, count, width, _threads(values.size, _NEAR))
     return True
 
 
@@ -395,7 +396,7 @@ def batch_moments(values: Any, channels: int) -> Any:
     if moments is None or not values.size or not are_plain(values):
         return None
     mean, variance = new_empty(values, (channels,)), new_empty(values, (channels,))
-    moments(values, mean, variance, len(values))
+    moments(values, mean, variance, len(values), _threads(values.size, _NEAR))
     return mean, variance
 
 
@@ -424,7 +425,8 @@ def batch_norm_backward(
     out = np.empty_like(values) if wanted else None
     mean, rstd, weight = _flat(mean), _flat(rstd), _flat(weight)
     of_weight, of_bias = np.empty_like(mean), np.empty_like(mean)
-    back(grad, values, mean, rstd, weight, out, of_weight, of_bias, len(values))
+    threads = _threads(values.size, _NEAR)
+    back(grad, values, mean, rstd, weight, out, of_weight, of_bias, len(values), threads)
     return out, of_weight, of_bias
 
 
@@ -440,9 +442,6 @@ def _images(*arrays: Any) -> list[Any] | None:
 
 _SHARED = 1 << 19
 """Multiplications that are worth several threads."""
-
-_NARROW = 16
-"""Elements in a row of all channels of a window, from which on the kernel in C serves."""
 
 
 def convolution(input: Any, weight: Any, padding: tuple[int, ...], bias: Any) -> Any:
@@ -466,7 +465,7 @@ def convolution(input: Any, weight: Any, padding: tuple[int, ...], bias: Any) ->
 
 def weight_gradient(input: Any, grad: Any, shape: tuple[int, ...], padding: tuple[int, ...]) -> Any:
     """The gradient of weights of a shape (O, C, rows, columns)."""
-    find = kernel("weight_gradient") if shape[1] * shape[3] >= _NARROW else None
+    find = kernel("weight_gradient")
     images = _images(input, grad) if find is not None else None
     if find is None or images is None:
         return None

@@ -33,19 +33,6 @@ static int64_t LOCAL(shown_to)(const LOCAL(Attention) *t, const float *mask, int
     return count < t->keys ? count : t->keys;
 }
 
-/* Whether all are finite. */
-static int LOCAL(are_finite)(const float *x, int64_t count)
-{
-    enum { WIDE = 16 };
-    float sums[WIDE] = {0}, total = 0;
-    int64_t k = 0;
-    for (; k + WIDE <= count; k += WIDE)
-        for (int lane = 0; lane < WIDE; lane++) sums[lane] += x[k + lane] * 0.0f;
-    for (int lane = 0; k < count; k++, lane++) sums[lane] += x[k] * 0.0f;
-    for (int lane = 0; lane < WIDE; lane++) total += sums[lane];
-    return total == 0;
-}
-
 static void LOCAL(multiply)(const float *left, int64_t row, int64_t step, const float *right, int64_t line,
                             float *out, int64_t apart, int more, int64_t rows, int64_t inner, int64_t columns)
 {

@@ -199,6 +199,93 @@ static void LOCAL(weigh_piece)(void *given, int64_t number)
     free(turned);
 }
 
+/* Elements of channels times others of as many taps, over a run, lane by lane. */
+APART void LOCAL(multiply_runs)(const float *grads, int64_t step, const float *const *taps, int64_t length,
+                                float *sums)
+{
+    enum { CHANNELS = LOCAL(CHANNELS), VECTOR = LOCAL(VECTOR), RUN = LOCAL(RUN) };
+    float total[CHANNELS][RUN];
+    const float *first = taps[0], *second = taps[1], *third = taps[2];
+    memset(total, 0, sizeof total);
+    for (int64_t k = 0; k < length; k += VECTOR) {
+        UNROLLED(8)
+        for (int channel = 0; channel < CHANNELS; channel++) {
+            const float *grad = grads + channel * step + k;
+            for (int j = 0; j < VECTOR; j++)
+                total[channel][j] = LOCAL(fma)(grad[j], first[k + j], total[channel][j]);
+            for (int j = 0; j < VECTOR; j++)
+                total[channel][VECTOR + j] = LOCAL(fma)(grad[j], second[k + j], total[channel][VECTOR + j]);
+            for (int j = 0; j < VECTOR; j++)
+                total[channel][2 * VECTOR + j] = LOCAL(fma)(grad[j], third[k + j], total[channel][2 * VECTOR + j]);
+        }
+    }
+    for (int channel = 0; channel < CHANNELS; channel++)
+        for (int j = 0; j < RUN; j++) sums[channel * RUN + j] += total[channel][j];
+}
+
+/* Channels times a tap, window by window, to the first lane. */
+static void LOCAL(multiply_windows)(const float *grads, int64_t step, const float *tap, const LOCAL(Sizes) *s,
+                                    float *sums)
+{
+    for (int channel = 0; channel < LOCAL(CHANNELS); channel++)
+        for (int64_t row = 0; row < s->counts; row++)
+            for (int64_t k = row * s->wide; k < row * s->wide + s->count; k++)
+                sums[channel * LOCAL(RUN)] += grads[channel * step + k] * tap[k];
+}
+
+/* The same by images of few channels, of which a row of a window is short: the gradients lie as the
+ * padded image does, with zeros that belong to no window, and a tap of all windows is a run. */
+static void LOCAL(weigh_few)(void *given, int64_t number)
+{
+    enum { CHANNELS = LOCAL(CHANNELS), RUN = LOCAL(RUN), VECTOR = LOCAL(VECTOR) };
+    LOCAL(Convolution) *c = given;
+    LOCAL(Sizes) s = c->s;
+    int64_t blocks = (s.outputs + CHANNELS - 1) / CHANNELS, triples = (s.taps + 2) / 3;
+    int64_t windows = s.counts * s.count, step = (s.length + VECTOR - 1) / VECTOR * VECTOR;
+    int64_t inside = s.channels * s.plane + RUN, sums = blocks * triples * CHANNELS * RUN;
+    float *memory = calloc((size_t)(inside + CHANNELS * step + sums + RUN), sizeof *memory);
+    if (!memory) {
+        c->failed = 1;
+        return;
+    }
+    float *grads = memory + (-(uintptr_t)memory % (VECTOR * sizeof *memory)) / sizeof *memory; /* aligned */
+    float *total = grads + CHANNELS * step, *image = total + sums, *out = c->out + number * s.outputs * s.taps;
+    for (int64_t sample = number * c->each; sample < s.samples && sample < (number + 1) * c->each; sample++) {
+        LOCAL(padded)(c->x + sample * s.channels * s.height * s.width, s.channels, s.height, s.width,
+                      s.above, s.before, s.wide, s.plane, image);
+        int is_finite = LOCAL(are_finite)(image, inside); /* nothing comes of them times the zeros */
+        for (int64_t block = 0; block < blocks; block++) {
+            int64_t first = block * CHANNELS, left = s.outputs - first < CHANNELS ? s.outputs - first : CHANNELS;
+            const float *grad = c->grad + (sample * s.outputs + first) * windows;
+            memset(grads, 0, (size_t)(CHANNELS * step) * sizeof *grads);
+            for (int64_t j = 0; j < left; j++)
+                for (int64_t row = 0; row < s.counts; row++)
+                    memcpy(grads + j * step + row * s.wide, grad + (j * s.counts + row) * s.count,
+                           (size_t)s.count * sizeof *grads);
+            for (int64_t triple = 0; triple < triples; triple++) {
+                const float *taps[3];
+                for (int64_t j = 0; j < 3; j++) {
+                    int64_t tap = 3 * triple + j < s.taps ? 3 * triple + j : s.taps - 1;
+                    taps[j] = image + tap / (s.rows * s.columns) * s.plane +
+                              tap / s.columns % s.rows * s.wide + tap % s.columns;
+                }
+                float *sum = total + (block * triples + triple) * CHANNELS * RUN;
+                if (is_finite) LOCAL(multiply_runs)(grads, step, taps, s.length, sum);
+                else
+                    for (int64_t j = 0; j < 3; j++) LOCAL(multiply_windows)(grads, step, taps[j], &s, sum + j * VECTOR);
+            }
+        }
+    }
+    for (int64_t output = 0; output < s.outputs; output++)
+        for (int64_t tap = 0; tap < s.taps; tap++, out++) {
+            const float *lanes = total + ((output / CHANNELS * triples + tap / 3) * CHANNELS + output % CHANNELS) * RUN +
+                                 tap % 3 * VECTOR;
+            *out = 0;
+            for (int j = 0; j < VECTOR; j++) *out += lanes[j];
+        }
+    free(memory);
+}
+
 /* weight_gradient(x, grad, out, samples, …, threads): what `convolution` of these sizes gives the
  * weights. Pieces of the samples are summed one after the other, however many threads there are. */
 KERNEL(weight_gradient)
@@ -219,7 +306,7 @@ KERNEL(weight_gradient)
         offsets[k] = (k / s.count * s.wide + k % s.count) * s.channels;
     c.offsets = offsets;
     c.out = (float *)(offsets + windows);
-    share(LOCAL(weigh_piece), &c, pieces, N(12));
+    share(s.channels * s.columns < LOCAL(RUN) / 3 ? LOCAL(weigh_few) : LOCAL(weigh_piece), &c, pieces, N(12));
     for (int64_t k = 0; k < all; k++) {
         float sum = c.out[k];
         for (int64_t piece = 1; piece < pieces; piece++) sum += c.out[piece * all + k];

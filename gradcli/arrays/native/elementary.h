@@ -24,6 +24,19 @@ INLINE float LOCAL(from_bits)(uint32_t x)
     return found;
 }
 
+/* Whether all are finite. */
+static int LOCAL(are_finite)(const float *x, int64_t count)
+{
+    enum { WIDE = 16 };
+    float sums[WIDE] = {0}, total = 0;
+    int64_t k = 0;
+    for (; k + WIDE <= count; k += WIDE)
+        for (int lane = 0; lane < WIDE; lane++) sums[lane] += x[k + lane] * 0.0f;
+    for (int lane = 0; k < count; k++, lane++) sums[lane] += x[k] * 0.0f;
+    for (int lane = 0; lane < WIDE; lane++) total += sums[lane];
+    return total == 0;
+}
+
 /* exp(x), at most 1 unit in the last place off. The polynomials here are fitted by weighted least
  * squares, their coefficients rounded one after another. */
 INLINE float LOCAL(exp_of)(float x)

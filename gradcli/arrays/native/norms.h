@@ -176,24 +176,37 @@ KERNEL(layer_norm_backward)
     return NULL;
 }
 
-/* batch_moments(x, mean, variance, samples): of each channel of (samples, channels, plane). */
+/* What the channels of (samples, channels, plane) have in common, which threads share. */
+typedef struct {
+    const Argument *a;
+    int64_t samples, plane, step;
+} LOCAL(Channels);
+
+static void LOCAL(moments_of)(void *given, int64_t channel)
+{
+    const LOCAL(Channels) *c = given;
+    const Argument *a = c->a;
+    int64_t samples = c->samples, plane = c->plane, step = c->step;
+    const float *x = F(0) + channel * plane;
+    double total = 0, squares = 0;
+    for (int64_t k = 0; k < samples; k++)
+        total += LOCAL(sum_about)(x + k * step, plane, 0, LOCAL(PLAIN));
+    float mean = (float)(total / (double)(samples * plane));
+    for (int64_t k = 0; k < samples; k++)
+        squares += LOCAL(sum_about)(x + k * step, plane, mean, LOCAL(SINGLE_SQUARE));
+    F(1)[channel] = mean;
+    F(2)[channel] = (float)squares / (float)(samples * plane);
+}
+
+/* batch_moments(x, mean, variance, samples, threads): of each channel of (samples, channels, plane).
+ */
 KERNEL(batch_moments)
 {
     int64_t channels = N(1), samples = N(3);
     NEED(channels > 0 && N(2) == channels && samples > 0 && N(0) > 0);
     NEED(N(0) % channels == 0 && N(0) / channels % samples == 0);
-    int64_t plane = N(0) / channels / samples, step = channels * plane;
-    for (int64_t channel = 0; channel < channels; channel++) {
-        const float *x = F(0) + channel * plane;
-        double total = 0, squares = 0;
-        for (int64_t k = 0; k < samples; k++)
-            total += LOCAL(sum_about)(x + k * step, plane, 0, LOCAL(PLAIN));
-        float mean = (float)(total / (double)(samples * plane));
-        for (int64_t k = 0; k < samples; k++)
-            squares += LOCAL(sum_about)(x + k * step, plane, mean, LOCAL(SINGLE_SQUARE));
-        F(1)[channel] = mean;
-        F(2)[channel] = (float)squares / (float)(samples * plane);
-    }
+    LOCAL(Channels) c = {a, samples, N(0) / channels / samples, N(0) / samples};
+    share(LOCAL(moments_of), &c, channels, N(4));
     return NULL;
 }
 
@@ -213,48 +226,54 @@ KERNEL(batch_norm)
     return NULL;
 }
 
-/* batch_norm_backward(grad, x, mean, rstd, weight, out, of_weight, of_bias, samples): out may be
- * None. */
+static void LOCAL(norm_backward_of)(void *given, int64_t channel)
+{
+    enum { WIDE = 16 };
+    const LOCAL(Channels) *c = given;
+    const Argument *a = c->a;
+    int64_t samples = c->samples, plane = c->plane, step = c->step;
+    float mean = F(2)[channel], rstd = F(3)[channel];
+    double first[WIDE] = {0}, second[WIDE] = {0};
+    for (int64_t sample = 0; sample < samples; sample++) {
+        const float *grad = F(0) + channel * plane + sample * step;
+        const float *x = F(1) + channel * plane + sample * step;
+        int64_t k = 0;
+        for (; k + WIDE <= plane; k += WIDE)
+            for (int lane = 0; lane < WIDE; lane++) {
+                first[lane] += (x[k + lane] - mean) * grad[k + lane];
+                second[lane] += grad[k + lane];
+            }
+        for (int lane = 0; k < plane; k++, lane++) {
+            first[lane] += (x[k] - mean) * grad[k];
+            second[lane] += grad[k];
+        }
+    }
+    double by_value = LOCAL(total_of)(first, WIDE), plain = LOCAL(total_of)(second, WIDE);
+    F(6)[channel] = (float)(by_value * rstd);
+    F(7)[channel] = (float)plain;
+    if (!F(5)) return;
+    double count = (double)(samples * plane);
+    float slope = (float)(by_value / count) * rstd * rstd, level = (float)(plain / count);
+    float factor = F(4) ? F(4)[channel] : 1.0f;
+    for (int64_t sample = 0; sample < samples; sample++) {
+        const float *grad = F(0) + channel * plane + sample * step;
+        const float *x = F(1) + channel * plane + sample * step;
+        float *out = F(5) + channel * plane + sample * step;
+        EACH_APART
+        for (int64_t k = 0; k < plane; k++)
+            out[k] = (grad[k] - level - (x[k] - mean) * slope) * rstd * factor;
+    }
+}
+
+/* batch_norm_backward(grad, x, mean, rstd, weight, out, of_weight, of_bias, samples, threads): out may
+ * be None. */
 KERNEL(batch_norm_backward)
 {
     int64_t channels = N(2), samples = N(8);
     NEED(channels > 0 && N(3) == channels && (!F(4) || N(4) == channels) && samples > 0);
     NEED(N(1) == N(0) && (!F(5) || N(5) == N(0)) && N(6) == channels && N(7) == channels);
     NEED(N(0) % channels == 0 && N(0) / channels % samples == 0);
-    int64_t plane = N(0) / channels / samples, step = channels * plane;
-    enum { WIDE = 16 };
-    for (int64_t channel = 0; channel < channels; channel++) {
-        float mean = F(2)[channel], rstd = F(3)[channel];
-        double first[WIDE] = {0}, second[WIDE] = {0};
-        for (int64_t sample = 0; sample < samples; sample++) {
-            const float *grad = F(0) + channel * plane + sample * step;
-            const float *x = F(1) + channel * plane + sample * step;
-            int64_t k = 0;
-            for (; k + WIDE <= plane; k += WIDE)
-                for (int lane = 0; lane < WIDE; lane++) {
-                    first[lane] += (x[k + lane] - mean) * grad[k + lane];
-                    second[lane] += grad[k + lane];
-                }
-            for (int lane = 0; k < plane; k++, lane++) {
-                first[lane] += (x[k] - mean) * grad[k];
-                second[lane] += grad[k];
-            }
-        }
-        double by_value = LOCAL(total_of)(first, WIDE), plain = LOCAL(total_of)(second, WIDE);
-        F(6)[channel] = (float)(by_value * rstd);
-        F(7)[channel] = (float)plain;
-        if (!F(5)) continue;
-        double count = (double)(samples * plane);
-        float slope = (float)(by_value / count) * rstd * rstd, level = (float)(plain / count);
-        float factor = F(4) ? F(4)[channel] : 1.0f;
-        for (int64_t sample = 0; sample < samples; sample++) {
-            const float *grad = F(0) + channel * plane + sample * step;
-            const float *x = F(1) + channel * plane + sample * step;
-            float *out = F(5) + channel * plane + sample * step;
-            EACH_APART
-            for (int64_t k = 0; k < plane; k++)
-                out[k] = (grad[k] - level - (x[k] - mean) * slope) * rstd * factor;
-        }
-    }
+    LOCAL(Channels) c = {a, samples, N(0) / channels / samples, N(0) / samples};
+    share(LOCAL(norm_backward_of), &c, channels, N(9));
     return NULL;
 }

@@ -151,21 +151,40 @@ KERNEL(max_pool)
     return NULL;
 }
 
-/* add_at(values, indices, out, size, count, width): pieces of `width` elements are added, one after
- * the other, to those at their indices in `out`: of each plane of `size` pieces, `count` of them. A
- * negative index counts from the end. */
+/* What planes have in common, which threads share; whether an index of any is out of range. */
+typedef struct {
+    const Argument *a;
+    int failed;
+} LOCAL(Planes);
+
+static void LOCAL(add_at_plane)(void *given, int64_t plane)
+{
+    LOCAL(Planes) *planes = given;
+    const Argument *a = planes->a;
+    int64_t size = N(3), count = N(4), width = N(5);
+    for (int64_t k = plane * count; k < (plane + 1) * count; k++) {
+        int64_t at = I(1)[k] + (I(1)[k] < 0 ? size : 0);
+        if (at < 0 || at >= size) {
+            planes->failed = 1;
+            return;
+        }
+        float *to = F(2) + (plane * size + at) * width;
+        const float *from = F(0) + k * width;
+        EACH_APART
+        for (int64_t j = 0; j < width; j++) to[j] += from[j];
+    }
+}
+
+/* add_at(values, indices, out, size, count, width, threads): pieces of `width` elements are added, one
+ * after the other, to those at their indices in `out`: of each plane of `size` pieces, `count` of
+ * them. A negative index counts from the end. */
 KERNEL(add_at)
 {
     int64_t size = N(3), count = N(4), width = N(5);
     NEED(size > 0 && count > 0 && width > 0 && N(1) % count == 0 && size <= N(2) / width);
     NEED(N(0) % width == 0 && N(0) / width == N(1) && N(2) == N(1) / count * size * width);
-    for (int64_t k = 0; k < N(1); k++) {
-        int64_t at = I(1)[k] + (I(1)[k] < 0 ? size : 0);
-        NEED(at >= 0 && at < size);
-        float *to = F(2) + (k / count * size + at) * width;
-        const float *from = F(0) + k * width;
-        EACH_APART
-        for (int64_t j = 0; j < width; j++) to[j] += from[j];
-    }
+    LOCAL(Planes) planes = {a, 0};
+    share(LOCAL(add_at_plane), &planes, N(1) / count, N(6));
+    NEED(!planes.failed);
     return NULL;
 }

@@ -63,19 +63,20 @@ class Columns:
         counts: how many windows there are along each dimension.
         reach: the sizes of the padded input.
         steps: the strides of the padded input, in elements.
-        side_by_side: whether a window begins at every element.
+        side_by_side: whether a window begins at every element, and between two rows some that are
+            none; with `exact` there are no others.
         length: how many columns one sample makes.
     """
 
     __slots__ = ("counts", "length", "reach", "side_by_side", "sizes", "steps", "windows")
 
-    def __init__(self, windows: Windows, sizes: Sizes, counts: Sizes) -> None:
+    def __init__(self, windows: Windows, sizes: Sizes, counts: Sizes, exact: bool = False) -> None:
         self.windows = windows
         self.sizes = sizes
         self.counts = counts
         self.reach = windows.reach(sizes, counts)
         self.steps = tuple(prod(self.reach[dim + 1 :]) for dim in range(len(sizes)))
-        self.side_by_side = all(stride == 1 for stride in windows.stride)
+        self.side_by_side = not exact and all(stride == 1 for stride in windows.stride)
         self.length = prod(counts)
         if self.side_by_side:
             self.length = 1 + sum(
@@ -221,11 +222,12 @@ def weight_gradient(input: Any, grad: Any, windows: Windows, groups: int) -> Any
     samples, channels = input.shape[:2]
     outputs, counts = grad.shape[1], grad.shape[2:]
     shape = (outputs, channels // groups, *windows.kernel)
-    columns = Columns(windows, input.shape[2:], counts)
     if _side_by_side(windows, groups) and input.size + grad.size >= _SMALL:
         in_core = in_c.weight_gradient(input, grad, shape, windows.padding)
         if in_core is not None:
             return in_core
+    # Elements that are not finite times the zeros of what is no window would be nan.
+    columns = Columns(windows, input.shape[2:], counts, exact=True)
     dtype = input.dtype
     if dtype.char == "f" and input.size + grad.size < _SMALL:
         input, grad = input.astype(np.float64), grad.astype(np.float64)
