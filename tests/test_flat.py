@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gradcli.arrays.flat.planned import planned
-from gradcli.arrays.flat.recorded import Tape, call
+from gradcli.arrays.flat.recorded import NotFlat, Tape, call
 from gradcli.arrays.native import dispatch
 from gradcli.loops import hot_loop
 from gradcli.ops.linalg.products.matrix_products import matrix_product
@@ -33,6 +33,7 @@ import torch.nn.functional as F
 torch.manual_seed(3)
 x = torch.randn(6, 4)
 t = torch.randint(0, 3, (6,))
+lstm = nn.LSTM(4, 8, batch_first=True)
 """
 
 TRAINED = """\
@@ -162,6 +163,7 @@ LOOPS = {
         "q, k, v = (x[:, :3, None] * w[:1]).view(1, 2, 3, 3).repeat(3, 1, 1, 1).unbind(0)\n"
         "    y = F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True).sum()"
     ),
+    "a recurrent layer": "y = (lstm(x.view(2, 3, 4) * w)[0] ** 2).sum()",
     "solved": (
         "m = x.t() @ x + w.diag_embed() ** 2 + torch.eye(4)\n"
         "    y = torch.cholesky_solve(w[:, None], torch.linalg.cholesky(m)).sum()"
@@ -229,11 +231,12 @@ PROGRAMS = {
 
 WHOLE = [
     *("tanh", "norm", "batch norm", "images", "windows that leave some out", "looked up"),
-    *("attended", "solved", "decomposed", "rows that are drawn", "pictures", "cast"),
+    *("attended", "a recurrent layer", "solved", "decomposed", "rows that are drawn"),
+    *("pictures", "cast"),
 ]
 """Those whose iterations leave no function of arrays to Python."""
 
-IN_C = ["tanh", "relu and momentum", "pictures", "cast", "decomposed"]
+IN_C = ["tanh", "relu and momentum", "pictures", "cast", "decomposed", "a recurrent layer"]
 """Those whose programs call nothing."""
 
 
@@ -398,6 +401,13 @@ def test_what_is_no_step_is_refused(name: str) -> None:
         CORE.Program((REFUSED[name],), (), (), print)
 
 
+@pytest.mark.parametrize("make", [np.array, np.asarray, np.ascontiguousarray, np.float32])
+def test_numpy_makes_no_array_of_objects_from_what_is_written_down(make: Any) -> None:
+    """As it would, with a step for each element of each product."""
+    with pytest.raises(NotFlat):
+        make(Tape().record(np.ones((2, 2), np.float32)))
+
+
 # --- steps by chance ------------------------------------------------------------------------------
 
 _CASES = 5_000
@@ -549,7 +559,7 @@ def _compute_one_more(made: list[Any], shape: tuple[int, int], rng: Any) -> None
 def test_memory_is_used_again() -> None:
     tape = Tape()
     x = tape.record(np.ones((50, 100), np.float32))
-    y = x
+    y: Any = x
     for _ in range(10):
         y = np.tanh(y) * x
     steps, are_anew = planned(tape.steps, tape.own, [x.array, y.array])
@@ -630,7 +640,7 @@ def test_what_steps_make_anew_is_made_in_two_arrays_by_turns() -> None:
     """By loops, chains and kernels; what ended early leaves what the last run made."""
     tape = Tape()
     x = tape.record(np.ones((40, 150), np.float32))
-    y = np.tanh(x) * x + x
+    y: Any = np.tanh(x) * x + x
     z = y * 2
     y, z = y.array, z.array
     flag, sums = np.ones(1, bool), np.empty((40, 150), np.float32)

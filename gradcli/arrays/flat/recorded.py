@@ -532,6 +532,10 @@ class Recorded(NDArrayOperatorsMixin):
     def __iter__(self) -> Iterator[Recorded]:
         return iter([self[number] for number in range(len(self.array))])
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        # Without it NumPy would make an array of objects, element by element.
+        raise NotFlat("an array of the host is made of it")
+
     # --- what NumPy's functions do ----------------------------------------------------------------
 
     def __array_ufunc__(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.kernels.in_c import are_plain
+from gradcli.arrays.kernels.in_c import are_plain, whole
 from gradcli.arrays.kernels.sums import wide
 from gradcli.arrays.native.dispatch import kernel
 from gradcli.autograd.engine import backward
@@ -55,7 +55,7 @@ def lstm_layer(
     rows = matrix_product(input.reshape(steps * batch, -1), input_weight.T)
     rows += biases
     projected = rows.reshape(steps, batch, 4, width)
-    turned = xp.ascontiguousarray(weight.T)
+    turned = weight.T.copy()
     output = xp.empty((steps, batch, width), dtype)
     kept = xp.empty((steps, 5, batch, width), dtype)
     one = dtype.type(1)
@@ -112,6 +112,8 @@ def lstm_layer_gradients(
         else:
             held[1:] = known[:-1]
     of_output, of_hidden, of_cell = grads
+    if of_output is not None:
+        of_output = whole(of_output)  # that of `batch_first` has its dimensions in another order
     if of_hidden is None:
         of_hidden = xp.zeros_like(first[0])
     of_cell = xp.zeros_like(first[1]) if of_cell is None else of_cell.copy()
