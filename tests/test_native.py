@@ -30,7 +30,7 @@ from gradcli.arrays.threads import TILE
 from gradcli.library.torch.optim.adaptive import Adam
 from gradcli.library.torch.optim.optimizer import add_scaled
 from gradcli.ops.definition.op import registry
-from gradcli.ops.indexing import basic
+from gradcli.ops.indexing import along, basic
 from gradcli.ops.linalg import linear_systems, triangular
 from gradcli.ops.linalg.products import matrix_products
 from gradcli.ops.nn import activations, attention, recurrent, softmax
@@ -262,6 +262,19 @@ def _pools(array: Any) -> Any:
     return found
 
 
+def _put(array: Any) -> Any:
+    """Values at places along the last dimension, of which the last one of several stays."""
+    if not array.ndim or not array.size:
+        return []
+    whole = np.ones_like(array)
+    places = np.arange(array.size).reshape(array.shape) * 7 % array.shape[-1]
+    few = np.ascontiguousarray(places[..., :2])
+    return [
+        along._scattered(whole, dim, index, array)
+        for dim, index in ((-1, places), (array.ndim - 1, few), (-1, few[:1]), (0, few * 0))
+    ]
+
+
 def _added(array: Any) -> Any:
     """Elements and rows added to those of a table, some of them several times."""
     found = []
@@ -321,6 +334,7 @@ ROWS = {
     "attention, attention_backward": Row(_heads, 1e-5),
     "max_pool, add_at": Row(_pools, 1e-6),
     "add_at": Row(_added),
+    "put_at": Row(_put),
     "gelu": Row(lambda x: activations._gelu_array(x, "none", True), 2e-7),
     "gelu_backward": Row(
         lambda x: activations._gelu_backward_array(x, x[::-1].copy(), "none"), 4e-7

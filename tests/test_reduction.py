@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from gradcli.arrays.kernels import sums
 from tests.recorded import graphs, printed, prints, raises
 
 # Without the `Backward0` that most names end in.
@@ -373,3 +375,11 @@ x = torch.tensor([2.0, 0.0, 3.0], requires_grad=True)
 print(g, h)
 """
     assert printed(program).endswith("tensor([3., 5., 2.])")
+
+
+def test_variances_of_many_rows_are_those_of_each_alone() -> None:
+    x = np.random.default_rng(0).standard_normal((90, 700)).astype(np.float32) + 3
+    mean, squares = sums.mean_and_squares(x, (1,))
+    alone = [sums.mean_and_squares(row, (0,)) for row in x]
+    np.testing.assert_array_equal(mean, np.stack([each[0] for each in alone]))
+    np.testing.assert_array_equal(squares, np.stack([each[1] for each in alone]))

@@ -338,6 +338,22 @@ def add_at(whole: Any, indices: Any, values: Any, planes: int = 1, width: int = 
     return True
 
 
+def put_at(whole: Any, indices: Any, values: Any) -> bool:
+    """Write values of the indices' shape to those along the last dimension, one by one; `whole` has
+    as many rows.
+    """
+    put = kernel("put_at")
+    if put is None or not values.size or values.shape != indices.shape:
+        return False
+    if type(indices) not in HOST_ARRAYS or not are_plain(whole, values):
+        return False
+    if whole.shape[:-1] != indices.shape[:-1] or not indices.flags.carray:
+        return False
+    count = indices.shape[-1]
+    put(values, indices, whole, whole.shape[-1], count, _threads(values.size, _NEAR))
+    return True
+
+
 # --- layer norm ---------------------------------------------------------------------------------
 
 

@@ -175,6 +175,35 @@ static void LOCAL(add_at_plane)(void *given, int64_t plane)
     }
 }
 
+static void LOCAL(put_at_plane)(void *given, int64_t plane)
+{
+    LOCAL(Planes) *planes = given;
+    const Argument *a = planes->a;
+    int64_t size = N(3), count = N(4);
+    const int64_t *indices = I(1) + plane * count;
+    const float *from = F(0) + plane * count;
+    float *to = F(2) + plane * size;
+    for (int64_t k = 0; k < count; k++) {
+        if (indices[k] < 0 || indices[k] >= size) {
+            planes->failed = 1;
+            return;
+        }
+        to[indices[k]] = from[k];
+    }
+}
+
+/* put_at(values, indices, out, size, count, threads): elements are written, one after the other, to
+ * their indices in `out`: of each plane of `size` elements, `count` of them. */
+KERNEL(put_at)
+{
+    int64_t size = N(3), count = N(4);
+    NEED(size > 0 && count > 0 && N(1) % count == 0 && N(0) == N(1) && N(2) == N(1) / count * size);
+    LOCAL(Planes) planes = {a, 0};
+    share(LOCAL(put_at_plane), &planes, N(1) / count, N(5));
+    NEED(!planes.failed);
+    return NULL;
+}
+
 /* add_at(values, indices, out, size, count, width, threads): pieces of `width` elements are added, one
  * after the other, to those at their indices in `out`: of each plane of `size` pieces, `count` of
  * them. A negative index counts from the end. */

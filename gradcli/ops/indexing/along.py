@@ -17,6 +17,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of, on_the_host, to_host
 from gradcli.arrays.fusion.executor import assign
+from gradcli.arrays.kernels import in_c
 from gradcli.arrays.kernels.sums import wide
 from gradcli.arrays.layout.strides import copied_in_order, copied_in_rows, overlaps_itself
 from gradcli.arrays.scalars import checked_cast, checked_number
@@ -243,8 +244,10 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
 
 
 def _scattered(self: Any, dim: int, index: Any, src: Any) -> Any:
-    whole = copied_in_rows(self)
-    whole.reshape(-1)[positions_along(whole.shape, dim, index)] = in_index_shape(src, index)
+    whole, values = copied_in_rows(self), in_index_shape(src, index)
+    is_last = whole.ndim > 0 and dim % whole.ndim == whole.ndim - 1
+    if not (is_last and in_c.put_at(whole, index, values)):
+        whole.reshape(-1)[positions_along(whole.shape, dim, index)] = values
     return whole
 
 
