@@ -575,10 +575,10 @@ static int take_kept(Step *step, PyObject *described, PyObject *from, PyObject *
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* Go on to the next place of the dimensions around a loop; 0 behind the last. */
-static int advance(const Step *step, Py_ssize_t *at, char **pointers)
+/* Go on to the next place of so many dimensions, the first ones; 0 behind the last. */
+static int advance_of(const Step *step, int dimensions, Py_ssize_t *at, char **pointers)
 {
-    for (int d = step->rank - 1; d >= 0; d--) {
+    for (int d = dimensions - 1; d >= 0; d--) {
         int more = ++at[d] < step->sizes[d];
         for (int k = 0; k < step->operands; k++)
             pointers[k] += more ? step->apart[d][k] : -(step->sizes[d] - 1) * step->apart[d][k];
@@ -586,6 +586,12 @@ static int advance(const Step *step, Py_ssize_t *at, char **pointers)
         at[d] = 0;
     }
     return 0;
+}
+
+/* The same of the dimensions around a loop. */
+static int advance(const Step *step, Py_ssize_t *at, char **pointers)
+{
+    return advance_of(step, step->rank, at, pointers);
 }
 
 static void run_loop(const Step *step)
@@ -663,27 +669,43 @@ static int copy_rows(const Step *step)
     return 1;
 }
 
-/* Read, write or add elements; 0 where a position is not there. */
+/* Read, write or add elements along the last dimension, by positions in so many dimensions; 0 where a
+ * position is not there. */
+INLINE int copy_line(const Step *step, char *const *pointers, const int dimensions, const int adds)
+{
+    Py_ssize_t count = step->rank ? step->sizes[step->rank - 1] : 1;
+    const Py_ssize_t *apart = step->rank ? step->apart[step->rank - 1] : step->strides;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        char *element = step->pointers[MOST_OPERANDS - 1], *value = pointers[0] + k * apart[0];
+        for (int d = 0; d < dimensions; d++) {
+            int64_t place;
+            memcpy(&place, pointers[1 + d] + k * apart[1 + d], sizeof place);
+            if (place < 0 || place >= step->inner[d]) return 0;
+            element += place * step->strides[d];
+        }
+        if (adds && step->bytes == sizeof(float)) *(float *)element += *(const float *)value;
+        else if (adds) *(double *)element += *(const double *)value;
+        else if (step->kind == PICK) memcpy(value, element, (size_t)step->bytes);
+        else memcpy(element, value, (size_t)step->bytes);
+    }
+    return 1;
+}
+
+/* The same along all dimensions. */
 static int copy_picked(const Step *step)
 {
     Py_ssize_t at[MOST_DIMENSIONS] = {0};
     char *pointers[MOST_OPERANDS];
+    int dimensions = step->operands - 1;
     for (int d = 0; d < step->rank; d++)
         if (step->sizes[d] == 0) return 1;
     memcpy(pointers, step->pointers, sizeof pointers);
     do {
-        char *element = step->pointers[MOST_OPERANDS - 1];
-        for (int d = 0; d + 1 < step->operands; d++) {
-            int64_t place;
-            memcpy(&place, pointers[1 + d], sizeof place);
-            if (place < 0 || place >= step->inner[d]) return 0;
-            element += place * step->strides[d];
-        }
-        if (step->kind == PICK) memcpy(pointers[0], element, (size_t)step->bytes);
-        else if (step->kind == PLACE) memcpy(element, pointers[0], (size_t)step->bytes);
-        else if (step->bytes == sizeof(float)) *(float *)element += *(const float *)pointers[0];
-        else *(double *)element += *(const double *)pointers[0];
-    } while (advance(step, at, pointers));
+        int holds = dimensions > 1 ? copy_line(step, pointers, dimensions, step->kind == ADD)
+                    : step->kind == ADD ? copy_line(step, pointers, 1, 1)
+                                        : copy_line(step, pointers, 1, 0);
+        if (!holds) return 0;
+    } while (advance_of(step, step->rank - 1, at, pointers));
     return 1;
 }
 
