@@ -22,6 +22,7 @@ import pytest
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.flat import planned
+from gradcli.arrays.kernels import in_c
 from gradcli.arrays.kernels.special import error_function, gamma
 from gradcli.arrays.kernels.windows import Windows
 from gradcli.arrays.native import dispatch, half
@@ -469,6 +470,40 @@ def test_half_precision_in_tiles() -> None:
     for other in (x[::-1].copy(), x[0], x.dtype.type(0.3)):
         np.testing.assert_array_equal(half.computed(np.multiply, x, other), x * other)
     np.testing.assert_array_equal(half.converted(x, np.float32), x.astype(np.float32))
+
+
+@built
+@pytest.mark.parametrize("level", LEVELS)
+def test_products_of_more_than_is_packed_at_once(level: str) -> None:
+    """Sums in two parts, and more strips than stay near, one of them with columns of another."""
+    rows, inner, columns = 173, 863, 901
+    rng = np.random.default_rng(8)
+    left = rng.standard_normal((rows, inner), np.float32)
+    right = rng.standard_normal((inner, columns), np.float32)
+    wanted = left.astype(np.float64) @ right.astype(np.float64)
+    operands = (left, right), (left.T.copy(), right), (left, right.T.copy())
+    if CORE.use(level) != level:
+        pytest.skip(f"this processor has no {level}")
+    try:
+        for turned, (one, other) in enumerate(operands):
+            out = np.empty((rows, columns), np.float32)
+            CORE.matrix_product(one, other, out, rows, inner, columns, turned, 2)
+            np.testing.assert_allclose(out, wanted, 0, 1e-4)
+    finally:
+        CORE.use("")
+
+
+@built
+@pytest.mark.parametrize(("level", "serves"), [("avx512", True), ("avx2", False)])
+def test_large_products_are_the_cores_where_it_was_measured(
+    level: str, serves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not CORE.serves("matrix_product"):
+        pytest.skip("this processor has no fused multiply-add")
+    monkeypatch.setattr(in_c, "level", lambda: level)
+    x = np.ones((512, 512), np.float32)
+    assert in_c.matrix_product(x, x[:, :500].copy()) is not None
+    assert (in_c.matrix_product(x, x) is not None) is serves
 
 
 SHARED = """

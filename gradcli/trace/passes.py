@@ -29,7 +29,7 @@ from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Trace, Value, 
 _LARGE = 1 << 12
 """Bytes from which on memory is freed after its last use."""
 
-FREE = Inline("{0} = None", "free")
+FREE = Inline("{0} = None", "free", raises=False)
 """Frees the memory of a value."""
 
 

@@ -178,6 +178,19 @@ _state(
     "average.n_averaged, [p.sum().item() for p in average.parameters()]",
 )
 _state(
+    "parameters of more than a megabyte",
+    "large = [torch.full((500, n), 0.5, requires_grad=True) for n in (600, 20, 600)]",
+    """
+sum((p * p).sum() for p in large).backward()
+with torch.no_grad():
+    for p in large:
+        p -= 0.01 * p.grad
+        p.grad = None
+""",
+    "[p.mean().item() for p in large]",
+    compiled=True,
+)
+_state(
     "an average of a model from the hundredth iteration on",
     """
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn

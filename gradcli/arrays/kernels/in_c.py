@@ -16,7 +16,7 @@ from gradcli.arrays.backend import device_of, new_empty, new_zeros
 from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.fusion.lazy import LAZY, as_lazy, pointwise
 from gradcli.arrays.kernels.vector_math import FEW
-from gradcli.arrays.native.dispatch import kernel
+from gradcli.arrays.native.dispatch import kernel, level
 from gradcli.arrays.threads import free_threads, over_tiles, tile_rows
 
 if TYPE_CHECKING:
@@ -127,6 +127,12 @@ _LEAST = (8, 48)
 _SHARE = 1 << 19
 """Multiplications that are worth a thread."""
 
+_MOST = {"avx512": 1 << 36}
+_MOST_OF_OTHERS = 1 << 27
+"""Multiplications from which on the kernel for some instructions takes longer than BLAS, or has not
+been measured.
+"""
+
 
 def matrix_product(left: Any, right: Any) -> Any:
     """The product of two matrices, of which one may lie as its transpose."""
@@ -134,7 +140,8 @@ def matrix_product(left: Any, right: Any) -> Any:
     if multiply is None or not (_is_single(left) and _is_single(right)):
         return None
     rows, columns = left.shape[0], right.shape[1]
-    if rows < _LEAST[0] or columns < _LEAST[1]:
+    work = left.size * columns
+    if rows < _LEAST[0] or columns < _LEAST[1] or work >= _MOST.get(level(), _MOST_OF_OTHERS):
         return None
     turned = 0
     if not left.flags.carray:
@@ -144,7 +151,7 @@ def matrix_product(left: Any, right: Any) -> Any:
     if not are_plain(left, right):
         return None
     out = new_empty(left, (rows, columns))
-    threads = _threads(left.size * columns, _SHARE)
+    threads = _threads(work, _SHARE)
     multiply(left, right, out, rows, left.size // rows, columns, turned, threads)
     return out
 

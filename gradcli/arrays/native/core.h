@@ -15,11 +15,13 @@
 #define INLINE static inline __attribute__((always_inline))
 #define APART static __attribute__((noinline))
 #define UNROLLED(count) PRAGMA(GCC unroll count)
+#define PREFETCH(address) __builtin_prefetch(address)
 #else
 #define HIDDEN
 #define INLINE static inline
 #define APART static
 #define UNROLLED(count)
+#define PREFETCH(address) ((void)0)
 #endif
 #define PRAGMA(text) _Pragma(#text)
 

@@ -55,9 +55,8 @@ def replaced(by: Callable[[str, Kernel], Kernel]) -> Iterator[None]:
 
 def description() -> str:
     """Whether there are kernels in C, and for which instructions, in a few words."""
-    module = core()
-    if module is not None:
-        return f"built, uses {module.use(_asked())}"
+    if core() is not None:
+        return f"built, uses {level()}"
     if _asked() == "0":
         return "turned off by GRADCLI_NATIVE=0"
     return "built from other sources" if _module() is not None else "not built"
@@ -67,14 +66,24 @@ def _asked() -> str:
     return os.environ.get("GRADCLI_NATIVE", "")
 
 
-@cache
 def core() -> Any:
     """The extension module, loaded at the first call; None where there is none to use."""
+    return _loaded()[0]
+
+
+def level() -> str:
+    """What the kernels in C are compiled for: `baseline`, `avx2` or `avx512`; nothing where there
+    are none to use.
+    """
+    return _loaded()[1]
+
+
+@cache
+def _loaded() -> tuple[Any, str]:
     module = None if _asked() == "0" else _module()
     if module is None or _is_stale(module.__file__):
-        return None
-    module.use(_asked())
-    return module
+        return None, ""
+    return module, module.use(_asked())
 
 
 def _module() -> Any:

@@ -6,10 +6,10 @@ Operands need one dtype: nothing is promoted.
 Those of operands of any rank, `@ matmul linear outer`, compose the primitive products with views
 exactly as PyTorch does, so that graphs show the same plumbing.
 
-Products of middle sizes are computed by a kernel in C, whose threads share them, and large ones by
-BLAS in parts on a thread per core. BLAS itself keeps to one thread (`gradcli/cli/main.py`): its
-idle threads spin, against the other BLAS that scipy brings and against ours, and a small product
-waits longer for them than it takes.
+Products of float32 that take long are computed by a kernel in C, whose threads share them, where
+it is no slower than BLAS (`in_c.matrix_product`), and others by BLAS in parts on a thread per core.
+BLAS itself keeps to one thread (`gradcli/cli/main.py`): its idle threads spin, against the other
+BLAS that scipy brings and against ours, and a small product waits longer for them than it takes.
 """
 
 from __future__ import annotations
@@ -53,10 +53,8 @@ from gradcli.ops.shape.views import (
 )
 from gradcli.state import active
 
-MIDDLE, HUGE = 1 << 20, 1 << 27
-"""Multiplications that take so long that the threads of the core in C pay, and so long that its
-kernel takes longer than BLAS.
-"""
+MIDDLE = 1 << 20
+"""Multiplications that take so long that the threads of the core in C pay."""
 
 _WORTH = 1 << 23
 """Multiplications that take so long that waking a thread of Python's pays."""
@@ -70,7 +68,7 @@ def matrix_product(left: Any, right: Any) -> Any:
         outer += 0
         return outer
     work = left.size * right.shape[-1]
-    if MIDDLE <= work < HUGE and left.ndim == right.ndim == 2:
+    if work >= MIDDLE and left.ndim == right.ndim == 2:
         made = in_c.matrix_product(left, right)
         if made is not None:
             return made
