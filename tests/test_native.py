@@ -348,7 +348,7 @@ ROWS = {
     "eliminate, eliminate_wide": Row(_factors),
     "substitute": Row(lambda x: _solutions(x, np.float32), 2e-6),
     "substitute_wide": Row(lambda x: _solutions(x, np.float64), 4e-15),
-    "cholesky": Row(lambda x: _cholesky_factors(x, np.float32), 1e-5),
+    "cholesky": Row(lambda x: _cholesky_factors(x, np.float32), 1e-7),
     "cholesky_wide": Row(lambda x: _cholesky_factors(x, np.float64), 2e-14),
     "adam": Row(_step_of_adam),
     "add_scaled": Row(_add_scaled),

@@ -14,23 +14,19 @@
 #include "special.h"
 #include "elimination.h"
 
-#define REAL float
-#define NAMED(name) LOCAL(name##_single)
-#define KERNEL_OF(name) KERNEL(name)
-#define FMA __builtin_fmaf
-#define ROOT sqrtf
-#define LARGEST_REAL FLT_MAX
-#include "triangular.h"
-#undef REAL
-#undef NAMED
-#undef KERNEL_OF
-#undef FMA
-#undef ROOT
-#undef LARGEST_REAL
+#define IS_WIDE 1
 #define REAL double
 #define NAMED(name) LOCAL(name##_double)
 #define KERNEL_OF(name) KERNEL(name##_wide)
 #define FMA __builtin_fma
-#define ROOT sqrt
-#define LARGEST_REAL DBL_MAX
+#include "triangular.h"
+#undef IS_WIDE
+#undef REAL
+#undef NAMED
+#undef KERNEL_OF
+#undef FMA
+#define REAL float
+#define NAMED(name) LOCAL(name##_single)
+#define KERNEL_OF(name) KERNEL(name)
+#define FMA __builtin_fmaf
 #include "triangular.h"

@@ -46,19 +46,6 @@ INLINE void NAMED(subtract_tile)(const REAL *factors, int64_t row, int64_t step,
     }
 }
 
-APART void NAMED(subtract_3)(const REAL *factors, int64_t row, int64_t step, const REAL *known, int64_t line,
-                             int64_t count, REAL *rows, int64_t apart)
-{
-    NAMED(subtract_tile)(factors, row, step, known, line, count, rows, apart, 3);
-}
-
-/* row -= factor * other */
-INLINE void NAMED(subtract_row)(REAL factor, const REAL *other, REAL *row, int64_t length)
-{
-    EACH_APART
-    for (int64_t j = 0; j < length; j++) row[j] = NAMED(add_product)(-factor, other[j], row[j]);
-}
-
 /* --- substitution ------------------------------------------------------------------------------- */
 
 enum { NAMED(LARGEST) = 512 }; /* unknowns of a strip, which is kept on a thread's stack */
@@ -176,6 +163,20 @@ KERNEL_OF(substitute)
 
 /* --- the Cholesky decomposition ----------------------------------------------------------------- */
 
+#ifdef IS_WIDE
+APART void NAMED(subtract_3)(const REAL *factors, int64_t row, int64_t step, const REAL *known, int64_t line,
+                             int64_t count, REAL *rows, int64_t apart)
+{
+    NAMED(subtract_tile)(factors, row, step, known, line, count, rows, apart, 3);
+}
+
+/* row -= factor * other */
+INLINE void NAMED(subtract_row)(REAL factor, const REAL *other, REAL *row, int64_t length)
+{
+    EACH_APART
+    for (int64_t j = 0; j < length; j++) row[j] = NAMED(add_product)(-factor, other[j], row[j]);
+}
+
 /* The upper factor of a matrix in rows of `line`, of which the upper triangle is given; the order of
  * the first leading minor that is not positive, or 0. */
 static int64_t NAMED(decompose)(REAL *upper, int64_t size, int64_t line)
@@ -188,8 +189,8 @@ static int64_t NAMED(decompose)(REAL *upper, int64_t size, int64_t line)
             NAMED(subtract_3)(upper + first, 1, line, upper + column, line, first, rows + column, line);
         for (int64_t k = first; k < first + tall; k++) {
             REAL *row = upper + k * line, pivot = row[k];
-            if (!(pivot > 0 && pivot <= LARGEST_REAL)) return k + 1;
-            REAL root = ROOT(pivot);
+            if (!(pivot > 0 && pivot <= DBL_MAX)) return k + 1;
+            REAL root = sqrt(pivot);
             for (int64_t j = k; j < size; j++) row[j] /= root;
             for (int64_t i = k + 1; i < first + tall; i++)
                 NAMED(subtract_row)(row[i], row + i, upper + i * line + i, size - i);
@@ -197,6 +198,7 @@ static int64_t NAMED(decompose)(REAL *upper, int64_t size, int64_t line)
     }
     return 0;
 }
+#endif
 
 typedef struct {
     const REAL *matrices;
@@ -205,23 +207,25 @@ typedef struct {
     int failed;
 } NAMED(Decomposition);
 
+/* Sums are float64: those of float32 would be less exact than LAPACK's, which are of blocks. */
 static void NAMED(decompose_one)(void *given, int64_t number)
 {
     NAMED(Decomposition) *d = given;
-    int64_t size = d->size, line = size + NAMED(RUN); /* the last tile reaches beyond the row */
+    int64_t size = d->size, line = size + LOCAL(RUN_double); /* the last tile reaches beyond the row */
     int64_t row = d->turned ? 1 : size, step = d->turned ? size : 1;
     const REAL *matrix = d->matrices + number * size * size;
-    REAL *out = d->out + number * size * size, *upper = calloc((size_t)(size * line), sizeof *upper);
+    REAL *out = d->out + number * size * size;
+    double *upper = calloc((size_t)(size * line), sizeof *upper);
     if (!upper) {
         d->failed = 1;
         return;
     }
     for (int64_t i = 0; i < size; i++)
         for (int64_t j = 0; j <= i; j++) upper[j * line + i] = matrix[i * row + j * step];
-    d->orders[number] = NAMED(decompose)(upper, size, line);
+    d->orders[number] = LOCAL(decompose_double)(upper, size, line);
     for (int64_t i = 0; i < size; i++) {
         memset(out + i * size, 0, (size_t)i * sizeof *out);
-        memcpy(out + i * size + i, upper + i * line + i, (size_t)(size - i) * sizeof *out);
+        for (int64_t j = i; j < size; j++) out[i * size + j] = (REAL)upper[i * line + j];
     }
     free(upper);
 }
