@@ -64,8 +64,7 @@ if TYPE_CHECKING:
     from gradcli.autograd.graph import GraphNode
     from gradcli.running.arguments.options import Options
     from gradcli.running.process.terminal import Terminal
-    from gradcli.running.rerun import Executed, Rerun
-    from gradcli.session import Session
+    from gradcli.running.rerun import Rerun
 
 
 # --- the output as a function of the leaves -------------------------------------------------------
@@ -244,9 +243,6 @@ def _is_whole(call: Call) -> bool:
 
 
 # --- gradients and differences --------------------------------------------------------------------
-
-
-# --- differences --------------------------------------------------------------------------------
 
 
 _MOST = 100
