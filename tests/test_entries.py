@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import ast
 import re
+from inspect import getsource, unwrap
 from operator import attrgetter
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
 import pytest
 
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.creation.random import generator_of
 from gradcli.ops.definition.doc import CHECKS, EFFECTS, LOOPS, RANDOM, READS, WRITES
 from gradcli.ops.definition.op import Op, registry
-from gradcli.ops.lookup import PublicName, doc_of, effects_of, named_by_numpy, numpy_of
+from gradcli.ops.lookup import (
+    PublicName,
+    doc_of,
+    effects_of,
+    named_by_numpy,
+    numpy_of,
+    own_entries,
+)
 from gradcli.session import Session
-from gradcli.show.help.ops import example_of, op_names
+from gradcli.show.help.ops import example_of, op_names, signature, takes_of
 from gradcli.trace.ir import Effect
 from tests.declared import mismatches
 from tests.house import PACKAGE, parsed
@@ -131,6 +142,45 @@ def test_a_fact_stands_in_one_place() -> None:
         said = [op for op in each.entries if op.name == each.name and op.doc.summary]
         if each.function.__doc__ and any(not op.bindings for op in said):
             pytest.fail(f"{each.full_name} is described by its entry and by its docstring")
+
+
+# --- operands -----------------------------------------------------------------------------------
+
+
+def test_a_declared_rank_is_checked_in_one_place() -> None:
+    """No body raises an error for a rank that `takes` says."""
+    twice = []
+    for each in FOUND:
+        takes, own = takes_of(each), [op.forward for op in own_entries(each) if op.takes]
+        for body in [each.function, *own] if takes else []:
+            function = unwrap(body)
+            if function.__name__ == "<lambda>" or "<" in function.__code__.co_filename:
+                continue  # one that is generated
+            for node in ast.walk(ast.parse(dedent(getsource(function)))):
+                if isinstance(node, ast.If) and isinstance(node.body[0], ast.Raise):
+                    test = ast.unparse(node.test)
+                    twice += [
+                        f"{each.full_name}: {test}"
+                        for name in takes
+                        if re.search(rf"\b{name}(\.array)?\.ndim", test)
+                    ]
+    assert twice == []
+
+
+def test_a_declared_rank_is_checked() -> None:
+    for each in FOUND:
+        takes = takes_of(each) if each.namespace != "Tensor" else {}
+        needed = re.findall(r"[(,] ?(\w+)(?=[,)])", signature(each))
+        for argument, spec in takes.items():
+            ranks = {"input": 2} | {name: every.least for name, every in takes.items()}
+            ranks[argument] = spec.least - 1 if spec.least else spec.most + 1
+            values = {
+                name: Tensor(np.ones((2,) * ranks[name], np.float32)) if name in ranks else 2
+                for name in needed
+            }
+            with pytest.raises(GradcliError) as raised:
+                each.value(**values)
+            assert raised.value.code in ("E301", "E302"), each.full_name
 
 
 # --- effects ------------------------------------------------------------------------------------

@@ -131,6 +131,9 @@ PAGES = [
     ("F.elu", "F.elu(input, alpha=1.0, inplace=False)", "EluBackward0"),
     ("nn.Linear", "nn.Linear(in_features, out_features, bias=True, dtype=None)", "Linear(in_"),
     ("linalg.inv", "torch.linalg.inv(A)", "LinalgInvExBackward0"),
+    ("linalg.inv", "torch.linalg.inv(A)", "A: tensor of rank 2 or more, of square matrices"),
+    ("torch.bmm", "torch.bmm(input, mat2)", "mat2: tensor of rank 3"),
+    ("torch.cov", "torch.cov(input, *, correction=1, fweights=None, aweights=None)", "0, 1 or 2"),
     ("argmax", "torch.argmax(input, dim=None, keepdim=False)", "leaves the graph"),
     ("maximum", "torch.maximum(input, other)", "half of the gradient"),
 ]
@@ -319,7 +322,9 @@ def test_list_as_json(run: CommandLine) -> None:
     document = json.loads(finished.out)
     assert document["schema"] == "gradcli.ops/1"
     assert {"name": "torch.tanh", "family": "elementwise: unary", "nodes": ["TanhBackward0"],
-            "summary": "The hyperbolic tangent."} in document["ops"]  # fmt: skip
+            "summary": "The hyperbolic tangent.", "takes": {}} in document["ops"]  # fmt: skip
+    (pooled,) = op_list_document("F.max_pool2d")["ops"]
+    assert pooled["takes"] == {"input": {"least": 3, "most": 4}}
 
 
 def test_a_pattern_without_ops_is_a_usage_error(run: CommandLine) -> None:

@@ -152,7 +152,7 @@ def _entries(name: str, value: Any) -> list[Op]:
         return bound
     if not isinstance(value, types.FunctionType):
         return []
-    called = list(dict.fromkeys(_called(value, 3, set())))
+    called = list(dict.fromkeys(_called(_unchecked(value), 3, set())))
     same = [op for op in called if op.name in (name, f"linalg_{name}", f"{name}_")]
     if same or len(called) == 1:
         return same or called
@@ -175,11 +175,17 @@ def _called(function: types.FunctionType, depth: int, seen: set[Any]) -> Iterato
     names = _globals_read(function.__code__)
     values += [function.__globals__[name] for name in names if name in function.__globals__]
     wrapped = getattr(function, "__wrapped__", None)
-    for value in [*values, wrapped]:
+    for value in map(_unchecked, [*values, wrapped]):
         if isinstance(value, Op):
             yield value
         elif isinstance(value, types.FunctionType) and depth and _may_record(value):
             yield from _called(value, depth - 1, seen)
+
+
+def _unchecked(value: Any) -> Any:
+    """A function without the check of what it takes, any other value as it is."""
+    is_check = isinstance(value, types.FunctionType) and value.__code__.co_name == "checked"
+    return vars(value)["__wrapped__"] if is_check else value
 
 
 @cache

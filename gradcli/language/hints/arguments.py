@@ -26,9 +26,9 @@ from gradcli.arrays.layout.sizes import Device
 from gradcli.arrays.random.generator import Generator
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
-from gradcli.ops.binding.arguments import NUMPY_NAMES, not_a_tensor
+from gradcli.ops.binding.arguments import NUMPY_NAMES
 from gradcli.ops.binding.catalogue import modules
-from gradcli.ops.codegen.runtime import type_name
+from gradcli.ops.codegen.runtime import not_a_tensor, type_name
 
 Named = dict[str, Any]
 

@@ -13,7 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, index_error, shape_error, type_error
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.promotion import EVERYDAY
-from gradcli.ops.codegen.runtime import type_name
+from gradcli.ops.codegen.runtime import not_a_tensor, type_name
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, Op
 from gradcli.state import active, look
@@ -34,16 +34,6 @@ def check_tensors(name: str, **operands: Any) -> None:
     for number, (argument, value) in enumerate(operands.items(), 1):
         if type(value) is not Tensor:
             raise not_a_tensor(name, argument, number, value)
-
-
-def not_a_tensor(name: str, argument: str, number: int, value: Any) -> GradcliError:
-    """The error of an argument, by its name and position, that is not a tensor."""
-    return type_error(
-        f"{name}(): argument '{argument}' must be a tensor, not {type_name(value)}",
-        text=f"{name}(): argument '{argument}' (position {number}) must be Tensor, not"
-        f" {type_name(value)}",
-        help="wrap the number: `tensor(2.)`" if type(value) in (int, float) else None,
-    )
 
 
 def check_filled(name: str, input: Tensor, batched: int) -> None:

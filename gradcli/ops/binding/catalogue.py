@@ -8,7 +8,7 @@ method, and with an in-place form where PyTorch has one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from typing import Any, Literal, TypeVar
 
@@ -19,10 +19,10 @@ from gradcli.autograd.inplace.writes import check_inplace, misshapen, unfit, wri
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.lazy import table
-from gradcli.ops.codegen.runtime import misfit
+from gradcli.ops.codegen.runtime import misfit, not_a_tensor
 from gradcli.ops.definition.doc import WRITES, in_numpy
 from gradcli.ops.definition.doc import effects as having_effects
-from gradcli.ops.definition.op import Function, Op, registry
+from gradcli.ops.definition.op import Function, Op, TensorSpec, check_ranks, parameters_of, registry
 from gradcli.state import active
 
 Body = TypeVar("Body", bound=Function)
@@ -138,6 +138,7 @@ def function(
     autocast: CastTo | None = None,
     effects: tuple[str, ...] = (),
     numpy: str = "",
+    takes: Mapping[str, TensorSpec] | None = None,
 ) -> Callable[[Body], Body]:
     """Make a composed function reachable: decorates it, under the names given or its own.
 
@@ -146,12 +147,14 @@ def function(
         also: a second module.
         check: what its in-place form calls first: see `in_place`.
         autocast: in which dtype it takes its tensors inside `torch.autocast`; None for their own.
-        effects, numpy: as of an entry, see `Op`.
+        effects, numpy, takes: as of an entry, see `Op`.
     """
 
     def decorate(body: Body) -> Body:
         if numpy:
             body = in_numpy(numpy)(body)
+        if takes is not None:
+            body = _taking(names[0] if names else body.__name__.rstrip("_"), body, takes)
         if autocast is not None:
             body = autocasting(body, autocast)
         if effects:
@@ -167,6 +170,63 @@ def function(
         return body
 
     return decorate
+
+
+def _taking(name: str, body: Body, takes: Mapping[str, TensorSpec]) -> Body:
+    """A function that raises what `check_operands` does, before its body runs. What is wrong with
+    the call itself, too many arguments, comes first.
+    """
+    parameters = parameters_of(body)
+    places = [
+        (parameters.index(argument), argument, spec.least, spec.most, spec.check)
+        for argument, spec in takes.items()
+    ]
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        given = len(args)
+        for place, argument, least, most, check in places:
+            value = args[place] if place < given else kwargs.get(argument)
+            try:
+                if type(value) is not Tensor or not least <= value.array.ndim <= most:
+                    operands = [args[p] if p < given else kwargs.get(a) for p, a, *_ in places]
+                    check_operands(name, takes, operands, parameters)
+                elif check is not None:
+                    check(name, value)
+            except GradcliError:
+                if _binds(body, args, kwargs):
+                    raise
+                break
+        return body(*args, **kwargs)
+
+    update_wrapper(checked, body)
+    vars(checked)["takes"] = takes
+    return checked  # type: ignore[return-value]
+
+
+def _binds(body: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a function can be called with these arguments."""
+    from inspect import signature  # lazy: start-up: rarely needed
+
+    try:
+        signature(body).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+def check_operands(
+    name: str, takes: Mapping[str, TensorSpec], operands: Sequence[Any], parameters: Sequence[str]
+) -> None:
+    """Raise E202 for an operand that is no tensor, E301 for one of a rank that the function `name`
+    does not take, and what the checks of its operands raise; `parameters` are all of its own.
+    """
+    for argument, value in zip(takes, operands, strict=True):
+        if type(value) is not Tensor:
+            raise not_a_tensor(name, argument, parameters.index(argument) + 1, value)
+    check_ranks(name, takes, *[value.array for value in operands])
+    for spec, value in zip(takes.values(), operands, strict=True):
+        if spec.check is not None:
+            spec.check(name, value)
 
 
 def autocasting(body: Body, to: CastTo) -> Body:

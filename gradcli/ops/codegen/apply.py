@@ -52,7 +52,7 @@ from gradcli.ops.codegen.node_class import node_class
 from gradcli.ops.codegen.signature import Signature, local, signature_of, tuple_of, when
 from gradcli.ops.definition.dtype_support import WITHOUT_COMPLEX_GRADIENT, no_complex_gradient
 from gradcli.ops.definition.lints import metadata_of_pair
-from gradcli.ops.definition.op import Op
+from gradcli.ops.definition.op import Op, check_ranks
 from gradcli.state import active
 
 _FIXED: dict[str, Any] = {
@@ -73,6 +73,7 @@ _FIXED: dict[str, Any] = {
     "base_of": runtime.base_of,
     "check_devices": runtime.check_devices,
     "check_operand": runtime.check_operand,
+    "check_ranks": check_ranks,
     "creation_of": runtime.creation_of,
     "as_lazy": as_lazy,
     "devices_differ": runtime.devices_differ,
@@ -223,6 +224,15 @@ class _ApplyWriter:
             arrays = tuple_of([f"a_{t}" for t in op.tensors])
             lines += [f"    if not ({alike}):", f"        check_devices(op, {arrays})"]
         lines += self.signature.dtype_checks()
+        if op.takes:
+            fit = " and ".join(
+                f"a_{t}.ndim == {spec.least}"
+                if spec.least == spec.most
+                else f"{spec.least} <= a_{t}.ndim <= {spec.most}"
+                for t, spec in op.takes.items()
+            )
+            arrays = ", ".join(f"a_{t}" for t in op.takes)
+            lines += [f"    if not ({fit}):", f"        check_ranks(op.name, op.takes, {arrays})"]
         if op.floating:
             for t in self.promoted:
                 lines += [

@@ -37,6 +37,16 @@ def check_tensor(op: Any, name: str, value: Any) -> None:
         raise wrong_operand(op, name, value)
 
 
+def not_a_tensor(name: str, argument: str, number: int, value: Any) -> GradcliError:
+    """The error of a function's argument, by its name and position, that is not a tensor."""
+    return type_error(
+        f"{name}(): argument '{argument}' must be a tensor, not {type_name(value)}",
+        text=f"{name}(): argument '{argument}' (position {number}) must be Tensor, not"
+        f" {type_name(value)}",
+        help="wrap the number: `tensor(2.)`" if type(value) in (int, float) else None,
+    )
+
+
 def type_name(value: Any) -> str:
     """The name of a value's type in the language."""
     return "Tensor" if type(value) is Tensor else type(value).__name__

@@ -23,7 +23,7 @@ NumPy rounds it once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -32,8 +32,10 @@ import numpy as np
 from gradcli.arrays.dtypes import narrowed, widened
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, not_installed
+from gradcli.errors import GradcliError, index_error, shape_error
 from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, NO_DOC, NO_HAZARD, VECTOR, Hazard, OpDoc
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported
+from gradcli.record import Record
 from gradcli.state import active
 
 # --- half precision -------------------------------------------------------------------------------
@@ -124,10 +126,93 @@ def _narrow(value: Any, dtype: Any) -> Any:
     return narrowed(value, dtype) if getattr(value, "dtype", None) == np.float32 else value
 
 
+# --- what an operand may be -----------------------------------------------------------------------
+
+
+ANY = 64
+"""The dimensions that a tensor has at most."""
+
+
+class TensorSpec(Record):
+    """Which tensors an operand may be: stated in an entry or with a function, as `takes=`, checked
+    before its body, and shown by `gradcli help OP`.
+
+    A text has in braces `{name}`, the function's; `{least}`; `{argument}`, `{ndim}` and `{shape}`
+    of the operand; the operands by their names, `{input.ndim}`, and their sizes in lists,
+    `{sizes[input]}`.
+
+    Attributes:
+        least: its fewest dimensions.
+        most: its most dimensions, `ANY` where there is no limit.
+        text: PyTorch's text for a tensor of another rank.
+        plain: what gradcli says, where that is something else.
+        misfit: the error for another rank, where it is more than texts: from the function's name
+            and the shape.
+        read: the dimensions that PyTorch reads before it checks their number: fewer are an error of
+            an index.
+        check: asked of a tensor of such a rank: from the function's name and the tensor. It raises
+            where the sizes or the dtype are not what the function takes.
+        sizes: what it asks of the sizes, in words.
+    """
+
+    least: int
+    most: int
+    text: str | None = None
+    plain: str = ""
+    misfit: Callable[[str, list[int]], GradcliError] | None = None
+    read: int = 0
+    check: Callable[[str, Any], None] | None = None
+    sizes: str = ""
+
+    def fits(self, ndim: int) -> bool:
+        """Whether a tensor may have so many dimensions."""
+        return self.least <= ndim <= self.most
+
+    def words(self) -> str:
+        """Which tensors it takes: "tensor of rank 2 or 3"."""
+        ranks = f"{self.least} or more"
+        if self.most < ANY:
+            ranks = ", ".join(map(str, range(self.least, self.most + 1)))
+            ranks = " or ".join(ranks.rsplit(", ", 1))
+        return f"tensor of rank {ranks}{self.sizes and f', {self.sizes}'}"
+
+    def error(self, name: str, argument: str, operands: dict[str, Any]) -> GradcliError:
+        """The error for a function's operand of another rank, an array like the other operands."""
+        array = operands[argument]
+        if array.ndim < self.read:
+            return index_error(f"{name}: too few dimensions in {tuple(array.shape)}")
+        if self.misfit is not None:
+            return self.misfit(name, list(array.shape))
+        facts = {
+            **operands,
+            "name": name,
+            "least": self.least,
+            "argument": argument,
+            "ndim": array.ndim,
+            "shape": tuple(array.shape),
+            "sizes": {each: list(operand.shape) for each, operand in operands.items()},
+        }
+        text = self.text and self.text.format(**facts)
+        plain = self.plain and self.plain.format(**facts)
+        return shape_error(plain or str(text), text=text)
+
+
+def check_ranks(name: str, takes: Mapping[str, TensorSpec], *arrays: Any) -> None:
+    """Raise E301, or E302, where an operand is of another rank than `takes` says, in whose order
+    the arrays are.
+    """
+    operands = dict(zip(takes, arrays, strict=True))
+    for argument, spec in takes.items():
+        if not spec.fits(operands[argument].ndim):
+            raise spec.error(name, argument, operands)
+
+
 # --- entries --------------------------------------------------------------------------------------
 
 
 Function = Callable[..., Any]
+
+_ANYTHING: dict[str, TensorSpec] = {}
 
 
 def parameters_of(function: Function) -> tuple[str, ...]:
@@ -179,6 +264,8 @@ class Op:
             values: see `gradcli.arrays.fusion.lazy`.
         unsupported: the dtypes that the differentiable operands may not have, and the classes
             raised: see `gradcli.ops.definition.dtype_support`.
+        takes: how many dimensions operands have, checked before the forward function computes
+            tensors: see `TensorSpec`.
         unread: operands of which the rules, on arrays, read only shape and dtype, and which are
             saved because PyTorch saves them.
         scratch: the first operand is memory to write into, whose old values nobody reads: formulas
@@ -240,6 +327,7 @@ class Op:
         "reads_lazy",
         "rules",
         "scratch",
+        "takes",
         "tensors",
         "ufunc",
         "unread",
@@ -274,6 +362,7 @@ class Op:
         exact_numbers: bool = False,
         ufunc: Any = None,
         unsupported: Unsupported = NOTHING,
+        takes: Mapping[str, TensorSpec] = _ANYTHING,
         unread: tuple[str, ...] = (),
         half: Way | None = None,
         scratch: bool = False,
@@ -319,6 +408,7 @@ class Op:
         self.exact_numbers = exact_numbers
         self.ufunc = ufunc
         self.unsupported = unsupported
+        self.takes = takes
         self.unread = unread
         self.scratch = scratch
         self.autocast = autocast

@@ -33,8 +33,9 @@ from gradcli.ops.definition.op import Function, Op, op, takes_tensors
 from gradcli.ops.elementwise.unary import is_complex
 from gradcli.ops.indexing.strided import assign, fill, matrix_diagonal_of, scale
 from gradcli.ops.linalg.linear_systems import (
+    MATRICES,
+    SQUARE,
     adjoint_of,
-    check_matrices,
     column_major,
     first,
     linear_algebra_error,
@@ -372,13 +373,12 @@ _qr: Op = op(
 )
 
 
-@function("qr", module="torch.linalg", autocast="float32", numpy="linalg.qr")
+@function("qr", module="torch.linalg", autocast="float32", numpy="linalg.qr", takes={"A": MATRICES})
 def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     """Q of orthonormal columns and a triangular R with `A = Q @ R`.
 
     `mode` is "reduced", "complete" (Q square) or "r" (R alone, Q empty). Raises E204 for another.
     """
-    check_matrices("qr", square=False, A=A)
     if mode not in ("reduced", "complete", "r"):
         raise runtime_error(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r',"
@@ -451,13 +451,14 @@ eigh: Op = op(
 
 def eigenvalues_of(name: str, A: Tensor, UPLO: str) -> Any:
     """The eigenvalues and eigenvectors of symmetric matrices, checked."""
-    check_matrices(name, A=A)
     if UPLO not in ("L", "U", "l", "u"):
         raise runtime_error(f"{name}(): UPLO must be 'L' or 'U', not {UPLO!r}")
     return eigh.apply(A, UPLO.upper())
 
 
-@function("eigh", module="torch.linalg", autocast="float32", numpy="linalg.eigh")
+@function(
+    "eigh", module="torch.linalg", autocast="float32", numpy="linalg.eigh", takes={"A": SQUARE}
+)
 def linalg_eigh(A: Tensor, UPLO: str = "L") -> Any:
     """The eigenvalues of symmetric matrices, smallest first, and their eigenvectors as columns.
 
@@ -466,7 +467,7 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> Any:
     return named("linalg_eigh", "eigenvalues eigenvectors", eigenvalues_of("eigh", A, UPLO))
 
 
-@function("eigvalsh", module="torch.linalg", autocast="float32")
+@function("eigvalsh", module="torch.linalg", autocast="float32", takes={"A": SQUARE})
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of symmetric matrices, smallest first."""
     return eigenvalues_of("eigvalsh", A, UPLO)[0]
@@ -541,22 +542,22 @@ svd: Op = op(
 )
 
 
-@function("svd", module="torch.linalg", autocast="float32", numpy="linalg.svd")
+@function(
+    "svd", module="torch.linalg", autocast="float32", numpy="linalg.svd", takes={"A": MATRICES}
+)
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """U, the singular values (largest first) and V's adjoint with `A = U @ diag(S) @ Vh`.
 
     Without `full_matrices` U and Vh have as many columns and rows as there are singular values.
     """
-    check_matrices("svd", square=False, A=A)
     if driver is not None:
         raise GradcliError("E205", "svd(): a driver is chosen on CUDA only", raises="RuntimeError")
     return named("linalg_svd", "U S Vh", svd.apply(A, full_matrices))
 
 
-@function("svd", method=True, autocast="float32")
+@function("svd", method=True, autocast="float32", takes={"input": MATRICES})
 def svd_function(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """U, the singular values and V; U and V are square and 0 where `compute_uv` is false."""
-    check_matrices("svd", square=False, input=input)
     if compute_uv:
         U, S, Vh = svd.apply(input, not some)
         return named("svd", "U S V", (U, S, conj(turned(Vh))))
@@ -565,10 +566,9 @@ def svd_function(input: Tensor, some: bool = True, compute_uv: bool = True) -> A
     return named("svd", "U S V", (blank[0], svd.apply(input, False)[1], blank[1]))
 
 
-@function("svdvals", module="torch.linalg", autocast="float32")
+@function("svdvals", module="torch.linalg", autocast="float32", takes={"A": MATRICES})
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of matrices, largest first."""
-    check_matrices("svdvals", square=False, A=A)
     return svd.apply(A, False)[1]
 
 
@@ -698,14 +698,13 @@ def ormqr(
     return _ormqr.apply(input, tau, other, left, transpose)
 
 
-@function("geqrf", method=True)
+@function("geqrf", method=True, takes={"input": MATRICES})
 def geqrf(input: Tensor) -> Any:
     """The QR decomposition as LAPACK has it: R and, below its diagonal, the reflections whose
     product is Q; and their factors.
 
     Example: torch.geqrf(tensor([[1., 2.], [3., 4.]]))
     """
-    check_matrices("geqrf", square=False, input=input)
     look(None, input.array)
     reflections, tau = np.linalg.qr(np.asarray(input.array), "raw")
     return named(

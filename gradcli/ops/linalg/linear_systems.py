@@ -19,29 +19,13 @@ from gradcli.arrays.layout.strides import row_strides, window
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import conj
-from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.catalogue import check_operands
 from gradcli.ops.definition.dtype_support import INTEGRAL, check_dtype, dtype_names
+from gradcli.ops.definition.op import ANY, TensorSpec
 from gradcli.ops.shape.slicing import slice_op
 from gradcli.ops.shape.views import transpose
 
 # --- checks -------------------------------------------------------------------------------------
-
-
-def check_matrices(name: str, square: bool = True, **operands: Any) -> None:
-    """Raise E202 for what is no tensor, E301 for one that holds no matrices (or no square ones),
-    E203 for integers and for half precision, which LAPACK does not have.
-    """
-    check_tensors(name, **operands)
-    for argument, tensor in operands.items():
-        shape = tuple(tensor.array.shape)
-        if len(shape) < 2:
-            raise shape_error(
-                f"{name}(): {argument} needs two dimensions or more, not {len(shape)}",
-                text=f"linalg.{name}: The input tensor {argument} must have at least 2 dimensions.",
-            )
-        if square:
-            check_square(name, tensor)
-        check_precision(name, tensor)
 
 
 def check_square(name: str, tensor: Tensor) -> None:
@@ -86,8 +70,30 @@ _REFUSED = {
 
 
 def check_precision(name: str, tensor: Tensor) -> None:
-    """Raise E203 unless the dtype is one that LAPACK computes in."""
+    """Raise E203 unless the dtype is one that LAPACK computes in, which integers and half
+    precision are not.
+    """
     check_dtype(name, tensor.dtype, _REFUSED.get(name, _ANY))
+
+
+def _check_square(name: str, tensor: Tensor) -> None:
+    check_square(name, tensor)
+    check_precision(name, tensor)
+
+
+_TEXT = "linalg.{name}: The input tensor {argument} must have at least 2 dimensions."
+_PLAIN = "{name}(): {argument} needs two dimensions or more, not {ndim}"
+
+MATRICES = TensorSpec(2, ANY, _TEXT, _PLAIN, check=check_precision)
+SQUARE = TensorSpec(2, ANY, _TEXT, _PLAIN, check=_check_square, sizes="of square matrices")
+
+
+def check_matrices(name: str, square: bool = True, **operands: Any) -> None:
+    """Raise what `MATRICES`, or `SQUARE`, say of operands, by which a function's other arguments
+    decide.
+    """
+    takes = dict.fromkeys(operands, SQUARE if square else MATRICES)
+    check_operands(name, takes, list(operands.values()), list(operands))
 
 
 def linear_algebra_error(name: str, why: str, text: str | None = None) -> GradcliError:

@@ -34,8 +34,10 @@ from gradcli.ops.elementwise.rounding import nan_to_num
 from gradcli.ops.indexing.strided import assign, block_of, fill, matrix_diagonal_of
 from gradcli.ops.linalg.decompositions import check_phases, converged, svdvals
 from gradcli.ops.linalg.linear_systems import (
+    MATRICES,
+    SQUARE,
     adjoint_of,
-    check_matrices,
+    check_precision,
     check_square,
     column_major,
     linear_algebra_error,
@@ -246,10 +248,9 @@ _matrix_exp: Op = op(
 )
 
 
-@function("matrix_exp", method=True, also="torch.linalg")
+@function("matrix_exp", method=True, also="torch.linalg", takes={"input": SQUARE})
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of square matrices, `I + A + A @ A / 2 + …`. Raises E301 for others."""
-    check_matrices("matrix_exp", input=input)
     return _matrix_exp.apply(input)
 
 
@@ -269,7 +270,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         size = int(input.array.shape[-1])
         return copy_(row_order.apply(input), eye(size, dtype=input.dtype))
     if n < 0:
-        check_matrices("matrix_power", input=input)
+        check_precision("matrix_power", input)
         input, n = inverted("matrix_power", input), -n
         if n == 1:
             return input
@@ -295,14 +296,13 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 _ORDERS = (None, "fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
 
 
-@function("cond", module="torch.linalg", autocast="float32")
+@function("cond", module="torch.linalg", autocast="float32", takes={"A": MATRICES})
 def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number of matrices: in the norm `p` the product of the norms of the matrix and
     its inverse; None, 2 and -2 compare the largest and the smallest singular value.
 
     A singular matrix gives inf, one without elements 0.
     """
-    check_matrices("cond", square=False, A=A)
     if p not in _ORDERS:
         raise runtime_error(f"linalg.cond got an invalid norm type: {p}")
     if isinstance(p, str) or (p not in (None, 2, -2) and A.array.size):
@@ -384,17 +384,15 @@ _eig: Op = op(
 )
 
 
-@function("eig", module="torch.linalg", autocast="float32")
+@function("eig", module="torch.linalg", autocast="float32", takes={"A": SQUARE})
 def eig(A: Tensor) -> Any:
     """The eigenvalues of square matrices and eigenvectors of length 1, as columns; both complex.
     Raises E301 for others.
     """
-    check_matrices("eig", A=A)
     return named("linalg_eig", "eigenvalues eigenvectors", _eig.apply(A))
 
 
-@function("eigvals", module="torch.linalg", autocast="float32")
+@function("eigvals", module="torch.linalg", autocast="float32", takes={"A": SQUARE})
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of square matrices, complex. Raises E301 for others."""
-    check_matrices("eigvals", A=A)
     return _eig.apply(A)[0]

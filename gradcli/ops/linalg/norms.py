@@ -31,7 +31,7 @@ from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.definition.doc import BY_KINDS, Hazard, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, check_floating_dtype, dtype_names
-from gradcli.ops.definition.op import Op, op
+from gradcli.ops.definition.op import Op, TensorSpec, op
 from gradcli.ops.elementwise.clamp import clamp
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.complex import complex_of_parts, imaginary_part, real_part
@@ -416,7 +416,19 @@ def _check_signs(name: str, weights: Any) -> None:
         raise runtime_error(f"cov(): {name} cannot be negative")
 
 
-@function("cov", method=True)
+@function(
+    "cov",
+    method=True,
+    takes={
+        "input": TensorSpec(
+            0,
+            2,
+            "cov(): expected input to have two or fewer dimensions but got an input with {ndim}"
+            " dimensions",
+            "cov(): the input has {ndim} dimensions, and two are the most",
+        )
+    },
+)
 def cov(
     input: Tensor,
     *,
@@ -431,10 +443,6 @@ def cov(
 
     Example: torch.cov(tensor([0.5, 1., 2.]))
     """
-    if input.array.ndim > 2:
-        raise shape_error(
-            f"cov(): the input has {input.array.ndim} dimensions, and two are the most"
-        )
     rows = input if input.array.ndim == 2 else view.apply(input, (1, input.array.size))
     count = rows.array.shape[1]
     weights = fweights

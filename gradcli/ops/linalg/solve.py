@@ -26,10 +26,12 @@ from gradcli.ops.elementwise.complex import imaginary_part
 from gradcli.ops.elementwise.unary import is_complex, log
 from gradcli.ops.linalg.decompositions import converged, svd
 from gradcli.ops.linalg.linear_systems import (
+    MATRICES,
+    SQUARE,
     adjoint_of,
-    check_matrices,
     check_nonsingular,
     check_precision,
+    check_square,
     column_major,
     incompatible,
     lu_arrays,
@@ -74,10 +76,16 @@ def inverted(name: str, A: Tensor) -> Tensor:
     return inverse
 
 
-@function("inv", module="torch.linalg", autocast="float32", effects=(CHECKS,), numpy="linalg.inv")
+@function(
+    "inv",
+    module="torch.linalg",
+    autocast="float32",
+    effects=(CHECKS,),
+    numpy="linalg.inv",
+    takes={"A": SQUARE},
+)
 def inv(A: Tensor) -> Tensor:
     """The inverse of square matrices. Raises E301 for others, E204 for a singular one."""
-    check_matrices("inv", A=A)
     return inverted("inv", A)
 
 
@@ -87,10 +95,9 @@ def inverse(input: Tensor) -> Tensor:
     return inv(input)
 
 
-@function("inv_ex", module="torch.linalg", autocast="float32")
+@function("inv_ex", module="torch.linalg", autocast="float32", takes={"A": SQUARE})
 def inv_ex_function(A: Tensor, *, check_errors: bool = False) -> Any:
     """The inverses, and for each the number of the pivot that is 0, or 0."""
-    check_matrices("inv_ex", A=A)
     inverse, info = inv_ex.apply(A)
     if check_errors:
         checked_values(check_nonsingular, "inv_ex", info.array)
@@ -140,7 +147,6 @@ solve_ex: Op = op(
 
 
 def _solve(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
-    check_matrices(name, A=A)
     check_same_dtype(name, A, B)
     matrices, right = tuple(A.array.shape), tuple(B.array.shape)
     vector = len(right) == 1 or right == matrices[:-1]
@@ -156,7 +162,12 @@ def _solve(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]
 
 
 @function(
-    "solve", module="torch.linalg", autocast="float32", effects=(CHECKS,), numpy="linalg.solve"
+    "solve",
+    module="torch.linalg",
+    autocast="float32",
+    effects=(CHECKS,),
+    numpy="linalg.solve",
+    takes={"A": SQUARE},
 )
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution X of `A @ X = B`, or of `X @ A = B` where `left` is false.
@@ -169,7 +180,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     return solution
 
 
-@function("solve_ex", module="torch.linalg")
+@function("solve_ex", module="torch.linalg", takes={"A": SQUARE})
 def solve_ex_function(
     A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False
 ) -> Any:
@@ -230,10 +241,9 @@ def _det_rule(grad: Any, A: Any, result: Any) -> Any:
 _det: Op = op("linalg_det", _determinant_array, A=_det_rule, raises=BY_VALUES)
 
 
-@function("det", module="torch.linalg", numpy="linalg.det")
+@function("det", module="torch.linalg", numpy="linalg.det", takes={"A": SQUARE})
 def linalg_det(A: Tensor) -> Tensor:
     """The determinant of square matrices. Raises E301 for others."""
-    check_matrices("det", A=A)
     return _det.apply(A)
 
 
@@ -280,24 +290,21 @@ _slogdet: Op = op(
 )
 
 
-@function("slogdet", module="torch.linalg", numpy="linalg.slogdet")
+@function("slogdet", module="torch.linalg", numpy="linalg.slogdet", takes={"A": SQUARE})
 def linalg_slogdet(A: Tensor) -> Any:
     """The sign of the determinant and the logarithm of its magnitude; 0 and -inf where it is 0."""
-    check_matrices("slogdet", A=A)
     return named("linalg_slogdet", "sign logabsdet", _slogdet.apply(A))
 
 
-@function("slogdet", method=True)
+@function("slogdet", method=True, takes={"input": SQUARE})
 def slogdet(input: Tensor) -> Any:
     """The sign of the determinant and the logarithm of its magnitude."""
-    check_matrices("slogdet", input=input)
     return named("slogdet", "sign logabsdet", _slogdet.apply(input))
 
 
-@function("logdet", method=True)
+@function("logdet", method=True, takes={"input": SQUARE})
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant: nan where it is negative, -inf where it is 0."""
-    check_matrices("logdet", input=input)
     sign, logarithm = _slogdet.apply(input)
     if input.dtype.is_complex:
         return add.apply(log.apply(sign), logarithm)
@@ -408,7 +415,7 @@ def _pseudoinverse_rule(grad: Any, self: Any, result: Any) -> Any:
 pinv: Op = op("linalg_pinv", _pseudoinverse_array, self=_pseudoinverse_rule, raises=BY_VALUES)
 
 
-@function("pinv", module="torch.linalg")
+@function("pinv", module="torch.linalg", takes={"A": MATRICES})
 @in_numpy("""\
 def pinv(A, rtol=None, hermitian=False, atol=0):
     U, values, Vh = np.linalg.svd(A, full_matrices=False)
@@ -426,7 +433,8 @@ def linalg_pinv(
     Singular values up to `atol`, or `rtol` times the largest, count as 0; `rcond` is the older name
     of `rtol`. With `hermitian` the matrices are symmetric.
     """
-    check_matrices("pinv", square=hermitian, A=A)
+    if hermitian:
+        check_square("pinv", A)
     rtol = _plain("pinv", "rtol", rcond if rtol is None else rtol)
     return pinv.apply(A, _plain("pinv", "atol", atol), rtol, hermitian)
 
@@ -437,12 +445,13 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     return linalg_pinv(input, rcond)
 
 
-@function("matrix_rank", module="torch.linalg", autocast="float32")
+@function("matrix_rank", module="torch.linalg", autocast="float32", takes={"A": MATRICES})
 def matrix_rank(
     A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
     """How many singular values count as more than 0, int64; the tolerances are those of pinv()."""
-    check_matrices("matrix_rank", square=hermitian, A=A)
+    if hermitian:
+        check_square("matrix_rank", A)
     look(None, A.array)
     if tol is not None:
         atol, rtol = tol, 0.0
@@ -527,7 +536,7 @@ _lstsq: Op = op(
 )
 
 
-@function("lstsq", module="torch.linalg", autocast="float32")
+@function("lstsq", module="torch.linalg", autocast="float32", takes={"input": MATRICES})
 def lstsq(
     input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None
 ) -> Any:
@@ -538,7 +547,6 @@ def lstsq(
 
     Example: torch.linalg.lstsq(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
-    check_matrices("lstsq", square=False, input=input)
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise runtime_error(

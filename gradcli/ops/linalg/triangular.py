@@ -25,6 +25,8 @@ from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, CHECKS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
+    MATRICES,
+    SQUARE,
     adjoint_of,
     check_matrices,
     check_square,
@@ -288,22 +290,21 @@ def _check_positive(name: str, orders: Any) -> None:
     autocast="float32",
     effects=(CHECKS,),
     numpy="linalg.cholesky",
+    takes={"A": SQUARE},
 )
 def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L with `A = L @ L.mH`, or with `upper` its adjoint.
 
     Raises E204 for a matrix that is not positive definite.
     """
-    check_matrices("cholesky", A=A)
     factor, info = cholesky_ex.apply(A, upper)
     checked_values(_check_positive, "cholesky", info.array)
     return factor
 
 
-@function("cholesky_ex", module="torch.linalg", autocast="float32")
+@function("cholesky_ex", module="torch.linalg", autocast="float32", takes={"A": SQUARE})
 def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The Cholesky factor, and the order of the first leading minor that is not positive, or 0."""
-    check_matrices("cholesky_ex", A=A)
     factor, info = cholesky_ex.apply(A, upper)
     if check_errors:
         checked_values(_check_positive, "cholesky_ex", info.array)
@@ -382,13 +383,12 @@ _cholesky_inverse: Op = op(
 )
 
 
-@function("cholesky_inverse", method=True, autocast="float32")
+@function("cholesky_inverse", method=True, autocast="float32", takes={"L": SQUARE})
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor L.
 
     Example: torch.cholesky_inverse(tensor([[2., 1.], [1., 3.]]))
     """
-    check_matrices("cholesky_inverse", L=L)
     return _cholesky_inverse.apply(L, upper)
 
 
@@ -544,12 +544,11 @@ def _check_nonzero(info: Any) -> None:
         raise runtime_error("lu_factor(): a pivot is 0, so lu_solve could not divide")
 
 
-@function("lu_factor", module="torch.linalg", effects=(CHECKS,))
+@function("lu_factor", module="torch.linalg", effects=(CHECKS,), takes={"A": MATRICES})
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """L (below the diagonal) and U in one matrix, and the row that each row was swapped with,
     counted from 1. Raises E204 where a pivot is 0.
     """
-    check_matrices("lu_factor", square=False, A=A)
     _refuse_no_pivot("lu_factor", pivot)
     factors, pivots, info = lu_factor.apply(A)
     checked_values(_check_nonzero, info.array)
@@ -601,7 +600,7 @@ def _check_pivots(name: str, pivots: Any, rows: int, too_low: str, too_high: str
             raise runtime_error(f"{name}(): the pivots are not between 1 and {rows}", text=text)
 
 
-@function("lu_unpack", effects=(CHECKS,))
+@function("lu_unpack", effects=(CHECKS,), takes={"LU_data": MATRICES})
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> Any:
@@ -609,7 +608,6 @@ def lu_unpack(
 
     Example: torch.lu_unpack(*torch.linalg.lu_factor(tensor([[2., 1.], [1., 3.]])))
     """
-    check_matrices("lu_unpack", square=False, LU_data=LU_data)
     rows, columns = LU_data.array.shape[-2:]
     if unpack_pivots:
         check_tensors("lu_unpack", LU_pivots=LU_pivots)
@@ -633,10 +631,9 @@ linalg_lu_entry: Op = op(
 )
 
 
-@function("lu", module="torch.linalg")
+@function("lu", module="torch.linalg", takes={"A": MATRICES})
 def linalg_lu(A: Tensor, *, pivot: bool = True) -> Any:
     """A permutation P, a unit lower triangular L and an upper triangular U with `A = P @ L @ U`."""
-    check_matrices("lu", square=False, A=A)
     _refuse_no_pivot("lu", pivot)
     L, U, P = linalg_lu_entry.apply(A)
     return named("linalg_lu", "P L U", (P, L, U))

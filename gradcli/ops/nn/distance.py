@@ -16,7 +16,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import clone, contiguous, to
 from gradcli.ops.definition.doc import BY_KINDS, Hazard
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
-from gradcli.ops.definition.op import op
+from gradcli.ops.definition.op import ANY, TensorSpec, op
 from gradcli.ops.elementwise.clamp import clamp_min
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.power import pow_number
@@ -238,22 +238,31 @@ _pdist = op(
 _SINGLE_ONLY = dtype_names("bool", "int", "complex", raises="RuntimeError") | dtype_names("half")
 
 
-@function("pdist", also="torch.nn.functional")
+@function(
+    "pdist",
+    also="torch.nn.functional",
+    takes={"input": TensorSpec(2, 2, text="pdist only supports 2D tensors, got: {ndim}D")},
+)
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm distance of every two rows of a matrix, each pair once. At distance 0 the gradient
     is 0. Raises E301 for what is no matrix, E204 for a negative p.
 
     Example: torch.pdist(tensor([[2., 1.], [1., 3.]]))
     """
-    if input.array.ndim != 2:
-        raise shape_error(f"pdist only supports 2D tensors, got: {input.array.ndim}D")
     check_dtype("pdist", input.dtype, _SINGLE_ONLY)
     if p < 0:
         raise runtime_error("pdist only supports non-negative p values")
     return _pdist.apply(input, float(p))
 
 
-@function("cdist", autocast="float32")
+@function(
+    "cdist",
+    autocast="float32",
+    takes={
+        "x1": TensorSpec(2, ANY, "cdist only supports at least 2D tensors, X1 got: {ndim}D"),
+        "x2": TensorSpec(2, ANY, "cdist only supports at least 2D tensors, X2 got: {ndim}D"),
+    },
+)
 def cdist(
     x1: Tensor,
     x2: Tensor,
@@ -268,11 +277,6 @@ def cdist(
 
     Example: torch.cdist(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
-    for name, x in (("X1", x1), ("X2", x2)):
-        if x.array.ndim < 2:
-            raise shape_error(
-                f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D"
-            )
     if x1.array.shape[-1] != x2.array.shape[-1]:
         raise shape_error(
             f"X1 and X2 must have the same number of columns. X1: {x1.array.shape[-1]} X2:"

@@ -36,7 +36,7 @@ from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.codegen.runtime import listed
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.definition.doc import BY_KINDS, describe
-from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.definition.op import ANY, Function, Op, TensorSpec, op
 from gradcli.ops.definition.refs import sum_dims
 from gradcli.ops.shape.slicing import diagonal, diagonal_backward, diagonal_dims, diagonal_of
 from gradcli.ops.shape.views import (
@@ -327,25 +327,23 @@ def flip_function(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     return flip.apply(input, normal_dims("flip", input, wanted) if wanted else ())
 
 
-def _check_dims(name: str, tensor: Tensor, least: int) -> None:
-    if tensor.array.ndim < least:
-        raise shape_error(
-            f"{name}(): a tensor of {tensor.array.ndim} dimensions has too few, it takes {least}",
-            text=f"{name}: input tensor must have at least {least} dimensions",
-        )
+def _with_dims(
+    least: int, text: str = "{name}: input tensor must have at least {least} dimensions"
+) -> dict[str, TensorSpec]:
+    """An input of so many dimensions or more."""
+    plain = "{name}(): a tensor of {ndim} dimensions has too few, it takes {least}"
+    return {"input": TensorSpec(least, ANY, text, plain)}
 
 
-@function("fliplr", method=True)
+@function("fliplr", method=True, takes=_with_dims(2, "Input must be >= 2-d."))
 def fliplr(input: Tensor) -> Tensor:
     """The columns in reverse order."""
-    _check_dims("fliplr", input, 2)
     return flip.apply(input, (1,))
 
 
-@function("flipud", method=True)
+@function("flipud", method=True, takes=_with_dims(1, "Input must be >= 1-d."))
 def flipud(input: Tensor) -> Tensor:
     """The rows in reverse order."""
-    _check_dims("flipud", input, 1)
     return flip.apply(input, (0,))
 
 
@@ -519,9 +517,8 @@ def _triangle(name: str, forward: Any) -> Op:
         raises=BY_KINDS,
     )
 
-    @function(name, method=True, inplace=True, check=check_graph)
+    @function(name, method=True, inplace=True, check=check_graph, takes=_with_dims(2))
     def triangle(input: Tensor, diagonal: int = 0) -> Tensor:
-        _check_dims(name, input, 2)
         return entry.apply(input, plain_integer(name, "diagonal", diagonal))
 
     side = "lower" if name == "tril" else "upper"
@@ -568,13 +565,12 @@ def diag_embed(values, offset=0, axis1=-2, axis2=-1):
 )
 
 
-@function("diag_embed", method=True)
+@function("diag_embed", method=True, takes=_with_dims(1))
 def diag_embed_function(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The last dimension as the diagonal of two new ones, `offset` above the main one.
 
     Example: torch.diag_embed(tensor([0.5, 1., 2.]))
     """
-    _check_dims("diag_embed", input, 1)
     dims = diagonal_dims("diag_embed", input.array.ndim + 1, dim1, dim2)
     return diag_embed.apply(input, offset, *dims)
 

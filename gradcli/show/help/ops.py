@@ -22,7 +22,7 @@ from gradcli.language.objects.repr import display
 from gradcli.library.namespace import MODULES
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.lazy import bring_all
-from gradcli.ops.definition.op import Op, parameters_of, registry
+from gradcli.ops.definition.op import ANY, Op, TensorSpec, parameters_of, registry
 from gradcli.ops.lookup import (
     NAMESPACES,
     TENSOR,
@@ -158,6 +158,8 @@ def _rows(public: PublicName) -> Iterator[tuple[str, str]]:
     forms = _forms(public)
     if forms:
         yield "forms", forms
+    for number, (argument, spec) in enumerate(takes_of(public).items()):
+        yield "" if number else "takes", f"{argument}: {spec.words()}"
     own = own_entries(public)
     for op in own:
         yield from _entry_rows(op)
@@ -172,6 +174,14 @@ def _rows(public: PublicName) -> Iterator[tuple[str, str]]:
         if conventions:
             yield "note", conventions
             break
+
+
+def takes_of(public: PublicName) -> dict[str, TensorSpec]:
+    """What is declared of the operands that a function takes, by their names in its signature."""
+    takes = getattr(public.function, "takes", None)
+    if takes is None:
+        takes = next((op.takes for op in own_entries(public)), {})
+    return {_operand(name): spec for name, spec in takes.items()}
 
 
 def _has_steps(op: Op) -> bool:
@@ -377,6 +387,10 @@ def op_list_document(pattern: str | None = None) -> dict[str, Any]:
                 "family": family,
                 "nodes": [entry.node_name for entry in op.entries if entry.node_name],
                 "summary": summary_of(op),
+                "takes": {
+                    argument: {"least": spec.least, "most": None if spec.most == ANY else spec.most}
+                    for argument, spec in takes_of(op).items()
+                },
             }
             for family, ops in matching(pattern).items()
             for op in ops

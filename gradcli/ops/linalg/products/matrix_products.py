@@ -38,7 +38,7 @@ from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import not_defined
-from gradcli.ops.definition.op import Op, by_kernel, op, rounded_once_alike
+from gradcli.ops.definition.op import Op, TensorSpec, by_kernel, check_ranks, op, rounded_once_alike
 from gradcli.ops.shape.views import (
     expand,
     not_expanded,
@@ -137,42 +137,11 @@ def _dtypes_apart(name: str, left: dtypes.DType, right: dtypes.DType) -> str | N
     return f"expected m1 and m2 to have the same dtype, but got: {left.c_name} != {right.c_name}"
 
 
-def _wrong_rank(name: str, ranks: tuple[tuple[Any, int], ...]) -> str | None:
-    """PyTorch's text for operands of which one has not the rank it should have."""
-    present = [array.ndim for array, _ in ranks]
-    number = next(number for number, (array, rank) in enumerate(ranks) if array.ndim != rank)
-    if name == "dot":
-        return f"1D tensors expected, but got {present[0]}D and {present[1]}D tensors"
-    if name == "mm":
-        return f"{('self', 'mat2')[number]} must be a matrix"
-    if name == "bmm":
-        return f"batch{number + 1} must be a 3D tensor"
-    if name in ("outer", "addr"):
-        operand = ("vec1" if name == "addr" else "self", "vec2")[number]
-        return f"{name}: Expected 1-D argument {operand}, but got {present[number]}-D"
-    if name == "mv":
-        return f"vector + matrix @ vector expected, got 1, {present[0]}, {present[1]}"
-    return None
-
-
-def check_ranks(name: str, *ranks: tuple[Any, int]) -> None:
-    """Raise E301 where an operand has not the rank that the product is defined for."""
-    for array, rank in ranks:
-        if array.ndim != rank:
-            raise shape_error(
-                f"{name}: an operand of shape {tuple(array.shape)} should have {rank}"
-                f" dimension{'s' if rank > 1 else ''}",
-                text=_wrong_rank(name, ranks),
-            )
-
-
-def _with_dimensions(name: str, rank: int, array: Any) -> Any:
-    """The operand; raises E302 where it lacks dimensions that PyTorch reads before it checks
-    their number.
-    """
-    if array.ndim < rank:
-        raise index_error(f"{name}: too few dimensions in {tuple(array.shape)}")
-    return array
+def _of_rank(rank: int, text: str | None = None, read: int = 0) -> TensorSpec:
+    """An operand of a product, which has so many dimensions; `text` is PyTorch's."""
+    dimensions = f"{rank} dimension{'s' if rank > 1 else ''}"
+    plain = f"{{name}}: an operand of shape {{shape}} should have {dimensions}"
+    return TensorSpec(rank, rank, text=text, plain=plain, read=read)
 
 
 def misfit_of_matrices(name: str, left: Any, right: Any) -> GradcliError:
@@ -239,7 +208,6 @@ _LARGE = 1 << 14
 
 
 def _dot_array(name: str, self: Any, tensor: Any) -> Any:
-    check_ranks(name, (self, 1), (tensor, 1))
     if self.shape != tensor.shape:
         raise misfit_of_matrices(name, self, tensor)
     check_dtypes(name, self, tensor)
@@ -249,6 +217,10 @@ def _dot_array(name: str, self: Any, tensor: Any) -> Any:
 dot = op(
     "dot",
     lambda self, tensor: _dot_array("dot", self, tensor),
+    takes=dict.fromkeys(
+        ("self", "tensor"),
+        _of_rank(1, "1D tensors expected, but got {self.ndim}D and {tensor.ndim}D tensors"),
+    ),
     self=lambda grad, tensor: grad * conj(tensor),
     tensor=lambda grad, self: grad * conj(self),
     doc="The sum of two vectors' products.",
@@ -260,6 +232,10 @@ dot = op(
 vdot = op(
     "vdot",
     lambda self, other: _dot_array("vdot", conj(self), other),
+    takes=dict.fromkeys(
+        ("self", "other"),
+        _of_rank(1, "1D tensors expected, but got {self.ndim}D and {other.ndim}D tensors"),
+    ),
     self=lambda grad, other: conj(grad) * other,
     other=lambda grad, self: grad * self,
     doc="The sum of two vectors' products, the first one conjugated.",
@@ -269,16 +245,18 @@ vdot = op(
 
 
 def _mv_array(self: Any, vec: Any) -> Any:
-    check_ranks("mv", (self, 2), (vec, 1))
     check_dtypes("mv", self, vec)
     if self.shape[1] != vec.shape[0]:
         raise misfit_of_matrices("mv", self, vec)
     return product(self, vec)
 
 
+_OF_MV = "vector + matrix @ vector expected, got 1, {self.ndim}, {vec.ndim}"
+
 mv: Op = op(
     "mv",
-    lambda self, vec: _mv_array(_with_dimensions("mv", 1, self), vec),
+    lambda self, vec: _mv_array(self, vec),
+    takes={"self": _of_rank(2, _OF_MV, read=1), "vec": _of_rank(1, _OF_MV)},
     self=lambda grad, vec: _column_times_row(grad, conj(vec)),
     vec=lambda grad, self: mv(conj(t(self)), grad),
     doc="The product of a matrix and a vector.",
@@ -294,10 +272,7 @@ def _column_times_row(column: Any, row: Any) -> Any:
 
 
 def _mm_array(self: Any, mat2: Any) -> Any:
-    shape, second = self.shape, mat2.shape
-    if len(shape) != 2 or len(second) != 2:
-        check_ranks("mm", (self, 2), (mat2, 2))
-    (rows, inner), (second_rows, columns) = shape, second
+    (rows, inner), (second_rows, columns) = self.shape, mat2.shape
     if inner != second_rows:
         raise misfit_of_matrices("mm", self, mat2)
     if self.dtype is mat2.dtype and self.dtype in EVERYDAY:
@@ -328,6 +303,7 @@ def _of_right(grad: Any, self: Any, mat2_strides: Sizes) -> Any:
 mm: Op = op(
     "mm",
     _mm_array,
+    takes=dict.fromkeys(("self", "mat2"), _of_rank(2, "{argument} must be a matrix")),
     autocast=True,
     self=_of_left,
     mat2=_of_right,
@@ -338,7 +314,6 @@ mm: Op = op(
 
 
 def _bmm_array(name: str, self: Any, mat2: Any) -> Any:
-    check_ranks("bmm", (self, 3), (mat2, 3))
     if self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
         raise misfit_of_matrices("bmm", self, mat2)
     check_dtypes(name, self)  # bools are checked before a difference of dtypes
@@ -349,6 +324,10 @@ def _bmm_array(name: str, self: Any, mat2: Any) -> Any:
 bmm: Op = op(
     "bmm",
     lambda self, mat2: _bmm_array("bmm", self, mat2),
+    takes={
+        "self": _of_rank(3, "batch1 must be a 3D tensor"),
+        "mat2": _of_rank(3, "batch2 must be a 3D tensor"),
+    },
     autocast=True,
     self=lambda grad, mat2: bmm(grad, conj(transpose(mat2, 1, 2))),
     mat2=lambda grad, self: bmm(conj(transpose(self, 1, 2)), grad),
@@ -415,6 +394,9 @@ addmm = op(
     lambda self, mat1, mat2, beta=1, alpha=1: _added(
         "addmm", self, _product_of_addmm(mat1, mat2), beta, alpha
     ),
+    takes=dict.fromkeys(
+        ("mat1", "mat2"), _of_rank(2, "{argument} must be a matrix, got {ndim}-D tensor")
+    ),
     autocast=True,
     half=rounded_once_alike,
     self=lambda grad, beta: scaled(grad, conj(beta)),
@@ -432,9 +414,12 @@ addmm = op(
     raises=BY_KINDS,
 )
 
+_OF_ADDMV = "vector + matrix @ vector expected, got 1, {mat.ndim}, {vec.ndim}"
+
 addmv = op(
     "addmv",
     lambda self, mat, vec, beta=1, alpha=1: _added("addmv", self, _mv_array(mat, vec), beta, alpha),
+    takes={"mat": _of_rank(2, _OF_ADDMV), "vec": _of_rank(1, _OF_ADDMV)},
     half=rounded_once_alike,
     self=lambda grad, beta: scaled(grad, conj(beta)),
     mat=lambda grad, vec, alpha: scaled(_column_times_row(grad, conj(vec)), conj(alpha)),
@@ -460,7 +445,6 @@ def _addr_of_half(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1
 
 def _check_addr(self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> dtypes.DType:
     """Raise what the operands of `addr` are refused for; the dtype of the result."""
-    check_ranks("addr", (vec1, 1), (vec2, 1))
     for argument, factor in (("beta", beta), ("alpha", alpha)):
         check_factor(argument, factor, self, vec1, vec2)
     dtype = dtypes.result_dtype((self, vec1, vec2))
@@ -476,6 +460,10 @@ def _check_addr(self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> dtype
 addr = op(
     "addr",
     _addr_array,
+    takes=dict.fromkeys(
+        ("vec1", "vec2"),
+        _of_rank(1, "{name}: Expected 1-D argument {argument}, but got {ndim}-D"),
+    ),
     half=by_kernel(_addr_of_half),
     keeps_layout=True,
     self=lambda grad, beta: scaled(grad, conj(beta)),
@@ -488,12 +476,13 @@ addr = op(
 
 
 def _baddbmm_array(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    factors = [
-        _with_dimensions("baddbmm", rank, batch) for rank, batch in ((2, batch1), (3, batch2))
-    ]
+    for rank, batch in ((2, batch1), (3, batch2)):
+        if batch.ndim < rank:  # PyTorch reads the dimensions before it checks their number
+            raise index_error(f"baddbmm: too few dimensions in {tuple(batch.shape)}")
     if self.dtype != batch1.dtype:
         check_dtypes("baddbmm", self, batch1)
-    return _added("baddbmm", self, _bmm_array("baddbmm", *factors), beta, alpha)
+    check_ranks("bmm", bmm.takes, batch1, batch2)
+    return _added("baddbmm", self, _bmm_array("baddbmm", batch1, batch2), beta, alpha)
 
 
 baddbmm = op(
@@ -684,11 +673,19 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return methods.add_(product, bias)  # which raises
 
 
-@function("outer", "ger", method=True, numpy="outer")
+@function(
+    "outer",
+    "ger",
+    method=True,
+    numpy="outer",
+    takes={
+        "input": _of_rank(1, "outer: Expected 1-D argument self, but got {ndim}-D"),
+        "vec2": _of_rank(1, "outer: Expected 1-D argument vec2, but got {ndim}-D"),
+    },
+)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Every product of an element of one vector and an element of the other, as a matrix.
 
     Example: torch.outer(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    check_ranks("outer", (input.array, 1), (vec2.array, 1))
     return mul.apply(reshape(input, (input.array.shape[0], 1)), vec2)

@@ -24,7 +24,7 @@ from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import dtype_names
-from gradcli.ops.definition.op import Op, op
+from gradcli.ops.definition.op import Op, TensorSpec, op
 from gradcli.ops.indexing.along import index_fill_tensor
 from gradcli.ops.linalg.products.matrix_products import addmm, bmm, check_dtypes, dot, mm, scaled
 from gradcli.ops.reduction.sum import sum_dims, sum_function
@@ -301,8 +301,6 @@ expose(addbmm, inplace=True)
 
 
 def _trace_array(self: Any) -> Any:
-    if self.ndim != 2:
-        raise shape_error(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
     if self.dtype.kind in "iub":
         return np.trace(self, dtype=np.int64)
     # Added up in the next wider dtype, one after another, to 0: not even -0 stays negative.
@@ -321,7 +319,14 @@ def _trace_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:
 
 
 _trace = op(
-    "trace", _trace_array, self=_trace_rule, unsupported=dtype_names("bool"), raises=BY_KINDS
+    "trace",
+    _trace_array,
+    takes={
+        "self": TensorSpec(2, 2, text="trace: expected a matrix, but got tensor with dim {ndim}")
+    },
+    self=_trace_rule,
+    unsupported=dtype_names("bool"),
+    raises=BY_KINDS,
 )
 
 

@@ -16,7 +16,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import copy_
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
-from gradcli.ops.definition.op import Op, op
+from gradcli.ops.definition.op import ANY, Op, TensorSpec, op
 from gradcli.ops.reduction.cumulative import cumprod, cumsum
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.joining import cat
@@ -101,14 +101,16 @@ def _crossed(input: Tensor, other: Tensor, dim: int) -> Tensor:
 # --- powers ---------------------------------------------------------------------------------------
 
 
-@function("vander", module="torch.linalg")
+@function(
+    "vander",
+    module="torch.linalg",
+    takes={"x": TensorSpec(1, ANY, plain="vander() needs one dimension or more")},
+)
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers 0 to N - 1 of each element along a new last dimension; N is x's size if None.
 
     Example: torch.linalg.vander(tensor([1, 2, 3]))
     """
-    if not x.array.ndim:
-        raise shape_error("vander() needs one dimension or more")
     count = x.array.shape[-1] if N is None else N
     check_dtype("vander", x.dtype, dtype_names("bool", "half", raises="RuntimeError"))
     if count <= 1:
@@ -120,14 +122,19 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return cat.apply([ones, cumprod.apply(repeated, ndim, None)], ndim)
 
 
-@function("vander")
+@function(
+    "vander",
+    takes={
+        "x": TensorSpec(
+            1, 1, "x must be a one-dimensional tensor.", "vander(): x must be one-dimensional"
+        )
+    },
+)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of each element of a vector, the highest first unless `increasing`.
 
     Example: torch.vander(tensor([1, 2, 3]))
     """
-    if x.array.ndim != 1:
-        raise shape_error("vander(): x must be one-dimensional")
     count = x.array.shape[0] if N is None else N
     if count < 0:
         raise runtime_error("vander(): N must not be negative")

@@ -33,7 +33,7 @@ from gradcli.ops.binding.arguments import (
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import contiguous, to
 from gradcli.ops.definition.doc import BY_KINDS
-from gradcli.ops.definition.op import Op, op, rounded_once
+from gradcli.ops.definition.op import ANY, Op, TensorSpec, op, rounded_once
 from gradcli.ops.elementwise.power import power
 from gradcli.ops.elementwise.unary import rsqrt
 from gradcli.ops.linalg.norms import vector_norm
@@ -403,7 +403,18 @@ _native_group_norm = op(
 # --- what programs write ------------------------------------------------------------------------
 
 
-@function("group_norm", module="torch.nn.functional")
+@function(
+    "group_norm",
+    module="torch.nn.functional",
+    takes={
+        "input": TensorSpec(
+            2,
+            ANY,
+            "Expected at least 2 dimensions for input tensor but received {ndim}",
+            "group_norm(): expected two dimensions or more",
+        )
+    },
+)
 def group_norm(
     input: Tensor,
     num_groups: int,
@@ -418,8 +429,6 @@ def group_norm(
     Example: F.group_norm(tensor([[2., 1.], [1., 3.]]), 1)
     """
     shape = input.array.shape
-    if len(shape) < 2:
-        raise shape_error("group_norm(): expected two dimensions or more")
     if type(num_groups) is int and num_groups:
         check_several("group_norm", shape, shape[0] * shape[1] // num_groups, shape[2:])
     return _group_normed(input, num_groups, weight, bias, eps)[0]

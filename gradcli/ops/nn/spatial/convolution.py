@@ -34,7 +34,7 @@ from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BY_KINDS, SAMPLES, describe, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
-from gradcli.ops.definition.op import Function, Op, op, rounded_once
+from gradcli.ops.definition.op import Function, Op, TensorSpec, op, rounded_once
 from gradcli.ops.elementwise.complex import view_as_real
 from gradcli.ops.nn.spatial.numpy_forms import CONVOLUTION, TRANSPOSED_CONVOLUTION
 from gradcli.ops.nn.spatial.padding import constant_pad
@@ -464,19 +464,11 @@ def _check(
     name: str, input: Tensor, weight: Tensor, bias: Any, ndim: int, groups: Any, transposed: bool
 ) -> None:
     """Raise E202, E203, E204 or E301 where operands of a convolution do not go together."""
-    check_tensors(name, input=input, weight=weight)
     if type(groups) is not int:
         raise type_error(f"{name}(): `groups` must be an integer")
     if groups < 1:
         raise runtime_error("non-positive groups is not supported")
     shape, kernels = input.array.shape, weight.array.shape
-    if len(kernels) != ndim + 2 or len(shape) not in (ndim + 1, ndim + 2):
-        raise shape_error(
-            f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions of the input and {ndim + 2} of"
-            f" the weight, not {len(shape)} and {len(kernels)}",
-            text=f"Expected {ndim + 1}D (unbatched) or {ndim + 2}D (batched) input to {name}, but"
-            f" got input of size: {list(shape)}",
-        )
     check_dtype(name, input.dtype, dtype_names("bool"))
     kinds = [each.dtype.scalar_type for each in (input, weight)]
     check_same_dtype(
@@ -556,7 +548,16 @@ def _parts(tensor: Tensor) -> tuple[Tensor, Tensor]:
 def _expose(name: str, body: Function, words: str, ndim: int) -> None:
     raised = "Raises E203, E204 or E301 where they do not go together."
     describe(body, f"{words} {raised}", f"torch.{name}({SAMPLES[ndim]}, ones(1, 1{', 2' * ndim}))")
-    function(name, also="torch.nn.functional", autocast="short")(body)
+    least, most = ndim + 1, ndim + 2
+    text = f"Expected {least}D (unbatched) or {most}D (batched) input to {name}, but got input"
+    text += " of size: {sizes[input]}"
+    plain = f"{name}(): expected {least} or {most} dimensions of the input and {most} of the"
+    plain += " weight, not {input.ndim} and {weight.ndim}"
+    takes = {
+        "input": TensorSpec(least, most, text, plain),
+        "weight": TensorSpec(most, most, text, plain),
+    }
+    function(name, also="torch.nn.functional", autocast="short", takes=takes)(body)
 
 
 def _expose_convolution(ndim: int) -> None:

@@ -47,7 +47,6 @@ from gradcli.ops.binding.arguments import (
     check_floating,
     check_not_integral,
     check_real,
-    check_tensors,
     out_of_range,
 )
 from gradcli.ops.binding.catalogue import function
@@ -63,7 +62,7 @@ from gradcli.ops.definition.doc import (
     in_numpy,
 )
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported, dtype_names
-from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.definition.op import Function, Op, TensorSpec, op
 from gradcli.ops.elementwise.power import power
 from gradcli.ops.elementwise.unary import abs_op, sign
 from gradcli.ops.indexing.along import gather, scatter_add, scatter_tensor
@@ -437,10 +436,7 @@ _AVERAGE = {
 
 def check_pooled(name: str, input: Tensor, ndim: int, filled: int | None = None) -> None:
     """Raise unless it can be pooled; the last `filled`, or a sample's dimensions hold elements."""
-    check_tensors(name, input=input)
     shape = input.array.shape
-    if len(shape) not in (ndim + 1, ndim + 2):
-        raise _wrong_rank(name, ndim, list(shape))
     if not all(shape[len(shape) - (ndim + 1 if filled is None else filled) :]):
         raise _empty(name, ndim, list(shape))
     check_real(name, input.array)
@@ -500,6 +496,12 @@ def _wrong_rank(name: str, ndim: int, shape: list[int]) -> GradcliError:
         text, raises = out_of_range(-3, len(shape)), "IndexError"
     problem = f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions, not {len(shape)}"
     return shape_error(problem, text=text, raises=raises)
+
+
+def _pooled(ndim: int) -> dict[str, TensorSpec]:
+    """What a pool over so many dimensions takes."""
+    misfit = lambda name, shape: _wrong_rank(name, ndim, shape)  # noqa: E731
+    return {"input": TensorSpec(ndim + 1, ndim + 2, misfit=misfit)}
 
 
 def _too_much_padding(name: str, windows: Windows) -> GradcliError:
@@ -597,7 +599,6 @@ def _expose_max_pool(ndim: int) -> None:
         return_indices: bool = False,
     ) -> Any:
         windows = windows_of(name, ndim, kernel_size, stride, padding, dilation)
-        check_tensors(name, input=input)
         state = active.state
         recorded = (input.requires_grad and state.grad_enabled) or state.batch is not None
         if ndim == 1 and not return_indices and not recorded:
@@ -626,8 +627,10 @@ def _expose_max_pool(ndim: int) -> None:
             f"The largest element of each window of the last {LAST[ndim]}.",
             f"{module}.{name}({SAMPLES[ndim]}, 2)",
         )
-    function(name, module="torch.nn.functional")(in_numpy(max_pool(ndim))(of_functional))
-    function(name)(of_torch)
+    takes = _pooled(ndim)
+    of_windows = in_numpy(max_pool(ndim))(of_functional)
+    function(name, module="torch.nn.functional", takes=takes)(of_windows)
+    function(name, takes=takes)(of_torch)
 
 
 def averaged(name: str, input: Tensor, ndim: int, averaging: Averaging) -> Tensor:
@@ -645,7 +648,7 @@ def mean_of_windows(input: Tensor, windows: Windows) -> Tensor:
     return _AVERAGE[len(windows.kernel)].apply(input, Averaging(windows, False, True, None))
 
 
-@function("avg_pool1d", also="torch.nn.functional", numpy=average_pool(1))
+@function("avg_pool1d", also="torch.nn.functional", numpy=average_pool(1), takes=_pooled(1))
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -686,7 +689,8 @@ def _expose_avg_pool(ndim: int) -> None:
         f"The mean of each window of the last {LAST[ndim]}.",
         f"F.{name}({SAMPLES[ndim]}, 2)",
     )
-    function(name, module="torch.nn.functional")(in_numpy(average_pool(ndim))(avg_pool))
+    of_windows = in_numpy(average_pool(ndim))(avg_pool)
+    function(name, module="torch.nn.functional", takes=_pooled(ndim))(of_windows)
 
 
 _expose_max_pool(1)
@@ -719,7 +723,7 @@ def _expose_lp_pool(ndim: int) -> None:
         f"The p-norm of each window of the last {LAST[ndim]}.",
         f"F.{name}({SAMPLES[ndim]}, 2, 2)",
     )
-    function(name, module="torch.nn.functional")(lp_pool)
+    function(name, module="torch.nn.functional", takes=_pooled(ndim))(lp_pool)
 
 
 for _ndim in (1, 2, 3):
@@ -866,7 +870,7 @@ def _expose(ndim: int) -> None:
         if type(input) is Tensor and output_size in (1, (1,) * ndim):
             # One window is PyTorch's mean, which takes complex numbers.
             check_not_integral("mean", input, "RuntimeError")
-            if not input.dtype.is_complex or input.array.ndim not in (ndim + 1, ndim + 2):
+            if not input.dtype.is_complex:
                 check_pooled(mean_name, input, ndim, 0)
             return adaptive_average(input, (1,) * ndim)
         filled = ndim if ndim < 3 else _of_one_sample(input)
@@ -884,8 +888,10 @@ def _expose(ndim: int) -> None:
         return results if return_indices else results[0]
 
     in_numpy(adaptive_mean(ndim))(adaptive_avg_pool)
-    function(mean_name, module="torch.nn.functional")(adaptive_avg_pool)
-    function(max_name, module="torch.nn.functional")(adaptive_max_pool)
+    takes = _pooled(ndim)
+    also = "torch" if ndim == 1 else ""
+    function(mean_name, module="torch.nn.functional", also=also, takes=takes)(adaptive_avg_pool)
+    function(max_name, module="torch.nn.functional", takes=takes)(adaptive_max_pool)
     windows = f"windows that divide the last {LAST[ndim]} evenly."
     if ndim == 1:
         windows = "windows that divide the last dimension into `output_size`."
@@ -897,8 +903,7 @@ def _expose(ndim: int) -> None:
             return adaptive_max_pool(input, output_size, True)
 
         with_indices.__doc__ = adaptive_max_pool.__doc__
-        function(mean_name)(adaptive_avg_pool)
-        function(max_name)(with_indices)
+        function(max_name, takes=takes)(with_indices)
 
 
 for _ndim in (1, 2, 3):
@@ -1077,7 +1082,9 @@ def _ratios(name: str, output_ratio: Any, ndim: int) -> Any:
 def _expose_fractional(ndim: int) -> None:
     name = f"fractional_max_pool{ndim}d"
 
-    @function(name, module="torch.nn.functional", effects=(RANDOM,))
+    takes = {"input": TensorSpec(ndim + 1, ndim + 2, plain="{name}(): an input of shape {shape}")}
+
+    @function(name, module="torch.nn.functional", effects=(RANDOM,), takes=takes)
     def fractional_max_pool(
         input: Tensor,
         kernel_size: Any,
@@ -1088,8 +1095,6 @@ def _expose_fractional(ndim: int) -> None:
     ) -> Any:
         check_floating(name, input)
         shape = input.array.shape
-        if len(shape) not in (ndim + 1, ndim + 2):
-            raise shape_error(f"{name}(): an input of shape {shape}")
         if (output_size is None) == (output_ratio is None):
             raise value_error(
                 f"{name} requires specifying either an output_size or an output_ratio"

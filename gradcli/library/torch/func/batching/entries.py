@@ -522,16 +522,14 @@ def _column(vectors: Tensor) -> Tensor:
     return unsqueeze.apply(vectors, vectors.array.ndim)
 
 
-_RANKS = {"mm": (2, 2), "bmm": (3, 3), "mv": (2, 1), "dot": (1, 1), "vdot": (1, 1)}
-
-
 def _check_ranks(op: Op, args: Any) -> None:
     """Raise E301 where an example of an operand has another number of dimensions than the op takes;
     those of what all examples share count as well.
     """
-    if op.name not in _RANKS:  # one that adds a product has checked its operands
+    if len(op.takes) < len(args):  # one that adds a product has checked its operands
         return
-    ranks, wanted = tuple(len(each.array.shape) for each in args), _RANKS[op.name]
+    ranks = tuple(len(each.array.shape) for each in args)
+    wanted = tuple(spec.least for spec in op.takes.values())
     if ranks != wanted:
         text = (
             "Got wrong shapes for dot"
