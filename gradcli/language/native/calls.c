@@ -345,11 +345,6 @@ PyObject *by_special_method(const Node *self, int part, PyObject *find, PyObject
 
 /* --- modules and what the library has ---------------------------------------------------------- */
 
-static int is_function(PyObject *value)
-{
-    return Py_IS_TYPE(value, known_class[FUNCTION]);
-}
-
 PyObject *module_value(PyObject *module, PyObject *name)
 {
     if (!Py_IS_TYPE(module, known_class[MODULE]) || AT(module, MODULE_is_file) != Py_False ||
