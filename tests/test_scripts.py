@@ -85,6 +85,19 @@ def test_a_program_imports_the_files_beside_it(tmp_path: Path) -> None:
     )
 
 
+def test_a_function_takes_the_place_of_the_file_that_it_is_named_as(tmp_path: Path) -> None:
+    (tmp_path / "solver").mkdir()
+    (tmp_path / "solver" / "__init__.py").write_text("from .solve import solve\n")
+    (tmp_path / "solver" / "solve.py").write_text("def solve(x): return x + 1\nSTEPS = 3\n")
+    (tmp_path / "solver" / "other.py").write_text("from .solve import STEPS\n")
+    script = tmp_path / "main.py"
+    script.write_text(
+        "from solver import solve, other\nimport solver.solve\n"
+        "print(solve(1), solver.solve(2), other.STEPS, solver.other)\n"
+    )
+    assert invoke("run", str(script)).stdout == "2 3 3 <module 'solver.other'>\n"
+
+
 OWN = {
     "sklearn.py": "def fit():\n    return 'fitted'\n",
     "scipy.py": "from random import random\n",

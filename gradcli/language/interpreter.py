@@ -196,8 +196,8 @@ class Interpreter:
             except BaseException:
                 del self.modules[name]
                 raise
-        if outer is not None:
-            outer.modules[own] = module
+        if outer is not None:  # a name that the folder's own file gives later takes its place
+            outer.names[own] = module
         return module
 
     def _run_file(self, module: Module, source: Source, is_package: bool) -> None:

@@ -560,13 +560,24 @@ def _rename(host: Any, name: str, value: Any) -> None:
         host.language_computes = True
 
 
+class _OfOwner(Record):
+    """A `@classmethod` of the program's on a host class: its receiver is the class that is asked,
+    which may be derived from that host's.
+    """
+
+    method: ClassMethod
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return bound(self.method, None, owner.language_class)
+
+
 def _override(host: Any, name: str, value: Any) -> None:
     """Make a method of the program's the host class's own, so that a base of ours calls it."""
     if type(value) is StaticMethod and callable(value.function):
         setattr(host, name, staticmethod(value.function))
         return
     if type(value) is ClassMethod:
-        setattr(host, name, bound(value, None, host.language_class))
+        setattr(host, name, _OfOwner(value))
         return
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:

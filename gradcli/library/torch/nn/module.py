@@ -476,8 +476,18 @@ class Module(Calling, metaclass=Slotted):
     # --- what the language asks for -----------------------------------------------------------
 
     def language_getattr(self, name: str) -> Any:
-        """An attribute that was assigned; raises AttributeError where there is none."""
-        return self.lookup(name)
+        """An attribute that was assigned; raises AttributeError where there is none. A submodule of
+        the name of a method stands in `_modules` alone: Python finds the class's first.
+        """
+        found = self.lookup(name)
+        if (
+            name in self.language_attributes
+            and isinstance(found, Module)
+            and name not in self._values
+            and callable(getattr(type(self), name, None))
+        ):
+            raise AttributeError(name)
+        return found
 
     def language_setattr(self, name: str, value: Any) -> None:
         """Assign an attribute; see `register`."""
