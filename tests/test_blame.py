@@ -904,6 +904,30 @@ def test_the_largest_bfloat16(capsys: pytest.CaptureFixture[str]) -> None:
     assert "beyond 3.38953e+38, the largest bfloat16" in told
 
 
+_MADE_ANEW = """\
+w = torch.tensor([0., 1.], requires_grad=True)
+for step in range(5):
+    (g,) = torch.autograd.grad({loss}.sum(), w)
+    w = (w - .01 * g).detach().requires_grad_()
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        ("torch.where(w > 0, w.sqrt(), torch.zeros(2))", ["these inputs in float64"]),
+        ("((w * 0).log())", None),
+    ],
+)
+def test_an_output_that_is_an_input(
+    loss: str, said: list[str] | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has whatever values it is given, which says nothing of a rewrite."""
+    found = json.loads(CommandLine(capsys)("blame", _MADE_ANEW.format(loss=loss), "--json").out)
+    cure = found["blamed"]["cure"]
+    assert (None if cure is None else cure["compared_at"]) == said
+
+
 def test_what_a_custom_backward_returned(capsys: pytest.CaptureFixture[str]) -> None:
     program = (
         "class F(torch.autograd.Function):\n"

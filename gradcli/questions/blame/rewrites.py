@@ -131,7 +131,7 @@ def find_fix(
             continue
         if points is None:
             reference = partial(rerun, text, dtype="float64")
-            points = _points(former.inputs, data, exact, reference, elsewhere)
+            points = _points(former, data, exact, reference, elsewhere)
         counts = [_agreeing(rewrite, point, rerun, reference) for point in points]
         if any(counts) and None not in counts:
             agree, count, chosen = compared
@@ -158,20 +158,25 @@ def _choices(
 
 
 def _points(
-    inputs: Arrays, data: Arrays, exact: Outcome | None, reference: Rerun, elsewhere: bool
+    former: Outcome, data: Arrays, exact: Outcome | None, reference: Rerun, elsewhere: bool
 ) -> list[_Point]:
     """Where the program is compared with what is to stand for it: at its own inputs in float64, as
-    far as it is finite there, at smaller ones where they are too large, and at others.
+    far as it is finite there, at smaller ones where they are too large, and at others. Where the
+    output is an input, as the weights that a loop makes anew are, it has any values that it is
+    given, whatever the program computes: no other point tells the two apart.
     """
     points = []
+    inputs = former.inputs
     if exact is not None and exact.output is not None:
         values = exact.arrays().values()
         if any(np.isfinite(np.asarray(to_host(each))).any() for each in values):
             points.append(_Point("these inputs in float64", {}, exact))
             if not elsewhere:
                 return points
-        if not is_finite(exact.output):
-            points += _shrunk(inputs, reference)
+    if any(each is former.output for each in inputs.values()):
+        return points
+    if exact is not None and exact.output is not None and not is_finite(exact.output):
+        points += _shrunk(inputs, reference)
     everything = {**data, **inputs}
     drawn = list(_drawn(inputs, reference)) or list(_drawn(everything, reference))
     for masks in [] if drawn else _masks(data):
