@@ -344,6 +344,8 @@ def type_function(self: Tensor, dtype: Any = None, non_blocking: bool = False) -
         return to(self, named)
     if isinstance(dtype, str):
         raise value_error(f"invalid type: {dtype!r}")
+    if Tensor in getattr(dtype, "hosts", ()):  # `torch.Tensor` is the default type's name
+        return to(self, dtypes.default_dtype())
     if not isinstance(dtype, DType) and hasattr(dtype, "hosts"):
         raise value_error(f"type(): Python's {dtype} is no type of tensors")
     return to(self, checked_dtype("type", dtype, self.dtype))

@@ -28,6 +28,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error, value_error
 from gradcli.ops.binding.arguments import one_by_one
 from gradcli.ops.binding.catalogue import function, modules
+from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.creation.fill import (
     check_count,
     checked_dtype,
@@ -35,6 +36,7 @@ from gradcli.ops.creation.fill import (
     chosen_device,
     tensor_of,
 )
+from gradcli.ops.creation.settings import by_rows
 from gradcli.ops.definition.doc import RANDOM, STATE, describe, effects
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.state import active
@@ -349,9 +351,12 @@ def _drawn(name: str, draw: Any, draw_over: Any) -> None:
         dtype: Any = None,
         device: Any = None,
         requires_grad: bool = False,
+        memory_format: Any = None,
     ) -> Tensor:
         target = checked_dtype(name, dtype, input.dtype)
         target_device = input.device if device is None else chosen_device(name, device)
+        if by_rows(f"{name}_like", memory_format):
+            input = contiguous(input)
         array = draw_over(input.array, name, target, generator, 0.0, 1.0, target_device.type)
         return tensor_of(name, array, target_device, requires_grad)
 
@@ -470,6 +475,7 @@ def randint_like(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Integers from `low` up to `high`, exclusive, in a tensor of another one's sizes and dtype.
 
@@ -479,6 +485,8 @@ def randint_like(
     first, last = _bounds(bounds, low, high)
     target = checked_dtype(name, dtype, input.dtype)
     target_device = input.device if device is None else chosen_device(name, device)
+    if by_rows(name, memory_format):
+        input = contiguous(input)
     array = drawn_over(
         input.array,
         lambda sizes: integer_array(name, first, last, sizes, target, None, target_device.type),
