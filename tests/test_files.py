@@ -16,6 +16,7 @@ import pytest
 
 from gradcli.arrays.files.data_file import DataFile
 from gradcli.arrays.files.formats import read, read_one, reads_stdin, replace, sniffed, write_arrays
+from gradcli.arrays.files.pickled import BadPickleError, unpickled
 from gradcli.errors import GradcliError
 from gradcli.limits import Limits
 from gradcli.state import State, active
@@ -602,3 +603,15 @@ def test_sandboxed_programs_touch_no_files(gradcli: CommandLine) -> None:
         assert shown.code == 5
         assert shown.err.startswith("error[E606]: ")
     assert list(Path().iterdir()) == []
+
+
+_CALLS = b"(ctorch\nSize\nK\x01t"
+"""A tuple that begins with a function, as only the arguments of a call do."""
+
+
+@pytest.mark.parametrize(
+    "code", [b"ctorch\nSize\n", _CALLS, b"](" + _CALLS + b"e", b"((K\x01ctorch\nSize\ntt"]
+)
+def test_no_value_of_a_pickle_holds_a_function(code: bytes) -> None:
+    with pytest.raises(BadPickleError):
+        unpickled(b"\x80\x02" + code + b".", {("torch", "Size"): tuple}, lambda value: value)

@@ -67,12 +67,14 @@ class TensorMeta:
         replay: how a view is made again, where that is not as its layout says; see `keep_replay`.
         persistent: for an `nn.Buffer`, whether a module's state_dict has it; None for other
             tensors.
+        attributes: what the program set on the tensor by names of its own, None for nothing.
     """
 
     __slots__ = (
         "accumulated_hooks",
         "accumulator",
         "attr_version",
+        "attributes",
         "base",
         "creation",
         "grad",
@@ -97,6 +99,7 @@ class TensorMeta:
         self.replay: Replay | None = None
         self.is_parameter = False
         self.persistent: bool | None = None
+        self.attributes: dict[str, Any] | None = None
         self.hooks: Hooks = {}
         self.accumulated_hooks: Hooks = {}
 

@@ -441,6 +441,9 @@ def builtin_vars(value: Any, /) -> dict[str, Any]:
         return {name: value.get(name) for name in value.public_names()}
     if isinstance(value, UserClass):
         return {name: each for name, each in value.names.items() if not is_dunder(name)}
+    if type(value) is Tensor:
+        held: dict[str, Any] = get_attribute(value, "__dict__")
+        return held
     return attributes_of(value)
 
 

@@ -15,6 +15,7 @@ from gradcli.arrays.random.generator import Generator
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor, alias, meta_of
 from gradcli.errors import GradcliError
+from gradcli.language.objects.attributes import attributes_of_tensor
 from gradcli.language.objects.borders import is_array
 from gradcli.language.objects.classes.extensible import Extensible
 from gradcli.language.objects.classes.user_classes import BoundMethod, Instance, own_method
@@ -97,7 +98,11 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice, Langu
 def copy(x: Any) -> Any:
     """`copy.copy(x)`: a value of its own that holds the same things."""
     if isinstance(x, Tensor):
-        return copied_tensor(alias(x), x)
+        copied = copied_tensor(alias(x), x)
+        own = attributes_of_tensor(x)
+        if own:
+            meta_of(copied).attributes = dict(own)
+        return copied
     own = own_method(x, "__copy__")
     return own(x) if own is not None else _copied(x, lambda value: value, not_kept)
 
@@ -274,8 +279,14 @@ class _Copying:
         array = forced(tensor.array)
         copied = self._alone(array) if is_parameter(tensor) else self._on_copied_memory(array)
         copied = copied_tensor(copied, tensor)
-        if tensor.grad is not None and not is_parameter(tensor):
+        if is_parameter(tensor):  # of which PyTorch copies no more
+            return copied
+        self._keep(tensor, copied)
+        if tensor.grad is not None:
             meta_of(copied).grad = self.of(tensor.grad)
+        own = attributes_of_tensor(tensor)
+        if own:
+            meta_of(copied).attributes = {name: self.of(each) for name, each in own.items()}
         return copied
 
     def _alone(self, array: Any) -> Tensor:

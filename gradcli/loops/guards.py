@@ -36,7 +36,7 @@ def is_new_leaf(tensor: Tensor) -> bool:
     return meta is None or (
         meta.grad is None
         and meta.base is None
-        and not (meta.hooks or meta.accumulated_hooks or meta.is_parameter)
+        and not (meta.hooks or meta.accumulated_hooks or meta.is_parameter or meta.attributes)
     )
 
 

@@ -467,8 +467,8 @@ def _of_tensor(parts: Parts) -> Parts:
     return (*seen, *named, *hooks)
 
 
-_OF_META = ("grad", "name", "base", "retains_grad", "is_parameter", "persistent")
-_NO_META = (None, None, None, False, False, None)
+_OF_META = ("grad", "name", "base", "retains_grad", "is_parameter", "persistent", "attributes")
+_NO_META = (None, None, None, False, False, None, None)
 
 _ONLY = {
     Function: ("defaults", "stored", "wrapped"),

@@ -180,6 +180,15 @@ class _Function(Record):
     call: Any
 
 
+class _Parts(tuple[Any, ...]):
+    """The arguments of a call, of which the first is a function; no value either."""
+
+    __slots__ = ()
+
+
+_NO_VALUES = (_Function, _Parts)
+
+
 class _Reader:
     def __init__(
         self, data: bytes, known: Mapping[tuple[str, str], Any], outside: Callable[[Any], Any]
@@ -196,7 +205,7 @@ class _Reader:
             code = self._data[self.at]
             self.at += 1
             if code == ord("."):
-                return self._stack.pop()
+                return self.pop()
             action = _ACTIONS.get(code)
             if action is None:
                 raise BadPickleError(f"byte {self.at}: the code {code:#04x} is not known")
@@ -216,12 +225,12 @@ class _Reader:
 
     def pop(self) -> Any:
         value = self._stack.pop()
-        if value is _MARK or type(value) is _Function:
+        if value is _MARK or type(value) in _NO_VALUES:
             raise BadPickleError(f"byte {self.at}: a value is missing")
         return value
 
-    def marked(self) -> list[Any]:
-        """The values since the last mark."""
+    def marked(self, since: int = 0) -> list[Any]:
+        """What there is since the last mark: values, those in front of `since` aside."""
         start = len(self._stack) - 1
         while self._stack[start] is not _MARK:
             start -= 1
@@ -229,9 +238,16 @@ class _Reader:
                 raise IndexError("there is no mark")
         values = self._stack[start + 1 :]
         del self._stack[start:]
-        if any(type(value) is _Function for value in values):
+        if any(type(value) in _NO_VALUES for value in values[since:]):
             raise BadPickleError(f"byte {self.at}: a function stands for a value")
         return values
+
+    def make_tuple(self) -> None:
+        values = self.marked(1)
+        is_call = values and type(values[0]) is _Function
+        if values and type(values[0]) is _Parts:
+            raise BadPickleError(f"byte {self.at}: a function stands for a value")
+        self.push(_Parts(values) if is_call else tuple(values))
 
     def top(self, kind: type) -> Any:
         top = self._stack[-1]
@@ -262,11 +278,12 @@ class _Reader:
         self.push(_Function(name, known) if callable(known) else known)
 
     def call(self) -> None:
-        arguments = self.pop()
+        arguments = self._stack.pop()
         function = self._stack.pop()
-        if type(function) is not _Function or type(arguments) is not tuple:
+        if type(function) is not _Function or type(arguments) not in (tuple, _Parts):
             raise BadPickleError(f"byte {self.at}: only functions are called")
-        self.push(function.call(*arguments))
+        passed = [each.call if type(each) is _Function else each for each in arguments]
+        self.push(function.call(*passed))
 
     def build(self) -> None:
         """A state dict's `_metadata` is not needed, and nothing else is built."""
@@ -315,7 +332,7 @@ _ACTIONS: dict[int, Callable[[_Reader], object]] = {
     ord("X"): lambda r: r.push(r.take(r.number("<I")).decode("utf-8", "surrogatepass")),
     0x8C: lambda r: r.push(r.take(r.number("<B")).decode("utf-8", "surrogatepass")),
     ord(")"): lambda r: r.push(()),
-    ord("t"): lambda r: r.push(tuple(r.marked())),
+    ord("t"): _Reader.make_tuple,
     0x85: lambda r: r.push((r.pop(),)),
     0x86: lambda r: r.push((r.pop(), r.pop())[::-1]),
     0x87: lambda r: r.push((r.pop(), r.pop(), r.pop())[::-1]),

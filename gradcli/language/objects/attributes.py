@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import RECORDED, GradcliError, type_error
 from gradcli.language.hints.spelling import suggestion
 from gradcli.language.limits import PLAIN
@@ -225,6 +225,12 @@ def get_attribute(value: Any, name: str) -> Any:
             pass
         if name in OPERATOR_METHODS:
             return Method(value, name, OPERATOR_METHODS[name])
+        own = attributes_of_tensor(value)
+        if name in own:
+            return own[name]
+        if name == "__dict__":
+            meta_of(value).attributes = own
+            return own
     elif kind is Module:
         try:
             return value.get(name)
@@ -249,6 +255,12 @@ def get_attribute(value: Any, name: str) -> Any:
         if function is not None:
             return Method(value, name, function)
     raise no_attribute(value, name)
+
+
+def attributes_of_tensor(tensor: Tensor) -> dict[str, Any]:
+    """What the program set on a tensor by names of its own."""
+    held = None if tensor.meta is None else tensor.meta.attributes
+    return {} if held is None else held
 
 
 def documentation(value: Any) -> str | None:
@@ -424,25 +436,27 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
         if setter is not None:
             setter(value, new)
             return
-    elif isinstance(value, UserClass):
+        set_on_tensor(value, name, new)
+        return
+    if isinstance(value, UserClass):
         value.bind(name, new)
         return
-    elif kind is Module and type(setting := value.names.get(name)) is PerSession and setting.write:
+    if kind is Module and type(setting := value.names.get(name)) is PerSession and setting.write:
         setting.write(new)
         return
-    elif kind is Module and value.is_file:
+    if kind is Module and value.is_file:
         value.names[name] = new
         return
-    elif kind is Module and value.may_assign(name):
+    if kind is Module and value.may_assign(name):
         value.assign(name, new)
         return
-    elif hasattr(kind, "language_class"):
+    if hasattr(kind, "language_class"):
         set_instance_attribute(value, kind.language_class, name, new)
         return
-    elif name in getattr(kind, "settable_attributes", ()):
+    if name in getattr(kind, "settable_attributes", ()):
         setattr(value, name, new)
         return
-    elif hasattr(kind, "language_setattr") and name not in _OF_ITS_MAKE:
+    if hasattr(kind, "language_setattr") and name not in _OF_ITS_MAKE:
         value.language_setattr(name, new)
         return
     try:
@@ -450,15 +464,40 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
     except GradcliError as error:
         if error.code != "E102":
             raise
-        if kind is Tensor:
-            raise GradcliError(
-                "E102",
-                f"a program's own attribute '{name}' cannot be set on a tensor",
-                help=f"keep it beside: a dict `{name} = {{}}` with `{name}[x] = …`",
-            ) from None
         raise no_attribute(value, name) from None
-    kind_name = "torch._C.TensorBase" if kind is Tensor else type_name(value)
-    raise GradcliError(
+    raise _not_writable(value, name)
+
+
+def set_on_tensor(tensor: Tensor, name: str, new: Any) -> None:
+    """Give a tensor an attribute of the program's own; raises E102 for one of PyTorch's, E205 for a
+    method's name.
+    """
+    if name in catalogue.properties or name == "__class__":
+        raise _not_writable(tensor, name)
+    if name in catalogue.methods or name in _MACHINERY or name.startswith("__"):
+        raise GradcliError(
+            "E205",
+            f"'{name}' of a tensor, which is PyTorch's own, cannot be set",
+            raises="AttributeError",
+            help=RECORDED,
+        )
+    own = attributes_of_tensor(tensor)
+    own[name] = new
+    meta_of(tensor).attributes = own
+
+
+_MACHINERY = frozenset(
+    {"_backward_hooks", "_cdata", "_grad", "_grad_fn", "_has_symbolic_sizes_strides"}
+    | {"_is_param", "_post_accumulate_grad_hooks", "_python_dispatch", "grad_dtype", "names"}
+    | {"volatile"}
+)
+"""What a tensor of PyTorch's has, and one here has not."""
+
+
+def _not_writable(value: Any, name: str) -> GradcliError:
+    """The error of an attribute that a value has and that no program may set or delete."""
+    kind_name = "torch._C.TensorBase" if type(value) is Tensor else type_name(value)
+    return GradcliError(
         "E102",
         f"the attribute '{name}' of {type_name(value)} cannot be set",
         text=f"attribute '{name}' of '{kind_name}' objects is not writable",
@@ -486,6 +525,11 @@ def delete_attribute(value: Any, name: str) -> None:
     if isinstance(value, Tensor) and name == "grad":
         set_attribute(value, name, None)
         return
+    if isinstance(value, Tensor) and name in attributes_of_tensor(value):
+        del attributes_of_tensor(value)[name]
+        return
+    if isinstance(value, Tensor) and name in catalogue.properties:
+        raise _not_writable(value, name)
     if get_attribute(value, name) is not None or not hasattr(kind, "language_class"):
         kind_name = type_name(value)
         raise GradcliError("E102", f"the attribute '{name}' of {kind_name} cannot be deleted")
@@ -495,7 +539,7 @@ def attribute_names(value: Any) -> list[str]:
     """The names that can be read from a value, for suggestions and completion."""
     kind = type(value)
     if kind is Tensor:
-        return [*catalogue.properties, *catalogue.methods]
+        return [*catalogue.properties, *catalogue.methods, *attributes_of_tensor(value)]
     if kind is Module:
         names: list[str] = value.public_names()
         return names

@@ -29,6 +29,7 @@ from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import type_error
 from gradcli.language.limits import check_nesting
+from gradcli.language.objects.attributes import attributes_of_tensor, set_on_tensor
 from gradcli.language.objects.counters import Counter
 from gradcli.language.objects.types import type_name
 from gradcli.library.files import BytesIO, file_name
@@ -161,11 +162,17 @@ class _Storages:
         kind = Global("torch", STORAGES[array.dtype.name])
         outside = Persistent(("storage", kind, str(self._number(flat)), "cpu", flat.size))
         data = (outside, offset, array.shape, strides, tensor.requires_grad, Call(_ORDERED, ()))
-        rebuilt = Call(Global("torch._utils", "_rebuild_tensor_v2"), data)
+        rebuild = Global("torch._utils", "_rebuild_tensor_v2")
+        own = attributes_of_tensor(tensor)
         if not is_parameter(tensor):
-            return rebuilt
-        arguments = (rebuilt, tensor.requires_grad, Call(_ORDERED, ()))
-        return Call(Global("torch._utils", "_rebuild_parameter"), arguments)
+            if not own:
+                return Call(rebuild, data)
+            parts = (rebuild, Global("torch", "Tensor"), data, own)
+            return Call(Global("torch._tensor", "_rebuild_from_type_v2"), parts)
+        arguments = (Call(rebuild, data), tensor.requires_grad, Call(_ORDERED, ()))
+        if not own:
+            return Call(Global("torch._utils", "_rebuild_parameter"), arguments)
+        return Call(Global("torch._utils", "_rebuild_parameter_with_state"), (*arguments, own))
 
     def _laid_out(self, array: Any) -> tuple[Any, int, tuple[int, ...]]:
         """The memory that an array lies in, where it begins there, and its steps."""
@@ -213,7 +220,9 @@ class _Tensors:
             ("torch", "device"): Device,
             ("torch._utils", "_rebuild_parameter"): self._parameter,
             ("torch._utils", "_rebuild_tensor_v2"): self._tensor,
-            ("torch._tensor", "_rebuild_from_type_v2"): _unknown,
+            ("torch._utils", "_rebuild_parameter_with_state"): self._parameter,
+            ("torch._tensor", "_rebuild_from_type_v2"): self._of_type,
+            ("torch", "Tensor"): _OF_TENSOR,
             **{("torch", name): dtype for name, dtype in DTYPES.items()},
         }
 
@@ -248,14 +257,32 @@ class _Tensors:
         tensor.requires_grad = requires_grad is True and differentiable
         return tensor
 
-    def _parameter(self, data: Any, requires_grad: Any, hooks: Any = None) -> Tensor:
+    def _parameter(
+        self, data: Any, requires_grad: Any, hooks: Any = None, state: Any = None
+    ) -> Tensor:
         if not isinstance(data, Tensor):
             raise BadPickleError("a parameter is no tensor")
-        return parameter(data, requires_grad is True)
+        return _with_attributes(parameter(data, requires_grad is True), state)
+
+    def _of_type(self, rebuild: Any, kind: Any, parts: Any, state: Any) -> Tensor:
+        if rebuild != self._tensor or kind != _OF_TENSOR or type(parts) is not tuple:
+            raise BadPickleError("it holds a tensor of another class")
+        return _with_attributes(self._tensor(*parts), state)
 
 
-def _unknown(*parts: Any) -> Any:
-    raise BadPickleError("it holds a tensor of another class, or one with attributes")
+_OF_TENSOR = "torch.Tensor"
+"""Stands for a class, which no value of a pickle is."""
+
+
+def _with_attributes(tensor: Tensor, state: Any) -> Tensor:
+    """A tensor with the attributes that a program set on it, under no name of its machinery."""
+    if state is not None and type(state) is not dict:
+        raise BadPickleError("the attributes of a tensor are no dict")
+    for name, value in ({} if state is None else state).items():
+        if type(name) is not str:
+            raise BadPickleError("the name of an attribute is no text")
+        set_on_tensor(tensor, name, value)
+    return tensor
 
 
 def _complex(real: Any, imag: Any) -> complex:

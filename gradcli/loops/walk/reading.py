@@ -12,6 +12,7 @@ from gradcli.errors import Span
 from gradcli.language.compiler.base import Compiler
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.attributes import Module as Namespace
+from gradcli.language.objects.attributes import attributes_of_tensor
 from gradcli.language.objects.borders import SCALARS, is_array
 from gradcli.language.objects.classes.user_classes import BoundMethod, Property, UserClass, computes
 from gradcli.language.objects.iteration import Iterator
@@ -499,7 +500,9 @@ class Reader(Compiler):
             self.refuse("what a tensor has of a graph of an earlier iteration is looked at")
         before = self.recorder.write_count
         value = read()
-        if name == "grad" and owner.grad_fn is None and not self.builder.is_of_iteration(owner):
+        if name in attributes_of_tensor(owner):
+            self.refuse(f"the program's own attribute `{name}` of a tensor is read")
+        elif name == "grad" and owner.grad_fn is None and not self.builder.is_of_iteration(owner):
             self.attempt(self.gradients.read, owner)
         elif type(value) is Tensor or name in _METADATA or callable(value):
             pass
