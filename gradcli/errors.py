@@ -276,6 +276,7 @@ class GradcliError(Exception):
     modules: tuple[Any, ...] = ()
     cause: GradcliError | None = None
     context: GradcliError | None = None
+    suppressed: bool = False
     remarks: list[str] | None = None
 
     def __init__(
@@ -327,7 +328,8 @@ class GradcliError(Exception):
 
 
 _PICKLED = frozenset(
-    ("text", "raises", "span", "help", "notes", "labels", "stack", "cause", "context", "remarks")
+    {"text", "raises", "span", "help", "notes", "labels", "stack", "cause", "context"}
+    | {"remarks", "suppressed"}
 )
 
 

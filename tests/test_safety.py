@@ -307,6 +307,7 @@ DUNDERS = {
     "__notes__",
     "__qualname__",
     "__self__",
+    "__suppress_context__",
     "__traceback__",
 }  # `nn.Module.__init__(self)` is how classes begin
 

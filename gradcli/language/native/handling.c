@@ -22,17 +22,43 @@ static void raise_again(PyObject *error)
     PyErr_Restore(Py_NewRef((PyObject *)Py_TYPE(error)), error, PyException_GetTraceback(error));
 }
 
-void raise_in_place_of(PyObject *before)
-{
-    PyObject *error = taken();
-    if (error != before) PyException_SetContext(error, before);
-    else Py_DECREF(before);
-    raise_again(error);
-}
-
 static int is_own(PyObject *error)
 {
     return PyType_IsSubtype(Py_TYPE(error), (PyTypeObject *)helper[ERROR]);
+}
+
+/* Note that an exception was raised while another was handled, which is what it has for its context
+ * unless it has one; what came ahead of that ends where it would come to the exception itself. */
+static int note_context(PyObject *error, PyObject *handled)
+{
+    PyObject *context, *before = Py_NewRef(handled);
+    if (error == handled || !is_own(error) || !is_own(handled)) goto end;
+    if (!(context = PyObject_GetAttr(error, context_key))) goto failed;
+    Py_DECREF(context);
+    if (context != Py_None) goto end;
+    for (;;) {
+        if (!(context = PyObject_GetAttr(before, context_key))) goto failed;
+        if (context == Py_None || context == error) break;
+        replace(&before, context);
+    }
+    Py_DECREF(context);
+    if (context == error && PyObject_SetAttr(before, context_key, Py_None) < 0) goto failed;
+    if (PyObject_SetAttr(error, context_key, handled) < 0) goto failed;
+end:
+    Py_DECREF(before);
+    return 0;
+failed:
+    Py_DECREF(before);
+    return -1;
+}
+
+void raise_in_place_of(PyObject *before)
+{
+    PyObject *error = taken();
+    if (note_context(error, before) < 0) PyErr_Clear();
+    if (error != before) PyException_SetContext(error, before);
+    else Py_DECREF(before);
+    raise_again(error);
 }
 
 int locate(PyObject *error, PyObject *state)
@@ -189,28 +215,23 @@ static Py_ssize_t matching(const Node *self, PyObject *error, PyObject *variable
     return 0;
 }
 
-/* Note that an exception was raised while another was handled. */
-static void note_context(PyObject *handled)
-{
-    if (!PyErr_ExceptionMatches(helper[ERROR])) return;
-    PyObject *error = taken(), *context = PyObject_GetAttr(error, context_key);
-    if (error != handled && context == Py_None)
-        PyObject_SetAttr(error, context_key, handled);
-    Py_XDECREF(context);
-    PyErr_Clear();
-    raise_again(error);
-}
-
 /* Run the block of an `except`. */
 static PyObject *handled_by(const Node *self, Py_ssize_t at, PyObject *error, PyObject *variables)
 {
     PyObject *const *clause = self->part + at, *handled = self->part[HANDLED];
     PyObject *type, *another, *traceback, *ended = NULL;
+    Py_ssize_t outer = PyList_Size(handled);
+    if (outer && note_context(error, PyList_GetItem(handled, outer - 1)) < 0) return NULL;
     if (PyList_Append(handled, error) < 0) return NULL;
     if (clause[STORE] == Py_None || store_in(clause[STORE], variables, error) == 0)
         ended = value_of(clause[HANDLER], variables);
-    if (ended) forget_frames(error);
-    else note_context(error);
+    if (ended) {
+        forget_frames(error);
+    } else if (PyErr_ExceptionMatches(helper[ERROR])) {
+        another = taken();
+        if (note_context(another, error) < 0) PyErr_Clear();
+        raise_again(another);
+    }
     PyErr_Fetch(&type, &another, &traceback);
     Py_ssize_t count = PyList_Size(handled);
     int failed = count && PyList_SetSlice(handled, count - 1, count, NULL) < 0;
@@ -320,10 +341,10 @@ PyObject *run_asserted(const Node *self, PyObject *variables)
 /* --- with ------------------------------------------------------------------------------------- */
 
 /* Parts of a `with`: the context, what binds its value or None, the body; what enters any value, and gives
- * what leaves it with it, leaves it, and leaves it after an error; the class of an exception, and what
- * says what a program sees of the failure of a method; what finds `__enter__` and `__exit__` of a
- * class, and what is learnt of both. */
-enum { CONTEXT = FIRST, BIND, WITHIN_BODY, ENTER, LEAVE, LEAVE_AFTER, KIND_OF, LEAVING_FAILED,
+ * what leaves it with it, leaves it, and leaves it after an error; the class of an exception and its
+ * traceback, and what says what a program sees of the failure of a method; what finds `__enter__` and
+ * `__exit__` of a class, and what is learnt of both. */
+enum { CONTEXT = FIRST, BIND, WITHIN_BODY, ENTER, LEAVE, LEAVE_AFTER, KIND_OF, TRACEBACK_OF, LEAVING_FAILED,
        FIND_ENTER, FIND_EXIT, LEARNT_ENTER, LEARNT_EXIT = LEARNT_ENTER + 3 };
 
 /* Whether a value is a method of the host's with its object. */
@@ -364,11 +385,15 @@ static PyObject *leave(const Node *self, PyObject *context, PyObject *method, Py
                      : PyObject_CallFunctionObjArgs(part[LEAVE], context, NULL);
     PyObject *kind = error ? PyObject_CallFunctionObjArgs(part[KIND_OF], error, NULL)
                            : Py_NewRef(Py_None);
-    if (!kind || stand_at(part[STATE], part[PLACE]) < 0) return NULL;
-    PyObject *given[] = {context, kind, error ? error : Py_None, Py_None};
-    PyObject *value = entered(method, given, 4);
-    if (!value && error) value = after_error(part[LEAVING_FAILED], given, 3);
-    Py_DECREF(kind);
+    PyObject *traceback = kind && error ? PyObject_CallFunctionObjArgs(part[TRACEBACK_OF], error, NULL)
+                                        : Py_NewRef(Py_None);
+    PyObject *given[] = {context, kind, error ? error : Py_None, traceback}, *value = NULL;
+    if (kind && traceback && stand_at(part[STATE], part[PLACE]) == 0) {
+        value = entered(method, given, 4);
+        if (!value && error) value = after_error(part[LEAVING_FAILED], given, 3);
+    }
+    Py_XDECREF(kind);
+    Py_XDECREF(traceback);
     return value;
 }
 

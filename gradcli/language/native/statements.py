@@ -268,6 +268,7 @@ class Handling(Protocol):
         leave: Callable[[Any], None],
         leave_after: Callable[[Any, GradcliError], bool],
         kind_of: Callable[[GradcliError], Any],
+        traceback_of: Callable[[GradcliError], Any],
         failed: Callable[[Exception, Any, Any, Any], Any],
         find_enter: Find,
         find_exit: Find,

@@ -75,18 +75,24 @@ class Refused(GradcliError):
         return self.message
 
 
-class Traceback(Record):
-    """`error.__traceback__`: where an exception was raised."""
+class Traceback:
+    """`error.__traceback__`: where an exception was raised, from the call on in which it is asked
+    for.
+    """
 
-    error: GradcliError
+    __slots__ = ("depth", "error")
 
     language_name: ClassVar[str] = "traceback"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"tb_lineno"})
 
+    def __init__(self, error: GradcliError) -> None:
+        self.error = error
+        self.depth = len(active.state.stack)
+
     @property
     def tb_lineno(self) -> int:
-        """The line of the statement of the program that led there."""
-        places = [place for _, place in self.error.stack if place is not None]
+        """The line of the statement of that call that led there."""
+        places = [place for _, place in self.error.stack[self.depth :] if place is not None]
         place = next(iter(places), self.error.span)
         return 0 if place is None else place.line
 
@@ -135,6 +141,7 @@ def exception_attribute(error: GradcliError, name: str) -> Any:
 _ATTRIBUTES: dict[str, Callable[[GradcliError], Any]] = {
     "__cause__": lambda error: error.cause,
     "__context__": lambda error: error.context,
+    "__suppress_context__": lambda error: error.suppressed or error.cause is not None,
     "__traceback__": lambda error: None if error.span is None else Traceback(error),
     "args": arguments_of,
     "with_traceback": lambda error: called("with_traceback", lambda tb: error),

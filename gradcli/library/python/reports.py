@@ -188,7 +188,7 @@ _DURING = "\nDuring handling of the above exception, another exception occurred:
 
 def _lines(error: GradcliError, chain: bool) -> list[str]:
     lines: list[str] = []
-    before = error.cause or error.context
+    before = error.cause or (None if error.suppressed else error.context)
     if chain and before is not None:
         lines += [*_lines(before, chain), _DURING if error.cause is None else _CAUSED]
     lines.append("Traceback (most recent call last):\n")

@@ -15,6 +15,7 @@ from gradcli.errors import GradcliError, Span
 from gradcli.language.compiler.base import Compiler, Evaluate
 from gradcli.language.compiler.statements.handling import (
     Context,
+    begin_handling,
     clause_of,
     forget_frames,
     happened_while,
@@ -530,7 +531,7 @@ def _handled(c: Compiler, body: Resume, node: tree.Try, scope: Scope) -> Resume:
         clause = matching(clauses, error, variables, state)
         if clause is None:
             raise error from error.__cause__
-        handled.append(error)
+        begin_handling(error, handled)
         try:
             clause.store(variables, error)
             ended = yield from bodies[clauses.index(clause)](variables)
@@ -557,7 +558,11 @@ def _finally(c: Compiler, body: Resume, final: Resume) -> Resume:
         except BaseException as error:
             if isinstance(error, GradcliError):
                 locate(error, state)
-            ended = yield from final(variables)
+            try:
+                ended = yield from final(variables)
+            except GradcliError as another:
+                happened_while(another, error)
+                raise
             if ended is not None and isinstance(error, Exception):
                 return ended
             raise

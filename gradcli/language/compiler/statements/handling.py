@@ -12,7 +12,7 @@ from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
 from gradcli.language.compiler.names import name_store, name_unbind
 from gradcli.language.compiler.recipes import child, known, optional, place_of, recipe
 from gradcli.language.functions.calls import call, call_failed, locate
-from gradcli.language.objects.exceptions import Absent, Raised, caught, handles
+from gradcli.language.objects.exceptions import Absent, Raised, Traceback, caught, handles
 from gradcli.language.objects.operators import written_method
 from gradcli.language.objects.repr import text
 from gradcli.language.objects.types import is_exception, type_name, type_of
@@ -123,7 +123,7 @@ def _by_the_first(c: Compiler, clauses: list[Clause]) -> Handle:
         clause = matching(clauses, error, variables, state)
         if clause is None:
             raise error
-        handled.append(error)
+        begin_handling(error, handled)
         try:
             clause.store(variables, error)
             ended = clause.body(variables)
@@ -202,7 +202,11 @@ def _finally(c: Compiler, body: Run, final: Run) -> Run:
         except BaseException as error:
             if isinstance(error, GradcliError):
                 locate(error, state)
-            ended = final(variables)
+            try:
+                ended = final(variables)
+            except GradcliError as another:
+                happened_while(another, error)
+                raise
             # Ctrl-C and the end of time are no errors that a `return` here could take back.
             if ended is not None and isinstance(error, Exception):
                 return ended
@@ -231,7 +235,8 @@ def raise_statement(c: Compiler, node: tree.Raise, scope: Scope) -> Run:
         return raise_again
     exception = c.expression(node.exception, scope)
     cause = None if node.cause is None else c.expression(node.cause, scope)
-    if c.nodes is not None:
+    from_none = type(node.cause) is tree.Constant and node.cause.value is None
+    if c.nodes is not None and not from_none:
         nothing = c.nodes.constant(0, None)
         return c.nodes.raised(0, state, span, exception, cause or nothing, _exception)
 
@@ -240,8 +245,9 @@ def raise_statement(c: Compiler, node: tree.Raise, scope: Scope) -> Run:
         origin = None if cause is None else cause(variables)
         state.place = span
         error = _exception(value)
-        if origin is not None:
-            error.cause = _exception(origin)
+        if cause is not None:
+            error.cause = None if origin is None else _exception(origin)
+            error.suppressed = True
         raise error
 
     return run
@@ -337,7 +343,7 @@ class Context(Record):
         locate(error, self.state)
         self.state.place = self.span
         try:
-            return bool(call(leave, (type_of(error), error, None), {}))
+            return bool(call(leave, (type_of(error), error, Traceback(error)), {}))
         except GradcliError as another:
             happened_while(another, error)
             raise
@@ -356,16 +362,30 @@ _FINDS = partial(written_method, "__enter__"), partial(written_method, "__exit__
 
 def _leaving_failed(error: Exception, value: Any, kind: Any, raised: Any) -> NoReturn:
     """Raise what a program sees of the failure of an object's `__exit__`."""
-    failed = call_failed(error, value.__exit__, (kind, raised, None), {})
+    failed = call_failed(error, value.__exit__, (kind, raised, Traceback(raised)), {})
     if isinstance(failed, GradcliError):
         happened_while(failed, raised)
     raise failed from error
 
 
-def happened_while(another: GradcliError, error: GradcliError) -> None:
-    """Let an error have as its `__context__` the one that was handled when it was raised."""
-    if another is not error and another.context is None:
-        another.context = error
+def happened_while(another: GradcliError, error: BaseException) -> None:
+    """Let an error have as its `__context__` the one that was handled when it was raised; what came
+    ahead of that ends where it would come to the error itself.
+    """
+    if another is error or another.context is not None or not isinstance(error, GradcliError):
+        return
+    before = error
+    while before.context is not None and before.context is not another:
+        before = before.context
+    before.context = None
+    another.context = error
+
+
+def begin_handling(error: GradcliError, handled: list[GradcliError]) -> None:
+    """The `except` of an error begins, perhaps inside of that of another."""
+    if handled:
+        happened_while(error, handled[-1])
+    handled.append(error)
 
 
 def within(c: Compiler, context: Evaluate, span: Span, store: Store, body: Run) -> Run:
@@ -373,7 +393,7 @@ def within(c: Compiler, context: Evaluate, span: Span, store: Store, body: Run) 
     item = Context(c.state, span, store)
     if c.nodes is not None:
         bind = None if store is unbound else store
-        methods = item.enter, item.leave, item.takes, type_of, _leaving_failed
+        methods = item.enter, item.leave, item.takes, type_of, Traceback, _leaving_failed
         parts: tuple[Any, ...] = (*methods, *_FINDS, *[None] * 6)
         return c.nodes.within(0, c.state, span, context, bind, body, *parts)
 

@@ -180,6 +180,7 @@ class ModuleHooks:
         pre_with_kwargs, with_kwargs: the keys of the forward pre-hooks, and of the forward hooks,
             that take the keywords too.
         always: the keys of those that are called even if the module ends with an error.
+        replaces_state: the keys of those in `state` that may return another state.
     """
 
     __slots__ = (
@@ -192,6 +193,7 @@ class ModuleHooks:
         "load_state_pre",
         "of_last_node",
         "pre_with_kwargs",
+        "replaces_state",
         "state",
         "state_pre",
         "with_kwargs",
@@ -201,6 +203,7 @@ class ModuleHooks:
         self.pre_with_kwargs: set[int] = set()
         self.with_kwargs: set[int] = set()
         self.always: set[int] = set()
+        self.replaces_state: set[int] = set()
         self.forward_pre = OrderedDict()
         self.forward = OrderedDict()
         self.backward_pre = OrderedDict()
@@ -388,6 +391,27 @@ class Calling(Members):
         """Call `hook(module, state_dict, prefix, metadata)` when the module's part is there."""
         return RemovableHandle(self._hook_tables().state, hook)
 
+    def _register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
+        """The same of a hook that may return another state, which takes the place of this one."""
+        tables = self._hook_tables()
+        handle = RemovableHandle(tables.state, hook)
+        tables.replaces_state.add(handle.id)
+        return handle
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Hook, with_module: bool = False
+    ) -> RemovableHandle:
+        """As `register_load_state_dict_pre_hook`, but that the hook gets no module, unless it is to
+        be given `with_module`.
+        """
+        if with_module:
+            return self.register_load_state_dict_pre_hook(hook)
+
+        def call_hook(module: Any, *given: Any) -> Any:
+            return hook(*given)
+
+        return self.register_load_state_dict_pre_hook(call_hook)
+
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)`
         before `load_state_dict` reads a copy of the state, which the hook may change.
@@ -462,6 +486,7 @@ class Module(Calling, metaclass=Slotted):
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = names(
         "_backward_hooks _buffers _forward_hooks _forward_pre_hooks _get_name _modules _parameters "
+        "_register_load_state_dict_pre_hook _register_state_dict_hook "
         "add_module apply bfloat16 buffers children cpu cuda double eval extra_repr float forward "
         "get_buffer get_extra_state get_parameter get_submodule half load_state_dict modules "
         "named_buffers named_children named_modules named_parameters parameters "

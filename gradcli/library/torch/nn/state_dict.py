@@ -139,8 +139,12 @@ def state_of(module: Any, state: Any, prefix: str, keep_vars: bool) -> Any:
     for name, inner in module._modules.items():
         if inner is not None:
             inner.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-    for hook in () if hooks is None else list(hooks.state.values()):
-        _check_nothing("state_dict", hook(module, state, prefix, {"version": 1}))
+    for key, hook in () if hooks is None else list(hooks.state.items()):
+        returned = hook(module, state, prefix, {"version": 1})
+        if key not in hooks.replaces_state:
+            _check_nothing("state_dict", returned)
+        elif returned is not None:
+            state = returned
     return state
 
 
@@ -165,6 +169,7 @@ def _check_nothing(name: str, returned: Any) -> None:
         raise GradcliError(
             "E410",
             f"a hook of {name}() changes what it is given, and returns None",
+            text=None if name == "load_state_dict" else "state_dict post-hook must return None",
             raises="AssertionError" if name == "load_state_dict" else "RuntimeError",
         )
 

@@ -1070,13 +1070,29 @@ def _ratios(name: str, output_ratio: Any, ndim: int) -> Any:
             f"{name}(): 'output_ratio' has a number for each dimension, such as ({'0.5, ' * ndim})",
             text=f"object of type '{type_name(output_ratio)}' has no len()",
         )
-    if len(output_ratio) != ndim:
+    short = len(output_ratio) < ndim
+    if short or (len(output_ratio) > ndim and ndim == 2):
         raise value_error(
             f"{name}(): 'output_ratio' has {len(output_ratio)} numbers for {ndim} dimensions",
-            text="tuple index out of range" if len(output_ratio) < ndim else None,
-            raises="IndexError" if len(output_ratio) < ndim else None,
+            text="tuple index out of range"
+            if short
+            else f"{name} requires output_ratio to either be a single Int or tuple of Ints.",
+            raises="IndexError" if short else None,
         )
-    return output_ratio
+    return output_ratio[:ndim]
+
+
+def _whole(name: str, argument: str, value: Any, ndim: int) -> Sizes:
+    """The whole number of each dimension, or one for all; a list of one is none, unlike elsewhere
+    among pools.
+    """
+    if isinstance(value, (tuple, list)) and len(value) != ndim:
+        three = "three " if ndim == 3 else ""
+        raise runtime_error(
+            f"{name}(): '{argument}' has {len(value)} numbers for {ndim} dimensions",
+            text=f"{name}: {argument} must either be a single Int or tuple of {three}Ints",
+        )
+    return per_dimension(name, argument, value, ndim)
 
 
 def _expose_fractional(ndim: int) -> None:
@@ -1099,13 +1115,12 @@ def _expose_fractional(ndim: int) -> None:
             raise value_error(
                 f"{name} requires specifying either an output_size or an output_ratio"
             )
-        kernel = per_dimension(name, "kernel_size", kernel_size, ndim)
         sizes = shape[-ndim:]
         if output_size is None:
             ratios = _ratios(name, output_ratio, ndim)
-            counts = tuple(int(n * ratio) for n, ratio in zip(sizes, ratios, strict=True))
-        else:
-            counts = per_dimension(name, "output_size", output_size, ndim)
+            output_size = tuple(int(n * ratio) for n, ratio in zip(sizes, ratios, strict=True))
+        kernel = _whole(name, "kernel_size", kernel_size, ndim)
+        counts = _whole(name, "output_size", output_size, ndim)
         for size, count, window in zip(sizes, counts, kernel, strict=True):
             if count < 1 or count + window - 1 > size:
                 raise shape_error(
