@@ -60,6 +60,10 @@ def test_why_names_the_users_place(gradcli: CommandLine) -> None:
     shown = gradcli("why", "net.unused.weight", recording("mlp"))
     assert "net.unused.weight.trains = False" in shown.out
     assert "no forward() that ran has called it" in shown.out
+    shown = gradcli("why", "net.fc1.weight", recording("mlp"))
+    assert "net.fc1.weight.trains = True" in shown.out
+    told = " ".join(shown.out.split())
+    assert "what the script writes to it behind this step is not in the recording" in told
 
 
 @pytest.mark.parametrize(

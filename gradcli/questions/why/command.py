@@ -175,6 +175,8 @@ def write_why(
     from gradcli.show.answer import Answer  # lazy: command: its body
 
     answer = _answer(run, question, recorded)
+    if answer.value is True and run.replay is not None and question.attribute == "trains":
+        answer.reason += "; what the script writes to it behind this step is not in the recording"
     if gradient is not None:
         answer.value = gradient
     elif (_is_small(answer.value) or answer.kind == "zero") and run.work <= _LONGEST:
