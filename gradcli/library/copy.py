@@ -118,9 +118,11 @@ def deepcopy(x: Any, memo: Any = None) -> Any:
 def _copied(value: Any, of: Any, keep: Any) -> Any:
     """A value like another, of what `of` gives for each thing in it; `keep` gets it first.
 
-    Raises E205 for a module and the like of which the program's class says what its state is.
+    Raises E205 for a schedule and the like of which the program's class says what its state is.
     """
     own = own_method(value, "__setstate__"), own_method(value, "__getstate__")
+    if any(own) and isinstance(value, Module):
+        return _module_by_state(value, of, keep)
     if any(own) and not isinstance(value, Instance):
         if not isinstance(value, Optimizer) or own[1] is not None:
             words = "a copy by `__getstate__` or `__setstate__` of its class"
@@ -146,6 +148,17 @@ def _copied(value: Any, of: Any, keep: Any) -> Any:
         return _as_it_is(value)
     if hasattr(value, "stored"):
         copied.stored = {key: of(each) for key, each in value.stored.items()}
+    return copied
+
+
+def _module_by_state(module: Module, of: Any, keep: Any) -> Any:
+    """A copy of a module whose class says what its state is, or what is made of that."""
+    copied = type(module).__new__(type(module))
+    keep(module, copied)
+    state = (own_method(module, "__getstate__") or Module.__getstate__)(module)
+    (own_method(module, "__setstate__") or Module.__setstate__)(copied, of(state))
+    if is_initialised(copied):
+        object.__setattr__(copied, "_hooks", _hooks(module))
     return copied
 
 

@@ -19,7 +19,7 @@ from gradcli.autograd.node import Node, RemovableHandle
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError, attribute_error, runtime_error, type_error, value_error
 from gradcli.language.objects.classes.extensible import Slotted
-from gradcli.library.torch.nn.attributes import kind_of, names
+from gradcli.library.torch.nn.attributes import is_initialised, kind_of, names
 from gradcli.library.torch.nn.state_dict import (
     OrderedDict,
     get_extra_state,
@@ -485,6 +485,7 @@ class Module(Calling, metaclass=Slotted):
     language_name: ClassVar[str] = "torch.nn.modules.module.Module"
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = names(
+        "__getstate__ __setstate__ "
         "_backward_hooks _buffers _forward_hooks _forward_pre_hooks _get_name _modules _parameters "
         "_register_load_state_dict_pre_hook _register_state_dict_hook "
         "add_module apply bfloat16 buffers children cpu cuda double eval extra_repr float forward "
@@ -539,6 +540,27 @@ class Module(Calling, metaclass=Slotted):
 
     get_extra_state = get_extra_state
     set_extra_state = set_extra_state
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy is made of: the module's tables, and what else was assigned."""
+        tables = _TABLES.items() if is_initialised(self) else ()
+        return {**{name: getattr(self, slot) for name, (slot, _, _) in tables}, **self._values}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what `__getstate__` gave; raises E202 for tables that a module cannot have."""
+        if not is_initialised(self):
+            Members.__init__(self)
+        for name, value in state.items():
+            if type(name) is not str:
+                raise type_error(f"an attribute's name is no {type_name(name)}")
+            if name not in _TABLES:
+                self._values[name] = value
+                continue
+            slot, kind, of = _TABLES[name]
+            held = value.values() if type(value) is dict else value if type(value) is set else ()
+            if type(value) is not kind or not all(isinstance(each, of) for each in held):
+                raise type_error(f"`{name}` of a module's state cannot be {type_name(value)}")
+            object.__setattr__(self, slot, value)
 
     def train(self: Self, mode: bool = True) -> Self:
         """Switch the module and all below it to training, or to evaluation with `mode` False."""
@@ -722,3 +744,15 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Module:
     if not isinstance(module, Module):
         raise type_error(f"skip_init() takes a class of modules, not what makes {kind_of(module)}")
     return module.to_empty(device=kwargs.get("device", "cpu"))
+
+
+_TABLES: dict[str, tuple[str, type, tuple[type, ...]]] = {
+    "training": ("training", bool, ()),
+    "_parameters": ("_parameters", dict, (Tensor, type(None))),
+    "_buffers": ("_buffers", dict, (Tensor, type(None))),
+    "_non_persistent_buffers_set": ("_transient", set, (str,)),
+    "_modules": ("_modules", dict, (Module, type(None))),
+}
+"""What a module keeps apart from what is assigned, by its name in a state: where, of which class,
+and what is in it.
+"""
