@@ -657,6 +657,22 @@ _EXPLAIN = [
         ("w [2] 5",),
         ("no module",),
     ),
+    Row(  # `grad()` returns gradients, and stores none; two ways to w are added
+        "explain --flow",
+        "w = torch.tensor([3., 4.], requires_grad=True)\nv = torch.tensor(1., requires_grad=True)\n"
+        "v.backward()\ny = (w ** 2).sum() / 4 + w @ w / 4\n"
+        "g, = torch.autograd.grad(y, w)",
+        ("w [2] 5",),
+        ("w [2] None",),
+    ),
+    Row(
+        "explain --flow",
+        "w = torch.tensor([3., 4.], requires_grad=True)\nv = torch.tensor(1., requires_grad=True)\n"
+        "(v * 2).backward()\ny = (w ** 2).sum() / 2\nfor _ in range(1):\n"
+        "    torch.autograd.grad(y, w)",
+        ("w [2] 5", "v [] None: no"),
+        ("w [2] None",),
+    ),
     Row(
         "explain --paths net.weight",
         "net = torch.nn.Linear(2, 1)\nnet.weight.requires_grad_(False)\n"

@@ -106,7 +106,7 @@ def flows(
         calls: the call of a module in which each node was made.
         owners: the module that each parameter belongs to, by the parameter's path.
     """
-    arrived = {e.node.variable: e.incoming for e in events if isinstance(e, Arrival)}
+    arrived = _arrived(events)
     reasons = {gradient.tensor: gradient.reason for gradient in gradients}
     gains = _gains(events, calls)
     rows = []
@@ -114,7 +114,8 @@ def flows(
         shape = tuple(parameter.array.shape)
         gradient = arrived.get(parameter)
         if gradient is None:
-            reason = reasons.get(parameter) or "no gradient reached it"
+            none = "no gradient reached it" if parameter.grad is None else "none in this pass"
+            reason = reasons.get(parameter) or none
             rows.append(Flow(name, shape, None, None, 0.0, 0.0, reason))
             continue
         size = max(gradient.size, 1)
@@ -124,13 +125,28 @@ def flows(
     return rows
 
 
+def _arrived(events: Sequence[Event]) -> dict[Tensor, Measured]:
+    """What reached each leaf: `torch.autograd.grad` returns it, and stores nothing in the leaf."""
+    arrived: dict[Tensor, Measured] = {}
+    for event in events:
+        if isinstance(event, Step):
+            for node, gradient in zip(event.node.next_nodes, event.fitted, strict=True):
+                if isinstance(node, AccumulateGrad) and gradient is not None:
+                    arrived[node.variable] = gradient
+        elif isinstance(event.node, AccumulateGrad):
+            arrived[event.node.variable] = (
+                event.incoming if isinstance(event, Arrival) else event.new
+            )
+    return arrived
+
+
 def in_use(
     parameters: Sequence[tuple[str, Tensor]], events: Sequence[Event], names: Collection[str]
 ) -> list[tuple[str, Tensor]]:
     """The parameters without those of a model that the program made before another one: nothing
     names it, and no gradient reached it.
     """
-    reached = {event.node.variable for event in events if isinstance(event, Arrival)}
+    reached = _arrived(events)
     kept = [
         (path, tensor)
         for path, tensor in parameters
