@@ -21,7 +21,7 @@ from gradcli.loops.kinds import STATE_VIEWS
 from gradcli.ops.codegen.node_class import Key
 from gradcli.record import Record
 from gradcli.state import active
-from gradcli.trace.builder import TraceBuilder, array_of
+from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.ir import (
     OTHER_KIND,
     Effect,
@@ -386,8 +386,6 @@ class IterationBuilder(TraceBuilder):
         result: Any = None,
     ) -> Any:
         if any(value in self._numbers for value in values_in(operands)):
-            if reads_lazy:
-                self._check_size([result, *map(array_of, operands)])
             reads_lazy = False  # the ufuncs would have the number that it is now
             if result is None:
                 called = function.function if isinstance(function, Kernel) else function

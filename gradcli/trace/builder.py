@@ -185,6 +185,8 @@ class TraceBuilder:
 
     def stand_for(self, array: Any, value: Value) -> Value:
         """Let a value stand for an array that the recorded run made or loaded."""
+        if type(array) is np.ndarray and array.size >= self.least_lazy:
+            raise GraphBreak(f"an array of {array.size:,} elements is computed lazily", code="B04")
         return self._keep(array, value)
 
     def _keep(self, array: Any, value: Value) -> Value:
@@ -236,8 +238,6 @@ class TraceBuilder:
         called = function.function if isinstance(function, Kernel) else function
         if result is None:
             result = _result_of(called, operands)
-        if reads_lazy:
-            self._check_size([result, *map(array_of, operands)])
         for operand in operands:
             if isinstance(operand, Value) and result is operand.array:
                 return operand  # a gradient that is passed on unchanged
@@ -255,15 +255,6 @@ class TraceBuilder:
         value = self._new_value(result)
         self._add(function, operands, (value,))
         return value
-
-    def _check_size(self, arrays: Sequence[Any]) -> None:
-        """Raise GraphBreak where a function that accepts lazy arrays has an array so large that it
-        would get them, or give one, where it is interpreted.
-        """
-        for array in arrays:
-            if type(array) is np.ndarray and array.size >= self.least_lazy:
-                text = f"an array of {array.size:,} elements is computed lazily"
-                raise GraphBreak(text, code="B04")
 
     def effect(self, op: Any, operands: Sequence[Operand], **effects: Iterable[Value]) -> None:
         """Record an instruction that only has effects: `effect(op, operands, writes=[value])`."""

@@ -191,18 +191,6 @@ with torch.no_grad():
     compiled=True,
 )
 _state(
-    "a layer of half a million weights",
-    "wide = nn.Sequential(nn.Linear(3, 512), nn.GELU(), nn.Linear(512, 1024))\n"
-    "descent = torch.optim.SGD(wide.parameters(), lr=0.05, momentum=0.9)",
-    """
-descent.zero_grad()
-wide(X).pow(2).mean().backward()
-descent.step()
-""",
-    "[p.mean().item() for p in wide.parameters()]",
-    compiled=True,
-)
-_state(
     "an average of a model from the hundredth iteration on",
     """
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
