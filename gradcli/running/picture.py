@@ -122,7 +122,8 @@ def obstacle(graph: Graph, recorder: TraceRecorder, leaves: Sequence[Tensor]) ->
         if within and source is not None:
             return Obstacle(shown.reason, each.span) if source is shown else source
         # A leaf that shows what was met before it is itself all the same.
-        own = inside.intersection(each.results) if each.op is ALIAS else ()
+        shows = each.op is ALIAS or (isinstance(each, Write) and each.replaces)
+        own = inside.intersection(each.results) if shows else ()
         carried = {*_carried_on(each, inside, recorder), *own}
         inside.update(carried)
         cut = Obstacle(shown.reason, each.span) if source in (None, shown) else source

@@ -103,18 +103,26 @@ class Write(Recorded):
 
     Attributes:
         result: the tensor that was written, None for an array or a number.
+        replaces: whether the tensor shows the memory of the other one from then on.
     """
 
-    __slots__ = ("result", "tensor")
+    __slots__ = ("replaces", "result", "tensor")
 
     def __init__(
-        self, tensor: Tensor, result: Tensor | None, inputs: Sequence[Operand], after: Value
+        self,
+        tensor: Tensor,
+        result: Tensor | None,
+        inputs: Sequence[Operand],
+        after: Value,
+        *,
+        replaces: bool,
     ) -> None:
         about = inputs[0] if len(inputs) > 1 else after
         assert isinstance(about, Value)
         super().__init__(WRITE, inputs, [after], {Effect.WRITES: (about,)})
         self.tensor = tensor
         self.result = result
+        self.replaces = replaces
 
 
 class BackwardPass(Recorded):
@@ -412,17 +420,21 @@ class TraceRecorder(Recorder):
 
     def write(self, tensor: Tensor, new: Any, counted: bool = True) -> None:
         """The result of an op, an array or a number was written over a tensor's value."""
+        self._add_write(tensor, new, replaces=False)
+
+    def replaced(self, tensor: Tensor, new: Tensor) -> None:
+        """A tensor shows the memory of another: its version stays, and what it holds does not."""
+        self._add_write(tensor, new, replaces=True)
+
+    def _add_write(self, tensor: Tensor, new: Any, *, replaces: bool) -> None:
         known = self._by_tensor.get(id(tensor))
         written = self.find(new) if type(new) is Tensor else self._known(new)
         after = self._rewritten[id(tensor.array)] = self._value(tensor)
         before = after if known is None else known[0]
         inputs = [new if written is None else written]
         result = new if type(new) is Tensor else None
-        self.trace.add(Write(tensor, result, inputs if known is None else [before, *inputs], after))
-
-    def replaced(self, tensor: Tensor, new: Tensor) -> None:
-        """A tensor shows the memory of another: its version stays, and what it holds does not."""
-        self.write(tensor, new, False)
+        inputs = inputs if known is None else [before, *inputs]
+        self.trace.add(Write(tensor, result, inputs, after, replaces=replaces))
 
     def updating(
         self, parameter: Tensor, gradient: Any, group: dict[str, Any], before: Any = None
