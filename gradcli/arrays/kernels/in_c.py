@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays.backend import device_of, new_empty, new_zeros
-from gradcli.arrays.flat.recorded import HOST_ARRAYS
+from gradcli.arrays.flat.recorded import HOST_ARRAYS, Recorded
 from gradcli.arrays.fusion.lazy import LAZY, as_lazy, pointwise
 from gradcli.arrays.kernels.vector_math import FEW
 from gradcli.arrays.native.dispatch import kernel, level
@@ -179,21 +179,21 @@ def _matrices(array: Any) -> tuple[Any, int]:
     return (turned, 1) if turned.flags.c_contiguous else (array.copy(order="C"), 0)
 
 
-def substituted(triangle: Any, right: Any, out: Any, upper: bool, unit: bool) -> bool:
-    """The solutions of triangular systems (*, n, n) with right-hand sides (*, n, k), in matrices
-    without gaps.
+def substituted(triangle: Any, right: Any, upper: bool, unit: bool, by_columns: bool) -> Any:
+    """The solutions of triangular systems (*, n, n) with right-hand sides (*, n, k), whose columns,
+    or rows, are contiguous.
     """
-    solve = of_floats("substitute", triangle, right, out)
-    size, columns = right.shape[-2:]
-    if solve is None or size > _UNKNOWNS:
-        return False
-    (triangle, turned), (right, right_turned), (out, out_turned) = map(
-        _matrices, (triangle, right, out)
-    )
+    solve = of_floats("substitute", triangle, right)
+    *batch, size, columns = right.shape
+    if solve is None or size > _UNKNOWNS or not right.size:
+        return None
+    like = triangle if type(triangle) is Recorded else right
+    out = new_empty(like, (*batch, columns, size) if by_columns else right.shape)
+    (triangle, turned), (right, right_turned) = _matrices(triangle), _matrices(right)
     threads = _threads(right.size * size, 2 * _SHARE)
-    turns = turned, right_turned, out_turned
+    turns = turned, right_turned, int(by_columns)
     solve(triangle, right, out, size, columns, upper, unit, *turns, threads)
-    return True
+    return out.swapaxes(-2, -1) if by_columns else out
 
 
 def cholesky(matrices: Any) -> tuple[Any, Any] | None:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of, new_empty, on_the_host
-from gradcli.arrays.flat.recorded import Recorded
 from gradcli.arrays.kernels import in_c
 from gradcli.arrays.layout.strides import row_strides, window
 from gradcli.autograd.tensor import Tensor
@@ -300,11 +299,12 @@ def substituted(
     """
     batch = np.broadcast_shapes(triangle.shape[:-2], right.shape[:-2])
     triangle, right = (_expanded(each, batch) for each in (triangle, right))
-    like = triangle if type(triangle) is Recorded else right
-    solution = _new_matrices(like, right.shape, by_columns)
-    if right.size and not in_c.substituted(triangle, right, solution, upper, unit):
-        solution[...] = right
-        _substitute(triangle, solution, upper, unit)
+    solution = in_c.substituted(triangle, right, upper, unit, by_columns)
+    if solution is None:
+        solution = _new_matrices(right, right.shape, by_columns)
+        if right.size:
+            solution[...] = right
+            _substitute(triangle, solution, upper, unit)
     return solution
 
 
@@ -327,8 +327,8 @@ def _new_matrices(like: Any, shape: tuple[int, ...], by_columns: bool) -> Any:
 def _substitute(triangle: Any, solution: Any, upper: bool, unit: bool) -> None:
     """Replace right-hand sides by the solutions: of half the unknowns, then of the others."""
     size = solution.shape[-2]
-    solved = new_empty(solution, solution.shape)
-    if in_c.substituted(triangle, solution, solved, upper, unit):
+    solved = in_c.substituted(triangle, solution, upper, unit, by_columns=False)
+    if solved is not None:
         solution[...] = solved
     elif size <= _BLOCK:
         _substitute_together(triangle, solution, upper, unit)
