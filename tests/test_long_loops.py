@@ -5,6 +5,7 @@ others where an answer needs them; the answer is what it is where all are.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -147,6 +148,52 @@ def test_the_answer_is_that_of_a_whole_recording(
         )
     whole = gradcli(*words, "loop.py")
     assert (quick.code, quick.out, quick.err) == (whole.code, whole.out, whole.err)
+
+
+_BATCHES = """\
+for epoch in range(120):
+    for a, b in DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True):"""
+
+_OF_A_MODEL = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+x = torch.randn(32, 3)
+y = x.sum(1, keepdim=True)
+model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+opt = torch.optim.Adam(model.parameters(), lr=0.01)
+LOOPS
+        loss = ((model(a) - b) ** 2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "loops"),
+    [
+        ("blame", "for a, b in [(x, y)]:\n    for step in range(180):"),
+        ("blame", "for epoch in range(4):\n    for a, b in zip(x.split(1) * 3, y.split(1) * 3):"),
+        ("explain --flow", _BATCHES),
+    ],
+)
+def test_iterations_of_a_model_that_are_not_recorded_are_compiled(
+    question: str, loops: str, gradcli: CommandLine, monkeypatch: pytest.MonkeyPatch, here: Path
+) -> None:
+    (here / "model.py").write_text(_OF_A_MODEL.replace("LOOPS", loops))
+    interpreters: list[Any] = []
+    heard = rounds.record_rounds
+
+    def kept(interpreter: Running, wanted: frozenset[Rounds] | None) -> None:
+        heard(interpreter, wanted)
+        interpreters.append(interpreter)
+
+    monkeypatch.setattr(answer, "record_rounds", kept)
+    assert gradcli(*question.split(), "model.py").code == 0
+    loops_run = interpreters[0].hot_loops.values()
+    assert sum(each.compiled_count for each in loops_run) > 120, loops_run
 
 
 _AT_1400 = """\

@@ -233,8 +233,13 @@ class _LongLoop:
         self, variables: Variables, length: Callable[[], int] | None, between: Between
     ) -> Iterations:
         """What runs iterations that are not recorded, and what is called behind the last."""
-        hot = self.hot_loop()
-        begun = None if hot is None else hot.begin(variables, length, between)
+        hot, state = self.hot_loop(), self.state
+        # What it guards against has to be what it is in the iterations.
+        before, state.recorder = state.recorder, None
+        try:
+            begun = None if hot is None else hot.begin(variables, length, between)
+        finally:
+            state.recorder = before
         return begun or (partial(self.loops.listened, self.body), lambda variables: None, None)
 
 

@@ -35,6 +35,7 @@ import numpy as np
 from gradcli.arrays.fusion.lazy import LAZY, forced
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.node import Node
+from gradcli.autograd.recording.recorder import Listener
 from gradcli.autograd.tensor import Tensor, TensorMeta
 from gradcli.errors import Source, Span
 from gradcli.language.compiler.base import Compiler
@@ -433,6 +434,7 @@ of their own.
 _FIXED = (
     *(Node, Op, Syntax, Source, Span, Scope, Value, Compiler),  # Node: a graph of another iteration
     *(Name, Returned, Attribute, Item),  # places: what is stored there is known by itself
+    Listener,  # what hears of an iteration is no part of it
     *LAZY,  # a value that is not computed yet
     *(ReferenceType, ModuleType, CodeType, type, itemgetter),
     *(np.ufunc, type(np.copyto), type(cache(is_))),
