@@ -12,6 +12,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gradcli.errors import GradcliError, Source
@@ -167,6 +168,16 @@ def test_an_expression_statement_has_a_value() -> None:
     session = Session()
     assert [result.value for result in session.run("1 + 1\nx = 3\nx * 2", "t")] == [2, None, 6]
     assert session.interpreter.evaluate(Source("v", "[x, 1]")) == [3, 1]
+
+
+def test_a_statement_runs_without_warnings_of_numpy_and_restores_them() -> None:
+    session = Session()
+    with np.errstate(all="raise"):
+        for statement in session.parse("t = torch.zeros(1).log() - torch.inf\n1 / 0", "test"):
+            with contextlib.suppress(GradcliError):
+                list(session.execute([statement]))
+            assert set(np.geterr().values()) == {"raise"}
+    assert float(session.values["t"].array[0]) == float("-inf")
 
 
 def test_values_outlive_an_error() -> None:

@@ -48,6 +48,9 @@ each. Those frames are not on the C stack; what is, `DEEPEST_HOST_CALL` bounds.
 _SEVERAL = 8
 """Statements from which on a program is worth nodes in C."""
 
+_PROGRAM = Scope()
+"""The scope of what stands in no function."""
+
 _REPEATING = (tree.Class, tree.Def, tree.For, tree.While)
 
 
@@ -214,7 +217,7 @@ class Interpreter:
                         f"`{statement.span.text}` is a line for the command line's sessions",
                         span=statement.span,
                     )
-                compiler.statement(statement, Scope())(module.names)
+                compiler.statement(statement, _PROGRAM)(module.names)
         except GradcliError as error:
             raise locate(error, self.state) from error.__cause__
         finally:
@@ -227,10 +230,9 @@ class Interpreter:
         frames = sys.getrecursionlimit()
         sys.setrecursionlimit(max(frames, _HOST_FRAMES))
         try:
-            scope = Scope()
             if isinstance(node, tree.Statement):
-                return self.compiler.statement(node, scope)(self.values)
-            return self.compiler.expression(node, scope)(self.values)
+                return self.compiler.statement(node, _PROGRAM)(self.values)
+            return self.compiler.expression(node, _PROGRAM)(self.values)
         except GradcliError as error:
             locate(error, state)
             raise
