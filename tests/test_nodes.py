@@ -772,6 +772,31 @@ def f():
 f()
 """
 
+_MISSING_KEYS = """
+def missing(d, k):
+    try:
+        return d[k]
+    except LookupError as error:
+        return type(error), str(error), repr(error), error.args, error.__cause__, error.__context__
+def added(d, k):
+    try:
+        d[k] += 1
+    except KeyError as error:
+        return str(error), f'{error}', error.args, error.args[0] is k
+for k in ('k', '', "it's", 3, -1.5, 2j, None, True, (1, 'a'), frozenset({1}), (1, (2, 3))):
+    print(missing({}, k), missing({'other': 1}, k), added({}, k))
+print(missing({}, 7 ** 20), missing([], 3), missing('', 0))
+try:
+    try:
+        {}['inner']
+    finally:
+        {1: 2}[3]
+except KeyError as error:
+    print(error.args, error.__context__.args)
+def f(): return {'a': 1}['b']
+f()
+"""
+
 _CLASS_NAMES = """
 import collections, torch
 class A:
@@ -1047,6 +1072,7 @@ LIMITED_CALLS = {
     "steps of sums": ("print(sum(k for k in range(10)))\nsum(k for k in range(50))", {"steps": 60}),
     "long sums": ("sum((k for k in range(50)), 1.0)", {"elements": 20}),
     "errors": (_ERRORS, {}),
+    "missing keys": (_MISSING_KEYS, {}),
     "class names": (_CLASS_NAMES, {}),
     "changed": (_CHANGED, {}),
     "objects changed": (_OBJECTS_CHANGED, {}),

@@ -109,21 +109,27 @@ static void forget_frames(PyObject *error)
 
 /* --- new ones --------------------------------------------------------------------------------- */
 
-/* An exception of a class of ours with a message, as `Raised.__init__` makes it. */
-static PyObject *new_of(PyObject *kind, PyObject *raises, const char *code, PyObject *message,
+/* An exception of a class of ours with a message, as `Raised.__init__` makes it. Its attributes are those
+ * of one that is kept, changed: a dict that is copied does not grow name by name. */
+static PyObject *new_of(PyObject *kind, PyObject *raises, PyObject *code, PyObject *message,
                         PyObject *arguments)
 {
-    PyObject *args = PyTuple_Pack(1, message), *coded = PyUnicode_InternFromString(code), *error = NULL;
+    static PyObject *like;
+    struct {
+        PyObject *key, *value;
+    } each[] = {{code_key, code}, {message_key, message}, {text_key, message}, {raises_key, raises},
+                {arguments_key, arguments}};
     newfunc make = (newfunc)PyType_GetSlot((PyTypeObject *)PyExc_Exception, Py_tp_new);
-    if (args && coded) error = make((PyTypeObject *)kind, args, NULL);
-    if (error && (PyObject_SetAttr(error, code_key, coded) < 0 ||
-                  PyObject_SetAttr(error, message_key, message) < 0 ||
-                  PyObject_SetAttr(error, text_key, message) < 0 ||
-                  PyObject_SetAttr(error, raises_key, raises) < 0 ||
-                  PyObject_SetAttr(error, arguments_key, arguments) < 0))
-        Py_CLEAR(error);
+    PyObject *args = PyTuple_Pack(1, message), *held = NULL, *error = NULL;
+    if (!like && (like = PyDict_New()))
+        for (size_t k = 0; like && k < sizeof each / sizeof *each; k++)
+            if (PyDict_SetItem(like, each[k].key, Py_None) < 0) Py_CLEAR(like);
+    if (args && like && (held = PyDict_Copy(like))) error = make((PyTypeObject *)kind, args, NULL);
+    for (size_t k = 0; error && k < sizeof each / sizeof *each; k++)
+        if (PyDict_SetItem(held, each[k].key, each[k].value) < 0) Py_CLEAR(error);
+    if (error && PyObject_GenericSetDict(error, held, NULL) < 0) Py_CLEAR(error);
     Py_XDECREF(args);
-    Py_XDECREF(coded);
+    Py_XDECREF(held);
     return error;
 }
 
@@ -143,10 +149,22 @@ PyObject *new_raised(PyObject *name, PyObject *const *given, Py_ssize_t count)
     int failed = PyUnicode_CompareWithASCIIString(name, "AssertionError") == 0;
     int is_key = PyUnicode_CompareWithASCIIString(name, "KeyError") == 0;
     if (arguments && is_key && count) replace(&message, PyObject_Repr(given[0]));
-    if (arguments && message) error = new_of(helper[RAISED], name, failed ? "E701" : "E702", message, arguments);
+    if (arguments && message)
+        error = new_of(helper[RAISED], name, failed ? assertion_code : raised_code, message, arguments);
     Py_XDECREF(message);
     Py_XDECREF(arguments);
     return error;
+}
+
+void raise_missing(PyObject *key)
+{
+    PyObject *message = is_plain(key) ? PyObject_Repr(key) : NULL, *error = NULL;
+    PyObject *arguments = message ? PyTuple_Pack(1, key) : NULL;
+    if (arguments) error = new_of(helper[RAISED], key_error_name, missing_code, message, arguments);
+    if (error) raise_again(error);
+    else PyErr_Clear(); /* an integer of more digits than the host converts, which is for others to say */
+    Py_XDECREF(message);
+    Py_XDECREF(arguments);
 }
 
 PyObject *new_own_exception(PyObject *cls, PyObject *const *given, Py_ssize_t count)
@@ -158,7 +176,7 @@ PyObject *new_own_exception(PyObject *cls, PyObject *const *given, Py_ssize_t co
     if (says != Py_True) return NULL;
     if (!(arguments = arguments_of(given, count, &message))) return NULL;
     if ((values = PyDict_New()))
-        error = new_of(host, AT(cls, LANGUAGE_TYPE_name), "E702", message, arguments);
+        error = new_of(host, AT(cls, LANGUAGE_TYPE_name), raised_code, message, arguments);
     if (error && PyObject_SetAttr(error, values_key, values) < 0) Py_CLEAR(error);
     Py_XDECREF(values);
     Py_DECREF(message);

@@ -55,13 +55,15 @@ static PyObject *at_index(PyObject *value, PyTypeObject *kind, PyObject *index)
 }
 
 /* What a value has at an index; NULL with no exception where the function in Python is to be
- * called. */
+ * called, or with that of a missing key. */
 static PyObject *picked(PyObject *value, PyObject *index)
 {
     PyTypeObject *kind = Py_TYPE(value);
     if (kind == &PyDict_Type) {
-        PyObject *found = is_plain_key(index) ? PyDict_GetItemWithError(value, index) : NULL;
+        if (!is_plain_key(index)) return NULL;
+        PyObject *found = PyDict_GetItemWithError(value, index);
         Py_XINCREF(found);
+        if (!found && !PyErr_Occurred()) raise_missing(index);
         return found;
     }
     if (kind != &PyList_Type && kind != &PyTuple_Type && kind != &PyUnicode_Type) return NULL;

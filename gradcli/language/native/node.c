@@ -23,6 +23,7 @@ PyObject *parent_key, *class_key, *values_key, *reads_key, *writes_key, *methods
 PyObject *name_key, *span_key, *stack_key, *raises_key, *context_key, *cause_key;
 PyObject *code_key, *message_key, *text_key, *arguments_key, *context_class_key, *enter_key, *exit_key,
     *exception_class_key;
+PyObject *assertion_code, *raised_code, *missing_code, *key_error_name;
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
@@ -418,6 +419,10 @@ int add_nodes(PyObject *module)
                 {&arguments_key, "arguments"},
                 {&context_class_key, "language_context"},
                 {&exception_class_key, "language_raised"},
+                {&assertion_code, "E701"},
+                {&raised_code, "E702"},
+                {&missing_code, "E207"},
+                {&key_error_name, "KeyError"},
                 {&enter_key, "__enter__"},
                 {&exit_key, "__exit__"},
                 {&name_key, "__name__"}};

@@ -52,6 +52,9 @@ extern HIDDEN PyObject *name_key, *span_key, *stack_key, *raises_key, *context_k
     *code_key, *message_key, *text_key, *arguments_key, *context_class_key, *enter_key, *exit_key,
     *exception_class_key;
 
+/* What errors that nodes make have for their codes, and the class of a missing key. */
+extern HIDDEN PyObject *assertion_code, *raised_code, *missing_code, *key_error_name;
+
 /* The classes that nodes tell apart, and what Python has to say, in the order in which `know` is given
  * them. */
 enum { TENSOR, INSTANCE, ITERATOR, LANGUAGE_TYPE, USER_CLASS, EXCEPTION_TYPE, FUNCTION, SIGNATURE, HOT,
@@ -280,6 +283,10 @@ HIDDEN PyObject *after_error(PyObject *failed, PyObject *const *given, Py_ssize_
 /* A new exception of a class of Python's by its name, or of one of the program's, with one text for its
  * argument or none; NULL, perhaps with an exception set, where Python is to make it. */
 HIDDEN PyObject *new_raised(PyObject *name, PyObject *const *given, Py_ssize_t count);
+
+/* Raise the KeyError of a key that a dict does not have; no exception is set where it is for others to
+ * say. */
+HIDDEN void raise_missing(PyObject *key);
 HIDDEN PyObject *new_own_exception(PyObject *cls, PyObject *const *given, Py_ssize_t count);
 
 /* Note where an error of the language's was raised, and in which calls, unless that is known; -1 with an

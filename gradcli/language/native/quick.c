@@ -189,12 +189,14 @@ static PyObject *sum_drawn(PyObject *state, PyObject *by, PyObject *const *given
     return total;
 }
 
-/* `str(value)`, `int(value)`, `float(value)` or `bool(value)` of a number or a text; the exception is
- * left set that says of a text that it is no number. */
+/* `str(value)`, `int(value)`, `float(value)` or `bool(value)` of a number or a text, or `str(error)`; the
+ * exception is left set that says of a text that it is no number. */
 static PyObject *converted(long does, PyObject *value)
 {
     int is_text = Py_IS_TYPE(value, &PyUnicode_Type);
     PyObject *result = NULL;
+    if (does == TO_TEXT && Py_IS_TYPE(value, (PyTypeObject *)helper[RAISED]))
+        return PyObject_GetAttr(value, text_key);
     if (!is_text && !is_number(value)) return NULL;
     switch (does) {
     case TO_TEXT: result = is_text ? Py_NewRef(value) : PyObject_Repr(value); break;

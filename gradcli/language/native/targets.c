@@ -27,6 +27,7 @@ PyObject *item_of(PyObject *owner, PyObject *key)
     if (Py_IS_TYPE(owner, &PyDict_Type) && is_plain_key(key)) {
         value = PyDict_GetItemWithError(owner, key);
         Py_XINCREF(value);
+        if (!value && !PyErr_Occurred()) raise_missing(key);
     } else if (Py_IS_TYPE(owner, &PyList_Type) && Py_IS_TYPE(key, &PyLong_Type)) {
         if (!(value = PyObject_GetItem(owner, key))) PyErr_Clear();
     }

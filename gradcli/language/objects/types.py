@@ -200,6 +200,9 @@ def is_subclass(cls: LanguageType | type, base: LanguageType | type) -> bool:
 
 _by_host: dict[type, LanguageType] = {}
 
+_errors_of_ours: set[type] = set()
+"""Host classes of errors that say by `raises` alone what class they are of."""
+
 
 def define(
     full_name: str, *hosts: type, construct: Callable[..., Any] | None = None
@@ -259,10 +262,13 @@ def type_of(value: Any) -> LanguageType:
         return PARAMETER
     cls = _by_host.get(host)
     if cls is None:
+        if host in _errors_of_ours:
+            return exception_type(value.raises)
         cls = getattr(host, "language_class", None)  # the program's own
         if hasattr(host, "language_type"):
             cls = value.language_type()
         if cls is None and isinstance(value, GradcliError):
+            _errors_of_ours.add(host)
             return exception_type(value.raises)
         if cls is None and isinstance(value, (LanguageType, type)):
             return TYPE
