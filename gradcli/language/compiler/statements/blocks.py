@@ -37,6 +37,7 @@ from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.limits import length_of
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.language.native.nodes import Nodes
@@ -234,7 +235,7 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     direct = node.target.name if directly and isinstance(node.target, tree.Name) else None
     body = c.loop_body(node, lambda: c.block(node.body, scope))
     orelse = c.block(node.orelse, scope)
-    begin = _beginning_for(c, node, scope, body)
+    begin = _BeginningFor(c, node, scope, body, c.loop or node, c.in_try).begin
 
     # The place is set at the end of an iteration too: the next value may fail to come.
     def run(variables: Variables) -> Any:
@@ -289,7 +290,7 @@ def _for_node(
         store,
         body,
         _otherwise(c, node.orelse, scope),
-        _beginning_for(c, node, scope, body),
+        _BeginningFor(c, node, scope, body, c.loop or node, c.in_try).begin,
         c.iterate,
         unlike_host,
         BREAK,
@@ -313,20 +314,32 @@ Length = Callable[[], int]
 """How many iterations a loop has, as far as is known now."""
 
 
-def _beginning(
-    c: Compiler, node: tree.For | tree.While, scope: Scope, body: Run
-) -> Callable[..., Iterations]:
-    """What begins a loop that is hot, which is made when it first is: few loops are."""
-    loop, in_try = c.loop or node, c.in_try
+class _Beginning(Record):
+    """Begins a loop each time it runs. What that takes is made when the loop first is hot: few are,
+    and many statements are loops that run once.
+
+    Attributes:
+        node: the `For` or `While`.
+        loop, in_try: the outermost loop around the loop, or itself, and whether a `try` is.
+        made: what begins it once it is hot.
+    """
+
+    c: Compiler
+    node: Any
+    scope: Scope
+    body: Run
+    loop: tree.Statement
+    in_try: bool
     made: Callable[..., Iterations] | None = None
 
-    def begin(variables: Variables, length: Length | None, between: Between, done: int = 0) -> Any:
-        nonlocal made
-        if made is None:
-            made = _beginning_hot(c, node, scope, body, c.alike(loop, in_try))
-        return made(variables, length, between, done)
-
-    return begin
+    def begin_hot(
+        self, variables: Variables, length: Length | None, between: Between, done: int = 0
+    ) -> Iterations:
+        """The loop is hot, and begins, with so many iterations done."""
+        if self.made is None:
+            own = self.c.alike(self.loop, self.in_try)
+            self.made = _beginning_hot(self.c, self.node, self.scope, self.body, own)
+        return self.made(variables, length, between, done)
 
 
 def _beginning_hot(
@@ -367,59 +380,77 @@ def _interpreted(hot: HotLoop, values: Any) -> None:
     hot.interpreted_count += length_of(values)
 
 
-def _beginning_for(c: Compiler, node: tree.For, scope: Scope, body: Run) -> Callable[..., Any]:
-    """What begins a `for` loop over some values. A node tells how many more iterations are not hot;
-    it gets None where it is to count them itself, and to come again once none is left.
-    """
-    begin_hot = _beginning(c, node, scope, body)
-    count = _counting(c, node.iterable, scope)
-    is_node, many = c.nodes is not None, _MANY
-    iterations, is_hot = 0, False
+class _BeginningFor(_Beginning):
+    """Begins a `for` loop over some values. A node tells how many more iterations are not hot; it
+    gets None where it is to count them itself, and to come again once none is left.
 
-    def begin(variables: Variables, values: Any, left: int = sys.maxsize) -> Iterations | None:
-        nonlocal iterations, is_hot
-        iterations = max(iterations, many - left)
-        length = count(variables, values)
+    Attributes:
+        drawn: what reads the values that its iterable draws from; None until that is asked.
+        iterations: how many ran.
+    """
+
+    drawn: list[Evaluate] | None = None
+    iterations: int = 0
+    is_hot: bool = False
+
+    def begin(self, variables: Variables, values: Any, left: int = sys.maxsize) -> Any:
+        """The loop begins over some values: its `Iterations`, or None for a node."""
+        c = self.c
+        self.iterations = max(self.iterations, _MANY - left)
+        length = self.length(variables, values)
         if length is not None:
-            iterations += length()
-        elif iterations <= _MANY:
-            return None if is_node else begin_later(variables, values)
+            self.iterations += length()
+        elif self.iterations <= _MANY:
+            return None if c.nodes is not None else self._begin_later(values)
         may_wait = length is not None and may_pay(c.interpreter, length())
-        if iterations > _MANY and not (may_wait and c.state.outermost is not None):
-            is_hot = True
-        if is_hot:
-            return begin_hot(variables, length, between_values(values))
+        if self.iterations > _MANY and not (may_wait and c.state.outermost is not None):
+            self.is_hot = True
+        if self.is_hot:
+            return self.begin_hot(variables, length, between_values(values))
         if length is None or not may_wait:
-            return body, _nothing, None
-        later = _later(c.state, iterations) if iterations > _MANY else 0
-        begin = partial(_begin_short, between_values(values))
-        short = ShortLoop(c.interpreter, body, length, begin, later, stays)
+            return self.body, _nothing, None
+        later = _later(c.state, self.iterations) if self.iterations > _MANY else 0
+        begin = partial(self._begin_short, between_values(values))
+        short = ShortLoop(c.interpreter, self.body, length, begin, later, self._stays)
         return short.run, lambda variables: short.leave(variables), short.run_alike
 
+    def length(self, variables: Variables, values: Any) -> Length | None:
+        """What finds how many iterations there are; None for values that do not tell."""
+        if type(values) in _COUNTED:
+            return lambda: length_of(values)
+        values = _behind_bars(values)
+        if type(values) in _COUNTED:
+            return lambda: length_of(values)
+        if type(values) is not Iterator or values.kind not in _DRAWING:
+            return None
+        if self.drawn is None:
+            self.drawn = _drawn(self.c, self.node.iterable, self.scope)
+        sized = [read(variables) for read in self.drawn]
+        if not sized or not all(type(each) in _COUNTED for each in sized):
+            return None
+        return lambda: min(map(length_of, sized))
+
     def _begin_short(
-        between: Between, variables: Variables, length: Length, done: int
+        self, between: Between, variables: Variables, length: Length, done: int
     ) -> Iterations:
-        nonlocal is_hot
-        is_hot = True  # the next time, from the first iteration on
-        return begin_hot(variables, length, between, done)
+        self.is_hot = True  # the next time, from the first iteration on
+        return self.begin_hot(variables, length, between, done)
 
-    def stays(count: int) -> None:
-        timed = c.interpreter.timed_loops
-        timed.setdefault(id(node), TimedLoop(node)).interpreted_count += count
+    def _stays(self, count: int) -> None:
+        timed = self.c.interpreter.timed_loops
+        timed.setdefault(id(self.node), TimedLoop(self.node)).interpreted_count += count
 
-    def begin_later(variables: Variables, values: Any) -> Iterations:
+    def _begin_later(self, values: Any) -> Iterations:
         hot: Iterations | None = None
 
         def run(variables: Variables) -> Any:
-            nonlocal iterations, hot
-            iterations += 1
-            if hot is None and iterations > _MANY:
-                hot = begin_hot(variables, None, between_values(values))
-            return (body if hot is None else hot[0])(variables)
+            nonlocal hot
+            self.iterations += 1
+            if hot is None and self.iterations > _MANY:
+                hot = self.begin_hot(variables, None, between_values(values))
+            return (self.body if hot is None else hot[0])(variables)
 
         return run, lambda variables: None if hot is None else hot[1](variables), None
-
-    return begin
 
 
 def _later(state: State, iterations: int) -> int:
@@ -433,28 +464,13 @@ def _later(state: State, iterations: int) -> int:
     return iterations * left // max(total - left, 1)
 
 
-def _counting(
-    c: Compiler, iterable: tree.Expression, scope: Scope
-) -> Callable[[Variables, Any], Length | None]:
-    """What finds how many iterations a loop over values has; None for those that do not tell."""
-    drawn: list[Evaluate] = []
+def _drawn(c: Compiler, iterable: tree.Expression, scope: Scope) -> list[Evaluate]:
+    """What reads the values that a call draws from, where each of them has a name."""
     if isinstance(iterable, tree.Call) and iterable.function.span.text in _DRAWING:
         arguments = [argument.value for argument in iterable.arguments]
         if all(isinstance(each, tree.Name) for each in arguments):
-            drawn = [c.expression(each, scope) for each in arguments]
-
-    def count(variables: Variables, values: Any) -> Length | None:
-        values = _behind_bars(values)
-        if type(values) in _COUNTED:
-            return lambda: length_of(values)
-        if not drawn or type(values) is not Iterator or values.kind not in _DRAWING:
-            return None
-        sized = [read(variables) for read in drawn]
-        if not all(type(each) in _COUNTED for each in sized):
-            return None
-        return lambda: min(map(length_of, sized))
-
-    return count
+            return [c.expression(each, scope) for each in arguments]
+    return []
 
 
 @compiles(tree.While)
@@ -463,7 +479,7 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
     state, steps, span = c.state, c.steps, node.test.span
     test = c.test(node.test, scope, span)
     body = c.loop_body(node, lambda: c.block(node.body, scope))
-    begin_hot = _beginning(c, node, scope, body)
+    begin_hot = _Beginning(c, node, scope, body, c.loop or node, c.in_try).begin_hot
     if c.nodes is not None:
         begin = partial(_begin_while, begin_hot, node)
         orelse_or_none = _otherwise(c, node.orelse, scope)
