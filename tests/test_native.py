@@ -473,10 +473,13 @@ def test_half_precision_in_tiles() -> None:
 
 
 @built
+@pytest.mark.parametrize("sizes", [(173, 863, 901), (301, 250, 901)])
 @pytest.mark.parametrize("level", LEVELS)
-def test_products_of_more_than_is_packed_at_once(level: str) -> None:
-    """Sums in two parts, and more strips than stay near, one of them with columns of another."""
-    rows, inner, columns = 173, 863, 901
+def test_products_of_more_than_is_packed_at_once(level: str, sizes: tuple[int, ...]) -> None:
+    """Sums in two parts, and more strips than stay near, one of them with columns of another; and
+    sums of one part, of a left matrix that is packed too.
+    """
+    rows, inner, columns = sizes
     rng = np.random.default_rng(8)
     left = rng.standard_normal((rows, inner), np.float32)
     right = rng.standard_normal((inner, columns), np.float32)
@@ -486,9 +489,11 @@ def test_products_of_more_than_is_packed_at_once(level: str) -> None:
         pytest.skip(f"this processor has no {level}")
     try:
         for turned, (one, other) in enumerate(operands):
-            out = np.empty((rows, columns), np.float32)
-            CORE.matrix_product(one, other, out, rows, inner, columns, turned, 2)
-            np.testing.assert_allclose(out, wanted, 0, 1e-4)
+            alone, shared = (np.empty((rows, columns), np.float32) for _ in range(2))
+            CORE.matrix_product(one, other, alone, rows, inner, columns, turned, 1)
+            CORE.matrix_product(one, other, shared, rows, inner, columns, turned, 2)
+            np.testing.assert_allclose(alone, wanted, 0, 1e-4)
+            np.testing.assert_array_equal(alone, shared)
     finally:
         CORE.use("")
 

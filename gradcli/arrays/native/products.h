@@ -5,6 +5,7 @@
 
 enum { LOCAL(TALL) = LOCAL(CHANNELS), LOCAL(DEEP) = 256, LOCAL(MANY) = 64 };
 enum { LOCAL(DEEPER) = 384 }; /* of a sum, where strips are packed for all rows */
+enum { LOCAL(STAYS) = LOCAL(RUN) * LOCAL(DEEPER) <= 1 << 14 }; /* whether a strip stays in the first cache */
 enum { LOCAL(FAR_APART) = 512 }; /* elements between two rows, from which on they compete for the cache */
 enum { LOCAL(LINE) = 16, LOCAL(BEFORE) = 8 }; /* elements that are fetched at once, so many rows before they are read */
 
@@ -45,7 +46,11 @@ INLINE void LOCAL(multiply_tile)(const LOCAL(Tile) *t, const int vectors)
 {
     enum { TALL = LOCAL(TALL), VECTOR = LOCAL(VECTOR), RUN = LOCAL(RUN), HALF = TALL / 2 };
     float total[TALL][RUN];
-    memset(total, 0, sizeof total);
+    UNROLLED(8)
+    for (int i = 0; i < TALL; i++)
+        UNROLLED(3)
+        for (int part = 0; part < vectors * VECTOR; part += VECTOR)
+            for (int j = part; j < part + VECTOR; j++) total[i][j] = 0;
     const float *run = t->right, *above = t->left, *below = t->left + HALF * t->row;
     int64_t row = t->row, step = t->step, line = t->line;
     for (int64_t k = 0; k < t->count; k++, run += line, above += step, below += step) {
@@ -58,12 +63,18 @@ INLINE void LOCAL(multiply_tile)(const LOCAL(Tile) *t, const int vectors)
                 for (int j = part; j < part + VECTOR; j++)
                     total[i][j] = LOCAL(fma)((i < HALF ? above : below)[i % HALF * row], run[j], total[i][j]);
     }
+    for (int i = 0; t->more && i < TALL; i++)
+        UNROLLED(3)
+        for (int part = 0; part < vectors * VECTOR; part += VECTOR)
+            for (int j = part; j < part + VECTOR; j++) total[i][j] += t->out[i * t->apart + j];
     UNROLLED(8)
     for (int i = 0; i < TALL; i++) {
         float *out = t->out + i * t->apart;
-        for (int j = 0; t->more && j < vectors * VECTOR; j++) total[i][j] += out[j];
-        EACH_APART
-        for (int j = 0; j < vectors * VECTOR; j++) out[j] = total[i][j];
+        UNROLLED(3)
+        for (int part = 0; part < vectors * VECTOR; part += VECTOR) {
+            EACH_APART
+            for (int j = part; j < part + VECTOR; j++) out[j] = total[i][j];
+        }
     }
 }
 
@@ -231,8 +242,9 @@ static int64_t LOCAL(pieces_of)(LOCAL(Product) *p)
 /* --- products of many rows --------------------------------------------------------------------- */
 
 /* A part of a product, by some columns of the left matrix and as many rows of some strips. The strips
- * are packed once, for all rows, so many of them as stay in the second cache; a tile's rows of the
- * left matrix stay in the first one while it goes over them. */
+ * are packed once, for all rows, so many of them as stay in the second cache. What stays in the first one
+ * are a tile's rows of the left matrix while it goes over the strips, or a strip while tiles go over
+ * it, if there is room for one and the rows are packed too. */
 typedef struct {
     const LOCAL(Product) *p;
     float *packed;        /* the strips, one after the other */
@@ -249,27 +261,34 @@ static void LOCAL(pack_strip)(void *given, int64_t number)
     LOCAL(pack_right)(t->p, &s, t->k, t->count, t->packed + number * t->count * LOCAL(RUN));
 }
 
-static void LOCAL(multiply_packed)(void *given, int64_t number)
+/* Some rows of the left matrix, at most `MANY`, times some strips. */
+static void LOCAL(multiply_block)(const LOCAL(Panel) *t, int64_t row, int64_t bottom, int64_t first, int64_t end)
 {
     enum { TALL = LOCAL(TALL), RUN = LOCAL(RUN), MANY = LOCAL(MANY) };
-    const LOCAL(Panel) *t = given;
     const LOCAL(Product) *p = t->p;
-    int64_t row = number / t->groups * t->many, bottom = LOCAL(least)(row + t->many, p->rows);
-    int64_t first = t->first + number % t->groups * t->wide, end = LOCAL(least)(first + t->wide, t->end);
     float packed[LOCAL(DEEPER) * MANY];
-    LOCAL(Tile) tile = {NULL, NULL, p->row, p->step, RUN, t->count, 0, NULL, 0};
-    int is_packed = p->step > 1;
-    if (is_packed) tile.row = 1, tile.step = TALL;
-    for (int64_t i = row; i < bottom; i += TALL) {
-        int64_t top = LOCAL(least)(i, p->rows - TALL), since = (i - row) % MANY;
-        if (is_packed && !since) LOCAL(pack_left)(p, i, LOCAL(least)(i + MANY, bottom), t->k, t->count, packed);
-        tile.left = is_packed ? packed + since * t->count : p->left + top * p->row + t->k * p->step;
-        for (int64_t strip = first; strip < end; strip++) {
-            LOCAL(Strip) s = LOCAL(strip_of)(p, strip);
-            tile.right = t->packed + (strip - t->first) * t->count * RUN;
-            LOCAL(multiply_at)(p, &tile, &s, i, t->k || p->more);
-        }
+    int is_packed = p->step > 1, by_strips = is_packed && LOCAL(STAYS);
+    if (is_packed) LOCAL(pack_left)(p, row, bottom, t->k, t->count, packed);
+    LOCAL(Tile) tile = {NULL, NULL, is_packed ? 1 : p->row, is_packed ? TALL : 1, RUN, t->count, 0, NULL, 0};
+    int64_t strips = end - first, tiles = LOCAL(parts)(bottom - row, TALL);
+    for (int64_t number = 0; number < strips * tiles; number++) {
+        int64_t strip = first + (by_strips ? number / tiles : number % strips);
+        int64_t i = row + (by_strips ? number % tiles : number / strips) * TALL;
+        int64_t top = LOCAL(least)(i, p->rows - TALL);
+        LOCAL(Strip) s = LOCAL(strip_of)(p, strip);
+        tile.left = is_packed ? packed + (i - row) * t->count : p->left + top * p->row + t->k;
+        tile.right = t->packed + (strip - t->first) * t->count * RUN;
+        LOCAL(multiply_at)(p, &tile, &s, i, t->k || p->more);
     }
+}
+
+static void LOCAL(multiply_packed)(void *given, int64_t number)
+{
+    const LOCAL(Panel) *t = given;
+    int64_t row = number / t->groups * t->many, bottom = LOCAL(least)(row + t->many, t->p->rows);
+    int64_t first = t->first + number % t->groups * t->wide, end = LOCAL(least)(first + t->wide, t->end);
+    for (; row < bottom; row += LOCAL(MANY))
+        LOCAL(multiply_block)(t, row, LOCAL(least)(row + LOCAL(MANY), bottom), first, end);
 }
 
 /* The sums are taken in parts of one length, or nearly so. */
@@ -309,6 +328,7 @@ KERNEL(matrix_product)
 {
     enum { RUN = LOCAL(RUN), TALL = LOCAL(TALL) };
     enum { LEAST = 128, LARGE = 1 << 27 }; /* rows and multiplications, from which on packing pays */
+    enum { SMALLER = 1 << 24 };            /* where both are packed, and sums are whole: no bit changes */
     int64_t turned = N(6), rows = N(3), inner = N(4), columns = N(5);
     NEED(turned >= 0 && turned <= 2 && inner > 0 && rows >= TALL && columns >= RUN);
     NEED(rows <= INT32_MAX && inner <= INT32_MAX && columns <= INT32_MAX);
@@ -316,7 +336,8 @@ KERNEL(matrix_product)
     LOCAL(Product) p = {F(0), F(1), F(2), rows, inner, columns, inner, 1, columns, columns, 0, 0, 0, 0, 0, 0};
     if (turned == 1) p.row = 1, p.step = rows;
     if (turned == 2) p.line = 0;
-    if (rows >= LEAST && rows * inner >= LARGE / columns) return LOCAL(multiply_many)(&p, N(7) > 1 ? N(7) : 1);
+    int both = LOCAL(STAYS) && turned == 1 && inner <= LOCAL(DEEP) && rows > 2 * LEAST;
+    if (rows >= LEAST && rows * inner >= (both ? SMALLER : LARGE) / columns) return LOCAL(multiply_many)(&p, N(7) > 1 ? N(7) : 1);
     share(LOCAL(multiply_piece), &p, LOCAL(pieces_of)(&p), N(7));
     return NULL;
 }
