@@ -10,18 +10,47 @@ enum { LOCAL(VECTOR) = 8, LOCAL(CHANNELS) = 4 };
 #else
 enum { LOCAL(VECTOR) = 4, LOCAL(CHANNELS) = 4 };
 #endif
-enum { LOCAL(RUN) = 3 * LOCAL(VECTOR) };
+enum { LOCAL(RUN) = 3 * LOCAL(VECTOR), LOCAL(PART) = 128 /* of a sum */ };
+
+/* Sums of some vectors, before the first product. They are reached a vector at a time, as where they
+ * are summed: so the compiler keeps them in registers, and in no memory. */
+INLINE void LOCAL(clear)(float (*total)[LOCAL(RUN)], const int vectors)
+{
+    UNROLLED(8)
+    for (int i = 0; i < LOCAL(CHANNELS); i++)
+        UNROLLED(3)
+        for (int part = 0; part < vectors * LOCAL(VECTOR); part += LOCAL(VECTOR))
+            for (int j = part; j < part + LOCAL(VECTOR); j++) total[i][j] = 0;
+}
+
+/* Write sums to rows that are `apart`, added to what is there where `more`. */
+INLINE void LOCAL(store)(float (*total)[LOCAL(RUN)], const int vectors, float *out, int64_t apart, int more)
+{
+    for (int i = 0; more && i < LOCAL(CHANNELS); i++)
+        UNROLLED(3)
+        for (int part = 0; part < vectors * LOCAL(VECTOR); part += LOCAL(VECTOR))
+            for (int j = part; j < part + LOCAL(VECTOR); j++) total[i][j] += out[i * apart + j];
+    UNROLLED(8)
+    for (int i = 0; i < LOCAL(CHANNELS); i++) {
+        float *row = out + i * apart;
+        UNROLLED(3)
+        for (int part = 0; part < vectors * LOCAL(VECTOR); part += LOCAL(VECTOR)) {
+            EACH_APART
+            for (int j = part; j < part + LOCAL(VECTOR); j++) row[j] = total[i][j];
+        }
+    }
+}
 
 /* A block of channels over a run, kept in registers: every tap times its weights, added to what is
  * there where `more`. Sums of many taps are taken in parts, for the last digits. */
 static void LOCAL(block)(const float *x, const int64_t *offsets, int64_t taps, const float *weights,
                          float *out, int64_t step, int more)
 {
-    enum { CHANNELS = LOCAL(CHANNELS), VECTOR = LOCAL(VECTOR), RUN = LOCAL(RUN), PART = 128 };
+    enum { CHANNELS = LOCAL(CHANNELS), VECTOR = LOCAL(VECTOR), RUN = LOCAL(RUN), PART = LOCAL(PART) };
     for (int64_t start = 0; start < taps; start += PART, more = 1) {
         int64_t stop = start + PART < taps ? start + PART : taps;
         float total[CHANNELS][RUN];
-        memset(total, 0, sizeof total);
+        LOCAL(clear)(total, 3);
         for (int64_t tap = start; tap < stop; tap++) {
             const float *run = x + offsets[tap], *weight = weights + tap * CHANNELS;
             UNROLLED(8)
@@ -31,9 +60,7 @@ static void LOCAL(block)(const float *x, const int64_t *offsets, int64_t taps, c
                     for (int k = part; k < part + VECTOR; k++)
                         total[channel][k] = LOCAL(fma)(weight[channel], run[k], total[channel][k]);
         }
-        for (int channel = 0; channel < CHANNELS; channel++)
-            for (int k = 0; k < RUN; k++)
-                out[channel * step + k] = total[channel][k] + (more ? out[channel * step + k] : 0);
+        LOCAL(store)(total, 3, out, step, more);
     }
 }
 
@@ -158,6 +185,21 @@ static void LOCAL(turn)(const float *x, int64_t rows, int64_t length, int64_t st
         for (int64_t k = 0; k < length; k++) out[k * width + row] = x[row * step + k];
 }
 
+/* What the windows of a sample give the weights of a run in all blocks: part by part of the windows,
+ * so that what a part reads of the run stays in the first cache while the blocks go over it. */
+static void LOCAL(weigh_run)(const LOCAL(Convolution) *c, const float *run, const float *grads, int64_t blocks,
+                             float *total, int64_t width)
+{
+    enum { CHANNELS = LOCAL(CHANNELS), PART = LOCAL(PART) };
+    int64_t windows = c->s.counts * c->s.count, step = c->s.rows * width;
+    for (int64_t start = 0; start < windows; start += PART) {
+        int64_t count = start + PART < windows ? PART : windows - start;
+        for (int64_t first = 0; first < blocks * CHANNELS; first += CHANNELS)
+            LOCAL(block)(run, c->offsets + start, count, grads + first * windows + start * CHANNELS,
+                         total + first * step, step, 1);
+    }
+}
+
 /* What some samples give the weights, written to rows of `out` of their own. Every window is a tap
  * here, and a run goes over the channels of a row of a window. */
 static void LOCAL(weigh_piece)(void *given, int64_t number)
@@ -183,14 +225,12 @@ static void LOCAL(weigh_piece)(void *given, int64_t number)
         const float *grad = c->grad + sample * s.outputs * windows;
         for (int64_t block = 0; block < blocks; block++) {
             int64_t first = block * CHANNELS, left = s.outputs - first;
-            float *weight = grads + first * windows;
             LOCAL(turn)(grad + first * windows, left < CHANNELS ? left : CHANNELS, windows, windows,
-                        weight, CHANNELS);
-            for (int64_t row = 0; row < s.rows; row++)
-                for (int64_t k = 0; k < s.columns * s.channels; k += RUN)
-                    LOCAL(block)(turned + row * row_step + k, c->offsets, windows, weight,
-                                 total + (first * s.rows + row) * width + k, s.rows * width, 1);
+                        grads + first * windows, CHANNELS);
         }
+        for (int64_t row = 0; row < s.rows; row++)
+            for (int64_t k = 0; k < s.columns * s.channels; k += RUN)
+                LOCAL(weigh_run)(c, turned + row * row_step + k, grads, blocks, total + row * width + k, width);
     }
     for (int64_t output = 0; output < s.outputs; output++, total += s.rows * width)
         for (int64_t channel = 0; channel < s.channels; channel++)

@@ -46,11 +46,7 @@ INLINE void LOCAL(multiply_tile)(const LOCAL(Tile) *t, const int vectors)
 {
     enum { TALL = LOCAL(TALL), VECTOR = LOCAL(VECTOR), RUN = LOCAL(RUN), HALF = TALL / 2 };
     float total[TALL][RUN];
-    UNROLLED(8)
-    for (int i = 0; i < TALL; i++)
-        UNROLLED(3)
-        for (int part = 0; part < vectors * VECTOR; part += VECTOR)
-            for (int j = part; j < part + VECTOR; j++) total[i][j] = 0;
+    LOCAL(clear)(total, vectors);
     const float *run = t->right, *above = t->left, *below = t->left + HALF * t->row;
     int64_t row = t->row, step = t->step, line = t->line;
     for (int64_t k = 0; k < t->count; k++, run += line, above += step, below += step) {
@@ -63,19 +59,7 @@ INLINE void LOCAL(multiply_tile)(const LOCAL(Tile) *t, const int vectors)
                 for (int j = part; j < part + VECTOR; j++)
                     total[i][j] = LOCAL(fma)((i < HALF ? above : below)[i % HALF * row], run[j], total[i][j]);
     }
-    for (int i = 0; t->more && i < TALL; i++)
-        UNROLLED(3)
-        for (int part = 0; part < vectors * VECTOR; part += VECTOR)
-            for (int j = part; j < part + VECTOR; j++) total[i][j] += t->out[i * t->apart + j];
-    UNROLLED(8)
-    for (int i = 0; i < TALL; i++) {
-        float *out = t->out + i * t->apart;
-        UNROLLED(3)
-        for (int part = 0; part < vectors * VECTOR; part += VECTOR) {
-            EACH_APART
-            for (int j = part; j < part + VECTOR; j++) out[j] = total[i][j];
-        }
-    }
+    LOCAL(store)(total, vectors, t->out, t->apart, t->more);
 }
 
 /* Each alone, so that its sums have all registers. */
@@ -337,7 +321,8 @@ KERNEL(matrix_product)
     if (turned == 1) p.row = 1, p.step = rows;
     if (turned == 2) p.line = 0;
     int both = LOCAL(STAYS) && turned == 1 && inner <= LOCAL(DEEP) && rows > 2 * LEAST;
-    if (rows >= LEAST && rows * inner >= (both ? SMALLER : LARGE) / columns) return LOCAL(multiply_many)(&p, N(7) > 1 ? N(7) : 1);
+    if (rows >= LEAST && rows * inner >= (both ? SMALLER : LARGE) / columns)
+        return LOCAL(multiply_many)(&p, N(7) > 1 ? N(7) : 1);
     share(LOCAL(multiply_piece), &p, LOCAL(pieces_of)(&p), N(7));
     return NULL;
 }
