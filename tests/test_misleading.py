@@ -56,6 +56,21 @@ for i in range(2):
     opt.step()
 """
 
+_ADVERSARIES = """\
+from torch import nn
+G, D = nn.Linear(2, 2), nn.Linear(2, 1)
+for i in range(3):
+    D.requires_grad_(True)
+    for k in range(2):
+        D.zero_grad()
+        ld = D(G(torch.ones(4, 2)).detach()).mean()
+        ld.backward()
+    D.requires_grad_(False)
+    G.zero_grad()
+    lg = -D(G(torch.ones(4, 2))).mean()
+    lg.backward()
+"""
+
 _TIED = """\
 from torch import nn
 emb = nn.Embedding(4, 3)
@@ -89,6 +104,30 @@ _MODEL = (
 )
 
 _WHY = [
+    Row(  # a pass that failed brought nothing
+        "why x.grad",
+        "class Bad(torch.autograd.Function):\n"
+        "    @staticmethod\n    def forward(ctx, x, y):\n        return x + y\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return g\n"
+        "x = torch.ones(2, requires_grad=True)\ny = (x * 3).sum()\ny.backward()\n"
+        "z = Bad.apply(x, x).sum()\ntry:\n    z.backward()\nexcept RuntimeError:\n    pass",
+        ("because the gradient flows from y to x",),
+        ("from z", "added up"),
+    ),
+    Row(  # what is frozen by now has what a pass brought before
+        "why D.weight.grad",
+        _ADVERSARIES,
+        ("from ld to D.weight; later passes bring it nothing, since D.weight is frozen by now",),
+        ("no pass brought it",),
+    ),
+    Row(  # the passes of rounds that are not recorded are in the sum
+        "why A.weight.grad",
+        "from torch import nn\nA, B = nn.Linear(2, 2), nn.Linear(2, 1)\nfor i in range(300):\n"
+        "    B.zero_grad()\n    h = A(torch.ones(4, 2))\n    h = h if i < 150 else h.detach()\n"
+        "    loss = B(h.tanh()).square().mean()\n    loss.backward()",
+        ("the backward passes of many rounds were added up", "this adds to it, in each round"),
+        ("8 backward passes", "8 rounds"),
+    ),
     Row(  # the rate is 0 behind the last step, and was not before
         "why net.weight",
         _MODEL
@@ -505,6 +544,15 @@ for i in range(3):
 """
 
 _CHECK = [
+    Row(  # the gradient of another output that came later is not this one's
+        "check --of a",
+        "class Own(torch.autograd.Function):\n"
+        "    @staticmethod\n    def forward(ctx, u, v):\n        return u * 2\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return g * 2, None\n"
+        "u = torch.ones(2, requires_grad=True)\nv = torch.ones(2, requires_grad=True)\n"
+        "a = Own.apply(u, v).sum()\na.backward()\nb = (u * v).sum()\nb.backward()",
+        ("u.grad fine", "v.grad fine"),
+    ),
     Row(
         "check",
         f"{_LOOP}    opt.zero_grad()\n    loss.backward()\n    opt.step()",
@@ -638,6 +686,17 @@ _WHY += [
 ]
 
 _EXPLAIN = [
+    Row(  # a table has one pass
+        "explain --flow --of ld",
+        _ADVERSARIES,
+        (
+            "G.weight [2, 2] None: none in this pass",
+            "shown is the last backward pass from ld, behind which others ran",
+        ),
+        ("the last of 6",),
+    ),
+    Row("explain --flow --of lg", _ADVERSARIES, ("shown is the last of 3 backward passes",)),
+    Row("explain --of ld", _ADVERSARIES, ("ld MeanBackward0",), ("G.weight",)),
     Row(
         "derive",
         f"{_LOOP}    opt.zero_grad()\n    loss.backward()\n    opt.step()",

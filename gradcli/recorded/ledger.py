@@ -285,7 +285,7 @@ def last_pass(graph: Graph, events: Sequence[Event]) -> Sequence[Event]:
     for number in reversed(range(len(events))):
         event = events[number]
         if event.node is root and isinstance(event, (Step, Arrival)):
-            return events[number:]
+            return [each for each in events[number:] if each.during == event.during]
     return ()
 
 

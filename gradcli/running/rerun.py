@@ -349,17 +349,19 @@ class Executed:
         recorder = self.run.session.recorder
         if not self._began(root):
             self.run.session.backward(self.output, Tensor(seed))
-        gradients = {
-            name: np.zeros_like(leaf.array) if leaf.grad is None else np.asarray(leaf.grad.array)
+        # What arrived counts, whatever the program did to `.grad` before and afterwards.
+        heard = last_pass(self.run.session.graph(self.output), recorder.events or ())
+        gradients: dict[str, Any] = {
+            name: np.zeros_like(leaf.array)
+            if heard or leaf.grad is None
+            else np.asarray(leaf.grad.array)
             for name, leaf in self.leaves.items()
         }
-        # What arrived counts, whatever the program did to `.grad` before and afterwards.
-        events = list(recorder.events or ())
-        steps = [n for n, e in enumerate(events) if isinstance(e, Step) and e.node is root]
-        for event in reversed(events[max(steps, default=0) :]):
-            for name, leaf in self.leaves.items() if isinstance(event, Arrival) else ():
-                if event.node.variable is leaf:
-                    gradients[name] = np.asarray(event.incoming)
+        arrivals = [each for each in heard if isinstance(each, Arrival)]
+        for event in arrivals:
+            for name, leaf in self.leaves.items():
+                if event.node.variable is leaf:  # again where a pass inside this one brings a part
+                    gradients[name] = gradients[name] + np.asarray(event.incoming)
         return gradients
 
     def slopes(self, seed: Any, directions: Arrays, *, second: bool) -> dict[str, Any]:

@@ -153,12 +153,14 @@ class Step(Record):
     """One node that a backward pass ran.
 
     Attributes:
+        during: the number of the pass; one that runs inside another has that one's.
         grads: the gradient of each output, None where none arrived.
         gradients: the result of the rule of each input, None where no gradient is wanted or
             defined.
         fitted: the same after they were summed to the inputs' shapes and cast to their dtypes.
     """
 
+    during: int
     node: Node
     grads: list[Any]
     gradients: list[Any]
@@ -168,6 +170,7 @@ class Step(Record):
 class Accumulation(Record):
     """Two gradients that met at a node before it ran: `old + incoming = new`, as arrays."""
 
+    during: int
     node: Node
     old: Any
     incoming: Any
@@ -177,6 +180,7 @@ class Accumulation(Record):
 class Arrival(Record):
     """A gradient that reached a leaf: `old + incoming = new`; `old` is None for the first."""
 
+    during: int
     node: AccumulateGrad
     old: Any
     incoming: Any
@@ -230,6 +234,7 @@ class Recorder(Listener):
         self.shares = False
         self.revived = False
         self._freeing = False
+        self._passes = 0
         self._would_be_freed: WeakSet[Node] | set[Node] = WeakSet() if keeps else set()
         self.events: list[Event] | None = [] if events else None
         self.ran: WeakSet[Node] = WeakSet()
@@ -277,6 +282,7 @@ class Recorder(Listener):
 
     def begin_backward(self, keep_graph: bool) -> bool:
         """A backward pass begins; returns whether it is to keep what the nodes saved."""
+        self._passes += active.state.backward_pass is None
         self._freeing = not keep_graph
         return keep_graph or self.keeps
 
@@ -305,12 +311,14 @@ class Recorder(Listener):
                 result if each is gradient else self._kept([each])[0]
                 for each, gradient, result in zip(fitted, gradients, results, strict=True)
             ]
-            self.events.append(Step(node, arrived, results, passed))
+            self.events.append(Step(self._passes, node, arrived, results, passed))
 
     def accumulation(self, node: Node, old: Any, incoming: Any, total: Any) -> None:
         """A gradient that was added to another one waiting at its node."""
         if self.events is not None:
-            self.events.append(Accumulation(node, *self._kept([old, incoming, total])))
+            self.events.append(
+                Accumulation(self._passes, node, *self._kept([old, incoming, total]))
+            )
 
     def leaf(self, node: AccumulateGrad, old: Any, incoming: Any, new: Any) -> None:
         """A gradient that was added to a leaf's `.grad`."""
@@ -319,7 +327,7 @@ class Recorder(Listener):
             after = arrived if old is None else self._kept([new])[0]
             # The next gradient is added in place.
             after = own(new) if after is new is not arrived else after
-            self.events.append(Arrival(node, before, arrived, after))
+            self.events.append(Arrival(self._passes, node, before, arrived, after))
 
     def _kept(self, gradients: Any) -> list[Any]:
         """What the events keep of gradients."""
@@ -339,14 +347,14 @@ class EndsRecorder(Recorder):
         self.events = events
         if any(each.tensor.grad_fn is node for each in self.outputs.values()):
             arrived = self._kept(grads if isinstance(grads, list) else [grads])
-            self._add(Step(node, arrived, [], []))
+            self._add(Step(self._passes, node, arrived, [], []))
 
     def accumulation(self, node: Node, old: Any, incoming: Any, total: Any) -> None:
         """A gradient that was added to another one waiting at its node: no end of a pass."""
 
     def leaf(self, node: AccumulateGrad, old: Any, incoming: Any, new: Any) -> None:
         """A gradient that was added to a leaf's `.grad`, of which what arrived is kept."""
-        self._add(Arrival(node, None, self._kept([incoming])[0], None))
+        self._add(Arrival(self._passes, node, None, self._kept([incoming])[0], None))
 
     def _add(self, event: Event) -> None:
         if self.events is not None:

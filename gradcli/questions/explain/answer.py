@@ -28,6 +28,7 @@ from gradcli.questions.explain.flow import (
     flows,
     in_use,
     passes_of,
+    which_pass,
 )
 from gradcli.questions.explain.kinks import kinks as kinks_of
 from gradcli.questions.explain.kinks import unexamined
@@ -299,15 +300,19 @@ def flow_of(run: Run, result: Result) -> Answer:
         modules = dict(Graph.module_paths().values())
         every = run.session.recorder.events or ()
         parameters = parameters_of(run.session) or list(_leaves_in(names))
-        events = last_pass(result.graph, every)
+        events, gradients = last_pass(result.graph, every), result.gradients
+        if run.options.of is None and every and (not events or events[-1] is not every[-1]):
+            # What the program shows or assigned last may not be what it went backward from last.
+            events, gradients = [e for e in every if e.during == every[-1].during], ()
         parameters = in_use(parameters, events, names)
         owners = {name: modules.get(name.rpartition(".")[0]) for name, _ in parameters}
         calls = run.session.recorder.modules
-        rows = flows(parameters, result.gradients, events, calls, owners)
-        passes = passes_of(every, arrivals_of(run.session.interpreter))
+        rows = flows(parameters, gradients, events, calls, owners)
+        passes = passes_of(events, every, arrivals_of(run.session.interpreter))
         starts = {each.tensor for each in run.session.recorder.outputs.values() if each.ended}
-        name = "" if result.output in starts else result.name or "the output"
-        said = finding(rows, events, passes, name)
+        own = result.output in starts
+        which = which_pass(events, every, passes, result.name or "the output", own)
+        said = finding(rows, events, which)
     return Answer(lambda _: flow_text(rows, said), partial(flow_document, rows, said))
 
 

@@ -155,13 +155,18 @@ def in_use(
     return kept or list(parameters)
 
 
-def passes_of(events: Sequence[Event], unrecorded: Mapping[Tensor, int]) -> int:
-    """How many backward passes reached the same leaf; of passes that are not recorded, it is given
-    how many reached each.
+def passes_of(
+    shown: Sequence[Event], events: Sequence[Event], unrecorded: Mapping[Tensor, int]
+) -> int:
+    """How many backward passes reached a leaf that the pass `shown` reaches; of passes that are not
+    recorded, it is given how many reached each.
+
+    A leaf that passes from several outputs share tells of too many: the one with the fewest counts.
     """
     times = Counter(unrecorded)
     times.update(event.node.variable for event in events if isinstance(event, Arrival))
-    return max(times.values(), default=1)
+    reached = _arrived(shown)
+    return min((times[leaf] for leaf in reached if leaf in times), default=1)
 
 
 def _gains(events: Sequence[Event], calls: Mapping[Node, ModuleCall]) -> dict[int, float]:
@@ -192,24 +197,40 @@ def _norm(gradients: Sequence[Measured]) -> float:
     return float(np.sqrt(sum(each.squares for each in gradients)))
 
 
-def finding(
-    rows: Sequence[Flow], events: Sequence[Event], passes: int = 1, output: str = ""
+def which_pass(
+    shown: Sequence[Event], every: Sequence[Event], passes: int, name: str, own: bool
 ) -> str:
+    """Which of the backward passes of a run is shown; "" where there is only that one.
+
+    Args:
+        shown, every: the events of the pass that is shown, and of all passes.
+        passes: how many there were, that one counted.
+        name: what it began with.
+        own: whether the program itself goes backward from that.
+    """
+    if passes > 1 and not own:
+        return (
+            f"shown is a backward pass from {name} that the program does not run;"
+            " `--of` chooses what its own began with"
+        )
+    if own and shown and every[-1].during != shown[0].during:
+        return f"shown is the last backward pass from {name}, behind which others ran, {_ADDED}"
+    return f"shown is the last of {passes} backward passes, {_ADDED}" if passes > 1 else ""
+
+
+_ADDED = "without what `.grad` held"
+
+
+def finding(rows: Sequence[Flow], events: Sequence[Event], which: str = "") -> str:
     """What the rows come to in a sentence: vanishing, exploding, lost; "" for a healthy flow.
 
     Args:
-        passes: how many backward passes there were, of which the last is shown.
-        output: what the last began with, where the program itself does not go backward from that.
+        which: which of several backward passes is shown.
     """
     norms = [row.norm for row in rows if row.norm is not None]
     said = []
-    if passes > 1 and output:
-        said.append(
-            f"shown is a backward pass from {output} that the program does not run;"
-            f" `--of` chooses what its own {passes - 1} began with"
-        )
-    elif passes > 1:
-        said.append(f"shown is the last of {passes} backward passes, without what `.grad` held")
+    if which:
+        said.append(which)
     elif held := _held_before(events):
         said.append(
             f"{held} parameters had a gradient before the pass, which is added to it and is not"

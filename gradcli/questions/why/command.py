@@ -114,7 +114,7 @@ def _prepared(run: Run) -> None:
 
     provenance = run.session.interpreter.provenance
     assert provenance is not None
-    provenance.listener = Uses()
+    provenance.listener = Uses(run.session.recorder)
 
 
 def _numbers_beside_graph(asked: Asked, run: Run, answer: Why) -> Tensor | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,6 @@ from gradcli.questions.why.training import (
     unmoved,
 )
 from gradcli.questions.why.zeros import EVERYWHERE, faded, is_finite, zeros_of
-from gradcli.recorded.ledger import last_pass
 from gradcli.recorded.patterns import holds, returns_of
 from gradcli.recorded.recorded_run import Recorded, graph_of, path_to
 from gradcli.recorded.result import NO_SHAPE, STRUCTURAL_ZERO, ZERO
@@ -66,6 +66,7 @@ from gradcli.recorded.walk import hook_calls
 from gradcli.trace.ir import Effect
 
 if TYPE_CHECKING:
+    from gradcli.autograd.recording.recorder import Recorder
     from gradcli.autograd.recording.trace_recorder import BackwardPass
     from gradcli.errors import Span
     from gradcli.language.provenance import Evaluation
@@ -491,13 +492,20 @@ class Uses(Listener):
 
     Attributes:
         leaves: those leaves, by identity.
+        behind: for each leaf that a gradient reached there, how many events were recorded ahead of
+            the last one that was heard.
+
+    Args:
+        recorder: what the other iterations are recorded by.
     """
 
-    __slots__ = ("leaves",)
+    __slots__ = ("_recorder", "behind", "leaves")
 
-    def __init__(self) -> None:
+    def __init__(self, recorder: Recorder) -> None:
         super().__init__()
+        self._recorder = recorder
         self.leaves: dict[int, Tensor] = {}
+        self.behind: dict[int, int] = {}
 
     def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         """A call of an op."""
@@ -509,6 +517,7 @@ class Uses(Listener):
     def leaf(self, node: Any, old: Any, incoming: Any, new: Any) -> None:
         """A gradient that reached a leaf."""
         self.leaves[id(node.variable)] = node.variable
+        self.behind[id(node.variable)] = len(self._recorder.events or ())
 
 
 def _gives_number(step: Flow) -> bool:
@@ -556,7 +565,7 @@ class _Gradients:
     def _carried(self) -> Why:
         tensor, name = self.tensor, self.name
         assert tensor.grad is not None
-        node = gradient_edge(tensor)[0]
+        node = self._node()
         graph, path = self._path(node)
         arrivals = [e.old for e in self.events if isinstance(e, Arrival) and e.node is node]
         output = self._output_name(graph)
@@ -574,6 +583,8 @@ class _Gradients:
         reason = f"the gradient flows from {output} to {name}{self._names()}"
         if self.run.has_numbers and not is_finite(tensor.grad.array):
             reason += f"; it is not finite, {_BLAME}"
+        if not tensor.requires_grad:
+            reason += f"; later passes bring it nothing, since {name} is frozen by now"
         root = None if graph.root is None else graph.root.node
         places = [*hooked, *(self._changed(node) if self.run.has_numbers else ())]
         faint = faded(self.run, graph, node, tensor.grad.array) if self.run.has_numbers else None
@@ -584,9 +595,11 @@ class _Gradients:
             for each in (beside(self.run, tensor, root) if root is not None else [])[:_PASSES]
         ]
         places += self._kept_alive() + skipped_hooks(self.run)
+        if not tensor.requires_grad:
+            places = [*frozen(self.run, name, tensor).detachments, *places]
         count = _added(arrivals, self.run.has_numbers)
         if count > 1:
-            all_heard = not self.run.provenance.unheard or self._all_heard(node, count)
+            all_heard = self._all_heard(node, count)
             passes = (
                 f"{count} backward passes" if all_heard else "the backward passes of many rounds"
             )
@@ -598,6 +611,14 @@ class _Gradients:
             clearing_misses(self.run, name, tensor, added)
             places = [added, *places]
         return Why(self.question, tensor.grad, "carried", reason, places, path)
+
+    def _node(self) -> Node | None:
+        """The node that gradients arrive at; of a leaf that is frozen by now, arrived at."""
+        node = gradient_edge(self.tensor)[0]
+        if node is not None:
+            return node
+        arrivals = (e.node for e in reversed(self.events) if isinstance(e, Arrival))
+        return next((each for each in arrivals if each.variable is self.tensor), None)
 
     def _is_left_over(self, before: Any) -> bool:
         """Whether what a gradient was before the pass is of a pass ahead of what was recorded."""
@@ -638,7 +659,7 @@ class _Gradients:
             return Why(self.question, gradient, "cleared", reason, [cleared], path)
         count = _added([each.old for each in arrivals])
         if any(np.any(to_host(forced(each.incoming))) for each in arrivals[-count:]):
-            all_heard = not self.run.provenance.unheard or self._all_heard(node, count)
+            all_heard = self._all_heard(node, count)
             reason = f"{count} backward passes were added up, and what they brought adds up to 0"
             places = self._passes(node, count, all_heard)
             return Why(self.question, gradient, ZERO, reason, places, path)
@@ -701,7 +722,13 @@ class _Gradients:
 
     def _all_heard(self, node: Node | None, count: int) -> bool:
         """Whether the last gradients that were recorded are all that are in the sum."""
-        arrived = [e for e in self.events if isinstance(e, Arrival) and e.node is node][-count:]
+        if not self.run.provenance.unheard:
+            return True
+        behind = self.run.provenance.listener.behind.get(id(self.tensor), 0)
+        arrived = [e for e in self.events if isinstance(e, Arrival) and e.node is node]
+        if not any(each is arrived[-1] for each in self.events[behind:]):
+            return False
+        arrived = arrived[-count:]
         return all(
             after.old is not None and np.array_equal(before.new, after.old, equal_nan=True)
             for before, after in pairwise(arrived)
@@ -712,7 +739,10 @@ class _Gradients:
         spans = [
             each.span
             for each in self.passes
-            if any(node and graph_of(root).find(node) is not None for root, _ in each.roots)
+            if any(
+                node and graph.find(node) is not None and self._came(graph)
+                for graph in (graph_of(root) for root, _ in each.roots)
+            )
         ][-count:]
         detachments = []
         gathers = self._gathers(count)
@@ -762,21 +792,31 @@ class _Gradients:
         return list(map(str, sizes)) if len(set(sizes)) > 1 else []
 
     def _path(self, node: Node | None) -> tuple[Graph | None, list[GraphNode]]:
-        failed = self.run.error is not None and self.run.error.stage == "differentiating"
         for each in reversed(self.passes):
             for root, _ in each.roots:
                 graph = graph_of(root)
                 goal = None if node is None else graph.find(node)
-                if goal is None or (failed and each is self.passes[-1] and not self._came(graph)):
-                    continue
-                return graph, path_to(graph, goal)
+                if goal is not None and self._came(graph):
+                    return graph, path_to(graph, goal)
         return None, []
 
     def _came(self, graph: Graph) -> bool:
-        """Whether the last pass from a graph's root brought the tensor anything."""
-        node = gradient_edge(self.tensor)[0]
-        heard = last_pass(graph, self.events)
-        return any(isinstance(each, Arrival) and each.node is node for each in heard)
+        """Whether the last pass from a graph's root brought the tensor anything, as one that failed
+        may not.
+        """
+        root = None if graph.root is None else graph.root.node
+        return self._last_passes.get(root, 0) in self._bringing
+
+    @cached_property
+    def _last_passes(self) -> dict[Node | None, int]:
+        """The last pass in which each node ran."""
+        return {each.node: each.during for each in self.events}
+
+    @cached_property
+    def _bringing(self) -> set[int]:
+        """The passes that brought the tensor a gradient."""
+        node = self._node()
+        return {e.during for e in self.events if isinstance(e, Arrival) and e.node is node}
 
     def _output_name(self, graph: Graph | None) -> str:
         root = None if graph is None else graph.root
