@@ -73,6 +73,7 @@ ROWS = [
             "(x * 1).random_(5)",
             "(x * 1).random_(2, 5)",
             "torch.bernoulli(x)",
+            "torch.poisson(x)",
         )
     ],
     Row(_SEEDED + "torch.bernoulli(x, 0.5)", order=0, float32=False, x=unit(2, 3)),

@@ -207,7 +207,7 @@ def word_failure(error: GradcliError, symbol: str, left: Any, right: Any) -> Non
 def _not_defined(symbol: str, left: Any, right: Any, error: Exception) -> str:
     """CPython's text for an operator that is not defined for its operands."""
     names = (type_name(left), type_name(right))
-    if not isinstance(error, GradcliError) and names == (type(left).__name__, type(right).__name__):
+    if isinstance(error, TypeError) and names == (type(left).__name__, type(right).__name__):
         return str(error)
     if symbol == "+" and isinstance(left, (str, list, tuple)):
         return f'can only concatenate {names[0]} (not "{names[1]}") to {names[0]}'
@@ -215,7 +215,7 @@ def _not_defined(symbol: str, left: Any, right: Any, error: Exception) -> str:
         return "only integer tensors of a single element can be converted to an index"
     if symbol in _COMPARISONS:
         return f"'{symbol}' not supported between instances of '{names[0]}' and '{names[1]}'"
-    return f"unsupported operand type(s) for {symbol}: '{names[0]}' and '{names[1]}'"
+    return f"unsupported operand type(s) for {_shown(symbol)}: '{names[0]}' and '{names[1]}'"
 
 
 _REPEATED = (list, tuple, str, bytes)
@@ -298,8 +298,12 @@ def unsupported(symbol: str, left: Any, right: Any) -> TypeError:
     names = f"'{type(left).__name__}' and '{type(right).__name__}'"
     if symbol in COMPARISONS:
         return TypeError(f"'{symbol}' not supported between instances of {names}")
-    shown = "** or pow()" if symbol == "**" else symbol
-    return TypeError(f"unsupported operand type(s) for {shown}: {names}")
+    return TypeError(f"unsupported operand type(s) for {_shown(symbol)}: {names}")
+
+
+def _shown(symbol: str) -> str:
+    """An operator as CPython's errors name it."""
+    return "** or pow()" if symbol == "**" else symbol
 
 
 def own_operator(symbol: str, left: Any, right: Any) -> Callable[[], Any] | None:

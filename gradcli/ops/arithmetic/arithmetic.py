@@ -462,19 +462,24 @@ def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tenso
 
 
 def no_derivative(
-    name: str, help: str, raises: str = "RuntimeError", *, pytorch: str = ""
+    name: str, help: str, raises: str = "RuntimeError", *, pytorch: str = "", listed: bool = True
 ) -> Function:
     """The rule of an op that PyTorch defines no derivative for: it raises E409. `pytorch` is how
-    PyTorch names what has none, where that is not `name`.
+    PyTorch names what has none, where that is not `name`; an op that is not `listed` among its
+    derivatives has another text.
 
     Where the op's node has a name of its own, PyTorch's error is a NotImplementedError.
     """
+
+    text = f"derivative for aten::{name} is not implemented"
+    if listed:
+        text = f"the derivative for '{pytorch or name}' is not implemented."
 
     def rule(grad: Any) -> Any:
         raise GradcliError(
             "E409",
             f"the derivative of {name} is not implemented",
-            text=f"the derivative for '{pytorch or name}' is not implemented.",
+            text=text,
             raises=raises,
             help=help,
         )
@@ -482,7 +487,9 @@ def no_derivative(
     return rule
 
 
-_no_quotient = no_derivative("floor_divide", "divide with `/`, and floor() a detached value")
+_no_quotient = no_derivative(
+    "floor_divide", "divide with `/`, and floor() a detached value", listed=False
+)
 
 
 def _floored(self: Any, other: Any) -> Any:

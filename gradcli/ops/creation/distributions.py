@@ -19,7 +19,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.random.generator import Generator
 from gradcli.autograd.inplace.writes import check_inplace, write
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.binding.arguments import (
@@ -103,6 +103,7 @@ def _redrawn(name: str, node_name: str) -> Op:
 
 
 bernoulli_of = _redrawn("bernoulli", "BernoulliBackward0")
+_poisson_of = _redrawn("poisson", "PoissonBackward0")
 _bernoulli_of_number = op(
     "bernoulli",
     lambda self, values: values,
@@ -599,13 +600,15 @@ def _binomial_large(source: Generator, count: float, prob: float) -> float:
 
 @function("poisson", effects=(RANDOM,))
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
-    """Counts of a Poisson distribution, each element the rate of one.
+    """Counts of a Poisson distribution, each element the rate of one; its gradient is 0.
 
     Raises E204 for negative rates.
     """
+    refuse_batched("poisson()", input)
     if not np.all(input.array >= 0):
         raise runtime_error("invalid Poisson rate, expected rate to be non-negative")
-    return Tensor(_each("poisson", _poisson, generator, (input,), input.array.dtype))
+    drawn = _each("poisson", _poisson, generator, (input,), input.array.dtype)
+    return _poisson_of.apply(input, drawn)
 
 
 @function("binomial", effects=(RANDOM,))
@@ -614,5 +617,6 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
     Example: torch.binomial(tensor([5., 9.]), tensor([0.5, 0.2]))
     """
+    refuse_batched("binomial()", count, prob)
     look(None, count.array, prob.array)
     return Tensor(_each("binomial", _binomial, generator, (count, prob), prob.array.dtype))

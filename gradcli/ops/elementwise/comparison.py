@@ -33,7 +33,7 @@ from gradcli.ops.binding.catalogue import (
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.doc import BY_KINDS, NEVER, READS, SCALAR
-from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
+from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Function, Op, op, pointwise
 from gradcli.state import look
 
@@ -184,7 +184,12 @@ expose(bitwise_not, inplace=True)
 
 
 def _inverted(value: Tensor) -> Tensor:
-    check_dtype("bitwise_not", value.dtype, dtype_names("float", "complex", raises="TypeError"))
+    if value.dtype.category in ("float", "complex"):
+        raise dtype_error(
+            f"`~` is not defined for {value.dtype}",
+            text="~ (operator.invert) is only implemented on integer and Boolean-type tensors",
+            raises="TypeError",
+        )
     return bitwise_not.apply(value)
 
 
@@ -294,7 +299,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 # --- the step function ---------------------------------------------------------------------------
 
 
-_no_step = no_derivative("heaviside", "take heaviside() of a detached tensor")
+_no_step = no_derivative("heaviside", "take heaviside() of a detached tensor", listed=False)
 _heaviside = pointwise(
     "heaviside",
     lambda self, values: np.where(self == 0, values, (self > 0).astype(self.dtype))[()],
