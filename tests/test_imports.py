@@ -109,6 +109,46 @@ except SystemExit:
     assert [name for name in loaded if name.startswith("gradcli.cli.commands.")] == []
 
 
+COMPILED = """
+import re, sys
+from re import _compiler
+
+texts, compile = set(), _compiler.compile
+
+def hear(event, arguments):
+    if event == "compile":
+        texts.add(str(arguments[1]))
+
+def compiled(pattern, flags):
+    frame = sys._getframe(1)
+    while frame.f_globals["__name__"] == "re":
+        frame = frame.f_back
+    by = frame.f_globals["__name__"]
+    assert not by.startswith("gradcli.") or by == "gradcli.language.parser.lexer", pattern
+    return compile(pattern, flags)
+
+sys.addaudithook(hear)
+_compiler.compile = compiled
+from gradcli.cli.main import main
+try:
+    main(["run", {path!r}])
+except SystemExit as end:
+    assert end.code == 0, end.code
+assert {backward!r} in texts and not any("recorded backward" in text for text in texts), texts
+assert "gradcli.language.native" not in sys.modules
+"""
+
+
+def test_a_short_program_compiles_little(tmp_path: Path, home: Path) -> None:
+    """Of the patterns the lexer's, of an op's two backward functions the one that it calls."""
+    file = tmp_path / "program.grad"
+    text = (
+        "import torch\na = torch.tensor(2.0, requires_grad=True)\ne = (a + 1) * a\ne.backward()\n"
+    )
+    file.write_text(text + "print(a.grad)\n" * 20)
+    _modules_after(COMPILED.format(path=str(file), backward="<backward of mul>"), home)
+
+
 def test_the_page_of_usage_imports_no_command_but_that_of_programs(tmp_path: Path) -> None:
     program = "from gradcli.cli.main import run\nrun(['--help'])"
     commands = "gradcli.cli.commands."

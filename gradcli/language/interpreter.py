@@ -45,13 +45,22 @@ each. Those frames are not on the C stack; what is, `DEEPEST_HOST_CALL` bounds.
 """
 
 
-_SEVERAL = 8
-"""Statements from which on a program is worth nodes in C."""
+_SEVERAL = 64
+"""Statements from which on a program that repeats none is worth nodes in C: what they save there is
+by then as much as it takes to load them.
+"""
 
 _PROGRAM = Scope()
 """The scope of what stands in no function."""
 
-_REPEATING = (tree.Class, tree.Def, tree.For, tree.While)
+_REPEATING = ("for", "while", "def", "lambda", "class")
+"""Words without one of which nothing in a program runs twice."""
+
+
+def _repeats(node: tree.Expression | tree.Statement) -> bool:
+    """Whether something in a statement may run more than once, as far as its words tell."""
+    text = node.span.text
+    return any(word in text for word in _REPEATING)
 
 
 class Interpreter:
@@ -112,7 +121,7 @@ class Interpreter:
         """These statements come, one after the other: whether nodes are worth it is known now."""
         if self._statements < _SEVERAL and (
             self._statements + len(statements) >= _SEVERAL
-            or any(isinstance(each, _REPEATING) for each in statements)
+            or any(_repeats(each) for each in statements)
         ):
             self._load_nodes()
 
@@ -128,7 +137,7 @@ class Interpreter:
 
     def _count(self, node: tree.Expression | tree.Statement) -> None:
         self._statements += 1
-        if self._statements >= _SEVERAL or isinstance(node, _REPEATING):
+        if self._statements >= _SEVERAL or _repeats(node):
             self._load_nodes()
 
     def _forget_graphs(self, leaf: Tensor) -> None:

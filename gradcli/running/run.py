@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # --- the transcript -----------------------------------------------------------------------------
 
 
-_LAST = re.compile(r"(?<!\w)_(?!\w)")
+_LAST = r"(?<!\w)_(?!\w)"
 """A use of `_`, the value shown last."""
 
 
@@ -94,7 +94,7 @@ class Transcript:
         texts = [span.text for span, _ in self._statements]
         last = None
         for number, (_, is_last) in enumerate(self._statements):
-            if last is not None and _LAST.search(texts[number]):
+            if last is not None and re.search(_LAST, texts[number]):
                 texts[last] = f"_ = {texts[last]}"
                 last = None
             if is_last:

@@ -57,7 +57,7 @@ class Style(Record):
         lines = []
         for line in text.split("\n"):
             indent = shown = line[: len(line) - len(line.lstrip(" "))]
-            for word in _UNBROKEN.findall(line[len(indent) :]):
+            for word in re.findall(_UNBROKEN, line[len(indent) :]):
                 if shown.strip() and columns(shown + word) > room:
                     lines.append(shown)
                     shown = indent + word.lstrip(" ")
@@ -67,7 +67,7 @@ class Style(Record):
         return "\n".join(lines)
 
 
-_UNBROKEN = re.compile(r" *(?:`[^`]*`|(?<!\w)'[^']*'|(?<=: )gradcli .*|[^ ])+| +")
+_UNBROKEN = r" *(?:`[^`]*`|(?<!\w)'[^']*'|(?<=: )gradcli .*|[^ ])+| +"
 """A word with the blanks before it: what is quoted, and a command behind a colon, are one."""
 
 

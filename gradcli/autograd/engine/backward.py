@@ -459,7 +459,7 @@ def retain_grad(tensor: Tensor) -> None:
 # --- warnings -------------------------------------------------------------------------------------
 
 
-_COMPARES = re.compile(r"[<>]|[=!]=")
+_COMPARES = r"[<>]|[=!]="
 
 
 def check_root(output: Tensor) -> None:
@@ -471,7 +471,7 @@ def check_root(output: Tensor) -> None:
         return
     assigned = re.compile(rf"^[ \t]*({re.escape(name)} *=(?!=)(.*))$", re.MULTILINE)
     assignments = list(assigned.finditer(place.source.text, 0, place.start))
-    if not assignments or _COMPARES.search(assignments[-1][2]) is None:
+    if not assignments or re.search(_COMPARES, assignments[-1][2]) is None:
         return
     last = assignments[-1]
     active.state.warn(

@@ -363,17 +363,6 @@ _FIXED: dict[str, Any] = {
 def node_class(op: Op) -> type[Node]:
     """The class of an op's nodes: its slots hold what the rules need, its `run` calls the rules."""
     signature = signature_of(op)
-    writer = _RunWriter(signature)
-    namespace = dict(_FIXED, op=op)
-    rules = {f"rule_{name}": rule for name, rule in op.rules.items()}
-    if op.joint is not None:
-        rules["joint"] = op.joint
-    namespace.update(rules)
-    lines = [*writer.run(recorded=True), *writer.result_storage()]
-    exec(compile("\n".join(lines), f"<recorded backward of {op.name}>", "exec"), namespace)
-    with_arrays = namespace | {name: on_arrays(rule) for name, rule in rules.items()}
-    lines = writer.run(recorded=False)
-    exec(compile("\n".join(lines), f"<backward of {op.name}>", "exec"), with_arrays)
     body: dict[str, Any] = {
         "__slots__": tuple(signature.slots()),
         "node_name": op.node_name,
@@ -384,14 +373,39 @@ def node_class(op: Op) -> type[Node]:
         "fresh": True,
         "leaves_complex": op.node_name in LEAVING_COMPLEX,
         "refuses": op.node_name == "NotImplemented",
-        "run": with_arrays["run"],
-        "run_recorded": namespace["run_recorded"],
         "language_getattr": saved_attribute,
         "language_names": saved_attribute_names,
     }
-    if "save_result_storage" in namespace:
+    if storing := _RunWriter(signature).result_storage():
+        namespace = dict(_FIXED)
+        exec(compile("\n".join(storing), f"<results of {op.name}>", "exec"), namespace)
         body["save_result_storage"] = namespace["save_result_storage"]
-    return type(op.node_name, (Node,), body)
+    kind: type[Node] = type(op.node_name, (Node,), body)
+    for recorded in (False, True):
+        _write_when_called(kind, signature, recorded)
+    return kind
+
+
+def _write_when_called(kind: type[Node], signature: Signature, recorded: bool) -> None:
+    """Give a class its `run`, or its `run_recorded`, which is written at the first call: the text
+    takes a while to compile, and a program needs one of the two at most of its ops.
+    """
+    op = signature.op
+    name = "run_recorded" if recorded else "run"
+
+    def write(node: Any, grads: Any, keep: bool) -> Any:
+        rules: dict[str, Any] = {f"rule_{each}": rule for each, rule in op.rules.items()}
+        if op.joint is not None:
+            rules["joint"] = op.joint
+        if not recorded:
+            rules = {each: on_arrays(rule) for each, rule in rules.items()}
+        namespace = dict(_FIXED, op=op, **rules)
+        file = f"<{'recorded ' if recorded else ''}backward of {op.name}>"
+        exec(compile("\n".join(_RunWriter(signature).run(recorded)), file, "exec"), namespace)
+        setattr(kind, name, namespace[name])
+        return namespace[name](node, grads, keep)
+
+    setattr(kind, name, write)
 
 
 _on_arrays: dict[Function, Function] = {}

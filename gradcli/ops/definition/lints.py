@@ -214,11 +214,11 @@ def _is_exp_inside(node: Node) -> bool:
     if len(inner) != 1 or inner[0].node_name != "ExpBackward0":
         return False
     text = "" if node.place is None else node.place.text
-    is_one_more = node.node_name == "AddBackward0" and _ONE_MORE.search(text) is not None
+    is_one_more = node.node_name == "AddBackward0" and re.search(_ONE_MORE, text) is not None
     return is_one_more or node.node_name.startswith("Sum")
 
 
-_ONE_MORE = re.compile(r"^\(*1(\.0*)? *\+|\+ *1(\.0*)?\)*$")
+_ONE_MORE = r"^\(*1(\.0*)? *\+|\+ *1(\.0*)?\)*$"
 
 
 def _created_here(node: Node) -> tuple[Label, ...]:

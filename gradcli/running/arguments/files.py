@@ -69,7 +69,7 @@ def decoded(data: bytes, name: str, first_line: int = 1) -> str:
     Raises E503 with the line of what is not UTF-8, E002 for a mark inside and for a zero byte.
     """
     try:
-        text = data.decode("utf-8-sig" if first_line == 1 else "utf-8")
+        text = data.decode()
     except UnicodeDecodeError as error:
         line = first_line + data.count(b"\n", 0, error.start)
         raise GradcliError(
@@ -77,6 +77,8 @@ def decoded(data: bytes, name: str, first_line: int = 1) -> str:
             f"{name}: line {line} holds the byte 0x{data[error.start]:02x}, which is not UTF-8",
             help="programs are UTF-8 text",
         ) from error
+    if first_line == 1:
+        text = text.removeprefix("\ufeff")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     at = 0 if text.startswith("\ufeff") else text.find("\0")

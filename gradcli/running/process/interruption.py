@@ -367,7 +367,7 @@ def default_memory() -> int:
         sizes.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     for path in _CGROUP_FILES:
         # "max" where there is no limit
-        with suppress(OSError, ValueError), open(path, encoding="ascii") as file:
+        with suppress(OSError, ValueError), open(path, "rb") as file:
             sizes.append(int(file.read()))
     return min(each for each in sizes if each > 0) // 2
 
@@ -550,7 +550,7 @@ class _GivenUp:
 def _data() -> int | None:
     """The bytes of data that this process has, None where the host does not say."""
     try:
-        with open("/proc/self/statm", encoding="ascii") as file:
+        with open("/proc/self/statm", "rb") as file:
             pages = int(file.read().split()[5])
         return pages * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError, AttributeError):

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 # --- what programs write --------------------------------------------------------------------------
 
 
-_SEQUENCE = re.compile(r"\x1b\[([0-9;:]*)([A-Za-z])")
+_SEQUENCE = r"\x1b\[([0-9;:]*)([A-Za-z])"
 """A control sequence as ECMA-48 has them, with its parameters and its final letter."""
 
-_BEGUN = re.compile(r"\x1b(\[[0-9;:]*)?$")
+_BEGUN = r"\x1b(\[[0-9;:]*)?$"
 """A sequence whose end may come with the next write."""
 
 _LONGEST = 64
@@ -83,12 +83,12 @@ class ProgramScreen:
                 parts.append(self._plain(text[at:]))
                 break
             parts.append(self._plain(text[at:escape]))
-            sequence = _SEQUENCE.match(text, escape)
+            sequence = re.compile(_SEQUENCE).match(text, escape)
             if sequence is not None and sequence.end() - escape <= _LONGEST:
                 allowed = self._obeyed(sequence[1], sequence[2])
                 parts.append(escaped(sequence[0]) if allowed is None else allowed)
                 at = sequence.end()
-            elif len(text) - escape < _LONGEST and _BEGUN.match(text, escape):
+            elif len(text) - escape < _LONGEST and re.compile(_BEGUN).match(text, escape):
                 self._begun[stream] = text[escape:]
                 break
             else:

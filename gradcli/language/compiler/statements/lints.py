@@ -193,14 +193,14 @@ def _is_leaf(value: Any) -> bool:
 
 # --- a gradient that is never cleared -------------------------------------------------------------
 
-_CLEARS = re.compile(r"zero_|\.grad\s*[-+*/]?=(?!=)")
-_MAKES_ANEW = re.compile(r"requires_grad|detach")
+_CLEARS = r"zero_|\.grad\s*[-+*/]?=(?!=)"
+_MAKES_ANEW = r"requires_grad|detach"
 
 
 def _is_cleared(loop: tree.Statement) -> bool:
     """Whether the program sets gradients back somewhere, or the loop makes the leaf anew."""
     text = loop.span.source.text
-    return bool(_CLEARS.search(text) or _MAKES_ANEW.search(loop.span.text))
+    return bool(re.search(_CLEARS, text) or re.search(_MAKES_ANEW, loop.span.text))
 
 
 def _stepping(
