@@ -94,3 +94,32 @@ def test_nothing_grows(name: str) -> None:
         assert many - few < 10_000
     finally:
         tracemalloc.stop()
+
+
+REFUSED = [
+    "x @ x", "torch.arange(3) @ torch.ones(3)", "model(torch.zeros(3, 5))", "each(v, x @ x, y)",
+    "w + x[:, :2]", "x.view(5, 5)", "torch.cat([x, y])", "(w * 2).backward()", "x[20]", "[][3]",
+    "torch.linalg.inv(torch.zeros(2, 2))", "torch.exp('a')", "x.sum(5)", "int('a')", "1 / 0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", sampled(REFUSED, 5))
+def test_an_error_that_was_caught_is_gone_at_once(expression: str) -> None:
+    """What only the collector of cycles frees, which runs seldom, adds up to many megabytes."""
+    session = Session(lambda event: None)
+    text = (
+        f"    try:\n        {expression}\n    except Exception as error:\n        last = 'caught'\n"
+    )
+
+    def run(text: str) -> None:
+        for _ in session.run(text, "program"):
+            pass
+
+    run(f"{SETUP}for n in range(10):\n{text}assert last == 'caught'\n")
+    gc.collect()
+    gc.disable()
+    try:
+        run(f"for n in range(40):\n{text}")
+        assert gc.collect() < 40
+    finally:
+        gc.enable()

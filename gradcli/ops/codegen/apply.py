@@ -145,7 +145,7 @@ class _ApplyWriter:
             "    try:",
             f"        {results} = {self._computed(values)}",
             "    except (ValueError, TypeError, GradcliError) as failure:",
-            f"        raise misfit(op, {everything}, failure) from failure",
+            f"        raise misfit(op, {everything}, failure)",
         ]
         lines += [
             "    state = active.state",
