@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter, getitem, is_
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from gradcli.record import Record
 
 # --- steps ----------------------------------------------------------------------------------------
 
@@ -303,7 +305,7 @@ def target(operand: Any) -> Any:
     return operand.array
 
 
-class ReadAttribute(NamedTuple):
+class ReadAttribute(Record):
     """The value that an attribute had when it was read.
 
     Attributes:
@@ -446,7 +448,7 @@ class Tape:
     def reads(self, owner: Any, name: str) -> ReadAttribute:
         """Write down that an attribute is read."""
         read = ReadAttribute(owner, name, [None])
-        self.steps.append(("read", *read))
+        self.steps.append(("read", owner, name, read.held))
         return read
 
     def counts(self, read: Any, number: int) -> None:
@@ -454,7 +456,7 @@ class Tape:
         if type(read) is not ReadAttribute:
             raise NotFlat("an attribute that was read before")
         self.changes()
-        self.steps.append(("put", *read, number))
+        self.steps.append(("put", read.owner, read.name, read.held, number))
 
     def check(self, array: Any) -> bool:
         """The value of a bool, which every run has to find again."""
