@@ -184,17 +184,26 @@ class _Memory:
     Attributes:
         low, high: the addresses of its first byte and behind its last.
         stays: whether it is kept, read by what is no step, or read before all of it is written.
-        steps: the numbers of the steps that use it.
-        times: when it is used, where each loop of a chain has a time of its own.
+        is_used: whether a step uses it.
+        steps: the numbers of the first and the last step that do.
+        begins, ends: when these are, where each loop of a chain has a time of its own.
         bytes: as many as it takes, which are those of a block where one chain alone uses it.
     """
+
+    __slots__ = ("begins", "bytes", "ends", "high", "is_used", "low", "stays", "steps")
 
     def __init__(self, low: int, high: int) -> None:
         self.low, self.high = low, high
         self.bytes = high - low
-        self.stays = False
-        self.steps: set[int] = set()
-        self.times: list[int] = []
+        self.stays = self.is_used = False
+        self.steps = 0, 0
+        self.begins = self.ends = 0
+
+    def use(self, step: int, time: int) -> None:
+        """Note a use, which is later than those before."""
+        if not self.is_used:
+            self.is_used, self.steps, self.begins = True, (step, step), time
+        self.steps, self.ends = (self.steps[0], step), time
 
     def is_all_of(self, array: Any) -> bool:
         """Whether an array has each byte of it."""
@@ -229,22 +238,21 @@ def _placed(
             for array, writes in _arrays_of(link):
                 memory = memories.of(array)
                 if memory is not None:
-                    begins = not memory.steps and writes and memory.is_all_of(array)
-                    memory.stays |= writes is None or not (memory.steps or begins)
-                    memory.steps.add(number)
-                    memory.times.append(time)
+                    begins = not memory.is_used and writes and memory.is_all_of(array)
+                    memory.stays |= writes is None or not (memory.is_used or begins)
+                    memory.use(number, time)
             time += 1
     anew = [memories.of(array) for array in kept]
     are_anew = [
-        each is not None and not each.stays and bool(each.steps) and each.is_all_of(array)
+        each is not None and not each.stays and each.is_used and each.is_all_of(array)
         for each, array in zip(anew, kept, strict=True)
     ]
     for each in anew:
         if each is not None:
             each.stays = True
-    moving = [each for each in memories.all if each.steps and not each.stays]
+    moving = [each for each in memories.all if each.is_used and not each.stays]
     _whole_chains(steps, moving)
-    offsets, size = _offsets(moving, time)
+    offsets, size = _offsets(moving)
     pool = np.empty(size + _ALIGNED, np.uint8)
     start = -span_of(pool)[0] % _ALIGNED
     at = {memory.low: start + offset for memory, offset in zip(moving, offsets, strict=True)}
@@ -268,44 +276,38 @@ def _whole_chains(steps: Sequence[Step], moving: Iterable[_Memory]) -> None:
     """Let memory that more than one chain uses be used from a chain's first loop to its last, since
     each block has all of them; what no other step uses needs one block.
     """
-    ends: list[tuple[int, int]] = []
-    time = 0
+    begins = [0]
     for step in steps:
-        ends.append((time, time + len(_links_of(step)) - 1))
-        time = ends[-1][1] + 1
+        begins.append(begins[-1] + len(_links_of(step)))
     for memory in moving:
-        chains = [number for number in memory.steps if steps[number][0] == "chain"]
-        if len(chains) == len(memory.steps) == 1:
-            memory.bytes = memory.bytes // steps[chains[0]][1] * BLOCK
+        first, last = memory.steps
+        if first == last and steps[first][0] == "chain":
+            memory.bytes = memory.bytes // steps[first][1] * BLOCK
         else:
-            memory.times += [time for number in chains for time in ends[number]]
+            memory.begins, memory.ends = begins[first], begins[last + 1] - 1
 
 
 def _links_of(step: Step) -> Sequence[Step]:
     return step[3:] if step[0] == "chain" else (step,)
 
 
-def _offsets(moving: Sequence[_Memory], count: int) -> tuple[list[int], int]:
+def _offsets(moving: Sequence[_Memory]) -> tuple[list[int], int]:
     """Where each memory begins, and how many bytes there are: what was used last is used again."""
-    begins: list[list[int]] = [[] for _ in range(count)]
-    ends: list[list[int]] = [[] for _ in range(count)]
-    for number, memory in enumerate(moving):
-        begins[min(memory.times)].append(number)
-        ends[max(memory.times)].append(number)
+    numbers = range(len(moving))
+    wanted = [-(-each.bytes // _ALIGNED) * _ALIGNED for each in moving]
+    ending = sorted(numbers, key=lambda number: moving[number].ends)
     offsets = [0] * len(moving)
     free: dict[int, list[int]] = {}
-    size = 0
-    for number in range(count):
-        for each in begins[number]:
-            wanted = -(-moving[each].bytes // _ALIGNED) * _ALIGNED
-            if free.get(wanted):
-                offsets[each] = free[wanted].pop()
-            else:
-                offsets[each] = size
-                size += wanted
-        for each in ends[number]:
-            wanted = -(-moving[each].bytes // _ALIGNED) * _ALIGNED
-            free.setdefault(wanted, []).append(offsets[each])
+    size = ended = 0
+    for number in sorted(numbers, key=lambda number: moving[number].begins):
+        while moving[ending[ended]].ends < moving[number].begins:
+            free.setdefault(wanted[ending[ended]], []).append(offsets[ending[ended]])
+            ended += 1
+        if free.get(wanted[number]):
+            offsets[number] = free[wanted[number]].pop()
+        else:
+            offsets[number] = size
+            size += wanted[number]
     return offsets, size
 
 
