@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from gradcli.errors import GradcliError
+from gradcli.language.objects import repr as written
 from gradcli.limits import ELEMENTS, MEMORY, Limits, in_bytes
 from gradcli.running.arguments.options import read_size
 from gradcli.running.process.interruption import default_memory, limited_time
@@ -409,3 +410,25 @@ def test_a_library_in_anothers_process_leaves_its_streams_alone() -> None:
         "assert sys.stdout.fileno() == 1 and sys.stderr.fileno() == 2\n"
     )
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
+
+
+@pytest.mark.parametrize(
+    "values",
+    ["[]", "()", "[1]", "(1,)", "[1, -2.5, nan, True, None, 2j]", "[[1, 2], (3.0,), [0] * 300]"],
+)
+def test_numbers_that_are_written_at_once_count_as_one_by_one(
+    values: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = f"from math import nan\nvalues = {values}\nprint(values)\nprint(repr([values]))"
+
+    def outcomes() -> list[tuple[str, str]]:
+        found = []
+        for elements in (*range(1, 200, 3), 20_000):
+            outcome = run(program, limits=Limits(elements=elements))
+            found.append((outcome.stdout, str(outcome.error and outcome.error.message)))
+        return found
+
+    at_once = outcomes()
+    monkeypatch.setattr(written, "_AT_ONCE", -1)
+    assert at_once == outcomes()
+    assert [at_once[k][1] == "None" for k in (0, -1)] == [False, True]

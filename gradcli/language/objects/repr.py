@@ -73,6 +73,12 @@ _PIECE = 16
 """What a piece of text counts for beside its characters: many small ones take long."""
 
 
+_AT_ONCE = 256
+"""The most numbers that the host writes in one go."""
+
+_NUMBERS = frozenset({int, float, complex, bool, type(None)})
+
+
 class _Writer:
     """Collects the text of one value, with the containers that it is inside of."""
 
@@ -91,9 +97,11 @@ class _Writer:
         if kind in _PLAIN:
             self.put(display(value))
         elif kind is list:
-            self.sequence(value, "[", "]")
+            if not self.numbers(value):
+                self.sequence(value, "[", "]")
         elif kind is tuple:
-            self.sequence(value, "(", ",)" if len(value) == 1 else ")")
+            if not self.numbers(value):
+                self.sequence(value, "(", ",)" if len(value) == 1 else ")")
         elif kind is set:
             self.sequence(value, "{", "}") if value else self.put("set()")
         elif kind is dict:
@@ -128,6 +136,28 @@ class _Writer:
     def leave(self, value: Any) -> None:
         """A container is written, or was only asked about."""
         self.inside.remove(id(value))
+
+    def numbers(self, values: list[Any] | tuple[Any, ...]) -> bool:
+        """Write a list or tuple of numbers in one piece, which counts for as much as their pieces
+        do; False, and nothing written, for any other, and one near a limit.
+        """
+        count = len(values)
+        if (
+            count > _AT_ONCE
+            or len(self.inside) == DEEPEST_NESTING
+            or not _NUMBERS.issuperset(map(type, values))
+        ):
+            return False
+        try:
+            written = repr(values)
+        except ValueError:  # an integer of more digits than Python converts
+            return False
+        length = self.length + len(written) + _PIECE * (2 * count + 1 if count else 2)
+        if length > active.state.limits.elements:
+            return False
+        self.pieces.append(written)
+        self.length = length
+        return True
 
     def sequence(self, values: Any, opening: str, closing: str) -> None:
         if not self.enter(values, f"{opening}...{closing[-1]}"):
