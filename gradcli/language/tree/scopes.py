@@ -74,13 +74,9 @@ def function_scope(
     names = [parameter.name for parameter in parameters.parameters if parameter.name]
     first = parameters.parameters[0] if names else None
     bound, global_names = _bindings(parent, set(names), body)
-    return Scope(
-        parent,
-        bound,
-        global_names,
-        first_parameter=first.name if first is not None and first.kind == "" else "",
-        prefix=f"{parent.prefix}{name}.<locals>.",
-    )
+    receiver = first.name if first is not None and first.kind == "" else ""
+    prefix = f"{parent.prefix}{name}.<locals>."
+    return Scope(parent, bound, global_names, False, False, receiver, prefix)
 
 
 def reads_around(scope: Scope, body: list[tree.Statement]) -> bool:
@@ -134,6 +130,9 @@ def _text_of(body: Sequence[tree.Syntax]) -> str:
     return span.source.text[span.start : body[-1].span.end]
 
 
+_NO_NAMES: frozenset[str] = frozenset()
+
+
 def class_scope(parent: Scope, name: str, body: list[tree.Statement]) -> Scope:
     """The scope of a class's body; raises E006 as a function's does."""
     bound, global_names = _bindings(parent, set(), body)
@@ -144,6 +143,8 @@ def _bindings(
     parent: Scope, bound: set[str], body: list[tree.Statement]
 ) -> tuple[frozenset[str], frozenset[str]]:
     """The names that a body binds for itself beside `bound`, and those it declares global."""
+    if len(body) == 1 and type(body[0]) is tree.Return and ":=" not in _text_of(body):
+        return frozenset(bound), _NO_NAMES  # as of most lambdas and many methods
     global_names: set[str] = set()
     nonlocal_names: set[str] = set()
     for node in _binding_nodes(body):
@@ -164,8 +165,11 @@ def _bindings(
 
 def comprehension_scope(parent: Scope, clauses: list[tree.ComprehensionFor]) -> Scope:
     """The scope of a comprehension: its targets are its own."""
-    bound = frozenset([name for clause in clauses for name in target_names(clause.target)])
-    return Scope(parent, bound, comprehension=True, prefix=parent.prefix)
+    if len(clauses) == 1 and type(clauses[0].target) is tree.Name:
+        bound = frozenset([clauses[0].target.name])
+    else:
+        bound = frozenset([name for clause in clauses for name in target_names(clause.target)])
+    return Scope(parent, bound, _NO_NAMES, True, False, "", parent.prefix)
 
 
 def target_names(target: tree.Expression) -> Iterator[str]:

@@ -104,11 +104,13 @@ def _function(
 ) -> Evaluate:
     """What makes the function each time its definition is reached; defaults are evaluated then."""
     signature = _signature(f"{scope.prefix}{name}", parameters)
-    defaults = [
-        (parameter.name, c.expression(parameter.default, scope))
-        for parameter in parameters.parameters
-        if parameter.default is not None
-    ]
+    defaults: list[tuple[str, Evaluate]] = []
+    texts: dict[str, str] = {}
+    for parameter in parameters.parameters:
+        if parameter.default is not None:
+            defaults.append((parameter.name, c.expression(parameter.default, scope)))
+        if parameter.annotation:
+            texts[parameter.name] = parameter.annotation
     inside = function_scope(scope, name, parameters, body)
     waits = has_yield(body)
     if waits:
@@ -121,7 +123,6 @@ def _function(
     if state.frames is not None and name != "<lambda>":
         run = _kept(run, f"{scope.prefix}{name}", state.frames)
     hot = None if waits else _hot(c, signature, parameters, body, inside, run, len(defaults))
-    texts = {each.name: each.annotation for each in parameters.parameters if each.annotation}
     if returns:
         texts["return"] = returns
     # One that reads nothing around it keeps nothing alive: an object that holds its own `lambda: 0`

@@ -186,12 +186,12 @@ def computes(attribute: Any) -> bool:
     """Whether reading or setting what a class holds under a name runs a function: a property, an
     object of the program's with `__get__`.
     """
-    return getattr(type(attribute), "language_computes", False)
+    return attribute is not MISSING and getattr(type(attribute), "language_computes", False)
 
 
 def is_data(attribute: Any) -> bool:
     """Whether it comes before what is stored in the instance: it says how it is set."""
-    return hasattr(type(attribute), "language_set")
+    return attribute is not MISSING and hasattr(type(attribute), "language_set")
 
 
 def bound(attribute: Any, instance: Any, owner: LanguageType) -> Any:
@@ -223,6 +223,7 @@ class Instance:
     Attributes:
         number: its printed number, 0 until it is asked for.
         language_shared: whether a copy of it is it itself.
+        language_frozen: whether its fields cannot be assigned to.
         language_reads: names that an instance's own value in `values` comes first for, each with
             what its class binds to it; None where reading an attribute is not as simple.
         language_writes: names that are set there and nowhere else; None as before.
@@ -234,6 +235,7 @@ class Instance:
 
     language_base: ClassVar[bool] = True
     language_shared: ClassVar[bool] = False
+    language_frozen: ClassVar[bool] = False
     language_attributes: ClassVar[frozenset[str]] = frozenset()
     language_class: ClassVar[UserClass]
     language_reads: ClassVar[dict[str, Any] | None] = None
@@ -511,14 +513,14 @@ def _writes_plainly(host: Any) -> bool:
 def learn_read(value: Any, name: str, held: Any) -> None:
     """An instance's own value comes before `held`, which its class binds to the name."""
     reads = value.language_reads if isinstance(value, Instance) else None
-    if reads is not None and not hasattr(type(held), "language_class"):
+    if reads is not None and (held is MISSING or not hasattr(type(held), "language_class")):
         reads[name] = held
 
 
 def learn_write(value: Any, name: str, held: Any) -> None:
     """What an instance is given by the name goes into its `values`, whatever the class binds."""
     writes = value.language_writes if isinstance(value, Instance) else None
-    if writes is not None and not hasattr(type(held), "language_class"):
+    if writes is not None and (held is MISSING or not hasattr(type(held), "language_class")):
         writes.add(name)
 
 
