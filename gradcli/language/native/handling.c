@@ -109,25 +109,37 @@ static void forget_frames(PyObject *error)
 
 /* --- new ones --------------------------------------------------------------------------------- */
 
-/* An exception of a class of ours with a message, as `Raised.__init__` makes it. Its attributes are those
- * of one that is kept, changed: a dict that is copied does not grow name by name. */
+/* A dict of the attributes that a new exception has, and of those that it gets where it is raised: one
+ * that is copied does not grow name by name. */
+static PyObject *attributes(void)
+{
+    static PyObject *like;
+    if (!like) {
+        PyObject *none = PyTuple_New(0), *made = none ? PyDict_New() : NULL;
+        PyObject *keys[] = {code_key, message_key, text_key, raises_key, arguments_key, span_key};
+        for (size_t k = 0; made && k < sizeof keys / sizeof *keys; k++)
+            if (PyDict_SetItem(made, keys[k], Py_None) < 0) Py_CLEAR(made);
+        if (made && PyDict_SetItem(made, stack_key, none) < 0) Py_CLEAR(made);
+        Py_XDECREF(none);
+        like = made;
+    }
+    return like ? PyDict_Copy(like) : NULL;
+}
+
+/* An exception of a class of ours with a message, as `Raised.__init__` makes it. */
 static PyObject *new_of(PyObject *kind, PyObject *raises, PyObject *code, PyObject *message,
                         PyObject *arguments)
 {
-    static PyObject *like;
-    struct {
-        PyObject *key, *value;
-    } each[] = {{code_key, code}, {message_key, message}, {text_key, message}, {raises_key, raises},
-                {arguments_key, arguments}};
     newfunc make = (newfunc)PyType_GetSlot((PyTypeObject *)PyExc_Exception, Py_tp_new);
-    PyObject *args = PyTuple_Pack(1, message), *held = NULL, *error = NULL;
-    if (!like && (like = PyDict_New()))
-        for (size_t k = 0; like && k < sizeof each / sizeof *each; k++)
-            if (PyDict_SetItem(like, each[k].key, Py_None) < 0) Py_CLEAR(like);
-    if (args && like && (held = PyDict_Copy(like))) error = make((PyTypeObject *)kind, args, NULL);
-    for (size_t k = 0; error && k < sizeof each / sizeof *each; k++)
-        if (PyDict_SetItem(held, each[k].key, each[k].value) < 0) Py_CLEAR(error);
-    if (error && PyObject_GenericSetDict(error, held, NULL) < 0) Py_CLEAR(error);
+    PyObject *args = PyTuple_Pack(1, message), *held = args ? attributes() : NULL;
+    PyObject *error = held ? make((PyTypeObject *)kind, args, NULL) : NULL;
+    if (error && (PyDict_SetItem(held, code_key, code) < 0 ||
+                  PyDict_SetItem(held, message_key, message) < 0 ||
+                  PyDict_SetItem(held, text_key, message) < 0 ||
+                  PyDict_SetItem(held, raises_key, raises) < 0 ||
+                  PyDict_SetItem(held, arguments_key, arguments) < 0 ||
+                  PyObject_GenericSetDict(error, held, NULL) < 0))
+        Py_CLEAR(error);
     Py_XDECREF(args);
     Py_XDECREF(held);
     return error;
