@@ -218,12 +218,17 @@ class Session:
     def execute(self, statements: Iterable[Statement]) -> Iterator[StatementResult]:
         """Run statements one after the other, up to one that ends the session."""
         self.expect(statements)
+        running: Running | None = None
         for statement in statements:
             value = None
             before = perf_counter()
-            with self.running(statement.span):
+            if running is None:
+                running = self.running()
+            running.place = statement.span
+            with running:
                 if type(statement) is Command:
                     self.command(statement)
+                    running = None  # it may have begun anew
                 else:
                     value = self.interpreter.execute(statement)
             yield StatementResult(statement, value, perf_counter() - before)
@@ -316,14 +321,17 @@ def _silence() -> tuple[ContextVar[Any], Any]:
 
 class Running:
     """The context in which a session works; see `Session.running`. It is entered many times in
-    every run, so it is no generator.
+    every run, so it is no generator, and the statements of a program have one in turn.
+
+    Attributes:
+        place: where a failure of ours is.
     """
 
-    __slots__ = ("_before", "_place", "_silence", "_state")
+    __slots__ = ("_before", "_silence", "_state", "place")
 
     def __init__(self, state: State, place: Span | None) -> None:
         self._state = state
-        self._place = place
+        self.place = place
 
     def __enter__(self) -> None:
         variable, ignored = _silence()
@@ -344,7 +352,7 @@ class Running:
         """Add to an error where it was, or raise what it is outside."""
         if isinstance(error, GradcliError):
             if error.span is None:
-                error.span = self._place
+                error.span = self.place
             if error.modules:
                 from gradcli.library.torch.nn.traversal import note_layer  # lazy: start-up
 
@@ -353,11 +361,11 @@ class Running:
             from gradcli.language.objects.exceptions import converted  # lazy: start-up
 
             failure = converted(error)
-            failure.span = self._place
+            failure.span = self.place
             raise failure from error
         elif isinstance(error, Exception) and not isinstance(error, BrokenPipeError):
             # A broken pipe: whoever received what was emitted has gone.
-            raise internal_error(error, self._place) from error
+            raise internal_error(error, self.place) from error
 
 
 def _hot_closure(interpreter: Any, function: Function, called: int) -> HotClosure:
