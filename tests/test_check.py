@@ -534,3 +534,87 @@ def test_a_pass_inside_backward_of_a_custom_function_is_none_of_the_program(
     shown = gradcli("check", program, "x=[1, 2]")
     assert "fine" in shown.out
     assert "backward() was called on" not in shown.err
+
+
+_LEAVES = "def leaf(*values):\n    return torch.tensor(values, requires_grad=True)\n"
+
+_HELD_LEAVES = [
+    (
+        "model = nn.Linear(2, 1)\nparams = {'weight': torch.ones(1, 2, requires_grad=True),"
+        " 'bias': torch.ones(1, requires_grad=True)}\n"
+        "y = torch.func.functional_call(model, params, (torch.eye(2),)).pow(2).sum()",
+        ["params['bias']", "params['weight']"],
+    ),
+    (
+        f"{_LEAVES}p = {{'w': leaf(1., 2.), 'rest': [leaf(3.), (leaf(4.),)]}}\n"
+        "y = (p['w'] * p['rest'][0] + p['rest'][1][0]).pow(2).sum()",
+        ["p['w']", "p['rest'][0]", "p['rest'][1][0]"],
+    ),
+    (
+        f"{_LEAVES}class Net:\n    def __init__(self):\n"
+        "        self.layers = [leaf(1.), leaf(2.)]\n    def __call__(self, h):\n"
+        "        for each in self.layers:\n            h = (h * each).tanh()\n        return h\n"
+        "net = Net()\ny = net(torch.tensor(0.5)).sum()",
+        ["net.layers[0]", "net.layers[1]"],
+    ),
+    (
+        f"from dataclasses import dataclass\n{_LEAVES}@dataclass\nclass P:\n    w: torch.Tensor\n"
+        "p = P(leaf(1., 2.))\nwith torch.no_grad():\n    p.w += 0.5\ny = p.w.pow(3).sum()",
+        ["p.w"],
+    ),
+    (
+        f"from collections import namedtuple\n{_LEAVES}P = namedtuple('P', 'w b')\n"
+        "p = P(leaf(1., 2.), leaf(3.))\ny = (p.w.pow(2) * p.b).sum()",
+        ["p.w", "p.b"],
+    ),
+    (  # a loop's variables hold all of them in turn
+        f"{_LEAVES}params = [(leaf(1.), leaf(2.)), (leaf(3.), leaf(4.))]\nh = torch.tensor(0.1)\n"
+        "for w, b in params:\n    h = h * w + b\ny = h.pow(2)",
+        ["params[0][0]", "params[0][1]", "params[1][0]", "params[1][1]"],
+    ),
+    (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.held = {'g': torch.ones(2, requires_grad=True)}\n"
+        "    def forward(self, x):\n        return (x * self.held['g']).exp()\n"
+        "net = Net()\ny = net(torch.ones(2)).sum()",
+        ["net.held['g']"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("program", "names"), _HELD_LEAVES)
+def test_leaves_that_only_containers_hold_are_checked(
+    program: str, names: list[str], gradcli: CommandLine
+) -> None:
+    shown = gradcli("check", program, "--json")
+    inputs = json.loads(shown.out)["inputs"]
+    assert {each["name"]: each["verdict"] for each in inputs} == dict.fromkeys(names, "fine")
+    explained = gradcli("explain", program).out
+    assert [each for each in names if f"{each}.grad = " not in explained] == []
+
+
+def test_leaves_that_nothing_leads_to_are_told(gradcli: CommandLine) -> None:
+    program = (
+        f"{_LEAVES}params = [leaf(1.), leaf(2.)]\nfor step in range(2):\n"
+        "    loss = (params[0] * params[1].exp()).sum()\n"
+        "    params = [(p * 0.9).detach().requires_grad_() for p in params]\n"
+    )
+    shown = gradcli("check", program)
+    assert "1 leaf of loss cannot be reached by a name of its own" in shown.err
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "w = torch.randn(3)\ny = w * 2\nw.requires_grad_()\nloss = (w * y).sum()",
+        "w = torch.randn(3)\nscale = w.abs().max().item()\nw.requires_grad_()\n"
+        "loss = (w * scale).pow(2).sum()",
+    ],
+)
+def test_what_was_computed_before_a_leaf_required_grad_is_named(
+    program: str, gradcli: CommandLine
+) -> None:
+    shown = gradcli("check", program)
+    assert shown.code == 1
+    assert "did not require grad yet: differences see this way" in " ".join(shown.out.split())
+    assert "--> program:2:" in shown.out

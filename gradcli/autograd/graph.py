@@ -4,7 +4,7 @@ module's call it was made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import ref
 
@@ -91,6 +91,10 @@ class GraphNode:
         return [(shape, DTYPES[dtype.name]) for shape, dtype in self.node.metadata]
 
 
+def _leave_names(leaves: Collection[Tensor]) -> None:
+    """What stands for `Graph.name_leaves` until that is installed."""
+
+
 class Graph:
     """The graph of a tensor: the nodes that it was computed by.
 
@@ -98,9 +102,12 @@ class Graph:
         nodes: all nodes, by their numbers.
         module_paths: every living module by its `id`, with its path, `net.layers.2`; installed by
             gradcli.library.
+        name_leaves: gives leaves that no variable holds the paths for names by which the program's
+            lists, dicts and objects hold them, `params['w']`; installed by gradcli.library.
     """
 
     module_paths: ClassVar[Callable[[], dict[int, tuple[str, Any]]]] = dict
+    name_leaves: ClassVar[Callable[[Collection[Tensor]], None]] = _leave_names
 
     __slots__ = ("_by_node", "nodes", "output_nr", "root", "tensor")
 
@@ -124,6 +131,7 @@ class Graph:
                 constant = operands.get(number) if target is None else None
                 graph_node.edges.append(Edge(target, node.input_nrs[number], constant))
         self.root = self.nodes[0] if self.nodes else None
+        Graph.name_leaves([each.leaf for each in self.nodes if each.leaf is not None])
         self._place_in_modules()
 
     def _place_in_modules(self) -> None:

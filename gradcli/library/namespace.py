@@ -9,7 +9,7 @@ say what to write in place of one that stays outside, name it in `_REASONS`.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import Any
 
@@ -511,5 +511,12 @@ def _module_paths() -> dict[int, tuple[str, Any]]:
     return traversal.module_paths()
 
 
+def _name_leaves(leaves: Collection[tensor.Tensor]) -> None:
+    from gradcli.library.torch.nn import traversal  # lazy: start-up: where it is used
+
+    traversal.name_leaves(leaves)
+
+
 tensor.name_parameters = _name_parameters
+Graph.name_leaves = staticmethod(_name_leaves)
 Graph.module_paths = staticmethod(_module_paths)

@@ -44,6 +44,7 @@ from gradcli.language.tree.syntax import Command
 from gradcli.library.torch.nn.attributes import is_initialised
 from gradcli.library.torch.nn.layers.lazy import is_uninitialized
 from gradcli.library.torch.nn.module import Module
+from gradcli.library.torch.nn.traversal import held_leaves
 from gradcli.record import Record
 from gradcli.recorded.ledger import last_pass
 from gradcli.running.arguments.bindings import mapped
@@ -214,15 +215,10 @@ def placed_leaves(run: Run) -> Iterator[tuple[Place, Tensor]]:
 
 
 def leaves(run: Run) -> Iterator[tuple[str, Tensor]]:
-    """The leaves that names of a program hold and that require grad, those in lists too; none
-    without a shape or without elements.
+    """The leaves that names of a program lead to and that require grad, those in lists, dicts and
+    objects too; none without a shape or without elements.
     """
-    for name, value in run.session.state.names().items():
-        held = enumerate(value) if type(value) in (list, tuple) else ()
-        for called, each in [(name, value), *((f"{name}[{n}]", each) for n, each in held)]:
-            is_leaf = type(each) is Tensor and is_usable_leaf(each) and each.requires_grad
-            if is_leaf and _has_elements(each):
-                yield called, each
+    return (each for each in held_leaves(run.session.state) if _has_elements(each[1]))
 
 
 def _has_elements(tensor: Tensor) -> bool:
@@ -292,7 +288,9 @@ class Executed:
     Attributes:
         output: the output, None where it computes no tensor, and `name` the variable that holds it.
         leaves: the tensors by whose elements it can be differentiated, by name.
-        missed: those of them that did not get the other value that they were to get.
+        unnamed: how many others there are, which nothing leads to in the end, or whose names
+            others have too.
+        missed: those of the leaves that did not get the other value that they were to get.
     """
 
     def __init__(self, run: Run, value: Any, values: Arrays = _NONE, took: Arrays = _NONE) -> None:
@@ -303,18 +301,21 @@ class Executed:
         self.name: str | None = None if output is None else output[0]
         self.output: Tensor | None = None if output is None else output[1]
         self.leaves: dict[str, Tensor] = {}
+        self.unnamed = 0
         if self.output is not None and run.bindings is not None:
             graph = run.session.graph(self.output)
             named = [(node.variable, node.leaf) for node in graph.nodes if node.leaf is not None]
-            held = {id(leaf): name for name, leaf in leaves(run) if "[" in name}
             # Of an input that the program gave its name to another leaf, that is the one meant.
             used = {id(leaf) for _, leaf in named}
             again = {name for name, leaf in named}
             inputs = [(n, v) for n, v in run.bindings.inputs() if id(v) in used or n not in again]
             for name, leaf in [*inputs, *named]:
-                name = name or held.get(id(leaf))
                 if name is not None and leaf.requires_grad and leaf.dtype.is_floating_point:
                     self.leaves.setdefault(name, leaf)
+            known = {id(leaf) for leaf in self.leaves.values()}
+            self.unnamed = sum(
+                leaf.dtype.is_floating_point and id(leaf) not in known for _, leaf in named
+            )
         self.missed = {
             name
             for name, leaf in self.leaves.items()

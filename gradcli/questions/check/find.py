@@ -302,6 +302,7 @@ def by_differences(
         Answer(partial(check_text, *told), partial(check_document, *told)), options.format
     )
     _note_others(terminal, here, options)
+    _note_unnamed(terminal, here)
     here.run.tell_mistakes()
     return int(failed)
 
@@ -319,6 +320,17 @@ def _note_others(terminal: Terminal, here: Executed, options: Options) -> None:
         f"backward() was called on {', '.join(names)} too, of which nothing is checked"
         + (f": `--of {chosen}` chooses" if chosen else "")
     )
+
+
+def _note_unnamed(terminal: Terminal, here: Executed) -> None:
+    """Tell of the leaves that are not checked, as nothing leads to them in the end."""
+    if here.unnamed:
+        leaves = "1 leaf" if here.unnamed == 1 else f"{here.unnamed} leaves"
+        terminal.note(
+            f"{leaves} of {here.name or 'the output'} cannot be reached by a name of"
+            f" {'its' if here.unnamed == 1 else 'their'} own when the program ends, and"
+            f" {'is' if here.unnamed == 1 else 'are'} not checked"
+        )
 
 
 def _let_go(executed: Executed) -> None:

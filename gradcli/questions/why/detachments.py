@@ -152,9 +152,11 @@ def places_beside(
 
 
 def _is_unrecorded(run: Recorded, flow: Flow) -> bool:
-    """Whether an op that has a derivative ran where nothing is recorded; not for a write."""
+    """Whether an op that has a derivative ran where nothing is recorded, or before anything that
+    went in required grad; not for a write.
+    """
     call = flow.call
-    if call is None or not call.op.node_name or call.grad_enabled:
+    if call is None or not call.op.node_name or (call.grad_enabled and call.node is not None):
         return False
     return all(each.result is not call.output for each in run.recorder.writes)
 

@@ -7,15 +7,16 @@ naming costs a running program nothing. An error names by it the layer that it l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, ClassVar
 
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, is_usable_leaf, meta_of
 from gradcli.errors import GradcliError, attribute_error, value_error
 from gradcli.language.objects.classes.instance_attributes import attributes_of
 from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.library.torch.nn.attributes import Attributes, is_initialised, kind_of
-from gradcli.state import active, charge_tensors
+from gradcli.state import State, active, charge_tensors
 
 
 class Walk:
@@ -261,15 +262,20 @@ def _modules_in(path: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
         return
     if not depth:
         return
-    parts: Iterator[tuple[str, Any]] = iter(())
-    if isinstance(value, (list, tuple)):
-        parts = ((f"{path}[{n}]", each) for n, each in enumerate(value[:_MOST]))
-    elif isinstance(value, dict):
-        parts = ((f"{path}[{key!r}]", each) for key, each in list(value.items())[:_MOST])
-    elif isinstance(value, Instance):
-        parts = ((f"{path}.{name}", each) for name, each in list(attributes_of(value).items()))
-    for inner, part in parts:
+    for inner, part in _parts(path, value):
         yield from _modules_in(inner, part, depth - 1)
+
+
+def _parts(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """What a list, a dict or an object of the program's holds, as a program writes it."""
+    if isinstance(value, (list, tuple)):
+        names = getattr(value, "language_fields", None)  # of a named tuple
+        for n, each in enumerate(value[:_MOST]):
+            yield f"{path}[{n}]" if names is None else f"{path}.{names[n]}", each
+    elif isinstance(value, dict):
+        yield from ((f"{path}[{key!r}]", each) for key, each in list(value.items())[:_MOST])
+    elif isinstance(value, Instance):
+        yield from ((f"{path}.{name}", each) for name, each in list(attributes_of(value).items()))
 
 
 def named_parameters() -> Iterator[tuple[str, Tensor]]:
@@ -292,6 +298,73 @@ def name_parameters() -> None:
             continue
         if not meta.name or values.get(meta.name) is not parameter:
             meta.name = path
+
+
+def held_leaves(state: State, without: Collection[str] = ()) -> Iterator[tuple[str, Tensor]]:
+    """The leaves that require grad and that names lead to, once each, under the shortest path: `w`,
+    `params['w']`, `net.layers[0]`. What functions' variables hold comes behind all that the
+    program's names lead to.
+
+    Args:
+        without: names of the program that lead to none.
+    """
+    seen: set[int] = set()
+    own = state.values
+    others = {name: each for name, each in state.names().items() if name not in own}
+    for values in (own, others):
+        level = [(name, each) for name, each in values.items() if name not in without]
+        for _ in range(_DEEPEST + 2):
+            below: list[tuple[str, Any]] = []
+            for path, value in level:
+                if id(value) in seen:
+                    continue
+                if not isinstance(value, Tensor):
+                    if not _is_of_numbers(value) and len(below) < _MOST_HELD:
+                        seen.add(id(value))
+                        below += _held_in(path, value)
+                elif is_usable_leaf(value) and value.requires_grad:
+                    seen.add(id(value))
+                    yield path, value
+            level = below
+
+
+_MOST_HELD = 20 * _MOST
+"""So many values at one depth are looked at."""
+
+
+def _is_of_numbers(value: Any) -> bool:
+    """Whether a value is a long list that begins with a number or a text: none of tensors."""
+    return isinstance(value, (list, tuple)) and len(value) > _SHORT and type(value[0]) in _PLAIN
+
+
+_SHORT, _PLAIN = 20, (bool, int, float, str)
+
+
+def _held_in(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """What a list, a dict, an object of the program's or a module holds."""
+    if not isinstance(value, Attributes):
+        yield from _parts(path, value)
+    elif is_initialised(value):
+        for table in (value._parameters, value._modules, value._buffers, value._values):
+            yield from ((f"{path}.{name}", each) for name, each in list(table.items()))
+
+
+def name_leaves(leaves: Collection[Tensor]) -> None:
+    """Give leaves that only lists, dicts and objects of the program's hold their paths for names;
+    those too whose name is a variable that held several of them, as in a loop, or a function's.
+    """
+    values: Mapping[str, Any] = active.state.values
+    names = [(leaf, leaf.name or "") for leaf in leaves]
+    counts = Counter(name for _, name in names)
+    shared = {name for name, count in counts.items() if count > 1}
+    unnamed = {
+        id(leaf)
+        for leaf, name in names
+        if "." not in name and (values.get(name) is not leaf or name in shared)
+    }
+    for path, leaf in held_leaves(active.state, shared) if unnamed else ():
+        if id(leaf) in unnamed and not path.isidentifier():
+            meta_of(leaf).name = path
 
 
 _SIZES = (
