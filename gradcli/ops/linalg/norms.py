@@ -33,7 +33,7 @@ from gradcli.ops.definition.doc import BY_KINDS, Hazard, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, check_floating_dtype, dtype_names
 from gradcli.ops.definition.op import Op, TensorSpec, op
 from gradcli.ops.elementwise.clamp import clamp
-from gradcli.ops.elementwise.comparison import where
+from gradcli.ops.elementwise.comparison import logical_or, where
 from gradcli.ops.elementwise.complex import complex_of_parts, imaginary_part, real_part
 from gradcli.ops.elementwise.unary import abs_op, is_complex, sgn, sqrt
 from gradcli.ops.indexing.masks import masked_fill_number
@@ -98,7 +98,8 @@ def norm_gradient(grad: Any, self: Any, norm: Any, ord: float, dims: Axes, keepd
     if ord == 2:
         return grad * masked_fill_number(self / norm, norm == 0, 0)
     if math.isinf(ord):
-        largest = abs_op(self) == norm
+        # A nan is the norm, and has no sign.
+        largest = logical_or(abs_op(self) == norm, self != self)
         count = sum_all(largest) if dims is None else sum_dims(largest, dims, True)
         return sgn(self) * (grad / count * largest)
     if ord < 1:

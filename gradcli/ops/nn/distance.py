@@ -102,20 +102,31 @@ def _differences(x1: Any, x2: Any) -> Any:
 
 
 def _cdist_array(x1: Any, x2: Any, p: float) -> Any:
-    differences = _differences(x1, x2)
-    return vector_norm(differences, p, (differences.ndim - 1,), False)
+    return _distances(_differences(x1, x2), p)
+
+
+def _distances(differences: Any, p: float) -> Any:
+    """The norms along the last dimension; a nan counts as nan in a count too."""
+    distances = vector_norm(differences, p, (differences.ndim - 1,), False)
+    if p == 0:
+        distances = np.where(np.isnan(differences).any(-1), np.nan, distances)
+    return distances.astype(differences.dtype, copy=False)
 
 
 def _slopes(grad: Any, differences: Any, distances: Any, p: float) -> Any:
     """The gradient of distances in the differences along the last dimension. Where a distance is 0
     it is 0, whatever its own gradient is, but for orders whose formula has no such case.
     """
+    if p == 1:
+        return np.expand_dims(grad, -1) * np.sign(differences)
+    if p == np.inf:
+        apart = np.abs(np.abs(differences) - np.expand_dims(distances, -1))
+        reached = 1 - np.minimum(1, np.ceil(apart))
+        return (np.expand_dims(grad, -1) * np.sign(differences) * reached).astype(grad.dtype)
     last = (differences.ndim - 1,)
     slopes = norm_gradient(grad, differences, distances, p, last, False)
     if slopes is None:
         return np.zeros_like(differences)
-    if p == 1 or p == np.inf:
-        return slopes
     flat = np.expand_dims(distances == 0, -1)
     return np.where(flat | (differences == 0) if p < 1 else flat, 0, slopes).astype(grad.dtype)
 
@@ -192,7 +203,7 @@ def _pairs(count: int) -> tuple[Any, Any]:
 
 def _pdist_array(self: Any, p: float) -> Any:
     first, second = _pairs(len(self))
-    return vector_norm(self[first] - self[second], p, (1,), False)
+    return _distances(self[first] - self[second], p)
 
 
 def _pdist_backward_array(grad: Any, self: Any, p: float, pdist: Any) -> Any:

@@ -200,10 +200,16 @@ def torch_embedding(
 # --- bags ---------------------------------------------------------------------------------------
 
 
+def _parts(rows: Any, share: Any) -> Any:
+    """Rows times their shares; one without a share is not read, be it nan."""
+    parts = rows * share
+    return parts if (share == 1).all() else np.where(share == 0, parts.dtype.type(0), parts)
+
+
 def _bags_array(
     weight: Any, indices: Any, bags: Any, share: Any, count: int, per_sample_weights: Any = None
 ) -> Any:
-    rows = wide(weight)[indices] * wide(share)
+    rows = _parts(wide(weight)[indices], wide(share))
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[:, None]
     result = module_of(rows).zeros((count, weight.shape[1]), rows.dtype)
@@ -215,7 +221,7 @@ def _bag_backward_array(
     grad: Any, indices: Any, bags: Any, share: Any, count: int, per_sample_weights: Any = None
 ) -> Any:
     """The gradient of a table of `count` rows: each row that was read gets its share of its bag."""
-    rows = grad[bags] * share
+    rows = _parts(grad[bags], share)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[:, None]
     return _added_rows(rows, indices, count, -1, False)
@@ -304,7 +310,11 @@ def _shares(table: Any, indices: Any, bags: Any, count: int, mode: str, row: int
         for bag in range(count):
             where = np.flatnonzero((bags == bag) & kept)
             if where.size:
-                share[where[np.argmax(table[indices[where]], axis=0)], columns] = 1
+                rows = table[indices[where]]
+                # Each is compared with the largest so far: a nan stays, and is never larger.
+                sizes = np.where(np.isnan(rows), -np.inf, rows)
+                sizes[0] = np.where(np.isnan(rows[0]), np.inf, rows[0])
+                share[where[np.argmax(sizes, axis=0)], columns] = 1
         return share
     share = kept.astype(table.dtype)
     if mode == "mean":

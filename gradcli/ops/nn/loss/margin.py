@@ -26,7 +26,7 @@ from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dty
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.clamp import clamp_min_number, minimum
 from gradcli.ops.elementwise.comparison import choose, where
-from gradcli.ops.elementwise.unary import sigmoid, sqrt
+from gradcli.ops.elementwise.unary import exp, sqrt
 from gradcli.ops.indexing.along import gather, index_select, scatter_number, scatter_tensor
 from gradcli.ops.nn.activations import logsigmoid_op
 from gradcli.ops.nn.distance import pairwise_distance
@@ -72,7 +72,8 @@ def _multi_margin_array(
     reduction: int = MEAN,
 ) -> Any:
     rows, classes = np.atleast_2d(self), np.atleast_1d(target)
-    lacking = np.maximum(_lacks(rows, classes, margin), 0)
+    lacking = _lacks(rows, classes, margin)
+    lacking = np.where(lacking > 0, lacking, 0)  # a nan lacks nothing
     losses = (lacking**p * _sample_weights(weight, classes)).sum(1) / rows.shape[1]
     return reduced(losses.reshape(target.shape)[()].astype(self.dtype), reduction)
 
@@ -319,15 +320,20 @@ def multilabel_margin_loss(
 
 
 def _soft_margin_bend(grad: Any, grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
-    share = sigmoid(-target * self)
-    return shared(grad * grad_output * target * target * share * (1 - share), reduction)
+    odds = exp(-target * self)
+    slope = odds / ((odds + 1) * (odds + 1))
+    return shared(grad * grad_output * target * target * slope, reduction)
+
+
+def _soft_margin_slope(grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
+    """nan where the odds of the wrong side are beyond the dtype, as in PyTorch."""
+    odds = exp(-target * self)
+    return shared(-target * odds / (odds + 1) * grad_output, reduction)
 
 
 soft_margin_loss_backward: Op = op(
     "soft_margin_loss_backward",
-    lambda grad_output, self, target, reduction: shared(
-        -target * sigmoid(-target * self) * grad_output, reduction
-    ),
+    _soft_margin_slope,
     constant=("target",),
     linear=True,
     self=_soft_margin_bend,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from math import prod
+from math import isinf, prod
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ from gradcli.errors import (
     type_error,
     value_error,
 )
-from gradcli.ops.arithmetic.arithmetic import mul, zeros
+from gradcli.ops.arithmetic.arithmetic import mul, neg, zeros
 from gradcli.ops.binding.arguments import (
     check_filled,
     check_floating,
@@ -712,6 +712,11 @@ def _expose_lp_pool(ndim: int) -> None:
         if ndim == 1 and type(kernel_size) is not int:
             raise type_error(f"{name}(): kernel_size must be an integer")
         windows = windows_of(name, ndim, kernel_size, stride, 0)
+        if isinf(norm_type):
+            sizes = abs_op.apply(input)
+            if norm_type > 0:
+                return _max_pool(name, sizes, ndim, windows, ceil_mode)[0]
+            return neg.apply(_max_pool(name, neg.apply(sizes), ndim, windows, ceil_mode)[0])
         count = prod(windows.kernel)
         averaging = Averaging(windows, ceil_mode, True, None)
         pooled = averaged(name, power(input, norm_type), ndim, averaging)
