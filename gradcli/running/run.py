@@ -132,6 +132,10 @@ HANDLERS: dict[type, Handler] = {}
 """
 
 
+_OF_LIMITS = 5
+"""The exit code of what ends a program by force."""
+
+
 class Run:
     """One program with a session of its own.
 
@@ -350,6 +354,27 @@ class Run:
                 if after is not None:
                     after(result)
         return value
+
+    def close_generators(self) -> None:
+        """Close the generators that names still lead to, as Python does when a program ends: their
+        `finally` blocks run, and what they raise then is told and ignored.
+        """
+        from gradcli.language.objects import iteration  # lazy: start-up: few programs have any
+        from gradcli.library.torch.nn.traversal import held_values  # lazy: start-up: few have any
+
+        with self.session.running():
+            for _, value in list(held_values(self.session.state)):
+                if type(value) is not iteration.Iterator or value.kind != "generator":
+                    continue
+                try:
+                    value.language_getattr("close")()
+                except GradcliError as error:
+                    if error.exit_code == _OF_LIMITS:
+                        raise
+                    self.terminal.note(
+                        f"ignored as a generator was closed at the end: {error.raises}:"
+                        f" {error.message}"
+                    )
 
     def tell_replay(self) -> None:
         """Say of a recording's program how its results compare with those of the run."""

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout, suppress
 from io import StringIO
 from typing import TYPE_CHECKING, NoReturn
 
@@ -210,6 +210,8 @@ def run_file(
                 if run.replay is not None and options.of is None and options.record == "graph":
                     run.replay.let_go()
                 run.execute(known, arguments)
+                if "yield" in text:
+                    run.close_generators()
                 run.tell_replay()
             if options.wants_result:
                 report(run, compact=True)
@@ -220,6 +222,9 @@ def run_file(
         note_detachments(failure, run, known, arguments)
         terminal.error(failure)
         error = failure
+        if "yield" in text:
+            with suppress(GradcliError), run.limited():
+                run.close_generators()
     if options.explain_loops:
         interpreter = run.session.interpreter
         terminal.explain_loops([*(interpreter.timed_loops | interpreter.hot_loops).values()])

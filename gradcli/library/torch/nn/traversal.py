@@ -302,8 +302,16 @@ def name_parameters() -> None:
 
 def held_leaves(state: State, without: Collection[str] = ()) -> Iterator[tuple[str, Tensor]]:
     """The leaves that require grad and that names lead to, once each, under the shortest path: `w`,
-    `params['w']`, `net.layers[0]`. What functions' variables hold comes behind all that the
-    program's names lead to.
+    `params['w']`, `net.layers[0]`.
+    """
+    for path, value in held_values(state, without):
+        if isinstance(value, Tensor) and is_usable_leaf(value) and value.requires_grad:
+            yield path, value
+
+
+def held_values(state: State, without: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
+    """The values that names lead to, once each, under the shortest path. What functions' variables
+    hold comes behind all that the program's names lead to.
 
     Args:
         without: names of the program that lead to none.
@@ -316,15 +324,11 @@ def held_leaves(state: State, without: Collection[str] = ()) -> Iterator[tuple[s
         for _ in range(_DEEPEST + 2):
             below: list[tuple[str, Any]] = []
             for path, value in level:
-                if id(value) in seen:
-                    continue
-                if not isinstance(value, Tensor):
-                    if not _is_of_numbers(value) and len(below) < _MOST_HELD:
-                        seen.add(id(value))
-                        below += _held_in(path, value)
-                elif is_usable_leaf(value) and value.requires_grad:
+                if id(value) not in seen:
                     seen.add(id(value))
                     yield path, value
+                    if not _is_of_numbers(value) and len(below) < _MOST_HELD:
+                        below += _held_in(path, value)
             level = below
 
 
