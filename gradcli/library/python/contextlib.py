@@ -155,7 +155,7 @@ class ExitStack(EnteredAsItself):
     __slots__ = ("leaves",)
 
     language_name: ClassVar[str] = "contextlib.ExitStack"
-    language_attributes = names("callback close enter_context")
+    language_attributes = names("callback close enter_context push")
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
@@ -167,6 +167,14 @@ class ExitStack(EnteredAsItself):
         entered = cm.__enter__()
         self.leaves.append(cm.__exit__)
         return entered
+
+    def push(self, exit: Any) -> Any:
+        """Leave a context that was entered elsewhere with the others, or call a function as one is
+        left.
+        """
+        is_context = getattr(type(exit), "language_context", False)
+        self.leaves.append(exit.__exit__ if is_context else lambda *error: call(exit, error, {}))
+        return exit
 
     def callback(self, callback: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Call a function at the end."""

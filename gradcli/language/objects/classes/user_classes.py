@@ -128,6 +128,19 @@ class ClassMethod:
         return BoundMethod(owner, self.function)
 
 
+def _called(value: Any) -> Any:
+    """What a special method of an object calls: of a class method or a static one not its receiver,
+    but what it is for the object.
+    """
+    if not isinstance(value, (ClassMethod, StaticMethod)):
+        return value
+
+    def function(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return value.language_get(self, type(self).language_class)(*args, **kwargs)
+
+    return function
+
+
 def property_function(function: Any, does: str) -> Any:
     """One of a property's functions; raises E102 where there is none, E202 for another value."""
     if function is None:
@@ -462,7 +475,7 @@ class UserClass(LanguageType):
         elif name in CALLED_HERE:
             return
         elif name in SPECIAL_METHODS:
-            setattr(host, name, None if value is None else special_method(name, value))
+            setattr(host, name, None if value is None else special_method(name, _called(value)))
             if name == "__enter__":
                 host.language_context = True
         elif callable(value):

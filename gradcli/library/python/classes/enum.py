@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from typing import Any, ClassVar
 
 from gradcli.errors import type_error, value_error
@@ -40,7 +41,7 @@ class EnumClass(UserClass):
             if member is value or member.language_value == value:
                 return member
         if issubclass(self.host, Flag) and isinstance(value, int):
-            return _combined(self, value)
+            return _combined(self, _within(self, int(value)))
         missing = self.find("_missing_")
         member = missing.function(self, value) if isinstance(missing, ClassMethod) else None
         if member is not None:
@@ -69,7 +70,7 @@ class EnumClass(UserClass):
         return any(value is member for member in self.members.values())
 
     def __repr__(self) -> str:
-        return f"<enum '{self.name}'>"
+        return f"<{'flag' if issubclass(self.host, Flag) else 'enum'} '{self.name}'>"
 
 
 class Enum(Instance):
@@ -330,7 +331,41 @@ def _combined(cls: Any, bits: int) -> Any:
     member = _alias(cls, bits)
     if member is not None:
         return member
-    return _member(cls, "|".join([each.name for each in cls if _bits(each) & bits]) or None, bits)
+    known = [(each.name, _bits(each)) for each in cls if _bits(each) & bits]
+    beside = bits & ~_union(each for _, each in known)
+    names = [*(name for name, _ in known), *([str(beside)] if beside and known else [])]
+    return _member(cls, "|".join(names) or None, bits)
+
+
+def _union(parts: Iterable[int]) -> int:
+    return reduce(operator.or_, parts, 0)
+
+
+def _within(cls: Any, value: int) -> int:
+    """The bits that a value stands for in a class of flags: below 0 it leaves bits out. Flags that
+    are integers keep bits that no member has; raises ValueError for them in others.
+    """
+    mask = _union(map(_bits, cls.members.values()))
+    width = mask.bit_length()
+    if not ~((1 << width) - 1) <= value < 1 << width or value & ~mask & ((1 << width) - 1):
+        if not issubclass(cls.host, IntFlag):
+            places = max(value.bit_length(), width)
+            raise value_error(
+                f"{cls!r} invalid value {value}\n    given {_binary(value, places)}\n"
+                f"  allowed {_binary(mask, places)}"
+            )
+        return value if value >= 0 else (1 << max(width, value.bit_length())) + value
+    if value >= 0:
+        return value
+    if issubclass(cls.host, IntFlag):
+        return (1 << width) + value
+    return _union(map(_bits, cls)) & value
+
+
+def _binary(value: int, places: int) -> str:
+    """`0b0 0101`: a sign, and the places of a number; those of one below 0 as its complement."""
+    sign = int(value < 0)
+    return f"0b{sign} {value & ((1 << places) - 1):0{places}b}"
 
 
 def _of_autos(name: str) -> Callable[[Any, Any], Any]:
