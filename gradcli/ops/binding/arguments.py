@@ -15,7 +15,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.ops.codegen.runtime import not_a_tensor, type_name
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
-from gradcli.ops.definition.op import Function, Op
+from gradcli.ops.definition.op import Function, Op, out_of_range
 from gradcli.state import active, look
 
 NUMPY_NAMES = {
@@ -250,15 +250,6 @@ def normal_dim(name: str, dim: Any, ndim: int) -> int:
             text=out_of_range(dim, ndim),
         )
     return dim if dim >= 0 else FromTheEnd(dim, extent)
-
-
-def out_of_range(dim: int, ndim: int) -> str:
-    """PyTorch's text for a dimension that a tensor does not have."""
-    extent = max(ndim, 1)
-    return (
-        f"Dimension out of range (expected to be in range of [{-extent}, {extent - 1}], but got"
-        f" {dim})"
-    )
 
 
 def normal_dims(name: str, tensor: Tensor, dim: Dims) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ from gradcli.autograd.inplace.writes import (
     write,
 )
 from gradcli.autograd.tensor import Tensor, alias, meta_of, storage_of
-from gradcli.errors import GradcliError, shape_error, type_error
+from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.codegen.promotion import NUMBERS
@@ -177,8 +177,19 @@ def to(
 
 @method("cuda")
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
-    """The tensor on a GPU; itself where it is there already. Raises E604 where there is none."""
-    return to(self, device="cuda" if device is None else device)
+    """The tensor on a GPU; itself where it is there already. Raises E604 where there is none, E602
+    for a device that is no GPU.
+    """
+    return to(self, device=gpu_of(device))
+
+
+def gpu_of(device: Any) -> Any:
+    """What `cuda()` moves to; raises for a device that is no GPU."""
+    wanted = Device("cuda" if device is None else device)
+    if wanted.type != "cuda":
+        text = "Invalid device, must be cuda device"
+        raise runtime_error(f"cuda(): {wanted} is no GPU", text=text)
+    return wanted
 
 
 @method("cpu")

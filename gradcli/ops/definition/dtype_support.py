@@ -14,6 +14,7 @@ from gradcli.errors import GradcliError, dtype_error
 
 _NAMES = """
 _segment_reduce_cpu: segment_reduce
+check_uniform_bounds: fractional_max_pool2d fractional_max_pool3d
 GeluKernelImpl: gelu
 GroupNormKernelImpl: group_norm
 LayerNormKernelImpl: layer_norm
@@ -77,7 +78,7 @@ lerp_kernel_scalar: lerp
 lgamma_vml_cpu: lgamma
 linalg_eig_out_cpu: eig eigvals
 linalg_eigh_cpu: eigh eigvalsh
-linalg_svd_cpu: linalg_svd svd svdvals
+linalg_svd_cpu: cond linalg_svd svd svdvals
 log_ndtr_cpu: special_log_ndtr
 log_sigmoid_cpu: binary_cross_entropy_with_logits logsigmoid multilabel_soft_margin_loss
 log_softmax_kernel_impl: inner_log_softmax
@@ -231,6 +232,24 @@ def check_dtype(name: str, dtype: DType, unsupported: Unsupported, kernel: str =
         raise not_defined(name, dtype, raises, kernel, _help(dtype, unsupported))
 
 
+_ALGEBRA = {
+    **dict.fromkeys(("cholesky", "cholesky_ex"), "linalg.cholesky"),
+    **dict.fromkeys(("cond", "svd", "svdvals"), "linalg.svd"),
+    **dict.fromkeys(("inv", "inv_ex", "tensorinv"), "linalg.inv"),
+    "logdet": "logdet",
+    **{name: f"linalg.{name}" for name in ("det", "qr", "slogdet", "solve", "vecdot")},
+}
+"""What the errors of functions of matrices call them."""
+
+_WORDS = {
+    **dict.fromkeys(("eig", "eigvals"), "Unknown Complex ScalarType for {}"),
+    **dict.fromkeys(
+        ("lstsq", "matrix_rank"), "This function doesn't handle types other than float and double"
+    ),
+}
+"""The texts that have other words, by function."""
+
+
 def not_defined(
     name: str, dtype: DType, raises: str, kernel: str = "", help: str | None = None
 ) -> GradcliError:
@@ -239,6 +258,13 @@ def not_defined(
     text = None
     if raises == "NotImplementedError":
         text = not_implemented(kernel or name, dtype.scalar_type)
+    elif name in _ALGEBRA:
+        said = "Expected a floating point or complex tensor as input."
+        if dtype.name in _HALVES:
+            said = "Low precision dtypes not supported."
+        text = f"{_ALGEBRA[name]}: {said} Got {dtype.scalar_type}"
+    elif name in _WORDS:
+        text = _WORDS[name].format(dtype.scalar_type)
     return dtype_error(plain, raises=raises, text=text, help=help)
 
 

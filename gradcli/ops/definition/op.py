@@ -133,6 +133,25 @@ ANY = 64
 """The dimensions that a tensor has at most."""
 
 
+def out_of_range(dim: int, ndim: int) -> str:
+    """PyTorch's text for a dimension that a tensor does not have."""
+    extent = max(ndim, 1)
+    return (
+        f"Dimension out of range (expected to be in range of [{-extent}, {extent - 1}], but got"
+        f" {dim})"
+    )
+
+
+def unread_dimension(name: str, shape: tuple[int, ...], dim: int) -> GradcliError:
+    """The error where PyTorch reads a dimension that a tensor does not have, before it checks how
+    many it has.
+    """
+    text = f"Dimension specified as {dim} but tensor has no dimensions"
+    if shape:
+        text = out_of_range(dim, len(shape))
+    return index_error(f"{name}: too few dimensions in {tuple(shape)}", text=text)
+
+
 class TensorSpec(Record):
     """Which tensors an operand may be: stated in an entry or with a function, as `takes=`, checked
     before its body, and shown by `gradcli help OP`.
@@ -180,7 +199,7 @@ class TensorSpec(Record):
         """The error for a function's operand of another rank, an array like the other operands."""
         array = operands[argument]
         if array.ndim < self.read:
-            return index_error(f"{name}: too few dimensions in {tuple(array.shape)}")
+            return unread_dimension(name, array.shape, array.ndim)
         if self.misfit is not None:
             return self.misfit(name, list(array.shape))
         facts = {

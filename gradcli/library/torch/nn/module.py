@@ -31,7 +31,15 @@ from gradcli.library.torch.nn.traversal import Members
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.codegen.runtime import type_name
-from gradcli.ops.creation.copies import cast_to, detach, detach_in_place, to_device, wanted, zero_
+from gradcli.ops.creation.copies import (
+    cast_to,
+    detach,
+    detach_in_place,
+    gpu_of,
+    to_device,
+    wanted,
+    zero_,
+)
 from gradcli.ops.creation.tensor_methods import set_data, set_requires_grad
 from gradcli.state import active, charge_tensors
 
@@ -670,7 +678,7 @@ class Module(Calling, metaclass=Slotted):
 
     def cuda(self: Self, device: Any = None) -> Self:
         """Move the parameters and buffers to a GPU. Raises E604 where there is none."""
-        return self.to(device="cuda" if device is None else device)
+        return self.to(device=gpu_of(device))
 
     def cpu(self: Self) -> Self:
         """Move the parameters and buffers to the host's memory."""

@@ -29,7 +29,7 @@ from gradcli.arrays.layout.strides import laid_out_like_operands
 from gradcli.arrays.threads import over_tiles
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor, refresh, storage_of
-from gradcli.errors import GradcliError, dtype_error, index_error, shape_error
+from gradcli.errors import GradcliError, dtype_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import add, check_factor, conj, factor_of_dtype, mul
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import expose, function, operators
@@ -38,7 +38,15 @@ from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import not_defined
-from gradcli.ops.definition.op import Op, TensorSpec, by_kernel, check_ranks, op, rounded_once_alike
+from gradcli.ops.definition.op import (
+    Op,
+    TensorSpec,
+    by_kernel,
+    check_ranks,
+    op,
+    rounded_once_alike,
+    unread_dimension,
+)
 from gradcli.ops.shape.views import (
     expand,
     not_expanded,
@@ -478,7 +486,8 @@ addr = op(
 def _baddbmm_array(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     for rank, batch in ((2, batch1), (3, batch2)):
         if batch.ndim < rank:  # PyTorch reads the dimensions before it checks their number
-            raise index_error(f"baddbmm: too few dimensions in {tuple(batch.shape)}")
+            dim = 2 if rank == 3 and batch.ndim else batch.ndim
+            raise unread_dimension("baddbmm", batch.shape, dim)
     if self.dtype != batch1.dtype:
         check_dtypes("baddbmm", self, batch1)
     check_ranks("bmm", bmm.takes, batch1, batch2)

@@ -116,7 +116,9 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     if input.array.shape[-1] != other.array.shape[-1]:
         raise shape_error(
             f"inner(): the last dimensions of {tuple(input.array.shape)} and"
-            f" {tuple(other.array.shape)} differ"
+            f" {tuple(other.array.shape)} differ",
+            text="inner() the last dimension must match on both input tensors but got shapes"
+            f" {list(input.array.shape)} and {list(other.array.shape)}",
         )
     return _tensordot("inner", input, other, (ndims[0] - 1,), (ndims[1] - 1,))
 

@@ -76,7 +76,8 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 def _crossed(input: Tensor, other: Tensor, dim: int) -> Tensor:
     if input.array.ndim != other.array.ndim:
         raise shape_error(
-            f"cross(): the operands have {input.array.ndim} and {other.array.ndim} dimensions"
+            f"cross(): the operands have {input.array.ndim} and {other.array.ndim} dimensions",
+            text="linalg.cross: inputs must have the same number of dimensions.",
         )
     if not input.array.ndim:
         raise index_error("cross(): a 0-dim tensor has no dimension of 3 elements")

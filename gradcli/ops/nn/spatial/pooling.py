@@ -45,9 +45,7 @@ from gradcli.ops.arithmetic.arithmetic import mul, neg, zeros
 from gradcli.ops.binding.arguments import (
     check_filled,
     check_floating,
-    check_not_integral,
     check_real,
-    out_of_range,
 )
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.runtime import type_name
@@ -61,8 +59,13 @@ from gradcli.ops.definition.doc import (
     describe,
     in_numpy,
 )
-from gradcli.ops.definition.dtype_support import NOTHING, Unsupported, dtype_names
-from gradcli.ops.definition.op import Function, Op, TensorSpec, op
+from gradcli.ops.definition.dtype_support import (
+    NOTHING,
+    Unsupported,
+    check_floating_dtype,
+    dtype_names,
+)
+from gradcli.ops.definition.op import Function, Op, TensorSpec, op, out_of_range
 from gradcli.ops.elementwise.power import power
 from gradcli.ops.elementwise.unary import abs_op, sign
 from gradcli.ops.indexing.along import gather, scatter_add, scatter_tensor
@@ -874,7 +877,7 @@ def _expose(ndim: int) -> None:
     def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
         if type(input) is Tensor and output_size in (1, (1,) * ndim):
             # One window is PyTorch's mean, which takes complex numbers.
-            check_not_integral("mean", input, "RuntimeError")
+            check_floating_dtype("mean", input.dtype)
             if not input.dtype.is_complex:
                 check_pooled(mean_name, input, ndim, 0)
             return adaptive_average(input, (1,) * ndim)
@@ -1100,10 +1103,42 @@ def _whole(name: str, argument: str, value: Any, ndim: int) -> Sizes:
     return per_dimension(name, argument, value, ndim)
 
 
+_IN_FRACTIONAL = {2: "fractional_max_pool2d()", 3: "fractional_max_pool3d_out()"}
+"""What PyTorch's errors call the two."""
+
+
+def _checked_samples(samples: Tensor, input: Tensor, ndim: int) -> Any:
+    """The numbers that choose the windows, (N, C, ndim); raises where they are not."""
+    shape, channels = samples.array.shape, input.array.shape[-ndim - 1]
+    batch = 1 if input.array.ndim == ndim + 1 else input.array.shape[0]
+    what, text = "_random_samples", ""
+    if samples.dtype is not input.dtype:
+        text = f"Expect {what} to have the same dtype as input"
+    elif len(shape) != 3:
+        text = f"Expect {what} to have 3 dimensions, got {len(shape)}"
+    elif shape[0] < batch:
+        text = f"Expect {what}.size(0) no less then input batch size."
+    elif shape[1] != channels:
+        text = f"Expect {what}.size(1) equals to input channel size."
+    elif shape[2] != ndim:
+        text = f"Expect {what}.size(2) equals to {ndim}; got {shape[2]}."
+    if text:
+        raise runtime_error(text)
+    return samples.array[:batch]
+
+
 def _expose_fractional(ndim: int) -> None:
     name = f"fractional_max_pool{ndim}d"
 
-    takes = {"input": TensorSpec(ndim + 1, ndim + 2, plain="{name}(): an input of shape {shape}")}
+    ranks = f"{ndim + 1}D or {ndim + 2}D"
+    takes = {
+        "input": TensorSpec(
+            ndim + 1,
+            ndim + 2,
+            f"{_IN_FRACTIONAL[ndim]}: Expected {ranks} tensor, but got: {{sizes[input]}}",
+            plain="{name}(): an input of shape {shape}",
+        )
+    }
 
     @function(name, module="torch.nn.functional", effects=(RANDOM,), takes=takes)
     def fractional_max_pool(
@@ -1126,17 +1161,20 @@ def _expose_fractional(ndim: int) -> None:
             output_size = tuple(int(n * ratio) for n, ratio in zip(sizes, ratios, strict=True))
         kernel = _whole(name, "kernel_size", kernel_size, ndim)
         counts = _whole(name, "output_size", output_size, ndim)
-        for size, count, window in zip(sizes, counts, kernel, strict=True):
+        called = ("time", "height", "width")[-ndim:]
+        for size, count, window, word in zip(sizes, counts, kernel, called, strict=True):
             if count < 1 or count + window - 1 > size:
                 raise shape_error(
-                    f"{name}(): {count} windows of {window} elements do not fit into {size}"
+                    f"{name}(): {count} windows of {window} elements do not fit into {size}",
+                    text=f"{_IN_FRACTIONAL[ndim]}: pool {word} {window} too large relative to input"
+                    f" {word} {size}",
                 )
         if _random_samples is None:
             batch = 1 if len(shape) == ndim + 1 else shape[0]
             drawn = (batch, shape[-ndim - 1], ndim)
             samples = uniform_array(name, drawn, input.dtype, None, 0.0, 1.0)
         else:
-            samples = _random_samples.array
+            samples = _checked_samples(_random_samples, input, ndim)
         values, indices = _FRACTIONAL[ndim].apply(input, kernel, counts, samples)
         return (values, indices) if return_indices else values
 

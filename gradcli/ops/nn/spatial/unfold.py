@@ -8,11 +8,11 @@ from typing import Any
 from gradcli.arrays.kernels.windows import Sizes, Windows
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
-from gradcli.ops.binding.arguments import check_filled, out_of_range, plain_integer
+from gradcli.ops.binding.arguments import check_filled, plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import dtype_names
-from gradcli.ops.definition.op import Op, op
+from gradcli.ops.definition.op import Op, op, out_of_range
 from gradcli.ops.nn.spatial.numpy_forms import FOLD, WINDOWS
 
 # --- arguments ----------------------------------------------------------------------------------
