@@ -104,6 +104,14 @@ _MODEL = (
 )
 
 _WHY = [
+    Row(  # a model that was never one with this one
+        "why m.weight.trains",
+        "from torch import nn\nm, n = nn.Linear(2, 1), nn.Linear(2, 1)\n"
+        "opt = torch.optim.SGD(n.parameters(), lr=0.1)\nl = m(torch.ones(1, 2)).sum()\n"
+        "l.backward()\nopt.step()",
+        ("these are the parameters of `n`, and nothing reads them", "give `opt` those of `m`"),
+        ("was made from", "behind the line"),
+    ),
     Row(  # a pass that failed brought nothing
         "why x.grad",
         "class Bad(torch.autograd.Function):\n"

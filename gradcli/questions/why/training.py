@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -539,18 +539,30 @@ def _of_another_model(run: Recorded, name: str, optimizers: Mapping[str, Any]) -
         for each in calls_of(run.program, type(optimizer).__name__):
             if each.arguments and place is not None and each.span.end == place.end:
                 tries = instead(each.arguments[0].span, f"{owner}.parameters()")
-        detachment = Detachment(
-            place,
+        text = (
             f"what `{called}` holds has the shapes of `{owner}`'s parameters, and nothing reads it:"
-            f" it is of a model that `{owner}` was made from, or that it replaced",
-            f"make `{called}` behind the line that makes `{owner}` what it is",
-            (),
-            tries,
+            f" it is of a model that `{owner}` was made from, or that it replaced"
         )
+        help = f"make `{called}` behind the line that makes `{owner}` what it is"
+        other = _named_with(run, held)
+        if other:
+            text = f"these are the parameters of `{other}`, and nothing reads them"
+            help = f"give `{called}` those of `{owner}`"
+        detachment = Detachment(place, text, help, (), tries)
         return _answer(
             name, "old model", f"`{called}` holds the parameters of another model", [detachment]
         )
     return None
+
+
+def _named_with(run: Recorded, parameters: Sequence[Tensor]) -> str:
+    """The name of the model that has some parameters and no others, "" for none."""
+    wanted = [id(each) for each in parameters]
+    for name, value in run.values.items():
+        own = getattr(value, "parameters", None)
+        if own is not None and [id(each) for each in own()] == wanted:
+            return name
+    return ""
 
 
 def _left_out(run: Recorded, name: str, called: str) -> Why:
