@@ -703,6 +703,12 @@ _EXPLAIN = [
         ),
         ("the last of 6",),
     ),
+    Row(  # what reaches no parameter is told to be another pass
+        "explain --flow",
+        f"{_LOOP}    opt.zero_grad()\n    loss.backward()\n    opt.step()\n"
+        "a = torch.ones(2, requires_grad=True)\ny = (a * 2).sum()\ny.backward()",
+        ("shown is the backward pass from y; 2 of 2 parameters get no gradient",),
+    ),
     Row("explain --flow --of lg", _ADVERSARIES, ("shown is the last of 3 backward passes",)),
     Row("explain --of ld", _ADVERSARIES, ("ld MeanBackward0",), ("G.weight",)),
     Row(

@@ -311,7 +311,8 @@ def flow_of(run: Run, result: Result) -> Answer:
         passes = passes_of(events, every, arrivals_of(run.session.interpreter))
         starts = {each.tensor for each in run.session.recorder.outputs.values() if each.ended}
         own = result.output in starts
-        which = which_pass(events, every, passes, result.name or "the output", own)
+        name, reaches_all = result.name or "the output", all(each.norm is not None for each in rows)
+        which = which_pass(events, every, passes, name, own=own, reaches_all=reaches_all)
         said = finding(rows, events, which)
     return Answer(lambda _: flow_text(rows, said), partial(flow_document, rows, said))
 

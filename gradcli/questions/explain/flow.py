@@ -198,24 +198,34 @@ def _norm(gradients: Sequence[Measured]) -> float:
 
 
 def which_pass(
-    shown: Sequence[Event], every: Sequence[Event], passes: int, name: str, own: bool
+    shown: Sequence[Event],
+    every: Sequence[Event],
+    passes: int,
+    name: str,
+    *,
+    own: bool,
+    reaches_all: bool,
 ) -> str:
     """Which of the backward passes of a run is shown; "" where there is only that one.
 
     Args:
         shown, every: the events of the pass that is shown, and of all passes.
-        passes: how many there were, that one counted.
+        passes: how many there were that reach what it reaches, that one counted.
         name: what it began with.
         own: whether the program itself goes backward from that.
+        reaches_all: whether no parameter is without a gradient.
     """
-    if passes > 1 and not own:
+    several = passes > 1 or bool(shown and every[0].during != shown[0].during)
+    if several and not own:
         return (
             f"shown is a backward pass from {name} that the program does not run;"
             " `--of` chooses what its own began with"
         )
     if own and shown and every[-1].during != shown[0].during:
         return f"shown is the last backward pass from {name}, behind which others ran, {_ADDED}"
-    return f"shown is the last of {passes} backward passes, {_ADDED}" if passes > 1 else ""
+    if passes > 1:
+        return f"shown is the last of {passes} backward passes, {_ADDED}"
+    return f"shown is the backward pass from {name}" if several and not reaches_all else ""
 
 
 _ADDED = "without what `.grad` held"
