@@ -10,7 +10,7 @@ from weakref import WeakMethod
 
 import numpy as np
 
-from gradcli.arrays.layout.strides import in_row_order
+from gradcli.arrays.layout.strides import in_row_order, laid_out, strides_of, without_gaps
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.recording.recorder import Listener
 from gradcli.autograd.tensor import Tensor
@@ -177,9 +177,18 @@ class Recorder(Listener):
         for value, array in arrays:
             if value is not None and array.flags.c_contiguous:
                 value = builder.call(_IN_ROWS, [value])  # `apply` lays most results out so
+            elif value is not None and value.array.strides != array.strides:
+                value = self._laid_out(value, array)
             if value is None or not same(value.array, array):
                 raise GraphBreak("a call gave other bits when it was made again", code="B02")
             builder.stand_for(array, value)
+
+    def _laid_out(self, value: Any, array: Any) -> Any:
+        """A result with the strides that an array has; itself where those leave gaps."""
+        strides = strides_of(array)
+        if value.array.shape != array.shape or not without_gaps(array.shape, strides):
+            return value
+        return self.builder.call(_LAID_OUT, [value, strides])
 
     def on_tensors(
         self, function: Any, arguments: list[Any], keywords: dict[str, Any], output: Any
@@ -517,6 +526,7 @@ def get_rows(array: Any, start: Any, stop: Any) -> Any:
 
 _FULL_LIKE = Kernel("full_like", np.full_like)
 _IN_ROWS = Kernel("in_row_order", in_row_order, raises=False)
+_LAID_OUT = Kernel("laid_out", laid_out, raises=False)
 _SET_AT = Inline("{0}[{1}] = {2}", "set_item")
 
 

@@ -1025,3 +1025,21 @@ print(loss.item(), found[seen].shape)
 """,
     _SGD,
 )
+_kind(
+    "what attention gives, in the order of its memory",
+    """
+norm = nn.LayerNorm(8)
+x = torch.randn(2, 5, 8)
+for step in range(400):
+    out, _ = attention(x, x, x)
+    loss = norm(out + x).pow(2).mean() + (out * out.stride(0)).abs().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(loss.item(), out.stride(), (out + x).stride())
+""",
+    """
+attention = nn.MultiheadAttention(8, 2, batch_first=True)
+optimizer = torch.optim.SGD(attention.parameters(), lr=0.01)
+""",
+)
