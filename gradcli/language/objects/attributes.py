@@ -556,6 +556,13 @@ def attribute_names(value: Any) -> list[str]:
 
 
 _FILES_OF_NUMPY = frozenset({"fromfile", "memmap", "savetxt"})
+_FILES = "arrays come in as `NAME=@x.npy` and go out as `save(torch.from_numpy(a), 'x.npy')`"
+
+
+def _has_host(module: Module, name: str) -> bool:
+    """Whether the host's module of the same name has a public name, which this one has not."""
+    host = None if module.is_file else sys.modules.get(module.name)
+    return not name.startswith("_") and name in getattr(host, "__all__", dir(host))
 
 
 def no_attribute(value: Any, name: str) -> GradcliError:
@@ -576,11 +583,17 @@ def no_attribute(value: Any, name: str) -> GradcliError:
             raises="AttributeError",
             help=RECORDED,
         )
+    if type(value) is Module and _has_host(value, name):
+        is_file = value.name == "numpy" and name in _FILES_OF_NUMPY
+        return GradcliError(
+            "E205",
+            f"`{value.name}.{name}` is left out: programs here have a part of `{value.name}`",
+            raises="AttributeError",
+            help=_FILES if is_file else RECORDED,
+        )
     help = None
     if name.startswith("__"):
         help = "attributes of Python's own machinery are not part of the language"
-    elif type(value) is Module and value.name == "numpy" and name in _FILES_OF_NUMPY:
-        help = "arrays come in as `NAME=@x.npy` and go out as `save(torch.from_numpy(a), 'x.npy')`"
     elif value is None:
         help = "the value is None: a .grad is, until a backward pass has reached its leaf"
     elif type(value) is Module and name in catalogue.modules["torch"]:
@@ -591,8 +604,6 @@ def no_attribute(value: Any, name: str) -> GradcliError:
         help = f"tensors have `{name}`: `tensor(…)` makes one of numbers or a list of them"
     else:
         help = suggestion(name, attribute_names(value))
-        if type(value) is Module and hasattr(sys.modules.get(value.name), name):
-            help = RECORDED  # the host's has it
     text = None
     if isinstance(value, LanguageType):
         text = value.absent.format(value.name, name)
