@@ -421,6 +421,9 @@ _ORDER = (WRONG, NOT_FINITE, JUMP, KINK, OUTSIDE, SYMMETRIC, ROUNDING, FINE)
 
 _STEPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 
+SWEEP = 1 + len(_STEPS)
+"""How many times as often the function is called where one step does not tell the slope."""
+
 _STEP = 1e-5
 """How far an element is moved first, on each side."""
 

@@ -26,6 +26,7 @@ from gradcli.errors import GradcliError, Source
 from gradcli.language.parser.parser import parse_expression
 from gradcli.ops.definition.op import Op
 from gradcli.questions.check.check import (
+    SWEEP,
     WRONG,
     Checked,
     Clues,
@@ -495,8 +496,8 @@ def _compared(
         count = max(1, min(_DIRECTIONS, int(seconds / each)))
         terminal.note(
             f"{elements} elements would take about {cost:.0f} s: {moved}, along {count} random"
-            f" direction{'s' * (count > 1)}, in about {count * each:.0f} s; --elements N checks N"
-            " of each"
+            f" direction{'s' * (count > 1)}, in about {count * each:.0f} s, or up to {SWEEP} times"
+            " as long where slopes depend on the step; --elements N checks N of each"
         )
         checked = check_along(function, gradients, inputs, count, precision, time)
     else:
