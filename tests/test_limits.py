@@ -6,6 +6,7 @@ coded error that has a place and says how to raise the limit.
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -432,3 +433,15 @@ def test_numbers_that_are_written_at_once_count_as_one_by_one(
     monkeypatch.setattr(written, "_AT_ONCE", -1)
     assert at_once == outcomes()
     assert [at_once[k][1] == "None" for k in (0, -1)] == [False, True]
+
+
+def test_a_generator_that_is_left_open_runs_within_its_session_alone() -> None:
+    """It is collected later, with the session; no limit would hold for it then."""
+    waits = "def g():\n  try:\n    yield\n  finally:\n    seen.append(1)\n"
+    program = f"{waits}seen = []\nleft = g()\nnext(left)"
+    outcome = run(program)
+    seen = outcome.session.interpreter.values["seen"]
+    del outcome
+    gc.collect()
+    assert seen == []
+    assert run(f"{program}\nleft = None\nprint(seen)").stdout == "[1]\n"

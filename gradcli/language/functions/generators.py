@@ -17,7 +17,7 @@ from gradcli.language.limits import (
 )
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.iteration import Iterator, iterate
-from gradcli.state import State
+from gradcli.state import State, active
 
 Frame = Generator[Any, Any, "tuple[Any] | None"]
 """A body that waits at its `yield`; it ends with what a block ends with."""
@@ -47,6 +47,13 @@ def ended_by(error: Exception, state: State) -> NoReturn:
 def generator_exit() -> Raised:
     """The exception that `close` raises in a body."""
     return Raised("GeneratorExit", "", ())
+
+
+def may_close(state: State) -> bool:
+    """Whether a generator that nothing leads to any more is closed: only while its session runs,
+    whose limits hold for its body. That of another one could print in this one's name.
+    """
+    return active.state is state
 
 
 class Running:
@@ -111,7 +118,8 @@ class Running:
     def __del__(self) -> None:
         with suppress(BaseException):  # nobody is left to hear of it
             frame = self.frame
-            if isinstance(frame, GeneratorType) and frame.gi_yieldfrom is not None:
+            waits = isinstance(frame, GeneratorType) and frame.gi_yieldfrom is not None
+            if waits and may_close(self.state):
                 self.close()  # it waits in a `try` or a `with`
 
     def _go_on(self, enter: Callable[[Any], Any], value: Any) -> Any:

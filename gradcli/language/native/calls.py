@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from gradcli.errors import GradcliError
 from gradcli.language.functions.calls import Function, locate, too_many_calls
-from gradcli.language.functions.generators import ended_by, generator_exit, within
+from gradcli.language.functions.generators import ended_by, generator_exit, may_close, within
 from gradcli.language.functions.hot_bodies import FEWEST, HotBody
 from gradcli.language.limits import (
     DEEPEST_CALL,
@@ -238,7 +238,7 @@ def _add_failed(error: Exception, left: Any, right: Any, *_: object) -> NoReturn
 HELPERS = (
     *(_invoked, _ended, HotBody.called, Function.enter_by),
     *(partial(written_method, "__len__"), checked_length),
-    *(too_many_steps, too_many_calls, init_returned, ended_by, generator_exit),
+    *(too_many_steps, too_many_calls, init_returned, ended_by, generator_exit, may_close),
     *(within, enter_host_call),
     *(_caught, Refused),
     *(GradcliError, CHANGES, FOREIGN, DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST),

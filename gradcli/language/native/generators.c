@@ -198,16 +198,19 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-/* One that waits in a `try` or a `with` is closed: nobody is left to hear what that raises. The
- * collector asks for it before it clears anything of a cycle, the session's among them. */
+/* One that waits in a `try` or a `with` is closed, where its session runs: nobody is left to hear what
+ * that raises. The collector asks for it before it clears anything of a cycle, the session's among
+ * them. */
 static void finalize(PyObject *object)
 {
     Generator *self = (Generator *)object;
-    PyObject *kind, *error, *traceback;
+    PyObject *kind, *error, *traceback, *closes;
     if (self->is_finalized || !self->frame || !waits(self->frame)) return;
     self->is_finalized = 1;
     PyErr_Fetch(&kind, &error, &traceback);
-    Py_XDECREF(ended_by_exit(object, PyObject_CallNoArgs(helper[GENERATOR_EXIT])));
+    closes = PyObject_CallFunctionObjArgs(helper[MAY_CLOSE], self->made_by->part[STATE], NULL);
+    if (closes == Py_True) Py_XDECREF(ended_by_exit(object, PyObject_CallNoArgs(helper[GENERATOR_EXIT])));
+    Py_XDECREF(closes);
     PyErr_Clear();
     PyErr_Restore(kind, error, traceback);
 }
