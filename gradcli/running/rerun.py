@@ -241,8 +241,13 @@ def at_statements(
     tell_of_statements(run.session.interpreter, ended)
 
 
-def at_moments(run: Run, moments: Moments, values: Mapping[str, Any]) -> None:
-    """Let a run give leaves their values as it reaches the moments of these."""
+def at_moments(run: Run, moments: Moments, values: Mapping[str, Any]) -> dict[str, int]:
+    """Let a run give leaves their values as it reaches the moments of these.
+
+    Returns:
+        The number of the node made last as each got its value, filled as the program runs.
+    """
+    given: dict[str, int] = {}
 
     def give(number: int, placed: dict[Place, Tensor]) -> None:
         for name, array in values.items():
@@ -251,8 +256,22 @@ def at_moments(run: Run, moments: Moments, values: Mapping[str, Any]) -> None:
             if moment is not None and moment.number == number and leaf is not None:
                 leaf.array = array.astype(leaf.array.dtype)
                 run.session.recorder.replaced(leaf, Tensor(leaf.array))
+                given[name] = run.session.state.sequence_nr
 
     at_statements(run, {moments[name].number for name in values if name in moments}, give)
+    return given
+
+
+def _first_uses(executed: Executed) -> dict[int, int]:
+    """The number of the first node of the output's graph that reads each leaf, by its `id`."""
+    first: dict[int, int] = {}
+    if executed.output is not None:
+        for node in executed.run.session.graph(executed.output).nodes:
+            for edge in node.edges:
+                if edge.node is not None and edge.node.leaf is not None:
+                    key, number = id(edge.node.leaf), node.node.sequence_nr
+                    first[key] = min(first.get(key, number), number)
+    return first
 
 
 # --- second runs ----------------------------------------------------------------------------------
@@ -263,6 +282,8 @@ Arrays = Mapping[str, Any]
 _NONE: Arrays = {}
 
 _NEVER: Moments = {}
+
+_AT_NONE: Mapping[str, int] = {}
 
 _OF_LAST_ROUNDS = ("ends", "graph", "steps")
 """What is recorded of a run where the last iterations of its long loops are enough."""
@@ -290,7 +311,9 @@ class Executed:
         leaves: the tensors by whose elements it can be differentiated, by name.
         unnamed: how many others there are, which nothing leads to in the end, or whose names
             others have too.
-        missed: those of the leaves that did not get the other value that they were to get.
+        missed: those of the leaves that did not get the other value that they were to get, or not
+            before the output was computed from them: at their moments the program did something
+            else, as one that takes more steps with other inputs.
     """
 
     def __init__(self, run: Run, value: Any, values: Arrays = _NONE, took: Arrays = _NONE) -> None:
@@ -472,7 +495,7 @@ class Rerun(Record):
         if not unknown or prepare is not None or text is not None:
             return ran
         self.settled |= unknown
-        moments, _ = moments_of(self, ran)
+        moments, _ = moments_of(self, ran, dtype)
         late = {name: moments[name] for name in moments if name in unknown}
         if not late:
             return ran
@@ -530,7 +553,7 @@ class Rerun(Record):
                     argument = held(name, np.array(array), since.get(name, 1))
                     argument.passes = self.passes.get(name, 0)
                     arguments.append(argument)
-            took = _override_parameters(run, early, self.passes)
+            took, given = _override_parameters(run, early, self.passes), _AT_NONE
             if run.replay is not None:
                 run.replay.replace(early)
                 run.replay.leave_out_steps()
@@ -542,12 +565,15 @@ class Rerun(Record):
             if prepare is not None:
                 prepare(run)
             elif len(early) < len(values):
-                at_moments(run, self.moments, values)
+                given = at_moments(run, self.moments, values)
             record_rounds(run.session.interpreter, self.rounds)
             with run.limited():
                 value = run.execute(self._parsed(run, text), arguments)
                 took.update(run.bindings.inputs() if run.bindings else ())
-                return _checked(Executed(run, value, early, took))
+                executed = _checked(Executed(run, value, early, took))
+                if prepare is None and len(early) < len(values):
+                    executed.missed |= _too_late(executed, values.keys() - early.keys(), given)
+                return executed
         finally:
             options.dtype, limits.until = before, outer
 
@@ -616,6 +642,18 @@ class Rerun(Record):
             with run.limited():
                 run.execute(list(self.statements), self.arguments)
         return begun
+
+
+def _too_late(executed: Executed, names: Set[str], given: Mapping[str, int]) -> set[str]:
+    """Those of some leaves that got their values behind a node of the output's graph that reads
+    them, or never.
+    """
+    first, leaves = _first_uses(executed), executed.leaves
+    return {
+        name
+        for name in names & leaves.keys()
+        if name not in given or given[name] >= first.get(id(leaves[name]), inf)
+    }
 
 
 def _checked(executed: Executed) -> Executed:
@@ -772,24 +810,25 @@ _UNCOUNTED = re.compile(r"\.data\b|numpy|asarray")
 """What a program with writes to memory that no version counts has in its text."""
 
 
-def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
+def moments_of(
+    rerun: Rerun, here: Executed, dtype: str | None = "float64"
+) -> tuple[Moments, dict[str, Any]]:
     """When the leaves got the values that the output was computed from, and these values; nothing
     of leaves that the program does not write to before.
+
+    Args:
+        dtype: that of the runs which they are for: where values decide how many steps a program
+            takes, it may take others in another one.
     """
     written = any(leaf.version or "[" in name for name, leaf in here.leaves.items())
     by_value = _UNCOUNTED.search(rerun.text) is not None
     if not written and not rerun.settled and not by_value:
         return {}, {}
     writes: list[Writes] = []
-    there = rerun.execute(dtype="float64", prepare=lambda run: writes.append(Writes(run, by_value)))
+    there = rerun.execute(dtype=dtype, prepare=lambda run: writes.append(Writes(run, by_value)))
     if there.output is None:
         return {}, {}
-    first: dict[int, int] = {}
-    for node in there.run.session.graph(there.output).nodes:
-        for edge in node.edges:
-            if edge.node is not None and edge.node.leaf is not None:
-                key, number = id(edge.node.leaf), node.node.sequence_nr
-                first[key] = min(first.get(key, number), number)
+    first = _first_uses(there)
     numbers: dict[str, int] = {}
     for name, leaf in there.leaves.items():
         # It may have been written to before it required grad.
@@ -808,7 +847,7 @@ def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
         ]
 
     again = rerun.execute(
-        dtype="float64", prepare=lambda run: at_statements(run, set(numbers.values()), read)
+        dtype=dtype, prepare=lambda run: at_statements(run, set(numbers.values()), read)
     )
     moments: dict[str, Moment] = {}
     values: dict[str, Any] = {}

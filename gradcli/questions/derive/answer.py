@@ -583,7 +583,7 @@ def _rerun(run: Run, result: Result, program: str) -> Rerun:
     again = Rerun(run.terminal, program, called, run.arguments(), run.options)
     with suppress(GradcliError):
         if any(each.tensor.version for each in result.gradients):
-            again.moments, _ = moments_of(again, again.execute())
+            again.moments, _ = moments_of(again, again.execute(), None)
     return again
 
 
@@ -636,7 +636,7 @@ def _unsaid(again: Rerun, derived: Derivation) -> list[str]:
                 far[name] = (far[name] * factors).astype(far[name].dtype)[()]
         if (
             (other := _other_gradient(again, derived, _exact(far), "float64"))
-            and _takes(again, _by_path(derived, far))
+            and _takes(again, _by_path(derived, _exact(far)), "float64")
             and not _other_gradient(again, derived, _exact(derived.inputs), "float64")
         ):
             place, _ = _numbers_in(again, derived.paths.get(other, other))
@@ -727,12 +727,12 @@ def _other_gradient(
     return None
 
 
-def _takes(again: Rerun, values: dict[str, Any]) -> bool:
+def _takes(again: Rerun, values: dict[str, Any], dtype: str | None = None) -> bool:
     """Whether the leaves of the program hold such values where its output is computed from them,
     which they hold in the end.
     """
-    there = again.execute(values=values)
-    return all(
+    there = again.execute(values=values, dtype=dtype)
+    return not there.missed & values.keys() and all(
         np.array_equal(np.asarray(leaf.array), values[name], equal_nan=True)
         for name, leaf in there.leaves.items()
         if name in values
