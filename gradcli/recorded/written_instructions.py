@@ -560,7 +560,8 @@ def _sizes(values: Any) -> Any:
 
 def _written(value: Any) -> Symbol:
     if isinstance(value, np.ndarray):
-        return Call("tensor", (Constant(value.tolist()),))
+        named = dtype_argument(value.dtype.name) if value.dtype.kind == "f" else ()
+        return Call("tensor", (Constant(value.tolist()), *named))
     return lifted(value)
 
 

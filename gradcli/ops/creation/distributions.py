@@ -19,7 +19,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.random.generator import Generator
 from gradcli.autograd.inplace.writes import check_inplace, write
-from gradcli.autograd.tensor import Tensor, refuse_batched
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.binding.arguments import (
@@ -458,6 +458,15 @@ def _uniform(generator: Generator) -> float:
     return float(generator.uniform(1, np.float64)[0])
 
 
+def _check_drawing(*tensors: Tensor) -> None:
+    """Inside `vmap` examples draw one after the other; raises E204 where its mode allows none."""
+    batch = active.state.batch
+    if batch is not None:
+        for tensor in tensors:
+            batch.refuse_same_draws(tensor)
+        batch.check_drawing()
+
+
 def _each(
     name: str, draw: Callable[..., float], generator: Any, tensors: tuple[Tensor, ...], dtype: Any
 ) -> Any:
@@ -604,7 +613,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 
     Raises E204 for negative rates.
     """
-    refuse_batched("poisson()", input)
+    _check_drawing(input)
     if not np.all(input.array >= 0):
         raise runtime_error("invalid Poisson rate, expected rate to be non-negative")
     drawn = _each("poisson", _poisson, generator, (input,), input.array.dtype)
@@ -617,6 +626,6 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
     Example: torch.binomial(tensor([5., 9.]), tensor([0.5, 0.2]))
     """
-    refuse_batched("binomial()", count, prob)
+    _check_drawing(count, prob)
     look(None, count.array, prob.array)
     return Tensor(_each("binomial", _binomial, generator, (count, prob), prob.array.dtype))
