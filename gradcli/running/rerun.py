@@ -283,8 +283,6 @@ _NONE: Arrays = {}
 
 _NEVER: Moments = {}
 
-_AT_NONE: Mapping[str, int] = {}
-
 _OF_LAST_ROUNDS = ("ends", "graph", "steps")
 """What is recorded of a run where the last iterations of its long loops are enough."""
 
@@ -553,7 +551,7 @@ class Rerun(Record):
                     argument = held(name, np.array(array), since.get(name, 1))
                     argument.passes = self.passes.get(name, 0)
                     arguments.append(argument)
-            took, given = _override_parameters(run, early, self.passes), _AT_NONE
+            took = _override_parameters(run, early, self.passes)
             if run.replay is not None:
                 run.replay.replace(early)
                 run.replay.leave_out_steps()
@@ -562,17 +560,18 @@ class Rerun(Record):
                     run.replay.end_at_output()
                 if options.focus is not None:
                     run.replay.focus(options.focus)
+            late, given = values.keys() - early.keys(), {}
             if prepare is not None:
                 prepare(run)
-            elif len(early) < len(values):
+            elif late:
                 given = at_moments(run, self.moments, values)
             record_rounds(run.session.interpreter, self.rounds)
             with run.limited():
                 value = run.execute(self._parsed(run, text), arguments)
                 took.update(run.bindings.inputs() if run.bindings else ())
                 executed = _checked(Executed(run, value, early, took))
-                if prepare is None and len(early) < len(values):
-                    executed.missed |= _too_late(executed, values.keys() - early.keys(), given)
+                if prepare is None and late:
+                    executed.missed |= _too_late(executed, late, given)
                 return executed
         finally:
             options.dtype, limits.until = before, outer
