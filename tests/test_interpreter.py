@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import io
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from gradcli import session
 from gradcli.errors import GradcliError, Source
 from gradcli.language.compiler.base import HANDLERS
 from gradcli.language.events import Traced
@@ -242,3 +244,12 @@ def test_every_node_has_a_handler() -> None:
     """A node class without one fails here rather than where a program first has such a node."""
     nodes = {*tree.Expression.__subclasses__(), *tree.Statement.__subclasses__()}
     assert nodes - IN_THE_HANDLER_OF_ITS_PARENT == set(HANDLERS)
+
+
+def test_settings_that_numpy_keeps_elsewhere_are_silent_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session, "_silence", cache(session._silence.__wrapped__))
+    monkeypatch.setattr(session, "copy_context", dict)
+    with np.errstate(all="raise"):
+        assert printed("print(torch.tensor(1.0) / 0)") == "tensor(inf)\n"
