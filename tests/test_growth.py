@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 import tracemalloc
+from pathlib import Path
 
 import pytest
 
@@ -123,3 +127,27 @@ def test_an_error_that_was_caught_is_gone_at_once(expression: str) -> None:
         assert gc.collect() < 40
     finally:
         gc.enable()
+
+
+_COLLECTOR_AFTER = """
+import gc
+from gradcli.cli.main import run
+code = run(["run", "long.grad"])
+print(code, gc.isenabled(), gc.get_freeze_count() > 0)
+"""
+
+
+@pytest.mark.parametrize(("last", "code"), [("print(v0)", 0), ("v1 = = 2", 3)])
+def test_the_collector_passes_over_a_long_program(tmp_path: Path, last: str, code: int) -> None:
+    lines = [f"v{n} = (v{n - 1} * 2 + {n}.5) / 3" for n in range(1, 2000)]
+    program = "\n".join(["v0 = 1", *lines, last, ""])
+    (tmp_path / "long.grad").write_text(program, encoding="utf-8")
+    told = subprocess.run(
+        [sys.executable, "-c", _COLLECTOR_AFTER],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.splitlines()[-1] == f"{code} True True"

@@ -4,6 +4,7 @@ changed in its output.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -206,7 +207,7 @@ def run_file(
                 known = [each for cell in cells for each in cell.statements]
                 run_cells(run, cells, arguments)
             else:
-                known = run.session.parse(text, path)
+                known = _parsed(run, text, path)
                 if run.replay is not None and options.of is None and options.record == "graph":
                     run.replay.let_go()
                 run.execute(known, arguments)
@@ -231,6 +232,19 @@ def run_file(
     if run.bindings is not None:
         run.bindings.warn_unused(terminal, known if error is not None else (), meant)
     return error
+
+
+def _parsed(run: Run, text: str, path: str) -> list[Statement]:
+    """The program, as objects that the collector passes over: those of a long one live on, and
+    would be walked over again and again. Those of one program alone: what others left may be gone.
+    """
+    gc.disable()
+    try:
+        return run.session.parse(text, path)
+    finally:
+        if not gc.get_freeze_count():
+            gc.freeze()
+        gc.enable()
 
 
 # --- watching -------------------------------------------------------------------------------------

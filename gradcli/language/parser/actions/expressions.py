@@ -38,6 +38,7 @@ ESCAPES = {
 }
 OCTAL = tuple("01234567")
 HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
+FLOATING = frozenset(".eE")
 
 
 def number(span: Span, text: str) -> Constant:
@@ -46,7 +47,7 @@ def number(span: Span, text: str) -> Constant:
         return Constant(span, complex(0.0, float(text[:-1])))
     if text[:2] in ("0x", "0X"):
         return Constant(span, int(text, 16))
-    if not text.isdigit() and any(sign in text for sign in ".eE"):
+    if not text.isdigit() and not FLOATING.isdisjoint(text):
         return Constant(span, float(text))
     if len(text) > DIGIT_LIMIT and text[:2].isdigit():
         raise GradcliError(
