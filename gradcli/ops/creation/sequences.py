@@ -11,7 +11,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.threads import over_tiles
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, value_error
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.fill import (
@@ -48,20 +48,15 @@ def arange(
         raise GradcliError("E201", "arange() needs an end")
     first = 0 if start is None else start
     numbers = [plain_number("arange()", number) for number in (first, end, step)]
-    if complex in map(type, numbers):
-        raise runtime_error("arange(): complex numbers have no order")
     first, last, by = numbers
-    if by == 0:
-        raise runtime_error("arange(): the step must not be 0", "step must be nonzero")
-    if (last - first) * by < 0:
-        raise runtime_error(
-            f"arange(): no step of {by} leads from {first} to {last}",
-            "upper bound and lower bound inconsistent with step sign",
-        )
+    _check_bounds("arange", first, last, by)
     integers = all(isinstance(number, int) for number in numbers)
     target = checked_dtype("arange", dtype, dtypes.int64 if integers else dtypes.default_dtype())
     check_dtype("arange", target, dtype_names("bool", "complex"))
-    if target is dtypes.int64 and integers:
+    if target is dtypes.int64:  # its bounds are integers before the elements are counted
+        first, last, by = int(first), int(last), int(by)
+        if by == 0:
+            raise value_error("step must be nonzero")
         count = -((first - last) // by)
     else:
         count = math.ceil((float(last) - float(first)) / by)
@@ -69,12 +64,30 @@ def arange(
     whole = target.category == "int"
     if whole:
         first, by = int(first), int(by)
-    steps = np.arange(count, dtype=np.int64 if whole else np.float64)
+    steps: Any = np.arange(count, dtype=np.int64 if whole else np.float64)
     if by != 1:
         steps *= by
     if first:
         steps += first
     return tensor_of("arange", steps.astype(target.numpy_dtype, copy=False), device, requires_grad)
+
+
+def _check_bounds(name: str, first: Any, last: Any, by: Any) -> None:
+    """A step leads from one finite bound to the other; raises E204 otherwise."""
+    if complex in (type(first), type(last), type(by)):
+        raise runtime_error(f"{name}(): complex numbers have no order")
+    if by == 0 or by != by:
+        raise runtime_error(f"{name}(): the step must not be {by}", "step must be nonzero")
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise runtime_error(
+            f"{name}(): there is no end to count from {first} to {last}",
+            f"unsupported range: {first:g} -> {last:g}",
+        )
+    if (last - first) * by < 0:
+        raise runtime_error(
+            f"{name}(): no step of {by} leads from {first} to {last}",
+            "upper bound and lower bound inconsistent with step sign",
+        )
 
 
 @function("range")
@@ -102,10 +115,15 @@ def range_function(
     if end is None:
         start, end = 0, start
     first, last, by = [plain_number("range()", number) for number in (start, end, step)]
-    if by == 0:
-        raise runtime_error("range(): the step must not be 0", "step must be nonzero")
-    behind = first + (math.floor((last - first) / by) + 0.5) * by  # no rounding passes the end
+    _check_bounds("range", first, last, by)
     target = checked_dtype("range", dtype, dtypes.default_dtype())
+    if target.category == "int":
+        first, last, by = int(first), int(last), int(by)
+        if by == 0:
+            raise value_error("step must be nonzero")
+    behind = first + (math.floor((last - first) / by) + 0.5) * by  # no rounding passes the end
+    if target.category == "int":
+        behind = last + (1 if by > 0 else -1)
     return arange(first, behind, by, dtype=target, device=device, requires_grad=requires_grad)
 
 
@@ -200,6 +218,8 @@ def logspace(
     target = checked_dtype("logspace", dtype, _dtype_between(start, end))
     check_dtype("logspace", target, dtype_names("bool"))
     exponents = dtypes.complex128 if target.is_complex else dtypes.float64
+    if target.category == "int" and steps != 1:  # its ends are integers before powers are taken
+        exponents = target
     powers = _evenly_spaced("logspace", start, end, steps, exponents)
     array = np.power(float(base), powers).astype(target.numpy_dtype)
     return tensor_of("logspace", array, device, requires_grad)

@@ -264,13 +264,21 @@ def masked_median(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The median of what the mask shows, the lower of two; nan where it shows nothing.
+    """The median of what the mask shows, the lower of two; nan where it shows nothing, and
+    E204 where nan is no value of the dtype.
 
     Example: torch.masked.median(tensor([2., 1., 3.]), 0, mask=tensor([True, False, True]))
     """
-    fill = -inf if input.dtype.category in ("int", "bool") else nan
     at = _dims(input, dim)[0]
-    return torch.nanmedian(_filled(input, mask, fill), at, keepdim)[0]
+    numbers = input if input.dtype.is_floating_point else methods.to(input, dtypes.float32)
+    result = torch.nanmedian(_filled(numbers, mask, nan), at, keepdim)[0]
+    if numbers is input:
+        return result
+    if np.isnan(result.array).any():
+        raise value_error(
+            "masked median expects no fully masked out rows if dtype is not floating point"
+        )
+    return methods.to(result, dtype or input.dtype)
 
 
 @function("logaddexp", module=_MODULE)

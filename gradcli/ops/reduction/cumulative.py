@@ -35,6 +35,7 @@ from gradcli.ops.arithmetic.arithmetic import (
 )
 from gradcli.ops.binding.arguments import normal_dim, normal_dims
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.copies import to
 from gradcli.ops.definition.doc import BY_KINDS, describe
@@ -328,7 +329,9 @@ def diff(
         raise shape_error("diff expects input to be at least one-dimensional")
     at = normal_dim("diff", dim, input.array.ndim)
     if n < 0:
-        raise runtime_error(f"diff(): no {n}-th differences")
+        raise runtime_error(
+            f"diff(): no {n}-th differences", f"order must be non-negative but got {n}"
+        )
     parts = [part for part in (prepend, input, append) if part is not None]
     for part in parts:
         if part.ndim != input.ndim:
@@ -341,6 +344,8 @@ def diff(
                     f" except along the differencing dimension; input.size({d}) = {wanted}, but got"
                     f" tensor.size({d}) = {size}"
                 )
+    if n == 0:  # a copy of the input alone
+        return methods.copy_(torch.zeros_like(input), input)
     if len(parts) > 1:
         input = cat(parts, at)
     difference = logical_xor if input.dtype.category == "bool" else sub

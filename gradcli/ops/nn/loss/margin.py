@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, index_error, shape_error, value_error
-from gradcli.ops.arithmetic.arithmetic import add, div, mul, neg, no_derivative, ones, rsub, zeros
+from gradcli.ops.arithmetic.arithmetic import add, div, mul, neg, no_derivative, rsub, zeros
 from gradcli.ops.binding.arguments import (
     check_constants,
     check_floating,
@@ -207,59 +207,67 @@ def _check_samples(name: str, input: Tensor, target: Tensor, fits: bool) -> None
 # --- several classes of each sample -------------------------------------------------------------
 
 
-def _label_mask(target: Any) -> Any:
-    """Which classes each row of a target names: those before its first -1."""
+def _label_counts(target: Any) -> Any:
+    """How often each row of a target names each class, before its first -1."""
     named = np.cumsum(target < 0, axis=1) == 0
-    mask = module_of(target).zeros(target.shape, bool)
+    counts = module_of(target).zeros(target.shape, np.int64)
     rows, columns = np.nonzero(named)
-    mask[rows, target[rows, columns]] = True
-    return mask
+    module_of(target).add.at(counts, (rows, target[rows, columns]), 1)
+    return counts
 
 
-def _label_gaps(self: Any, mask: Any) -> Any:
-    """For each sample and pair of a named and another class, what the other lacks below it."""
+def _label_gaps(self: Any, counts: Any) -> tuple[Any, Any]:
+    """For each sample and pair of a named and another class, what the other lacks below it, and
+    how often the pair counts.
+    """
     gaps = 1 - self[:, :, None] + self[:, None, :]
-    return np.where(mask[:, :, None] & ~mask[:, None, :], gaps, 0)
+    pairs = counts[:, :, None] * (counts == 0)[:, None, :]
+    return np.where(pairs > 0, gaps, 0), pairs
 
 
 def _multilabel_array(self: Any, target: Any, reduction: int) -> tuple[Any, Any]:
     rows, names = np.atleast_2d(self), np.atleast_2d(target)
-    mask = _label_mask(names)
-    gaps = np.maximum(_label_gaps(rows, mask), 0)
-    losses = (gaps.sum((1, 2)) / rows.shape[1]).astype(self.dtype)
+    counts = _label_counts(names)
+    gaps, pairs = _label_gaps(rows, counts)
+    losses = ((np.maximum(gaps, 0) * pairs).sum((1, 2)) / rows.shape[1]).astype(self.dtype)
     losses = losses.reshape(self.shape[:-1])[()]
-    return reduced(losses, reduction), mask.reshape(target.shape).astype(self.dtype)
+    return reduced(losses, reduction), (counts > 0).reshape(target.shape).astype(self.dtype)
 
 
-def _multilabel_gradient(grad_output: Any, self: Any, is_target: Any, reduction: int) -> Any:
-    rows, mask = np.atleast_2d(self), np.atleast_2d(is_target) != 0
-    wrong = _label_gaps(rows, mask) > 0
+def _multilabel_gradient(
+    grad_output: Any, self: Any, target: Any, is_target: Any, reduction: int
+) -> Any:
+    rows = np.atleast_2d(self)
+    gaps, pairs = _label_gaps(rows, _label_counts(np.atleast_2d(target)))
+    wrong = np.where(gaps > 0, pairs, 0)
     slope = (wrong.sum(1) - wrong.sum(2).astype(np.float64)) / rows.shape[1]
     share = np.reshape(_spread(grad_output, len(rows), reduction), (-1, 1))
     return (slope * share).reshape(self.shape).astype(self.dtype)
 
 
-def _decomposed_gaps(self: Tensor, mask: Tensor) -> Tensor:
-    """`_label_gaps`, step by step."""
-    pairs = unsqueeze.apply(mask, 2) * (1 - unsqueeze.apply(mask, 1))
-    return pairs * (1 - unsqueeze.apply(self, 2) + unsqueeze.apply(self, 1))
+def _decomposed_gaps(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """`_label_gaps`, step by step, each as often as its pair counts; and how often that is."""
+    counts = _label_counts(np.atleast_2d(target.array))
+    pairs = Tensor((counts[:, :, None] * (counts == 0)[:, None, :]).astype(self.array.dtype))
+    return pairs * (1 - unsqueeze.apply(self, 2) + unsqueeze.apply(self, 1)), pairs
 
 
 def _multilabel_decomposed(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
     names = np.atleast_2d(target.array)
-    mask = Tensor(_label_mask(names).astype(self.array.dtype))
-    rows = reshape(self, tuple(names.shape))
-    losses = sum_dims.apply(clamp_min_number(_decomposed_gaps(rows, mask), 0), (1, 2), False)
+    mask = Tensor((_label_counts(names) > 0).astype(self.array.dtype))
+    gaps, _ = _decomposed_gaps(reshape(self, tuple(names.shape)), target)
+    losses = sum_dims.apply(clamp_min_number(gaps, 0), (1, 2), False)
     losses = reshape(losses / names.shape[1], tuple(self.shape[:-1]))
     return reduced(losses, reduction), reshape(mask, tuple(target.shape))
 
 
 def _multilabel_gradient_decomposed(
-    grad_output: Tensor, self: Tensor, is_target: Tensor, reduction: int
+    grad_output: Tensor, self: Tensor, target: Tensor, is_target: Tensor, reduction: int
 ) -> Tensor:
     classes = int(self.shape[-1])
-    rows, mask = reshape(self, (-1, classes)), reshape(is_target, (-1, classes))
-    wrong = where(_decomposed_gaps(rows, mask) > 0, ones(rows, ()), zeros(rows, ()))
+    rows = reshape(self, (-1, classes))
+    gaps, pairs = _decomposed_gaps(rows, target)
+    wrong = where(gaps > 0, pairs, zeros(rows, ()))
     slope = sum_dims.apply(wrong, (1,), False) - sum_dims.apply(wrong, (2,), False)
     share = reshape(_spread(grad_output, int(rows.shape[0]), reduction), (-1, 1))
     return reshape(slope / classes * share, tuple(self.shape))
@@ -270,7 +278,7 @@ multilabel_margin_loss_backward = op(
     _multilabel_gradient,
     decomposition=_multilabel_gradient_decomposed,
     node="NotImplemented",
-    constant=("is_target",),
+    constant=("target", "is_target"),
     grad_output=_no_second,
     self=_no_second,
     raises=BY_KINDS,
@@ -284,8 +292,8 @@ _multilabel_margin_loss = op(
     constant=("target",),
     outputs=("output", "is_target"),
     differentiable=(0,),
-    self=lambda grads, self, is_target, reduction: multilabel_margin_loss_backward(
-        grads[0], self, is_target, reduction
+    self=lambda grads, self, target, is_target, reduction: multilabel_margin_loss_backward(
+        grads[0], self, target, is_target, reduction
     ),
     raises=BY_VALUES,
 )
