@@ -453,7 +453,7 @@ def _add_parts(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> 
     whole = copied_in_rows(self)
     values = source if alpha == 1 else source * alpha
     if not whole.ndim:
-        return whole + values.sum()
+        return whole + values.sum(dtype=whole.dtype)  # sums of small integers are wider
     if dim in (0, -whole.ndim):
         if not values.size:
             return whole

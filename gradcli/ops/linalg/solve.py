@@ -486,7 +486,7 @@ def _least_squares_array(self: Any, b: Any, rcond: float, driver: str) -> tuple[
     solution = inverse @ b
     values = converged("lstsq", np.linalg.svd, self, compute_uv=False)
     rank = (values > rcond * np.maximum.reduce(values, axis=-1, initial=0)[..., None]).sum(-1)
-    residuals = empty = np.empty(0, self.dtype)
+    residuals = empty = np.empty(0, self.real.dtype)
     if driver != "gelsy" and rows > columns and np.all(rank == columns):
         residuals = (np.abs(b - self @ solution) ** 2).sum(-2)
     placed = _in_right_sides(solution, rows)

@@ -102,7 +102,10 @@ def _differences(x1: Any, x2: Any) -> Any:
 
 
 def _cdist_array(x1: Any, x2: Any, p: float) -> Any:
-    return _distances(_differences(x1, x2), p)
+    differences = _differences(x1, x2)
+    if p == np.inf:  # a nan is passed over, here and in no other norm
+        return np.fmax.reduce(np.abs(differences), axis=-1, initial=0)
+    return _distances(differences, p)
 
 
 def _distances(differences: Any, p: float) -> Any:

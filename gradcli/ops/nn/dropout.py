@@ -101,8 +101,9 @@ def _dropped(name: str, input: Tensor, p: float, training: bool, written: bool) 
         return product(input, Tensor(_noise(_scaled, input, p, over)))
     kept = _noise(_drawn, input, p, over)
     scale = 1 / sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
-    shift = Tensor((kept - 1) * (_ALPHA * scale) + _ALPHA * scale * p)
-    result = product(input, Tensor(kept * scale))
+    lowered = ((kept - 1) * (_ALPHA * scale)).astype(kept.dtype)  # rounded at each step
+    shift = Tensor((lowered + _ALPHA * scale * p).astype(kept.dtype))
+    result = product(input, Tensor((kept * scale).astype(kept.dtype)))
     if written:
         return _add_in_place(result, shift)
     result = add.apply(result, shift)

@@ -251,6 +251,8 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """
     wanted = sizes_of("sum_to_size", size)
     shape = tuple(input.array.shape)
+    if not wanted:
+        return torch.sum(input)
     if wanted == shape:
         return input
     try:
@@ -377,7 +379,7 @@ def logsumexp_array(self: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     """log(sum(exp(self))) without overflow: the largest element is taken out first."""
     if not self.size:
         return np.log(fold(np.add, np.exp(self), dims, keepdim))
-    largest = np.max(self, axis=dims, keepdims=True)
+    largest = np.max(self.real, axis=dims, keepdims=True)  # the logarithm's angle stays principal
     # Where the largest is infinite it cannot be taken out: inf - inf is nan.
     largest = np.where(np.isinf(largest), largest.dtype.type(0), largest)
     total = _sum_array(vector_math.exp(self - largest), dims, True)

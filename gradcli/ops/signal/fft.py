@@ -38,6 +38,7 @@ from gradcli.ops.nn.spatial.padding import constant_pad_nd, pad
 from gradcli.ops.shape.reshaping import roll
 from gradcli.ops.shape.slicing import along, slice_op, unfold_backward
 from gradcli.ops.shape.views import (
+    expand,
     inverse_permutation,
     squeeze_dim,
     squeeze_dim_in_place,
@@ -212,9 +213,18 @@ def _length(name: str, size: Any) -> int:
 
 
 def _axis(name: str, input: Tensor, dim: Any) -> int:
-    if not input.array.ndim:
-        raise index_error(f"{name}(): a 0-dim tensor has no dimension to transform")
+    _check_dimensions(name, input, dim)
     return normal_dim(name, dim, input.array.ndim)
+
+
+def _check_dimensions(name: str, input: Tensor, dim: Any) -> None:
+    """Raises E302 where a dimension of a 0-dim tensor is named."""
+    if not input.array.ndim and dim is not None:
+        first = dim if type(dim) is int else min(dim, default=0)
+        raise index_error(
+            f"{name}(): a 0-dim tensor has no dimension to transform",
+            text=f"Dimension specified as {first} but tensor has no dimensions",
+        )
 
 
 def _axes(name: str, input: Tensor, s: Any, dim: Any) -> tuple[Dims, list[int | None]]:
@@ -224,16 +234,19 @@ def _axes(name: str, input: Tensor, s: Any, dim: Any) -> tuple[Dims, list[int | 
     sizes = None if s is None else [s] if type(s) is int else list(s)
     ndim = input.array.ndim
     if dim is not None:
-        dims = normal_dims(name, input, dim)
+        _check_dimensions(name, input, dim)
+        dims = normal_dims(name, input, dim) if type(dim) is int or dim else ()
         if sizes is not None and len(sizes) != len(dims):
             raise runtime_error(
-                f"{name}(): {len(sizes)} sizes were given for {len(dims)} dimensions"
+                f"{name}(): {len(sizes)} sizes were given for {len(dims)} dimensions",
+                "When given, dim and shape arguments must have the same length",
             )
     else:
         count = ndim if sizes is None else len(sizes)
         if count > ndim:
             raise runtime_error(
-                f"{name}(): {count} sizes were given for a tensor of {ndim} dimensions"
+                f"{name}(): {count} sizes were given for a tensor of {ndim} dimensions",
+                f"Got shape with {count} values but input tensor only has {ndim} dimensions.",
             )
         dims = tuple(range(ndim - count, ndim))
     if sizes is None:
@@ -357,7 +370,10 @@ def _real_several(name: str, input: Tensor, s: Any, dim: Any) -> tuple[Tensor, D
     _check_real(name, input)
     dims, sizes = _axes(name, input, s, dim)
     if not dims:
-        raise runtime_error(f"{name}() needs at least one dimension to transform")
+        raise runtime_error(
+            f"{name}() needs at least one dimension to transform",
+            f"{name} must transform at least one axis",
+        )
     input = _resized(input, dims, sizes)
     _check_points(name, input, dims)
     return input, dims
@@ -375,7 +391,10 @@ def _half_several(name: str, input: Tensor, s: Any, dim: Any) -> tuple[Tensor, D
     input = _as_complex(input)
     dims, sizes = _axes(name, input, s, dim)
     if not dims:
-        raise runtime_error(f"{name}() needs at least one dimension to transform")
+        raise runtime_error(
+            f"{name}() needs at least one dimension to transform",
+            f"{name} must transform at least one axis",
+        )
     last = sizes[-1]
     size = _length(name, 2 * (input.array.shape[dims[-1]] - 1) if last is None else last)
     halves = [*sizes[:-1], None if last is None else size // 2 + 1]
@@ -611,26 +630,26 @@ def istft(
     parts = transpose.apply(view_as_real.apply(input), 1, 2)
     spectra = view_as_complex.apply(contiguous(parts))
     normalization = "root" if normalized else "full"
-    if return_complex or not onesided:
+    if return_complex:
         pieces = complex_to_complex.apply(spectra, (2,), normalization, True)
-        pieces = pieces if return_complex else real_part(pieces)
     else:
-        pieces = complex_to_real.apply(spectra, (2,), normalization, n_fft)
+        half = spectra if onesided else slice_op.apply(spectra, 2, 0, n_fft // 2 + 1, 1)
+        pieces = complex_to_real.apply(half, (2,), normalization, n_fft)
     ones = module_of(input.array).ones(win, input.dtype.to_real().numpy_dtype)
     weights = _window("istft", Tensor(ones) if window is None else window, win, n_fft)
     assert weights is not None
     pieces = mul.apply(pieces, view.apply(weights, (1, 1, n_fft)))
     whole = n_fft + hop * (count - 1)
     signal = unfold_backward.apply(pieces, (batch, whole), 1, n_fft, hop)
-    squares = np.broadcast_to(weights.array**2, (1, count, n_fft))
-    envelope = unfold_backward(squares, (1, whole), 1, n_fft, hop)
+    squares = expand(weights**2, (1, count, n_fft))
+    envelope = unfold_backward.apply(squares, (1, whole), 1, n_fft, hop)
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else whole - start
     signal = slice_op.apply(signal, 1, start, min(end, whole), 1)
-    envelope = envelope[:, start:end]
-    if not envelope.size or np.abs(envelope).min() <= 1e-11:
+    envelope = slice_op.apply(envelope, 1, start, min(end, whole), 1)
+    if not envelope.array.size or np.abs(envelope.array).min() <= 1e-11:
         raise _wrong("istft", "the windows leave a place of the signal without weight")
-    signal = div.apply(signal, Tensor(module_of(envelope).ascontiguousarray(envelope)))
+    signal = div.apply(signal, envelope)
     if single:
         signal = squeeze_dim.apply(signal, 0)
     missing = 0 if length is None else length - signal.array.shape[-1]

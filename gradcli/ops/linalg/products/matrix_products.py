@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.backend import new_empty
+from gradcli.arrays.backend import module_of, new_empty
 from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.kernels import half_precision, in_c
 from gradcli.arrays.layout.sizes import sizes_apart
@@ -355,6 +355,11 @@ def scaled(value: Any, number: Any) -> Any:
     return value if number == 1 else value * number
 
 
+def _counted(product: Any, alpha: Any) -> Any:
+    """The product, or zeros where its factor is 0: BLAS does not look at what it has then."""
+    return module_of(product).zeros_like(product) if alpha == 0 else product
+
+
 def _added(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
     """What `_sum` does, of operands whose dtypes must not differ."""
     check_dtypes(name, product, self)
@@ -400,7 +405,7 @@ def _product_of_addmm(mat1: Any, mat2: Any) -> Any:
 addmm = op(
     "addmm",
     lambda self, mat1, mat2, beta=1, alpha=1: _added(
-        "addmm", self, _product_of_addmm(mat1, mat2), beta, alpha
+        "addmm", self, _counted(_product_of_addmm(mat1, mat2), alpha), beta, alpha
     ),
     takes=dict.fromkeys(
         ("mat1", "mat2"), _of_rank(2, "{argument} must be a matrix, got {ndim}-D tensor")
@@ -426,7 +431,9 @@ _OF_ADDMV = "vector + matrix @ vector expected, got 1, {mat.ndim}, {vec.ndim}"
 
 addmv = op(
     "addmv",
-    lambda self, mat, vec, beta=1, alpha=1: _added("addmv", self, _mv_array(mat, vec), beta, alpha),
+    lambda self, mat, vec, beta=1, alpha=1: _added(
+        "addmv", self, _counted(_mv_array(mat, vec), alpha), beta, alpha
+    ),
     takes={"mat": _of_rank(2, _OF_ADDMV), "vec": _of_rank(1, _OF_ADDMV)},
     half=rounded_once_alike,
     self=lambda grad, beta: scaled(grad, conj(beta)),
